@@ -1,0 +1,87 @@
+"""The exceptions of mirrorlake, one small tree.
+
+    MirrorlakeError                   exit code 1
+    ├── InputError                    exit code 2: somebody has to change an input; nothing was done
+    │   ├── TopologyError             the topology file does not say something that can be run
+    │   ├── ClusterUnreachable        no broker of a cluster answered in time
+    │   ├── AuthenticationFailed      a broker answered and refused the credentials
+    │   ├── LakeError                 the lake cannot be read or written
+    │   ├── UnknownOffset             a flow, topic or partition that the map has never seen
+    │   └── MissingJava               no Java runtime that Spark and Kafka can use
+    └── ReplicationError              the replication itself is in a state that needs an operator
+        ├── SourceDataLost            records vanished from the source before they were staged
+        ├── TargetRefused             the target cluster refused a write
+        ├── LayoutError               a file of the stage does not hold a partition's offsets in rising order
+        └── MapError                  the stage, the map and the target's positions contradict each other
+
+Each carries its facts as attributes and reads as one sentence: what is wrong, where, and what to do.
+"""
+
+
+class MirrorlakeError(Exception):
+    """Root of everything that mirrorlake raises on purpose. `exit_code` is what the command line ends with."""
+
+    exit_code = 1
+
+    def __init__(self, message: str, **facts: object) -> None:
+        super().__init__(message)
+        self.message = message
+        self.facts = facts
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Pickle by message and facts: tasks raise these in executors and the driver reads them."""
+        return (_rebuild, (type(self), self.message, self.facts))
+
+
+def _rebuild(kind: type[MirrorlakeError], message: str, facts: dict[str, object]) -> MirrorlakeError:
+    return kind(message, **facts)
+
+
+class InputError(MirrorlakeError):
+    """Raised when a person has to change a file, a flag or a cluster before anything can be done."""
+
+    exit_code = 2
+
+
+class TopologyError(InputError):
+    """Raised when the topology file is unreadable, invalid, or describes something that must not run."""
+
+
+class ClusterUnreachable(InputError):
+    """Raised when no broker of a cluster answered within the time allowed. Facts: alias, address, seconds."""
+
+
+class AuthenticationFailed(InputError):
+    """Raised when a broker refused the credentials of a cluster. Facts: alias, address."""
+
+
+class LakeError(InputError):
+    """Raised when the lake cannot be opened: not writable, not a lake, or written by a newer version."""
+
+
+class UnknownOffset(InputError):
+    """Raised when a flow, topic or partition has never been seen by the offset map."""
+
+
+class MissingJava(InputError):
+    """Raised when there is no Java 17 or 21 to start Spark and Kafka with. Facts: found."""
+
+
+class ReplicationError(MirrorlakeError):
+    """Raised when replication stopped for a reason that an operator has to decide about."""
+
+
+class SourceDataLost(ReplicationError):
+    """Raised when source records were gone before they were staged (retention, a recreated topic)."""
+
+
+class TargetRefused(ReplicationError):
+    """Raised when the target refused records. Facts: topic, partition, first_offset, last_offset, reason."""
+
+
+class LayoutError(ReplicationError):
+    """Raised by a produce task that finds offsets out of order in a file; the driver then reads sorted."""
+
+
+class MapError(ReplicationError):
+    """Raised when stage, offset map and target positions contradict each other; writing on would break the map."""
