@@ -1,1 +1,1 @@
-"""."""
+"""Thin adapters to Kafka's clients: configuration and administration."""

@@ -1,0 +1,138 @@
+"""Which staged offsets of a flow go to the target next, by whom, and whether the files hold them in order. Pure.
+
+The unit is a *batch*: the rows that new commits of `records` brought for a flow. It is cut into *shards*. A source
+partition belongs to the same shard for ever, and a shard writes with one `transactional.id`: so whoever initialises
+that id last is the only one who can write the partition, whatever older attempt is still alive somewhere.
+"""
+
+import zlib
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class FileRange:
+    """The records of one partition in one file of the stage; offsets inclusive. `version` is the commit of the file."""
+
+    path: str
+    version: int
+    topic: str
+    partition: int
+    first: int
+    last: int
+    record_count: int
+
+
+@dataclass(frozen=True)
+class Floor:
+    """Where the map ends for a partition: `source` is the next source offset to map, `target` the target offset after
+    the last one mapped (None when nothing has been mapped yet)."""
+
+    source: int
+    target: int | None
+
+
+@dataclass(frozen=True)
+class PartitionPlan:
+    """What a batch holds of one source partition: offsets `first` to `last`, inclusive, as far as not below `floor`."""
+
+    topic: str
+    partition: int
+    target_topic: str
+    floor: Floor
+    first: int
+    last: int
+
+
+@dataclass(frozen=True)
+class ShardPlan:
+    """The partitions that one transactional producer writes in this batch, and the files to read, in order."""
+
+    shard: int
+    partitions: tuple[PartitionPlan, ...]
+    files: tuple[str, ...]
+    record_count: int
+
+
+@dataclass(frozen=True)
+class BatchPlan:
+    """A whole batch. `ordered` says that reading each shard's files one after another yields every partition's offsets
+    in rising order; where it is false, the rows have to be sorted."""
+
+    shards: tuple[ShardPlan, ...]
+    ordered: bool
+    record_count: int
+
+
+NOTHING_MAPPED = Floor(0, None)
+
+
+def shard_of(topic: str, partition: int, shard_count: int) -> int:
+    """The shard of a source partition: neighbouring partitions of a topic go to different shards."""
+    return (zlib.crc32(topic.encode()) + partition) % shard_count
+
+
+def plan_batch(
+    ranges: Iterable[FileRange],
+    floors: Mapping[tuple[str, int], Floor],
+    remote_topic: Callable[[str], str],
+    shard_count: int,
+) -> BatchPlan:
+    """Deal what new files hold over shards. Ranges wholly below their partition's floor are left out."""
+    by_partition: dict[tuple[str, int], list[FileRange]] = defaultdict(list)
+    for item in ranges:
+        if item.last >= floors.get((item.topic, item.partition), NOTHING_MAPPED).source:
+            by_partition[item.topic, item.partition].append(item)
+    members: dict[int, list[tuple[str, int]]] = defaultdict(list)
+    for key in sorted(by_partition):
+        members[shard_of(*key, shard_count)].append(key)
+    shards = []
+    ordered = True
+    for shard in sorted(members):
+        held = {key: sorted(by_partition[key], key=_file_order) for key in members[shard]}
+        ordered = ordered and all(_rises(items) for items in held.values())
+        files = sorted({_file_order(item) for items in held.values() for item in items})
+        shards.append(
+            ShardPlan(
+                shard,
+                tuple(
+                    _partition_plan(items, floors.get(key, NOTHING_MAPPED), remote_topic) for key, items in held.items()
+                ),
+                tuple(path for _, path in files),
+                sum(item.record_count for items in held.values() for item in items),
+            )
+        )
+    return BatchPlan(tuple(shards), ordered, sum(shard.record_count for shard in shards))
+
+
+def _file_order(item: FileRange) -> tuple[int, str]:
+    return item.version, item.path
+
+
+def _rises(items: list[FileRange]) -> bool:
+    """Whether a partition's files, read in this order, hold ranges that do not overlap and rise."""
+    return all(left.last < right.first for left, right in zip(items, items[1:], strict=False))
+
+
+def _partition_plan(items: list[FileRange], floor: Floor, remote_topic: Callable[[str], str]) -> PartitionPlan:
+    topic, partition = items[0].topic, items[0].partition
+    first, last = min(item.first for item in items), max(item.last for item in items)
+    return PartitionPlan(topic, partition, remote_topic(topic), floor, first, last)
+
+
+def cut_by_versions(ranges: Iterable[FileRange], max_records: int) -> tuple[list[FileRange], int | None]:
+    """Keep whole commits, oldest first, until `max_records` is reached (at least one commit).
+
+    Returns what is kept and its newest version; (…, None) when there is nothing.
+    """
+    kept: list[FileRange] = []
+    newest: int | None = None
+    count = 0
+    for item in sorted(ranges, key=_file_order):
+        if newest is not None and item.version != newest and count >= max_records:
+            break
+        kept.append(item)
+        newest = item.version
+        count += item.record_count
+    return kept, newest

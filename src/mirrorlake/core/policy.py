@@ -1,0 +1,174 @@
+"""How a flow names its topics on the target, and what follows from a name (KIP-382, KIP-690, KIP-1074; mm2.md 1.4).
+
+Unlike MirrorMaker 2, a prefix counts as a source only if it is the alias of a known cluster: `orders.v1` is a topic of
+its own, not a mirror from a cluster `orders`.
+"""
+
+import re
+from dataclasses import dataclass
+from typing import Protocol
+
+HEARTBEATS = "heartbeats"
+_LEGAL = re.compile(r"[a-zA-Z0-9._-]+")
+
+
+class ReplicationPolicy(Protocol):
+    """What mirrorlake asks of a naming policy. The two `_regex` methods say the same as the others, for Spark."""
+
+    @property
+    def separator(self) -> str:
+        """Text between an alias and a topic, and within internal topics' names."""
+        ...
+
+    def remote_topic(self, source_alias: str, topic: str) -> str:
+        """Name on the target of `topic` of the cluster `source_alias` (formatRemoteTopic)."""
+        ...
+
+    def source_of(self, topic: str) -> str | None:
+        """Alias of the cluster that `topic` was mirrored from, None for a topic of this cluster (topicSource)."""
+        ...
+
+    def upstream_topic(self, topic: str) -> str | None:
+        """Name that `topic` has on the cluster it was mirrored from, None if it was not mirrored (upstreamTopic)."""
+        ...
+
+    def cycle_regex(self, target_alias: str) -> str | None:
+        """Regex that fully matches exactly the names for which `is_cycle` holds; None if there are none."""
+        ...
+
+    def heartbeats_regex(self) -> str:
+        """Regex that fully matches exactly the names for which `is_heartbeats` holds."""
+        ...
+
+
+@dataclass(frozen=True)
+class DefaultPolicy:
+    """MirrorMaker 2's DefaultReplicationPolicy over known `aliases`: `alias.topic`, and `b.a.topic` after two hops."""
+
+    separator: str = "."
+    aliases: frozenset[str] = frozenset()
+
+    def remote_topic(self, source_alias: str, topic: str) -> str:
+        """Put the source's alias before the name."""
+        return f"{source_alias}{self.separator}{topic}"
+
+    def source_of(self, topic: str) -> str | None:
+        """Text before the first separator if that is a known alias."""
+        alias, found, _ = topic.partition(self.separator)
+        return alias if found and alias in self.aliases else None
+
+    def upstream_topic(self, topic: str) -> str | None:
+        """Name without its first alias."""
+        return None if self.source_of(topic) is None else topic.partition(self.separator)[2]
+
+    def cycle_regex(self, target_alias: str) -> str | None:
+        """Any number of known aliases, then the target's, then anything."""
+        if target_alias not in self.aliases or not is_usable_alias(target_alias, self.separator):
+            return None
+        return f"{self._prefixes()}{escape(target_alias + self.separator)}.*"
+
+    def heartbeats_regex(self) -> str:
+        """Any number of known aliases, then `heartbeats`."""
+        return self._prefixes() + HEARTBEATS
+
+    def _prefixes(self) -> str:
+        usable = sorted(alias for alias in self.aliases if is_usable_alias(alias, self.separator))
+        return f"(?:(?:{'|'.join(map(escape, usable))}){escape(self.separator)})*" if usable else ""
+
+
+@dataclass(frozen=True)
+class IdentityPolicy:
+    """MirrorMaker 2's IdentityReplicationPolicy (KIP-690): names stay, except heartbeats, which take the alias.
+
+    Without names to tell, it cannot protect from cycles of any other topic. `source_alias` is what `source_of` answers
+    for those (MirrorMaker 2's `source.cluster.alias`). MirrorMaker 2 treats every name that ends in `heartbeats`, such
+    as `my-heartbeats`, as a heartbeats topic here; mirrorlake only the ones that `is_heartbeats` knows.
+    """
+
+    separator: str = "."
+    aliases: frozenset[str] = frozenset()
+    source_alias: str | None = None
+
+    def remote_topic(self, source_alias: str, topic: str) -> str:
+        """Keep the name; a heartbeats topic takes the alias, as under the default policy."""
+        return self._default().remote_topic(source_alias, topic) if is_heartbeats(self._default(), topic) else topic
+
+    def source_of(self, topic: str) -> str | None:
+        """Answer `source_alias`, but for a heartbeats topic the alias in its name."""
+        default = self._default()
+        return default.source_of(topic) if is_heartbeats(default, topic) else self.source_alias
+
+    def upstream_topic(self, topic: str) -> str | None:
+        """Answer the same name, but for a heartbeats topic the name without its first alias."""
+        default = self._default()
+        return default.upstream_topic(topic) if is_heartbeats(default, topic) else topic
+
+    def cycle_regex(self, target_alias: str) -> str | None:
+        """Heartbeats topics that passed the target; nothing else is recognised as a cycle."""
+        cycle = self._default().cycle_regex(target_alias)
+        return None if cycle is None else cycle.removesuffix(".*") + self.heartbeats_regex()
+
+    def heartbeats_regex(self) -> str:
+        """Any number of known aliases, then `heartbeats`."""
+        return self._default().heartbeats_regex()
+
+    def _default(self) -> DefaultPolicy:
+        return DefaultPolicy(self.separator, self.aliases)
+
+
+def escape(text: str) -> str:
+    """Quote text for a regex that Java and Python read alike."""
+    return "".join(char if char.isalnum() and char.isascii() or char == "_" else f"\\{char}" for char in text)
+
+
+def is_usable_alias(alias: str, separator: str) -> bool:
+    """Whether `alias` can be read back from `alias + separator + topic`, which cuts at the first separator."""
+    return bool(alias) and f"{alias}{separator}".index(separator) == len(alias)
+
+
+def is_internal(topic: str, separator: str) -> bool:
+    """Whether a topic is Kafka's or MirrorMaker 2's own (4.1.1's rule, KIP-1074; mm2.md 1.4)."""
+    return (
+        topic.startswith(("__", "."))
+        or (topic.startswith("mm2") and topic.endswith(f"{separator}internal"))
+        or topic.endswith(f"{separator}checkpoints{separator}internal")
+    )
+
+
+def internal_regex(separator: str) -> str:
+    """Regex that fully matches exactly the names for which `is_internal` holds."""
+    sep = escape(separator)
+    return rf"(?:__|\.).*|(?=mm2).*{sep}internal|.*{sep}checkpoints{sep}internal"
+
+
+def is_heartbeats(policy: ReplicationPolicy, topic: str) -> bool:
+    """Whether the topic is some cluster's `heartbeats`, after any number of hops (isHeartbeatsTopic, mm2.md 1.4)."""
+    while (upstream := policy.upstream_topic(topic)) is not None and upstream != topic:
+        topic = upstream
+    return topic == HEARTBEATS
+
+
+def is_cycle(policy: ReplicationPolicy, topic: str, target_alias: str) -> bool:
+    """Whether the topic has already been on the target, so mirroring it would go round (isCycle, mm2.md 1.4)."""
+    while (source := policy.source_of(topic)) is not None:
+        if source == target_alias:
+            return True
+        upstream = policy.upstream_topic(topic)
+        if upstream is None or upstream == topic:
+            return False
+        topic = upstream
+    return False
+
+
+def check_topic_name(name: str) -> str | None:
+    """Say why Kafka would refuse a topic name, None if legal (Kafka's Topic.validate: up to 249 characters)."""
+    if not name:
+        return "the name is empty"
+    if name in (".", ".."):
+        return f'the name must not be "{name}"'
+    if len(name) > 249:
+        return f"the name has {len(name)} characters, Kafka allows 249"
+    if not _LEGAL.fullmatch(name):
+        bad = next(char for char in name if not _LEGAL.fullmatch(char))
+        return f"the name holds {bad!r}, Kafka allows only letters, digits, dot, underscore and hyphen"
+    return None

@@ -1,0 +1,42 @@
+"""References that stand for a value in a topology file: `${env:NAME}` and `${secret:scope/key}` (DESIGN section 5).
+
+Only the edge resolves them, right before a client is made: what is logged or stored keeps the reference.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+
+from mirrorlake.errors import TopologyError
+
+Provider = Callable[[str], str]
+"""Gives the value for the text behind the colon; raises KeyError if it has none."""
+
+_REFERENCE = re.compile(r"\$\{([^{}]*)\}")
+_SHAPES = {"env": re.compile(r"[A-Za-z_][A-Za-z0-9_]*"), "secret": re.compile(r"[^/]+/.+")}
+
+
+def env_provider(environment: Mapping[str, str]) -> Provider:
+    """Make the provider for `${env:NAME}` from a mapping such as `os.environ`."""
+    return environment.__getitem__
+
+
+def resolve(text: str, providers: Mapping[str, Provider]) -> str:
+    """Replace every reference in `text` by its provider's value; values are not searched for references again.
+
+    Raises TopologyError that names the reference, and never a value, for an unknown kind, a malformed reference, or one
+    whose provider has no value.
+    """
+    return _REFERENCE.sub(lambda found: _value(found[0], found[1], providers), text)
+
+
+def _value(reference: str, body: str, providers: Mapping[str, Provider]) -> str:
+    kind, _, name = body.partition(":")
+    if kind not in _SHAPES or not _SHAPES[kind].fullmatch(name):
+        known = "${env:NAME} or ${secret:scope/key}"
+        raise TopologyError(f"{reference} is no reference that mirrorlake knows; write {known}", reference=reference)
+    if kind not in providers:
+        raise TopologyError(f"{reference} cannot be resolved here: nothing provides {kind} values", reference=reference)
+    try:
+        return providers[kind](name)
+    except Exception:  # noqa: BLE001 (whatever the provider raised may hold the value)
+        raise TopologyError(f"{reference} has no value that can be read", reference=reference) from None

@@ -1,0 +1,206 @@
+"""Offset runs: how the map between source and target offsets stays exact and small.
+
+A *run* is a sequence of consecutive staged records of one source partition that got consecutive offsets in one target
+partition. Source offsets inside a run may have gaps (compaction, transaction markers, aborted records), so a run holds
+*segments*: stretches of offsets that are equally far apart. A transactional source with a marker behind every record
+is one segment of stride 2; a plain topic is one segment of stride 1.
+
+All offsets named `first` and `last` are inclusive; a *position* is the next offset to read (exclusive end).
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+#: A run with more segments than this is split, so that no map row grows without bound.
+MAX_SEGMENTS = 10_000
+
+
+@dataclass(frozen=True)
+class Segment:
+    """`record_count` records: the k-th (from 0) has source offset `source_first + k * stride`, target offset
+    `target_first + k`. A segment of one record has stride 1."""
+
+    source_first: int
+    stride: int
+    target_first: int
+    record_count: int
+
+    @property
+    def source_last(self) -> int:
+        """Source offset of the last record, inclusive."""
+        return self.source_first + (self.record_count - 1) * self.stride
+
+    @property
+    def target_last(self) -> int:
+        """Target offset of the last record, inclusive."""
+        return self.target_first + self.record_count - 1
+
+
+@dataclass(frozen=True)
+class Run:
+    """One row of `offset_map`: segments in rising order whose target offsets follow each other without a hole."""
+
+    segments: tuple[Segment, ...]
+
+    @property
+    def source_first(self) -> int:
+        """Source offset of the first record, inclusive."""
+        return self.segments[0].source_first
+
+    @property
+    def source_last(self) -> int:
+        """Source offset of the last record, inclusive."""
+        return self.segments[-1].source_last
+
+    @property
+    def target_first(self) -> int:
+        """Target offset of the first record, inclusive."""
+        return self.segments[0].target_first
+
+    @property
+    def target_last(self) -> int:
+        """Target offset of the last record, inclusive."""
+        return self.segments[-1].target_last
+
+    @property
+    def record_count(self) -> int:
+        """Records in this run; equals `target_last - target_first + 1`."""
+        return sum(segment.record_count for segment in self.segments)
+
+
+def segments_of(offsets: Sequence[int] | np.ndarray, target_first: int) -> list[Segment]:
+    """Cut strictly rising source offsets into segments; the first gets target offset `target_first`.
+
+    Raises ValueError when the offsets do not rise.
+    """
+    array = np.asarray(offsets, dtype=np.int64)
+    count = len(array)
+    if count == 0:
+        return []
+    if count == 1 or int(array[-1]) - int(array[0]) == count - 1:
+        if count > 1 and not bool(np.all(np.diff(array) > 0)):
+            raise ValueError("source offsets do not rise")
+        return [Segment(int(array[0]), 1, target_first, count)]
+    steps = np.diff(array)
+    if not bool(np.all(steps > 0)):
+        raise ValueError("source offsets do not rise")
+    return _greedy(array, steps, target_first)
+
+
+def _greedy(array: np.ndarray, steps: np.ndarray, target_first: int) -> list[Segment]:
+    """Take the longest stretch of equal steps from each start; the step that leaves a stretch belongs to no segment."""
+    changes = np.flatnonzero(steps[1:] != steps[:-1]) + 1
+    ends = np.append(changes, len(steps))  # exclusive ends of the groups of equal steps
+    segments: list[Segment] = []
+    start, group, count = 0, 0, len(array)
+    while start < count:
+        while group < len(ends) and ends[group] <= start:
+            group += 1
+        if start == count - 1:
+            segments.append(Segment(int(array[start]), 1, target_first + start, 1))
+            break
+        end = int(ends[group])  # array[start..end] are equally far apart
+        segments.append(Segment(int(array[start]), int(steps[start]), target_first + start, end - start + 1))
+        start = end + 1
+    return segments
+
+
+def runs_of(segments: Iterable[Segment], max_segments: int = MAX_SEGMENTS) -> list[Run]:
+    """Join segments, in rising order, into as few runs as the target offsets and `max_segments` allow."""
+    runs: list[Run] = []
+    current: list[Segment] = []
+    for segment in segments:
+        breaks = bool(current) and segment.target_first != current[-1].target_last + 1
+        if current and (breaks or len(current) >= max_segments):
+            runs.append(Run(tuple(current)))
+            current = []
+        if current and _continues(current[-1], segment):
+            last = current.pop()
+            segment = Segment(
+                last.source_first, last.stride, last.target_first, last.record_count + segment.record_count
+            )
+        current.append(segment)
+    if current:
+        runs.append(Run(tuple(current)))
+    return runs
+
+
+def _continues(left: Segment, right: Segment) -> bool:
+    """Whether two neighbouring segments are one: same stride, and the same distance between them."""
+    same = left.stride == right.stride or right.record_count == 1
+    return same and left.record_count > 1 and right.source_first == left.source_last + left.stride
+
+
+@dataclass(frozen=True)
+class Written:
+    """`record_count` consecutive staged records, the first at source offset `source_first`, that got consecutive
+    target offsets from `target_first` on. What a Kafka transaction leaves in the flow's group, so that lost map rows
+    can be rebuilt from the stage: it names no gaps, because the stage knows them."""
+
+    source_first: int
+    target_first: int
+    record_count: int
+
+
+def encode_written(written: Sequence[Written], shard_count: int) -> str:
+    """Write the metadata of a committed position: everything produced since the map was last appended to.
+
+    Text, since Kafka's group metadata is a string of at most `offset.metadata.max.bytes` (4,096 by default):
+    `v1;<shard count>;<source_first>,<target_first>,<count>;…`, all but the first triple as differences to the one before.
+    """
+    parts = ["v1", str(shard_count)]
+    source = target = 0
+    for item in written:
+        parts.append(f"{item.source_first - source},{item.target_first - target},{item.record_count}")
+        source, target = item.source_first, item.target_first
+    return ";".join(parts)
+
+
+def decode_written(metadata: str) -> tuple[int, list[Written]]:
+    """Read what `encode_written` wrote: (shard count, what was written). Raises ValueError on anything else."""
+    version, shards, *triples = metadata.split(";")
+    if version != "v1":
+        raise ValueError(f"metadata {metadata[:20]!r} is not of this version")
+    written: list[Written] = []
+    source = target = 0
+    for triple in triples:
+        step_source, step_target, count = (int(number) for number in triple.split(","))
+        source, target = source + step_source, target + step_target
+        written.append(Written(source, target, count))
+    return int(shards), written
+
+
+def trim_written(written: Sequence[Written], floor_target: int | None, floor_source: int) -> list[Written]:
+    """Drop what the map has already: everything below target offset `floor_target` (None: nothing is mapped yet)."""
+    if floor_target is None:
+        return list(written)
+    kept: list[Written] = []
+    for item in written:
+        end = item.target_first + item.record_count
+        if end <= floor_target:
+            continue
+        if item.target_first < floor_target:
+            item = Written(floor_source, floor_target, end - floor_target)
+        kept.append(item)
+    return kept
+
+
+def rebuild(offsets: Sequence[int] | np.ndarray, written: Sequence[Written]) -> list[Segment]:
+    """The segments of records whose map rows were lost: `offsets` from the stage, target offsets from the metadata.
+
+    The k-th record behind a `Written`'s first source offset has the k-th target offset behind its first target offset.
+    Raises ValueError when the two do not hold the same number of records.
+    """
+    array = np.asarray(offsets, dtype=np.int64)
+    total = sum(item.record_count for item in written)
+    if total != len(array):
+        raise ValueError(f"the stage holds {len(array)} records where the target took {total}")
+    segments: list[Segment] = []
+    start = 0
+    for item in written:
+        part = array[start : start + item.record_count]
+        segments.extend(segments_of(part, item.target_first))
+        start += item.record_count
+    return segments

@@ -1,0 +1,35 @@
+"""Named points at which a test can kill a process, as hard as a power cut would.
+
+`MIRRORLAKE_CRASH=point[:driver]` with `MIRRORLAKE_CRASH_ONCE=FILE`: the first process that reaches the point makes the
+file and sends SIGKILL to itself, or to the driver. Unset, as it always is outside tests, `reached` does nothing.
+"""
+
+import os
+import signal
+from pathlib import Path
+
+#: Every point, in the order in which a record meets them.
+POINTS = (
+    "landed",  # a batch is committed in `records`, its streaming commit is not
+    "planned",  # a batch is planned, nothing has been produced
+    "mid-transaction",  # records are sent, the Kafka transaction is open
+    "kafka-committed",  # a Kafka transaction is committed, no map row is
+    "produced",  # all transactions of a batch are committed, no map row is
+    "mapped",  # the map rows are committed, the latency rows are not
+)
+
+
+def reached(point: str) -> None:
+    """Die here if a test asked for it."""
+    wanted = os.environ.get("MIRRORLAKE_CRASH")
+    if not wanted:
+        return
+    name, _, victim = wanted.partition(":")
+    if name != point:
+        return
+    try:
+        Path(os.environ["MIRRORLAKE_CRASH_ONCE"]).touch(exist_ok=False)
+    except FileExistsError:
+        return
+    driver = int(os.environ.get("MIRRORLAKE_DRIVER_PID", "0"))
+    os.kill(driver if victim == "driver" and driver else os.getpid(), signal.SIGKILL)

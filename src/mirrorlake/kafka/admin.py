@@ -1,0 +1,153 @@
+"""What mirrorlake asks of and does to a cluster, apart from records: metadata, offsets, topics and partitions."""
+
+import logging
+import threading
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicCollection, TopicPartition
+from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic, OffsetSpec
+
+from mirrorlake.errors import AuthenticationFailed, ClusterUnreachable, TargetRefused
+
+logger = logging.getLogger(__name__)
+
+#: How long a cluster may take to answer before it counts as unreachable, seconds.
+ANSWER_SECONDS = 15.0
+_AUTHENTICATION = frozenset({KafkaError._AUTHENTICATION, KafkaError.SASL_AUTHENTICATION_FAILED, KafkaError._SSL})
+
+
+@dataclass(frozen=True)
+class TopicInfo:
+    """A topic as its cluster describes it; `factor` is the replication factor of its first partition."""
+
+    name: str
+    partitions: int
+    factor: int
+
+
+class ClusterAdmin:
+    """One cluster, asked through one admin client. Every call is bounded by ANSWER_SECONDS.
+
+    Raises ClusterUnreachable or AuthenticationFailed when nobody answers.
+    """
+
+    def __init__(self, alias: str, client: Mapping[str, str | int | bool]) -> None:
+        self.alias = alias
+        self.address = str(client["bootstrap.servers"])
+        self._refusal: KafkaError | None = None
+        self._refused = threading.Event()
+        settings = {**client, "error_cb": self._on_error, "logger": logger}
+        self._client = AdminClient(settings)
+
+    def _on_error(self, error: KafkaError) -> None:
+        if error.code() in _AUTHENTICATION:
+            self._refusal = error
+            self._refused.set()
+
+    def cluster_id(self) -> str:
+        """The broker's own cluster id: the identity of the cluster, whatever its alias."""
+        return str(self._metadata().cluster_id)
+
+    def broker_count(self) -> int:
+        """Brokers that are up."""
+        return len(self._metadata().brokers)
+
+    def topics(self) -> dict[str, TopicInfo]:
+        """All topics by name."""
+        found = {}
+        for name, topic in self._metadata().topics.items():
+            if topic.error is None and topic.partitions:
+                factor = len(topic.partitions[min(topic.partitions)].replicas)
+                found[name] = TopicInfo(name, len(topic.partitions), factor)
+        return found
+
+    def _metadata(self):  # type: ignore[no-untyped-def]
+        """Cluster metadata; asked in short steps, so that a refused login is told at once and not after the timeout."""
+        step = 2.0
+        waited = 0.0
+        while True:
+            try:
+                return self._client.list_topics(timeout=step)
+            except KafkaException as error:
+                self._client.poll(0)
+                waited += step
+                if self._refused.is_set() or waited >= ANSWER_SECONDS:
+                    raise self._unanswered(error, waited) from error
+
+    def _unanswered(self, error: KafkaException, waited: float) -> ClusterUnreachable | AuthenticationFailed:
+        if self._refusal is not None:
+            return AuthenticationFailed(
+                f"cluster {self.alias} at {self.address} refused the credentials ({_reason(self._refusal)}); check its "
+                "security block",
+                alias=self.alias,
+                address=self.address,
+            )
+        return ClusterUnreachable(
+            f"cluster {self.alias} does not answer at {self.address} within {waited:.0f} s "
+            f"({_reason(error.args[0])}); check bootstrap_servers, and that the brokers run",
+            alias=self.alias,
+            address=self.address,
+            seconds=waited,
+        )
+
+    def start_offsets(self, partitions: Iterable[tuple[str, int]]) -> dict[tuple[str, int], int]:
+        """The first offset still there, of each (topic, partition)."""
+        return self._offsets(partitions, OffsetSpec.earliest())
+
+    def end_offsets(self, partitions: Iterable[tuple[str, int]], committed: bool = True) -> dict[tuple[str, int], int]:
+        """The offset after the last record; with `committed` the last stable offset (read_committed)."""
+        return self._offsets(partitions, OffsetSpec.latest(), committed)
+
+    def _offsets(
+        self, partitions: Iterable[tuple[str, int]], spec: OffsetSpec, committed: bool = True
+    ) -> dict[tuple[str, int], int]:
+        request = {TopicPartition(topic, partition): spec for topic, partition in partitions}
+        if not request:
+            return {}
+        level = IsolationLevel.READ_COMMITTED if committed else IsolationLevel.READ_UNCOMMITTED
+        futures = self._client.list_offsets(request, isolation_level=level, request_timeout=ANSWER_SECONDS)
+        return {(key.topic, key.partition): future.result().offset for key, future in futures.items()}
+
+    def create_topics(self, topics: Sequence[TopicInfo]) -> None:
+        """Create topics and wait until they can be written. One that is there already is no error.
+
+        Raises TargetRefused with the first refusal.
+        """
+        if not topics:
+            return
+        futures = self._client.create_topics(
+            [NewTopic(topic.name, num_partitions=topic.partitions, replication_factor=topic.factor) for topic in topics],
+            operation_timeout=ANSWER_SECONDS,
+            request_timeout=2 * ANSWER_SECONDS,
+        )
+        for name, future in futures.items():
+            self._finish(future, f"cannot create topic {name}", name, KafkaError.TOPIC_ALREADY_EXISTS)
+
+    def add_partitions(self, topic: str, partitions: int) -> None:
+        """Raise a topic's partition count to `partitions`. Raises TargetRefused."""
+        futures = self._client.create_partitions([NewPartitions(topic, partitions)], request_timeout=2 * ANSWER_SECONDS)
+        for name, future in futures.items():
+            self._finish(future, f"cannot raise topic {name} to {partitions} partitions", name)
+
+    def _finish(self, future, what: str, topic: str, allowed: int | None = None) -> None:  # type: ignore[no-untyped-def]
+        try:
+            future.result()
+        except KafkaException as error:
+            reason: KafkaError = error.args[0]
+            if reason.code() == allowed:
+                return
+            raise TargetRefused(
+                f"{what} on cluster {self.alias}: {_reason(reason)}", alias=self.alias, topic=topic, reason=reason.name()
+            ) from error
+
+    def topic_ids(self, topics: Sequence[str]) -> dict[str, str]:
+        """Topic ids by name: a topic that was deleted and made again has another one."""
+        if not topics:
+            return {}
+        futures = self._client.describe_topics(TopicCollection(list(topics)), request_timeout=ANSWER_SECONDS)
+        return {name: str(future.result().topic_id) for name, future in futures.items()}
+
+
+def _reason(error: KafkaError) -> str:
+    return str(error.str()).rstrip(".")

@@ -1,0 +1,67 @@
+"""Finds the Java runtime that Spark and the embedded Kafka brokers start with."""
+
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+from mirrorlake.errors import MissingJava
+
+OLDEST_JAVA = 17
+_VERSION = re.compile(r'version "(\d+)')
+_HOMEBREW = ("/opt/homebrew/opt/openjdk@17/bin/java", "/usr/local/opt/openjdk@17/bin/java")
+
+
+def find_java() -> Path:
+    """Return the first `java` of version 17 or newer: JAVA_HOME, PATH, then where the advised installs put one."""
+    found: dict[str, str] = {}
+    for candidate in _candidates():
+        version = java_version(candidate)
+        if version is not None and version >= OLDEST_JAVA:
+            return candidate.resolve()
+        found[str(candidate)] = "no runtime" if version is None else f"version {version}"
+    raise MissingJava(_advice(found), found=found)
+
+
+def java_home() -> Path:
+    """Return the JAVA_HOME of `find_java()`, for programs that want the folder and not the command."""
+    return find_java().parent.parent
+
+
+def java_version(java: Path) -> int | None:
+    """Return the feature version (17, 21, ...) that `java -version` tells, 8 for "1.8", None when it does not run."""
+    try:
+        told = subprocess.run([str(java), "-version"], capture_output=True, text=True, timeout=30, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    match = _VERSION.search(told.stderr + told.stdout)
+    if match is None:
+        return None
+    version = int(match.group(1))
+    return 8 if version == 1 else version
+
+
+def _candidates() -> Iterator[Path]:
+    """Yield each existing `java` once, in the order in which they are preferred."""
+    homes = [os.environ["JAVA_HOME"]] if os.environ.get("JAVA_HOME") else []
+    on_path = shutil.which("java")
+    installed = sorted(Path.home().glob(".jdk/*")) + sorted(Path.home().glob(".jdk/*/Contents/Home"))
+    places = [Path(home) / "bin" / "java" for home in homes]
+    places += [Path(on_path)] if on_path else []
+    places += [home / "bin" / "java" for home in installed] + [Path(java) for java in _HOMEBREW]
+    for place in dict.fromkeys(places):
+        if place.is_file():
+            yield place
+
+
+def _advice(found: dict[str, str]) -> str:
+    seen = "no java in JAVA_HOME or on PATH"
+    if found:
+        seen = "only " + ", ".join(f"{path} ({what})" for path, what in found.items())
+    return (
+        f"Spark and Kafka need Java 17 or newer and there is {seen}: install it with "
+        "`apt-get install openjdk-17-jre-headless` on Debian, `brew install openjdk@17` on macOS, or anywhere with "
+        "`pip install install-jdk` and `python -c \"import jdk; jdk.install('17')\"`."
+    )

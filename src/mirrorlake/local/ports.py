@@ -1,0 +1,55 @@
+"""Chooses ports for local brokers that stay theirs while a broker is down."""
+
+import random
+import socket
+import threading
+from contextlib import ExitStack
+
+from mirrorlake.errors import InputError
+
+# Below the range that systems take for outgoing connections (Linux from 32768, macOS from 49152): a client that
+# retries the port of a stopped broker could otherwise be given that very port and connect to itself.
+_LOWEST, _HIGHEST = 15000, 32767
+_TRIES = 2000
+
+_given: set[int] = set()
+_lock = threading.Lock()
+
+
+def free_ports(count: int) -> list[int]:
+    """Return `count` different ports of 127.0.0.1 that nobody listens on and that this process never gave before."""
+    ports: list[int] = []
+    with _lock, ExitStack() as held:
+        for _ in range(_TRIES):
+            if len(ports) == count:
+                break
+            port = random.randint(_LOWEST, _HIGHEST)
+            if port not in _given and _bound(port, held):
+                ports.append(port)
+                _given.add(port)
+    if len(ports) < count:
+        raise InputError(f"Found no {count} free ports of 127.0.0.1 between {_LOWEST} and {_HIGHEST}.")
+    return ports
+
+
+def is_free(port: int) -> bool:
+    """Tell whether a server could listen on this port of 127.0.0.1 now."""
+    with ExitStack() as held:
+        return _bound(port, held)
+
+
+def is_open(port: int) -> bool:
+    """Tell whether a server listens on this port of 127.0.0.1."""
+    with socket.socket() as client:
+        client.settimeout(1)
+        return client.connect_ex(("127.0.0.1", port)) == 0
+
+
+def _bound(port: int, held: ExitStack) -> bool:
+    server = held.enter_context(socket.socket())
+    server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        server.bind(("127.0.0.1", port))
+    except OSError:
+        return False
+    return True

@@ -1,0 +1,252 @@
+"""The driver's side of producing: one flow, batch after batch, with no state but the tables and the target's positions.
+
+A batch is what new commits of `records` brought (`core.batch`). The order of events is what makes it exactly once:
+transactions in Kafka, then the rows of `offset_map`, then those of `latency`. Whatever dies in between is found out from
+the tables (how far the map goes) and from the target (how far the flow goes), see `produce/task.py`.
+"""
+
+import hashlib
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timezone
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from mirrorlake import crash
+from mirrorlake.core.batch import NOTHING_MAPPED, BatchPlan, Floor, PartitionPlan, ShardPlan, cut_by_versions, plan_batch
+from mirrorlake.lake import stage
+from mirrorlake.lake.lake import Lake
+from mirrorlake.produce.task import LATENCY, RESULT, RESULT_DDL, ReadFiles, ReadRows, ShardJob
+from mirrorlake.produce.writer import Target
+
+logger = logging.getLogger(__name__)
+
+#: Commits of `records` that one look at the change feed takes in.
+COMMITS_AT_ONCE = 64
+
+
+@dataclass(frozen=True)
+class FlowSpec:
+    """What producing a flow needs to know. `client` and `producer` are rendered librdkafka settings with secrets."""
+
+    name: str
+    selected: stage.Selected
+    remote_topic: Callable[[str], str]
+    client: Mapping[str, str | int | bool]
+    producer: Mapping[str, str | int | bool]
+    shard_count: int
+    transactional: bool
+    max_records: int = 2_000_000
+    reader: str = "auto"
+
+
+@dataclass(frozen=True)
+class BatchReport:
+    """What a batch did. `reader` is `files`, or `rows` where Spark fed the workers."""
+
+    batch_id: int
+    stage_version: int
+    record_count: int
+    reader: str
+    complete: bool
+
+
+class FlowProducer:
+    """Produces one flow. `ensure_targets` is called with the partition plans of a batch before its first record."""
+
+    def __init__(
+        self, lake: Lake, spec: FlowSpec, ensure_targets: Callable[[Sequence[PartitionPlan]], None]
+    ) -> None:
+        self.lake = lake
+        self.spec = spec
+        self._ensure_targets = ensure_targets
+        self._owners: dict[int, str] = {}
+        self._floors: dict[tuple[str, int], Floor] = {}
+        self._backfill: list[PartitionPlan] = []
+        self._backfill_version = -1
+        self._files_work = spec.reader != "rows" and stage.readable_by_files(lake)
+        self.stage_version = -1
+        self.batch_id = 0
+        self.last: BatchReport | None = None
+        self._load_progress()
+
+    @property
+    def reader(self) -> str:
+        """Which reader is in use: `files` or `rows`."""
+        return "files" if self._files_work else "rows"
+
+    def floor(self, topic: str, partition: int) -> Floor:
+        """Where the map ends for a source partition."""
+        return self._floors.get((topic, partition), NOTHING_MAPPED)
+
+    def _load_progress(self) -> None:
+        row = self.lake.query("flow_progress", flow=self.spec.name).collect()[0]
+        for item in self.lake.query("floors", flow=self.spec.name).collect():
+            key = (item["topic"], item["partition"])
+            self._floors[key] = Floor(item["source_position"], item["target_position"])
+        self.batch_id = (row["batch_id"] or 0) + 1
+        same = row["selection"] == self._fingerprint()
+        self.stage_version = row["stage_version"] if same and row["stage_version"] is not None else -1
+        if not stage.follows_commits(self.lake, self.stage_version):
+            self._plan_backfill()
+
+    def _fingerprint(self) -> str:
+        return hashlib.sha256(self.spec.selected.pattern.encode()).hexdigest()[:12]
+
+    def _plan_backfill(self) -> None:
+        """Work off the stage as it is now by offsets, since its commits do not tell the order any more."""
+        self._backfill_version = self.lake.version_of("records")
+        ranges = stage.staged_ranges(self.lake, self.spec.selected, self._backfill_version)
+        plan = plan_batch(ranges, self._floors, self.spec.remote_topic, self.spec.shard_count)
+        self._backfill = [partition for shard in plan.shards for partition in shard.partitions]
+        logger.info("flow %s: backfill of %d partitions up to version %d", self.spec.name, len(self._backfill), self._backfill_version)
+        if not self._backfill:
+            self.stage_version = self._backfill_version
+
+    def step(self, up_to_version: int | None = None) -> BatchReport | None:
+        """Produce the next batch; None when there is nothing new, up to and with version `up_to_version` of `records`."""
+        if self._backfill:
+            return self._backfill_step()
+        newest = up_to_version if up_to_version is not None else self.lake.version_of("records")
+        if newest <= self.stage_version:
+            return None
+        end = min(newest, self.stage_version + COMMITS_AT_ONCE)
+        found = stage.new_ranges(self.lake, self.spec.selected, self.stage_version, end)
+        kept, version = cut_by_versions(found, self.spec.max_records)
+        version = end if version is None or len(kept) == len(found) else version
+        plan = plan_batch(kept, self._floors, self.spec.remote_topic, self.spec.shard_count)
+        if not plan.shards:
+            self.stage_version = version
+            return self.step(up_to_version) if version < newest else None
+        return self._produce(plan, version, (self.stage_version, version))
+
+    def _backfill_step(self) -> BatchReport:
+        plans = [replace(plan, floor=self.floor(plan.topic, plan.partition)) for plan in self._backfill]
+        pieces = stage.cut_windows(plans, self.spec.max_records)
+        ranges = [
+            stage.FileRange("", self._backfill_version, piece.topic, piece.partition, piece.first, piece.last, 1)
+            for piece in pieces
+        ]
+        plan = replace(plan_batch(ranges, self._floors, self.spec.remote_topic, self.spec.shard_count), ordered=False)
+        last = all(piece.last == whole.last for piece, whole in zip(pieces, plans, strict=False)) and len(pieces) <= len(plans)
+        version = self._backfill_version if last else self.stage_version
+        report = self._produce(plan, version, None)
+        for piece in pieces:
+            # A window of offsets may hold no record at all (compaction): step over it.
+            known = self.floor(piece.topic, piece.partition)
+            if report.complete and known.source <= piece.last:
+                self._floors[piece.topic, piece.partition] = Floor(piece.last + 1, known.target)
+        self._backfill = [
+            whole for whole in self._backfill if self.floor(whole.topic, whole.partition).source <= whole.last
+        ]
+        if not self._backfill:
+            self.stage_version = self._backfill_version
+        return report
+
+    def _produce(self, plan: BatchPlan, version: int, versions: tuple[int, int] | None) -> BatchReport:
+        self._ensure_targets([partition for shard in plan.shards for partition in shard.partitions])
+        crash.reached("planned")
+        jobs = [ShardJob(shard, self._target(shard), self._owners.get(shard.shard)) for shard in plan.shards]
+        reader, result = self._run(jobs, plan, versions)
+        crash.reached("produced")
+        complete = bool(pc.all(result["complete"]).as_py())
+        stage_version = version if complete else self.stage_version
+        now = datetime.now(timezone.utc)
+        self._append(result, stage_version, now)
+        self._advance(result)
+        count = int(pc.sum(result["record_count"]).as_py() or 0)
+        self.last = BatchReport(self.batch_id, stage_version, count, reader, complete)
+        self.stage_version = stage_version
+        self.batch_id += 1
+        return self.last
+
+    def _run(self, jobs: Sequence[ShardJob], plan: BatchPlan, versions: tuple[int, int] | None) -> tuple[str, pa.Table]:
+        spark = self.lake.spark
+        if plan.ordered and self._files_work:
+            try:
+                frame = spark.range(0, len(jobs), 1, len(jobs)).mapInArrow(ReadFiles(jobs), RESULT_DDL)
+                return "files", frame.toArrow()
+            except Exception as error:
+                if self.spec.reader == "files" or not _reader_failed(error):
+                    raise
+                logger.warning("flow %s: workers cannot read the stage's files; Spark reads them", self.spec.name)
+                self._files_work = "LayoutError" in str(error)
+        rows = stage.sorted_rows(
+            self.lake,
+            self.spec.selected.source_cluster,
+            [partition for shard in plan.shards for partition in shard.partitions],
+            self.spec.shard_count,
+            versions,
+            self._backfill_version,
+        )
+        return "rows", rows.mapInArrow(ReadRows(jobs), RESULT_DDL).toArrow()
+
+    def _target(self, shard: ShardPlan) -> Target:
+        name = f"mirrorlake-{self.lake.lake_id}-{self.spec.name}"
+        return Target(
+            self.spec.client,
+            self.spec.producer,
+            group_id=name,
+            transactional_id=f"{name}-{shard.shard}",
+            shard_count=self.spec.shard_count,
+            transactional=self.spec.transactional,
+        )
+
+    def _append(self, result: pa.Table, stage_version: int, now: datetime) -> None:
+        """Map rows first: once they are there, the batch is over. Both appends are idempotent."""
+        common = {"flow": self.spec.name, "batch_id": self.batch_id, "produced_at": now}
+        application = f"mirrorlake/{self.lake.lake_id}/{self.spec.name}"
+        extra = {**common, "stage_version": stage_version, "selection": self._fingerprint()}
+        self.lake.append("offset_map", _with(map_rows(result), extra), f"{application}/map", self.batch_id)
+        crash.reached("mapped")
+        self.lake.append("latency", _with(latency_rows(result), common), f"{application}/latency", self.batch_id)
+
+    def _advance(self, result: pa.Table) -> None:
+        for row in result.select(["shard", "worker", "topic", "partition"]).to_pylist():
+            self._owners[row["shard"]] = row["worker"]
+        ends = map_rows(result).group_by(["topic", "partition"]).aggregate([("source_last", "max"), ("target_last", "max")])
+        for row in ends.to_pylist():
+            key = (row["topic"], row["partition"])
+            self._floors[key] = Floor(row["source_last_max"] + 1, row["target_last_max"] + 1)
+
+
+def map_rows(result: pa.Table) -> pa.Table:
+    """The rows of `offset_map` that tasks reported, without the columns that are the same for all."""
+    runs = pc.list_flatten(result["runs"])
+    parents = pc.list_parent_indices(result["runs"])
+    fields = {name: pc.struct_field(runs, name) for name in ("source_first", "source_last", "target_first", "target_last")}
+    of_parent = {name: pc.take(result[name], parents) for name in ("topic", "partition", "target_topic")}
+    return pa.table(
+        {
+            **of_parent,
+            "target_partition": of_parent["partition"],
+            **fields,
+            "record_count": pc.struct_field(runs, "record_count"),
+            "segments": pc.struct_field(runs, "segments"),
+        }
+    )
+
+
+def latency_rows(result: pa.Table) -> pa.Table:
+    """The rows of `latency` that tasks reported: partitions with records."""
+    with_records = result.filter(pc.greater(result["record_count"], 0))
+    columns = [f"{kind}_{name}_ms" for kind in ("landing", "replication") for name in LATENCY]
+    return with_records.select(["topic", "partition", "record_count", "byte_count", *columns])
+
+
+def _with(table: pa.Table, constants: Mapping[str, object]) -> pa.Table:
+    for name, value in constants.items():
+        scalar = pa.scalar(value, pa.timestamp("us", tz="UTC")) if isinstance(value, datetime) else pa.scalar(value)
+        table = table.append_column(name, pa.repeat(scalar, table.num_rows))
+    return table
+
+
+def _reader_failed(error: Exception) -> bool:
+    """Whether a task failed because it could not open, or not trust, the stage's files."""
+    text = str(error)
+    return any(name in text for name in ("LayoutError", "FileNotFoundError", "PermissionError", "ArrowNotImplementedError"))
+
+
+__all__ = ["RESULT", "BatchReport", "FlowProducer", "FlowSpec", "latency_rows", "map_rows"]

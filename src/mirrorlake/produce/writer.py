@@ -1,0 +1,302 @@
+"""One shard's producer: records in, Kafka transactions out, and the exact target offset of every record.
+
+The rules of DESIGN section 3, for each transaction: the records, and with `send_offsets_to_transaction` the flow's
+position on the *target* partition, with metadata that names what was written since the map was last appended to
+(`core.runs.Written`). Kafka commits both or neither.
+"""
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from confluent_kafka import (
+    Consumer,
+    ConsumerGroupTopicPartitions,
+    KafkaError,
+    KafkaException,
+    Message,
+    Producer,
+    TopicPartition,
+)
+from confluent_kafka.admin import AdminClient
+
+from mirrorlake import crash
+from mirrorlake.core.batch import PartitionPlan
+from mirrorlake.core.runs import Segment, Written, encode_written, segments_of
+from mirrorlake.errors import LayoutError, TargetRefused
+
+logger = logging.getLogger(__name__)
+
+#: How long one call to the target may take before the task gives up and Spark tries it again, seconds.
+CALL_SECONDS = 60.0
+#: Kafka's default for `offset.metadata.max.bytes`, less some room.
+METADATA_BYTES = 4_000
+#: Ours where librdkafka's defaults are made for small producers; a cluster's `producer` block overrides them.
+PRODUCER_SETTINGS: Mapping[str, str | int | bool] = {
+    "acks": "all",
+    "enable.idempotence": True,
+    "compression.type": "lz4",
+    "linger.ms": 20,
+    "batch.size": 1_000_000,
+    "batch.num.messages": 100_000,
+    "queue.buffering.max.messages": 1_000_000,
+    "queue.buffering.max.kbytes": 1_048_576,
+    "message.max.bytes": 100_000_000,  # the broker decides what is too large
+    "transaction.timeout.ms": 60_000,
+}
+
+
+@dataclass(frozen=True)
+class Target:
+    """How a shard reaches its target: rendered librdkafka settings and the names it goes by there."""
+
+    client: Mapping[str, str | int | bool]
+    producer: Mapping[str, str | int | bool]
+    group_id: str
+    transactional_id: str
+    shard_count: int
+    transactional: bool
+
+
+@dataclass
+class Chunk:
+    """Consecutive staged rows of one partition that go into one transaction."""
+
+    plan: PartitionPlan
+    rows: pa.RecordBatch
+    offsets: np.ndarray
+
+
+class Interleaved(Exception):
+    """Somebody else wrote into the target partition between our records; offsets have to be asked for one by one."""
+
+
+class MetadataFull(Exception):
+    """What was written since the map was last appended to does not fit into the group's metadata any more."""
+
+
+class ShardWriter:
+    """A producer with one `transactional.id`. Not thread safe; kept in a Python worker between batches."""
+
+    def __init__(self, target: Target) -> None:
+        self.target = target
+        settings: dict[str, Any] = {**PRODUCER_SETTINGS, **target.client, **target.producer}
+        settings["logger"] = logger
+        if target.transactional:
+            settings["transactional.id"] = target.transactional_id
+        self._producer = Producer(settings)
+        self._admin = AdminClient({**target.client, "logger": logger})
+        self._group = Consumer({**target.client, "group.id": target.group_id, "logger": logger})
+        self._ask_each = False
+        if target.transactional:
+            # Fences whoever had this id before, and ends the transaction that they left open.
+            self._producer.init_transactions(CALL_SECONDS)
+
+    def positions(self, keys: Sequence[tuple[str, int]]) -> dict[tuple[str, int], tuple[int, str]]:
+        """The flow's committed (position, metadata) for (target topic, partition) keys; those without one are left out."""
+        return committed_positions(self._admin, self.target.group_id, keys)
+
+    def write(
+        self, chunks: Sequence[Chunk], written: Mapping[tuple[str, int], Sequence[Written]]
+    ) -> list[tuple[Chunk, list[Segment]]]:
+        """Write chunks in one transaction; `written` is what each (source topic, partition) has in its metadata already.
+
+        Returns each chunk with its segments. Raises MetadataFull (nothing was written), TargetRefused, KafkaException.
+        """
+        while True:
+            try:
+                return self._transaction(chunks, written)
+            except Interleaved:
+                # Nothing of it is visible. Once more, and from now on with the offset of each record.
+                logger.info("another producer writes to %s; asking for every offset", chunks[0].plan.target_topic)
+                self._producer.abort_transaction(CALL_SECONDS)
+                self._ask_each = True
+            except (MetadataFull, TargetRefused):
+                if self.target.transactional:
+                    self._producer.abort_transaction(CALL_SECONDS)
+                raise
+
+    def _transaction(
+        self, chunks: Sequence[Chunk], written: Mapping[tuple[str, int], Sequence[Written]]
+    ) -> list[tuple[Chunk, list[Segment]]]:
+        if self.target.transactional:
+            self._producer.begin_transaction()
+        results = [_Delivery(chunk, self._ask_each or not self.target.transactional) for chunk in chunks]
+        for result in results:
+            result.send(self._producer)
+        crash.reached("mid-transaction")
+        left = self._producer.flush(CALL_SECONDS)
+        if left:
+            raise KafkaException(KafkaError(KafkaError._TIMED_OUT, f"{left} records were not acknowledged in time"))
+        done = [(result.chunk, result.segments()) for result in results]
+        if self.target.transactional:
+            self._producer.send_offsets_to_transaction(
+                self._offsets(done, written), self._group.consumer_group_metadata(), CALL_SECONDS
+            )
+            self._producer.commit_transaction(CALL_SECONDS)
+            crash.reached("kafka-committed")
+        return done
+
+    def _offsets(
+        self, done: Sequence[tuple[Chunk, list[Segment]]], written: Mapping[tuple[str, int], Sequence[Written]]
+    ) -> list[TopicPartition]:
+        """The positions to commit: offset = next source offset, metadata = what was written since the last map append."""
+        ends: dict[tuple[str, int], tuple[Chunk, list[Written]]] = {}
+        for chunk, segments in done:
+            key = (chunk.plan.topic, chunk.plan.partition)
+            known = ends[key][1] if key in ends else list(written.get(key, ()))
+            ends[key] = (chunk, add_written(known, segments))
+        offsets = []
+        for chunk, items in ends.values():
+            metadata = encode_written(items, self.target.shard_count)
+            if len(metadata) > METADATA_BYTES:
+                raise MetadataFull
+            position = int(chunk.offsets[-1]) + 1
+            offsets.append(TopicPartition(chunk.plan.target_topic, chunk.plan.partition, position, metadata))
+        return offsets
+
+
+def add_written(written: list[Written], segments: Sequence[Segment]) -> list[Written]:
+    """Add segments to what has been written, joining where target offsets go on."""
+    items = list(written)
+    for segment in segments:
+        last = items[-1] if items else None
+        if last is not None and last.target_first + last.record_count == segment.target_first:
+            items[-1] = Written(last.source_first, last.target_first, last.record_count + segment.record_count)
+        else:
+            items.append(Written(segment.source_first, segment.target_first, segment.record_count))
+    return items
+
+
+def committed_positions(
+    admin: AdminClient, group_id: str, keys: Sequence[tuple[str, int]]
+) -> dict[tuple[str, int], tuple[int, str]]:
+    """The committed (position, metadata) of a group, waiting for transactions that are still being committed."""
+    if not keys:
+        return {}
+    request = ConsumerGroupTopicPartitions(group_id, [TopicPartition(topic, partition) for topic, partition in keys])
+    futures = admin.list_consumer_group_offsets([request], require_stable=True, request_timeout=CALL_SECONDS)
+    found = futures[group_id].result()
+    return {
+        (item.topic, item.partition): (item.offset, item.metadata or "")
+        for item in found.topic_partitions
+        if item.offset >= 0
+    }
+
+
+class _Delivery:
+    """One chunk on its way: sends its rows, and learns their target offsets from the first and last acknowledgement."""
+
+    def __init__(self, chunk: Chunk, ask_each: bool) -> None:
+        self.chunk = chunk
+        self._ask_each = ask_each
+        count = len(chunk.offsets)
+        self._targets = np.full(count if ask_each else 2, -1, dtype=np.int64)
+        self._error: KafkaError | None = None
+
+    def send(self, producer: Producer) -> None:
+        rows, plan = self.chunk.rows, self.chunk.plan
+        keys = rows.column("key").to_pylist()
+        values = rows.column("value").to_pylist()
+        times = rows.column("timestamp").cast(pa.timestamp("ms"), safe=False).cast(pa.int64()).to_pylist()
+        headers = _headers(rows.column("headers"))
+        callbacks = self._callbacks(len(keys))
+        produce = producer.produce
+        topic, partition = plan.target_topic, plan.partition
+        for index, (key, value, time) in enumerate(zip(keys, values, times, strict=True)):
+            extra: dict[str, Any] = {}
+            if headers is not None and headers[index]:
+                extra["headers"] = headers[index]
+            callback = callbacks.get(index)
+            if callback is not None:
+                extra["on_delivery"] = callback
+            while True:
+                try:
+                    produce(topic, value, key, partition, timestamp=time or 0, **extra)
+                    break
+                except BufferError:
+                    producer.poll(0.1)
+                except KafkaException as error:
+                    raise self._refused(error.args[0]) from error
+        producer.poll(0)
+
+    def _callbacks(self, count: int) -> Mapping[int, Callable[[KafkaError | None, Message], None]]:
+        def into(slot: int) -> Callable[[KafkaError | None, Message], None]:
+            def acknowledged(error: KafkaError | None, message: Message) -> None:
+                if error is not None:
+                    self._error = self._error or error
+                else:
+                    self._targets[slot] = message.offset()
+
+            return acknowledged
+
+        if self._ask_each:
+            return {index: into(index) for index in range(count)}
+        first, last = into(0), into(1)
+        if count == 1:
+
+            def both(error: KafkaError | None, message: Message) -> None:
+                first(error, message)
+                last(error, message)
+
+            return {0: both}
+        return {0: first, count - 1: last}
+
+    def segments(self) -> list[Segment]:
+        """The chunk's segments. Raises Interleaved when its target offsets are not consecutive and were not all asked
+        for, TargetRefused when a record was not acknowledged."""
+        if self._error is not None:
+            raise self._refused(self._error)
+        targets, offsets = self._targets, self.chunk.offsets
+        if bool(np.any(targets < 0)):
+            raise self._refused(KafkaError(KafkaError._TIMED_OUT, "a record was not acknowledged"))
+        if int(targets[-1] - targets[0]) == len(offsets) - 1:
+            return segments_of(offsets, int(targets[0]))
+        if not self._ask_each:
+            raise Interleaved
+        breaks = np.flatnonzero(np.diff(targets) != 1) + 1
+        bounds = [0, *breaks.tolist(), len(targets)]
+        return [
+            segment
+            for start, end in zip(bounds, bounds[1:], strict=False)
+            for segment in segments_of(offsets[start:end], int(targets[start]))
+        ]
+
+    def _refused(self, error: KafkaError) -> TargetRefused | KafkaException:
+        if error.retriable() or error.fatal() or error.code() in (KafkaError._PURGE_QUEUE, KafkaError._TIMED_OUT):
+            return KafkaException(error)
+        plan = self.chunk.plan
+        first, last = int(self.chunk.offsets[0]), int(self.chunk.offsets[-1])
+        return TargetRefused(
+            f"the target refused records of {plan.topic}-{plan.partition} between offsets {first} and {last} for topic "
+            f"{plan.target_topic}: {error.str()}; change the target's limits or permissions, then run again",
+            topic=plan.topic,
+            partition=plan.partition,
+            first_offset=first,
+            last_offset=last,
+            reason=error.name(),
+        )
+
+
+def _headers(column: pa.Array) -> list[list[tuple[str, bytes | None]] | None] | None:
+    """The headers of each row as confluent-kafka takes them; None when no row has any."""
+    if column.null_count == len(column):
+        return None
+    return [
+        None if row is None else [(header["key"], header["value"]) for header in row] for row in column.to_pylist()
+    ]
+
+
+def check_rising(chunk: Chunk, previous: int | None) -> None:
+    """Raise LayoutError unless a chunk's offsets rise and lie above `previous`."""
+    offsets = chunk.offsets
+    if (previous is not None and int(offsets[0]) <= previous) or bool(np.any(np.diff(offsets) <= 0)):
+        raise LayoutError(
+            f"the stage does not hold {chunk.plan.topic}-{chunk.plan.partition} in rising order near offset "
+            f"{int(offsets[0])}; reading it sorted",
+            topic=chunk.plan.topic,
+            partition=chunk.plan.partition,
+        )

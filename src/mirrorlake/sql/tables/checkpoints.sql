@@ -1,0 +1,16 @@
+-- One row is one (flow, group, topic, partition) at one time; positions as Kafka commits them.
+CREATE TABLE IF NOT EXISTS checkpoints (
+  flow STRING NOT NULL,
+  group_id STRING NOT NULL,
+  topic STRING NOT NULL,
+  partition INT NOT NULL,
+  source_position BIGINT,
+  target_topic STRING,
+  target_position BIGINT,
+  metadata STRING,
+  checkpointed_at TIMESTAMP,
+  synced BOOLEAN,
+  reason STRING
+) USING DELTA
+COMMENT 'mirrorlake: positions of consumer groups, translated'
+TBLPROPERTIES ('delta.checkpointInterval' = '100', 'delta.enableDeletionVectors' = 'false')

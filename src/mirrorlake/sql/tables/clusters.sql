@@ -1,0 +1,9 @@
+-- One row is one cluster seen, by the broker's own cluster id.
+CREATE TABLE IF NOT EXISTS clusters (
+  alias STRING NOT NULL,
+  cluster_id STRING NOT NULL,
+  first_seen TIMESTAMP,
+  last_seen TIMESTAMP
+) USING DELTA
+COMMENT 'mirrorlake: the clusters'
+TBLPROPERTIES ('delta.enableDeletionVectors' = 'false')

@@ -1,0 +1,17 @@
+-- One row is one (flow, batch, topic, partition). landing: source timestamp to landed_at; replication: source timestamp
+-- to the target's acknowledgement of the transaction. Milliseconds; negative where clocks disagree.
+CREATE TABLE IF NOT EXISTS latency (
+  flow STRING NOT NULL,
+  batch_id BIGINT NOT NULL,
+  topic STRING NOT NULL,
+  partition INT NOT NULL,
+  record_count BIGINT,
+  byte_count BIGINT COMMENT 'bytes of keys and values',
+  landing_min_ms BIGINT, landing_avg_ms DOUBLE, landing_p50_ms BIGINT, landing_p95_ms BIGINT, landing_p99_ms BIGINT,
+  landing_max_ms BIGINT,
+  replication_min_ms BIGINT, replication_avg_ms DOUBLE, replication_p50_ms BIGINT, replication_p95_ms BIGINT,
+  replication_p99_ms BIGINT, replication_max_ms BIGINT,
+  produced_at TIMESTAMP
+) USING DELTA
+COMMENT 'mirrorlake: landing and replication latency of every batch'
+TBLPROPERTIES ('delta.appendOnly' = 'true', 'delta.checkpointInterval' = '100', 'delta.enableDeletionVectors' = 'false')

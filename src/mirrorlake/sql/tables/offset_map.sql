@@ -1,0 +1,27 @@
+-- One row is one run: consecutive staged records that got consecutive target offsets. Offsets are inclusive.
+CREATE TABLE IF NOT EXISTS offset_map (
+  flow STRING NOT NULL,
+  topic STRING NOT NULL,
+  partition INT NOT NULL,
+  source_first BIGINT NOT NULL,
+  source_last BIGINT NOT NULL,
+  target_topic STRING NOT NULL,
+  target_partition INT NOT NULL,
+  target_first BIGINT NOT NULL,
+  target_last BIGINT NOT NULL,
+  record_count BIGINT NOT NULL,
+  produced_at TIMESTAMP,
+  batch_id BIGINT NOT NULL,
+  stage_version BIGINT COMMENT 'version of records up to which this flow has produced all',
+  selection STRING COMMENT 'fingerprint of the topics that the flow selected',
+  segments ARRAY<STRUCT<source_first: BIGINT, stride: BIGINT, target_first: BIGINT, record_count: BIGINT>>
+    COMMENT 'stretches of equally distant source offsets: what makes gaps cheap'
+) USING DELTA
+COMMENT 'mirrorlake: the exact map between source and target offsets'
+TBLPROPERTIES (
+  'delta.appendOnly' = 'true',
+  'delta.enableDeletionVectors' = 'false',
+  'delta.dataSkippingStatsColumns' =
+    'flow,topic,partition,source_first,source_last,target_topic,target_partition,target_first,target_last,batch_id,stage_version',
+  'delta.checkpointInterval' = '100'
+)

@@ -1,0 +1,17 @@
+-- One row is one sample of one partition of one flow. *_end are positions: the offset after the last one.
+CREATE TABLE IF NOT EXISTS positions (
+  flow STRING NOT NULL,
+  topic STRING NOT NULL,
+  partition INT NOT NULL,
+  sampled_at TIMESTAMP NOT NULL,
+  source_start BIGINT,
+  source_end BIGINT,
+  staged_end BIGINT,
+  produced_end BIGINT,
+  target_end BIGINT,
+  lag_records BIGINT,
+  lag_seconds DOUBLE,
+  target_topic STRING
+) USING DELTA
+COMMENT 'mirrorlake: where every partition of every flow stood, and when'
+TBLPROPERTIES ('delta.checkpointInterval' = '100', 'delta.enableDeletionVectors' = 'false')

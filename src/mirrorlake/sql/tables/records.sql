@@ -1,0 +1,24 @@
+-- The stage: one row is one source record. Read in two ways: by landed commit, in order (produce), and by topic and
+-- offset range (audit, replay). So the statistics are on the coordinates only, and never on the payload.
+CREATE TABLE IF NOT EXISTS records (
+  source_cluster STRING NOT NULL,
+  topic STRING NOT NULL,
+  partition INT NOT NULL,
+  offset BIGINT NOT NULL,
+  timestamp TIMESTAMP COMMENT 'of the record, milliseconds kept',
+  timestamp_type INT COMMENT '0 CreateTime, 1 LogAppendTime',
+  key BINARY,
+  value BINARY,
+  headers ARRAY<STRUCT<key: STRING, value: BINARY>>,
+  landed_at TIMESTAMP,
+  batch_id BIGINT
+) USING DELTA
+COMMENT 'mirrorlake: every source record, once'
+TBLPROPERTIES (
+  'delta.appendOnly' = 'true',
+  'delta.enableChangeDataFeed' = 'true',
+  'delta.enableDeletionVectors' = 'false',
+  'delta.dataSkippingStatsColumns' = 'source_cluster,topic,partition,offset,batch_id',
+  'delta.checkpointInterval' = '100',
+  'mirrorlake.version' = '1'
+)

@@ -1,0 +1,22 @@
+-- Every stretch of equally distant source offsets with its target offsets; the k-th record of a row (from 0) has source
+-- offset source_first + k * stride and target offset target_first + k. run_* bound the map row, so that a predicate on
+-- them skips files.
+CREATE OR REPLACE VIEW offset_translation AS
+SELECT
+  map.flow,
+  map.topic,
+  map.partition,
+  segment.source_first,
+  segment.source_first + (segment.record_count - 1) * segment.stride AS source_last,
+  segment.stride,
+  map.target_topic,
+  map.target_partition,
+  segment.target_first,
+  segment.target_first + segment.record_count - 1 AS target_last,
+  segment.record_count,
+  map.source_last AS run_source_last,
+  map.target_last AS run_target_last,
+  map.produced_at,
+  map.batch_id
+FROM offset_map AS map
+LATERAL VIEW explode(map.segments) AS segment

@@ -1,0 +1,21 @@
+-- Landing and replication latency per minute, flow and topic; percentiles are the worst of the minute's batches.
+CREATE OR REPLACE VIEW replication_latency AS
+SELECT
+  flow,
+  topic,
+  date_trunc('MINUTE', produced_at) AS minute,
+  sum(record_count) AS record_count,
+  min(landing_min_ms) AS landing_min_ms,
+  sum(landing_avg_ms * record_count) / sum(record_count) AS landing_avg_ms,
+  max(landing_p50_ms) AS landing_p50_ms,
+  max(landing_p95_ms) AS landing_p95_ms,
+  max(landing_p99_ms) AS landing_p99_ms,
+  max(landing_max_ms) AS landing_max_ms,
+  min(replication_min_ms) AS replication_min_ms,
+  sum(replication_avg_ms * record_count) / sum(record_count) AS replication_avg_ms,
+  max(replication_p50_ms) AS replication_p50_ms,
+  max(replication_p95_ms) AS replication_p95_ms,
+  max(replication_p99_ms) AS replication_p99_ms,
+  max(replication_max_ms) AS replication_max_ms
+FROM latency
+GROUP BY flow, topic, date_trunc('MINUTE', produced_at)

@@ -1,0 +1,98 @@
+"""The direction of imports, and what only one module may name (DESIGN section 7)."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+SRC = Path(__file__).parents[2] / "src"
+MODULES = sorted(SRC.rglob("*.py"))
+CORE_REFUSES = (
+    "pyspark", "delta", "confluent_kafka", "pyarrow", "pandas", "time", "os.environ", "os.getenv",
+    "mirrorlake.kafka", "mirrorlake.lake", "mirrorlake.local", "mirrorlake.cli", "mirrorlake.bench", "mirrorlake.flow",
+)  # fmt: skip
+JVM_NAMES = {"sparkContext", "SparkContext", "_jvm", "_jdf", "_jsparkSession", "_sc", "rdd"}
+
+
+def package(path: Path) -> str:
+    return ".".join(path.relative_to(SRC).with_suffix("").parts)
+
+
+def names_of(tree: ast.AST) -> Iterator[str]:
+    """Everything that code imports, anywhere in it, and every `a.b.c` it reads."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+        elif isinstance(node, ast.Attribute):
+            yield ast.unparse(node)
+
+
+def refused(text: str, prefixes: tuple[str, ...]) -> list[str]:
+    found = sorted(set(names_of(ast.parse(text))))
+    return [name for name in found if any(name == prefix or name.startswith(f"{prefix}.") for prefix in prefixes)]
+
+
+def jvm_names(text: str) -> set[str]:
+    """The names of Spark's JVM side that code reads as attributes, imports, or asks for by getattr."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Attribute):
+            found.add(node.attr)
+        elif isinstance(node, ast.alias):
+            found.add(node.name.rpartition(".")[2])
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("getattr", "hasattr"):
+            found.update(str(arg.value) for arg in node.args if isinstance(arg, ast.Constant))
+    return found & JVM_NAMES
+
+
+def test_there_is_something_to_check() -> None:
+    assert {"mirrorlake.core.topology", "mirrorlake.kafka.config"} <= {package(path) for path in MODULES}
+
+
+@pytest.mark.parametrize("path", MODULES, ids=package)
+def test_import_direction(path: Path) -> None:
+    text, name = path.read_text(encoding="utf-8"), package(path)
+    if name.startswith("mirrorlake.core."):
+        assert refused(text, CORE_REFUSES) == []
+        assert not [used for used in refused(text, ("datetime",)) if used.endswith((".now", ".utcnow", ".today"))]
+    if name.startswith("mirrorlake.kafka."):
+        assert refused(text, ("mirrorlake.lake", "mirrorlake.cli", "pyspark")) == []
+    if not name.startswith("mirrorlake.cli."):
+        assert refused(text, ("typer", "mirrorlake.cli")) == []
+    if name != "mirrorlake.lake.session":
+        assert jvm_names(text) == set()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "import time",
+        "from time import sleep",
+        "def f():\n    import pyspark.sql",
+        "from mirrorlake import kafka",
+        "from mirrorlake.lake.session import x",
+        "import os\nos.environ['X']",
+        "from os import environ",
+        "import os\nos.getenv('X')",
+    ],
+)
+def test_the_check_sees_what_core_must_not_do(text: str) -> None:
+    assert refused(text, CORE_REFUSES)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["spark.sparkContext", "x._jdf.y", "df.rdd.map(f)", "from pyspark import SparkContext", "getattr(s, '_jvm')"],
+)
+def test_the_check_sees_the_jvm(text: str) -> None:
+    assert jvm_names(text)
+
+
+def test_the_check_lets_others_pass() -> None:
+    assert (
+        refused("from datetime import timedelta\nimport timeit\nfrom mirrorlake.core import runs", CORE_REFUSES) == []
+    )
+    assert jvm_names("spark.table('rdd')") == set()
