@@ -10,6 +10,8 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
+from mirrorlake.core.runs import Written
+
 
 @dataclass(frozen=True)
 class FileRange:
@@ -35,7 +37,11 @@ class Floor:
 
 @dataclass(frozen=True)
 class PartitionPlan:
-    """What a batch holds of one source partition: offsets `first` to `last`, inclusive, as far as not below `floor`."""
+    """What a batch holds of one source partition: offsets `first` to `last`, inclusive, as far as not below `floor`.
+
+    `unmapped` is what was produced below the floor and is still on its way into the map; it stays in the metadata of the
+    committed position until it has arrived there.
+    """
 
     topic: str
     partition: int
@@ -43,6 +49,7 @@ class PartitionPlan:
     floor: Floor
     first: int
     last: int
+    unmapped: tuple[Written, ...] = ()
 
 
 @dataclass(frozen=True)

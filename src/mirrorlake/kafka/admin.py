@@ -117,7 +117,10 @@ class ClusterAdmin:
         if not topics:
             return
         futures = self._client.create_topics(
-            [NewTopic(topic.name, num_partitions=topic.partitions, replication_factor=topic.factor) for topic in topics],
+            [
+                NewTopic(topic.name, num_partitions=topic.partitions, replication_factor=topic.factor)
+                for topic in topics
+            ],
             operation_timeout=ANSWER_SECONDS,
             request_timeout=2 * ANSWER_SECONDS,
         )
@@ -138,7 +141,10 @@ class ClusterAdmin:
             if reason.code() == allowed:
                 return
             raise TargetRefused(
-                f"{what} on cluster {self.alias}: {_reason(reason)}", alias=self.alias, topic=topic, reason=reason.name()
+                f"{what} on cluster {self.alias}: {_reason(reason)}",
+                alias=self.alias,
+                topic=topic,
+                reason=reason.name(),
             ) from error
 
     def topic_ids(self, topics: Sequence[str]) -> dict[str, str]:

@@ -16,6 +16,7 @@ _FORMAT_SECONDS = 60
 
 _LOG4J = """\
 status = error
+shutdownHook = disable
 appender.file.type = RollingFile
 appender.file.name = file
 appender.file.fileName = {log}
@@ -78,13 +79,13 @@ class Broker:
         with output.open("wb") as log:
             done = subprocess.run(command, stdout=log, stderr=log, timeout=_FORMAT_SECONDS, check=False)
         if done.returncode != 0:
-            raise InputError(f"Kafka could not format the storage of node {self.node}: see {output}.", log=str(output))
+            raise InputError(f"Kafka could not format the storage of node {self.node}: see {output}", log=str(output))
 
     def start(self, heap: str, detached: bool) -> None:
         """Start the JVM; it is not ready yet when this returns."""
         for port in (self.port, self.controller_port):
             if not is_free(port):
-                raise InputError(f"Port {port} of node {self.node} in {self.directory} is taken by another process.")
+                raise InputError(f"port {port} of node {self.node} in {self.directory} is taken by another process")
         command = self._java(heap, "kafka.Kafka", str(self.settings_file))
         start = start_detached if detached else start_guarded
         self.process = start(command, str(self.settings_file), self.directory / "logs" / "stdout.log")
@@ -129,5 +130,8 @@ def settings_of(broker: Broker, quorum: list[Broker], brokers: int, extra: Mappi
         "min.insync.replicas": "1",
         "group.initial.rebalance.delay.ms": "0",
         "log.cleaner.backoff.ms": "200",
+        # A broker killed with -9 may register again only when its old session has run out: 9 s by default.
+        "broker.session.timeout.ms": "3000",
+        "broker.heartbeat.interval.ms": "500",
         **extra,
     }

@@ -8,6 +8,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 
@@ -47,7 +48,7 @@ class EmbeddedCluster:
         `properties` override the settings of every broker. `ports` are the client ports, one a broker.
         """
         if brokers < 1 or (ports is not None and len(ports) != brokers):
-            raise InputError(f"Cluster {name} needs at least one broker, and one port for each.")
+            raise InputError(f"cluster {name} needs at least one broker, and one port for each")
         self.name = name
         self.directory = directory.absolute()
         self.properties = dict(properties or {})
@@ -62,7 +63,7 @@ class EmbeddedCluster:
         """Return the cluster that an earlier process left in a folder, running or not, to inspect, start or stop it."""
         state = _read_state(directory.absolute())
         if not state:
-            raise InputError(f"There is no embedded cluster in {directory}: {STATE_FILE} is missing.")
+            raise InputError(f"there is no embedded cluster in {directory}: {STATE_FILE} is missing")
         return cls(
             str(state["name"]),
             directory,
@@ -98,6 +99,7 @@ class EmbeddedCluster:
 
     def start(self, progress: Progress | None = None) -> "EmbeddedCluster":
         """Format what is not formatted, start the brokers that do not run, and wait until clients can see all."""
+        self._refuse_a_foreign_cluster()
         kafka_jars(progress)
         down = [broker for broker in self._brokers if broker.pid is None]
         for broker in down:
@@ -142,6 +144,16 @@ class EmbeddedCluster:
     ) -> None:
         self.stop()
 
+    def _refuse_a_foreign_cluster(self) -> None:
+        """Raise when a cluster that must end with this process would take over one that another process started."""
+        foreign = [each.pid for each in self._brokers if each.process and each.process.handle is None and each.pid]
+        if foreign and not self.detached:
+            raise InputError(
+                f"cluster {self.name} in {self.directory} runs already (process {foreign[0]}): stop it with "
+                "`mirrorlake local down` or use another folder",
+                directory=str(self.directory),
+            )
+
     def _quorum(self) -> list[Broker]:
         """Return the nodes that are controllers too: an odd number, so that one of three may die."""
         return self._brokers[: len(self._brokers) - (len(self._brokers) + 1) % 2][:3]
@@ -165,7 +177,7 @@ class EmbeddedCluster:
         deadline = time.monotonic() + READY_SECONDS
         started = [broker for broker in self._brokers if broker.process is not None]
         for broker in started:
-            self._poll(lambda port=broker.port: is_open(port), deadline)
+            self._poll(partial(is_open, broker.port), deadline)
         quiet = {"log_level": 0, "error_cb": lambda _error: None}
         admin = AdminClient({"bootstrap.servers": self.bootstrap_servers, "reconnect.backoff.max.ms": 200, **quiet})
         self._poll(lambda: _visible_brokers(admin) >= brokers, deadline)
@@ -176,14 +188,14 @@ class EmbeddedCluster:
             dead = [broker for broker in self._brokers if broker.process is not None and broker.pid is None]
             if dead:
                 raise ClusterUnreachable(
-                    f"Broker {dead[0].node} of cluster {self.name} ended while it started: see {dead[0].log_file} "
-                    f"and stdout.log beside it.",
+                    f"broker {dead[0].node} of cluster {self.name} ended while it started: see {dead[0].log_file} "
+                    "and stdout.log beside it",
                     alias=self.name,
                     address=dead[0].address,
                 )
             if time.monotonic() > deadline:
                 raise ClusterUnreachable(
-                    f"Cluster {self.name} was not ready after {READY_SECONDS:.0f} s: see {self._brokers[0].log_file}.",
+                    f"cluster {self.name} was not ready after {READY_SECONDS:.0f} s: see {self._brokers[0].log_file}",
                     alias=self.name,
                     address=self.bootstrap_servers,
                     seconds=READY_SECONDS,
@@ -210,16 +222,17 @@ def start_clusters(
     detached: bool = False,
     progress: Progress | None = None,
 ) -> dict[str, EmbeddedCluster]:
-    """Start clusters side by side, each in `directory/<name>`; when one fails, none is left running."""
+    """Start clusters side by side, each in `directory/<name>`; when one fails, none that this call started is left."""
     kafka_jars(progress)
     clusters = {
         name: EmbeddedCluster(name, directory / name, brokers, None, properties, heap, detached) for name in names
     }
+    new = {name: cluster for name, cluster in clusters.items() if not cluster.pids}
     with ThreadPoolExecutor(max_workers=max(1, len(clusters))) as pool:
         starts = [pool.submit(cluster.start) for cluster in clusters.values()]
     failures = [failure for failure in (start.exception() for start in starts) if failure is not None]
     if failures:
-        stop_clusters(clusters)
+        stop_clusters(new)
         raise failures[0]
     return clusters
 
@@ -233,6 +246,8 @@ def stop_clusters(clusters: dict[str, EmbeddedCluster]) -> None:
 def _brokers_of(directory: Path, count: int, ports: list[int] | None, known: dict[str, object]) -> list[Broker]:
     """Return the brokers of a folder: what is known of them, and fresh ports for the rest."""
     nodes = _nodes(known)
+    if nodes and len(nodes) != count:
+        raise InputError(f"the cluster in {directory} has {len(nodes)} brokers, not {count}: use another folder")
     fresh: Iterator[int] = iter(free_ports(2 * max(0, count - len(nodes))))
     brokers = []
     for node in range(count):

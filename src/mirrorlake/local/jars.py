@@ -32,6 +32,8 @@ Progress = Callable[[str], None]
 
 _RESOLVE_SECONDS = 900
 _PATTERN = "[artifact]-[revision](-[classifier]).[ext]"
+# Spark carries the classes of these in jars of other names (jcl-over-slf4j, RoaringBitmap).
+_CARRIED_RENAMED = {"commons-logging", "shims"}
 _REVISION = re.compile(r"-\d[\w.+-]*\.jar$")
 
 
@@ -91,7 +93,7 @@ def pyspark_jars() -> Path:
     """Return the folder of the jars that the installed pyspark carries."""
     spec = find_spec("pyspark")
     if spec is None or not spec.submodule_search_locations:
-        raise InputError("pyspark is not installed in this environment: run `pip install mirrorlake` again.")
+        raise InputError("pyspark is not installed in this environment: run `pip install mirrorlake` again")
     return Path(spec.submodule_search_locations[0]) / "jars"
 
 
@@ -104,7 +106,7 @@ def run_ivy(coordinates: Sequence[str], target: Path, ivy_cache: Path, log: Path
     """Run Ivy in `target`, which receives the coordinates' jars and all they need; return its exit code."""
     ivy = sorted(pyspark_jars().glob("ivy-*.jar"))
     if not ivy:
-        raise InputError(f"The installed pyspark has no ivy-*.jar in {pyspark_jars()}: install pyspark from PyPI.")
+        raise InputError(f"the installed pyspark has no ivy-*.jar in {pyspark_jars()}: install pyspark from PyPI")
     module = target / "ivy.xml"
     module.write_text(_ivy_module(coordinates), encoding="utf-8")
     settings = os.environ.get("MIRRORLAKE_IVY_SETTINGS")
@@ -133,8 +135,8 @@ def _resolve_into(folder: Path, jar_set: JarSet) -> None:
         code = run_ivy(jar_set.coordinates, work, folder.parent / "ivy", log)
         if code != 0 or not any(work.glob("*.jar")):
             raise InputError(
-                f"The {jar_set.title} jars ({', '.join(jar_set.coordinates)}) could not be resolved: see {log}, "
-                "and check that this machine reaches a Maven repository.",
+                f"the {jar_set.title} jars ({', '.join(jar_set.coordinates)}) could not be resolved: see {log}, "
+                "and check that this machine reaches a Maven repository",
                 log=str(log),
                 exit_code=code,
             )
@@ -147,7 +149,9 @@ def _resolve_into(folder: Path, jar_set: JarSet) -> None:
 
 def _drop_carried(work: Path, beside: Path | None) -> None:
     """Delete jars of artifacts that `beside` has already: two versions on one class path break Spark."""
-    carried = {artifact_of(jar.name) for jar in beside.glob("*.jar")} if beside is not None else set()
+    if beside is None:
+        return
+    carried = {artifact_of(jar.name) for jar in beside.glob("*.jar")} | _CARRIED_RENAMED
     for jar in work.glob("*.jar"):
         if artifact_of(jar.name) in carried:
             jar.unlink()
@@ -163,7 +167,9 @@ def _locked(folder: Path) -> Iterator[None]:
 
 
 def _folder_name(jar_set: JarSet) -> str:
-    carried = sorted(jar.name for jar in jar_set.beside.glob("*.jar")) if jar_set.beside is not None else []
+    carried: list[str] = []
+    if jar_set.beside is not None:
+        carried = [*sorted(jar.name for jar in jar_set.beside.glob("*.jar")), *sorted(_CARRIED_RENAMED)]
     facts = "\n".join([*jar_set.coordinates, *carried])
     return f"{jar_set.name}-{hashlib.sha256(facts.encode()).hexdigest()[:12]}"
 

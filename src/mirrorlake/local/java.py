@@ -63,5 +63,5 @@ def _advice(found: dict[str, str]) -> str:
     return (
         f"Spark and Kafka need Java 17 or newer and there is {seen}: install it with "
         "`apt-get install openjdk-17-jre-headless` on Debian, `brew install openjdk@17` on macOS, or anywhere with "
-        "`pip install install-jdk` and `python -c \"import jdk; jdk.install('17')\"`."
+        "`pip install install-jdk` and `python -c \"import jdk; jdk.install('17')\"`"
     )

@@ -28,7 +28,7 @@ def free_ports(count: int) -> list[int]:
                 ports.append(port)
                 _given.add(port)
     if len(ports) < count:
-        raise InputError(f"Found no {count} free ports of 127.0.0.1 between {_LOWEST} and {_HIGHEST}.")
+        raise InputError(f"found no {count} free ports of 127.0.0.1 between {_LOWEST} and {_HIGHEST}")
     return ports
 
 

@@ -9,16 +9,24 @@ import hashlib
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timezone
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from mirrorlake import crash
-from mirrorlake.core.batch import NOTHING_MAPPED, BatchPlan, Floor, PartitionPlan, ShardPlan, cut_by_versions, plan_batch
+from mirrorlake.core.batch import (
+    NOTHING_MAPPED,
+    BatchPlan,
+    Floor,
+    PartitionPlan,
+    ShardPlan,
+    cut_by_versions,
+    plan_batch,
+)
 from mirrorlake.lake import stage
 from mirrorlake.lake.lake import Lake
-from mirrorlake.produce.task import LATENCY, RESULT, RESULT_DDL, ReadFiles, ReadRows, ShardJob
+from mirrorlake.produce.ledger import Ledger, map_rows
+from mirrorlake.produce.task import RESULT_DDL, ReadFiles, ReadRows, ShardJob
 from mirrorlake.produce.writer import Target
 
 logger = logging.getLogger(__name__)
@@ -56,12 +64,11 @@ class BatchReport:
 class FlowProducer:
     """Produces one flow. `ensure_targets` is called with the partition plans of a batch before its first record."""
 
-    def __init__(
-        self, lake: Lake, spec: FlowSpec, ensure_targets: Callable[[Sequence[PartitionPlan]], None]
-    ) -> None:
+    def __init__(self, lake: Lake, spec: FlowSpec, ensure_targets: Callable[[Sequence[PartitionPlan]], None]) -> None:
         self.lake = lake
         self.spec = spec
         self._ensure_targets = ensure_targets
+        self._ledger = Ledger(lake, spec.name, self._fingerprint())
         self._owners: dict[int, str] = {}
         self._floors: dict[tuple[str, int], Floor] = {}
         self._backfill: list[PartitionPlan] = []
@@ -70,12 +77,18 @@ class FlowProducer:
         self.stage_version = -1
         self.batch_id = 0
         self.last: BatchReport | None = None
+        self._idle = False
         self._load_progress()
 
     @property
     def reader(self) -> str:
         """Which reader is in use: `files` or `rows`."""
         return "files" if self._files_work else "rows"
+
+    @property
+    def caught_up(self) -> bool:
+        """Whether the last look found nothing new in the stage."""
+        return self._idle
 
     def floor(self, topic: str, partition: int) -> Floor:
         """Where the map ends for a source partition."""
@@ -101,12 +114,22 @@ class FlowProducer:
         ranges = stage.staged_ranges(self.lake, self.spec.selected, self._backfill_version)
         plan = plan_batch(ranges, self._floors, self.spec.remote_topic, self.spec.shard_count)
         self._backfill = [partition for shard in plan.shards for partition in shard.partitions]
-        logger.info("flow %s: backfill of %d partitions up to version %d", self.spec.name, len(self._backfill), self._backfill_version)
+        logger.info(
+            "flow %s: backfill of %d partitions up to version %d",
+            self.spec.name,
+            len(self._backfill),
+            self._backfill_version,
+        )
         if not self._backfill:
             self.stage_version = self._backfill_version
 
     def step(self, up_to_version: int | None = None) -> BatchReport | None:
         """Produce the next batch; None when there is nothing new, up to and with version `up_to_version` of `records`."""
+        report = self._step(up_to_version)
+        self._idle = report is None
+        return report
+
+    def _step(self, up_to_version: int | None) -> BatchReport | None:
         if self._backfill:
             return self._backfill_step()
         newest = up_to_version if up_to_version is not None else self.lake.version_of("records")
@@ -114,12 +137,12 @@ class FlowProducer:
             return None
         end = min(newest, self.stage_version + COMMITS_AT_ONCE)
         found = stage.new_ranges(self.lake, self.spec.selected, self.stage_version, end)
-        kept, version = cut_by_versions(found, self.spec.max_records)
-        version = end if version is None or len(kept) == len(found) else version
+        kept, cut = cut_by_versions(found, self.spec.max_records)
+        version = end if cut is None or len(kept) == len(found) else cut
         plan = plan_batch(kept, self._floors, self.spec.remote_topic, self.spec.shard_count)
         if not plan.shards:
             self.stage_version = version
-            return self.step(up_to_version) if version < newest else None
+            return self._step(up_to_version) if version < newest else None
         return self._produce(plan, version, (self.stage_version, version))
 
     def _backfill_step(self) -> BatchReport:
@@ -130,7 +153,9 @@ class FlowProducer:
             for piece in pieces
         ]
         plan = replace(plan_batch(ranges, self._floors, self.spec.remote_topic, self.spec.shard_count), ordered=False)
-        last = all(piece.last == whole.last for piece, whole in zip(pieces, plans, strict=False)) and len(pieces) <= len(plans)
+        last = all(piece.last == whole.last for piece, whole in zip(pieces, plans, strict=False)) and len(
+            pieces
+        ) <= len(plans)
         version = self._backfill_version if last else self.stage_version
         report = self._produce(plan, version, None)
         for piece in pieces:
@@ -148,19 +173,38 @@ class FlowProducer:
     def _produce(self, plan: BatchPlan, version: int, versions: tuple[int, int] | None) -> BatchReport:
         self._ensure_targets([partition for shard in plan.shards for partition in shard.partitions])
         crash.reached("planned")
-        jobs = [ShardJob(shard, self._target(shard), self._owners.get(shard.shard)) for shard in plan.shards]
+        jobs = [
+            ShardJob(self._with_unmapped(shard), self._target(shard), self._owners.get(shard.shard))
+            for shard in plan.shards
+        ]
         reader, result = self._run(jobs, plan, versions)
         crash.reached("produced")
         complete = bool(pc.all(result["complete"]).as_py())
         stage_version = version if complete else self.stage_version
-        now = datetime.now(timezone.utc)
-        self._append(result, stage_version, now)
         self._advance(result)
+        self._ledger.add(result, self.batch_id, stage_version)
         count = int(pc.sum(result["record_count"]).as_py() or 0)
         self.last = BatchReport(self.batch_id, stage_version, count, reader, complete)
         self.stage_version = stage_version
         self.batch_id += 1
         return self.last
+
+    def _with_unmapped(self, shard: ShardPlan) -> ShardPlan:
+        """Tell the tasks what is not in the map yet, so that the target keeps it in its metadata."""
+        return replace(
+            shard,
+            partitions=tuple(
+                replace(plan, unmapped=self._ledger.unmapped(plan.topic, plan.partition)) for plan in shard.partitions
+            ),
+        )
+
+    def drain(self) -> None:
+        """Wait until everything produced is in the map. Raises what its append raised."""
+        self._ledger.drain()
+
+    def close(self) -> None:
+        """Drain, and end the ledger's thread."""
+        self._ledger.close()
 
     def _run(self, jobs: Sequence[ShardJob], plan: BatchPlan, versions: tuple[int, int] | None) -> tuple[str, pa.Table]:
         spark = self.lake.spark
@@ -194,59 +238,19 @@ class FlowProducer:
             transactional=self.spec.transactional,
         )
 
-    def _append(self, result: pa.Table, stage_version: int, now: datetime) -> None:
-        """Map rows first: once they are there, the batch is over. Both appends are idempotent."""
-        common = {"flow": self.spec.name, "batch_id": self.batch_id, "produced_at": now}
-        application = f"mirrorlake/{self.lake.lake_id}/{self.spec.name}"
-        extra = {**common, "stage_version": stage_version, "selection": self._fingerprint()}
-        self.lake.append("offset_map", _with(map_rows(result), extra), f"{application}/map", self.batch_id)
-        crash.reached("mapped")
-        self.lake.append("latency", _with(latency_rows(result), common), f"{application}/latency", self.batch_id)
-
     def _advance(self, result: pa.Table) -> None:
-        for row in result.select(["shard", "worker", "topic", "partition"]).to_pylist():
+        for row in result.select(["shard", "worker"]).to_pylist():
             self._owners[row["shard"]] = row["worker"]
-        ends = map_rows(result).group_by(["topic", "partition"]).aggregate([("source_last", "max"), ("target_last", "max")])
+        rows = map_rows(result)
+        ends = rows.group_by(["topic", "partition"]).aggregate([("source_last", "max"), ("target_last", "max")])
         for row in ends.to_pylist():
             key = (row["topic"], row["partition"])
             self._floors[key] = Floor(row["source_last_max"] + 1, row["target_last_max"] + 1)
 
 
-def map_rows(result: pa.Table) -> pa.Table:
-    """The rows of `offset_map` that tasks reported, without the columns that are the same for all."""
-    runs = pc.list_flatten(result["runs"])
-    parents = pc.list_parent_indices(result["runs"])
-    fields = {name: pc.struct_field(runs, name) for name in ("source_first", "source_last", "target_first", "target_last")}
-    of_parent = {name: pc.take(result[name], parents) for name in ("topic", "partition", "target_topic")}
-    return pa.table(
-        {
-            **of_parent,
-            "target_partition": of_parent["partition"],
-            **fields,
-            "record_count": pc.struct_field(runs, "record_count"),
-            "segments": pc.struct_field(runs, "segments"),
-        }
-    )
-
-
-def latency_rows(result: pa.Table) -> pa.Table:
-    """The rows of `latency` that tasks reported: partitions with records."""
-    with_records = result.filter(pc.greater(result["record_count"], 0))
-    columns = [f"{kind}_{name}_ms" for kind in ("landing", "replication") for name in LATENCY]
-    return with_records.select(["topic", "partition", "record_count", "byte_count", *columns])
-
-
-def _with(table: pa.Table, constants: Mapping[str, object]) -> pa.Table:
-    for name, value in constants.items():
-        scalar = pa.scalar(value, pa.timestamp("us", tz="UTC")) if isinstance(value, datetime) else pa.scalar(value)
-        table = table.append_column(name, pa.repeat(scalar, table.num_rows))
-    return table
-
-
 def _reader_failed(error: Exception) -> bool:
     """Whether a task failed because it could not open, or not trust, the stage's files."""
     text = str(error)
-    return any(name in text for name in ("LayoutError", "FileNotFoundError", "PermissionError", "ArrowNotImplementedError"))
-
-
-__all__ = ["RESULT", "BatchReport", "FlowProducer", "FlowSpec", "latency_rows", "map_rows"]
+    return any(
+        name in text for name in ("LayoutError", "FileNotFoundError", "PermissionError", "ArrowNotImplementedError")
+    )

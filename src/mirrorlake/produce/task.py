@@ -192,7 +192,9 @@ def _progress(job: ShardJob, writer: ShardWriter, fresh: bool) -> dict[tuple[str
         lost: list[Written] = []
         if position > plan.floor.source:
             lost = _lost(plan, position, metadata)
-        found[plan.topic, plan.partition] = _Progress(plan, max(position, plan.floor.source), list(lost), lost)
+        found[plan.topic, plan.partition] = _Progress(
+            plan, max(position, plan.floor.source), [*plan.unmapped, *lost], lost
+        )
     return found
 
 

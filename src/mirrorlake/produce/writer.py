@@ -285,9 +285,7 @@ def _headers(column: pa.Array) -> list[list[tuple[str, bytes | None]] | None] | 
     """The headers of each row as confluent-kafka takes them; None when no row has any."""
     if column.null_count == len(column):
         return None
-    return [
-        None if row is None else [(header["key"], header["value"]) for header in row] for row in column.to_pylist()
-    ]
+    return [None if row is None else [(header["key"], header["value"]) for header in row] for row in column.to_pylist()]
 
 
 def check_rising(chunk: Chunk, previous: int | None) -> None:

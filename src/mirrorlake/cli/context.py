@@ -1,0 +1,51 @@
+"""What commands share: the topology, connections, session and lake, each made when it is first needed."""
+
+import json
+from functools import cached_property
+from pathlib import Path
+
+import typer
+from pyspark.sql import SparkSession
+from rich.console import Console
+
+from mirrorlake.core.topology import Topology, load_topology
+from mirrorlake.engine.connections import Connections
+from mirrorlake.lake.lake import Lake, open_lake
+from mirrorlake.lake.session import open_session
+
+
+class Context:
+    """Made once for a command by the `-c` option."""
+
+    def __init__(self, config: Path) -> None:
+        self.config = config
+        self.err = Console(stderr=True)
+        self.out = Console()
+
+    @cached_property
+    def topology(self) -> Topology:
+        """The topology file. Raises TopologyError."""
+        return load_topology(self.config)
+
+    @cached_property
+    def connections(self) -> Connections:
+        """The clusters."""
+        return Connections(self.topology)
+
+    @cached_property
+    def spark(self) -> SparkSession:
+        """The session there is, or a local one."""
+        return open_session(progress=self.say)
+
+    @cached_property
+    def lake(self) -> Lake:
+        """The lake, opened. Raises LakeError."""
+        return open_lake(self.spark, self.topology.lake, self.topology.directory)
+
+    def say(self, line: str) -> None:
+        """One line for a person, on stderr, so that stdout holds answers only."""
+        self.err.print(line, highlight=False, soft_wrap=True)
+
+    def answer(self, document: object) -> None:
+        """One JSON document on stdout."""
+        typer.echo(json.dumps(document, default=str, ensure_ascii=False))

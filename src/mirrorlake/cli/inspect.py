@@ -1,0 +1,123 @@
+"""The commands that look and change nothing: plan, status, translate, sql."""
+
+import typer
+from pyspark.errors import AnalysisException, ParseException
+from pyspark.sql import DataFrame
+from rich.table import Table
+
+from mirrorlake.cli.context import Context
+from mirrorlake.engine.plan import make_plan
+from mirrorlake.engine.status import read_status
+from mirrorlake.errors import InputError
+from mirrorlake.lake.translate import translate as translate_position
+
+AS_JSON = typer.Option(False, "--json", help="Print one JSON document.")
+#: `sql` shows at most this many rows; a query that wants more says so with its own tools.
+MAX_ROWS = 1_000
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands."""
+    for command in (plan, status, translate, sql):
+        app.command()(command)
+
+
+def plan(
+    context: typer.Context,
+    flow: list[str] = typer.Option([], "--flow", help="Only this flow."),
+    as_json: bool = AS_JSON,
+) -> None:
+    """Show everything that would be done, without doing it. Exits 1 when something is refused."""
+    shared: Context = context.obj
+    found = make_plan(shared.connections, shared.topology.active_flows(flow or None))
+    if as_json:
+        shared.answer(found)
+    else:
+        _show_plan(shared, found)
+    if any(topic["action"] == "refuse" for item in found["flows"] for topic in item["topics"]):
+        raise typer.Exit(1)
+
+
+def _show_plan(shared: Context, found: dict) -> None:  # type: ignore[type-arg]
+    for item in found["flows"]:
+        table = Table(title=f"{item['flow']}  ({item['policy']} names, {item['delivery']})", title_justify="left")
+        for column in ("topic", "on the target", "partitions", "factor", "would"):
+            table.add_column(column)
+        for topic in item["topics"]:
+            refused = topic["action"] == "refuse"
+            would = f"[red]refuse: {topic['reason']}[/red]" if refused else topic["action"].replace("_", " ")
+            table.add_row(topic["topic"], topic["target_topic"], str(topic["partitions"]), str(topic["factor"]), would)
+        shared.out.print(table)
+        if not item["topics"]:
+            shared.out.print("  no topic of the source is selected")
+
+
+def status(context: typer.Context, as_json: bool = AS_JSON) -> None:
+    """Show flows, lag, latency, the last batch and open incidents. Exits 1 when an incident is open."""
+    shared: Context = context.obj
+    shared.topology  # noqa: B018 - a wrong file is told before Spark starts
+    found = read_status(shared.lake, shared.topology)
+    if as_json:
+        shared.answer(found)
+    else:
+        columns = (
+            "flow",
+            "topics",
+            "partitions",
+            "lag_records",
+            "record_count",
+            "replication_p50_ms",
+            "last_produced_at",
+        )
+        table = Table(*columns)
+        for item in found["flows"]:
+            table.add_row(*("-" if item.get(column) is None else str(item[column]) for column in columns))
+        shared.out.print(table)
+        for incident in found["incidents"]:
+            shared.out.print(f"[red]open incident[/red] {incident['flow']} {incident['kind']}: {incident['detail']}")
+    if not found["healthy"]:
+        raise typer.Exit(1)
+
+
+def translate(
+    context: typer.Context,
+    flow: str = typer.Option(..., "--flow", help="The flow, as source->target."),
+    topic: str = typer.Option(..., "--topic", help="The topic, named as on the side of the offset."),
+    partition: int = typer.Option(..., "--partition"),
+    offset: int = typer.Option(..., "--offset", help="A position: the next offset to be read."),
+    reverse: bool = typer.Option(False, "--reverse", help="From the target back to the source."),
+    as_json: bool = AS_JSON,
+) -> None:
+    """Translate a position from the source to the target of a flow, or back."""
+    shared: Context = context.obj
+    shared.topology.flow(flow)
+    if offset < 0 or partition < 0:
+        raise InputError("--offset and --partition count from 0; give the offset that is read next")
+    found = translate_position(shared.lake, flow, topic, partition, offset, reverse)
+    if as_json:
+        shared.answer(vars(found))
+    else:
+        sure = "exact" if found.exact else "not replicated yet; this is the highest safe position"
+        shared.out.print(f"{found.topic} partition {found.partition} offset {found.offset} ({sure})")
+
+
+def sql(context: typer.Context, query: str = typer.Argument(..., help="A statement."), as_json: bool = AS_JSON) -> None:
+    """Run a query over the tables and views of the lake."""
+    shared: Context = context.obj
+    shared.topology  # noqa: B018 - a wrong file is told before Spark starts
+    try:
+        frame = shared.lake.sql(query)
+        rows = _rows(frame)
+    except (AnalysisException, ParseException) as error:
+        raise InputError(f"the query cannot be run: {str(error).strip().splitlines()[0]}") from error
+    if as_json:
+        shared.answer(rows)
+        return
+    table = Table(*frame.columns)
+    for row in rows:
+        table.add_row(*("NULL" if value is None else str(value) for value in row.values()))
+    shared.out.print(table)
+
+
+def _rows(frame: DataFrame) -> list[dict[str, object]]:
+    return [row.asDict(recursive=True) for row in frame.limit(MAX_ROWS).collect()]

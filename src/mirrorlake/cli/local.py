@@ -1,0 +1,59 @@
+"""`mirrorlake local`: embedded Kafka clusters for development, and the topology file that goes with them."""
+
+from pathlib import Path
+
+import typer
+from rich.table import Table
+
+from mirrorlake.cli.context import Context
+from mirrorlake.local import develop
+from mirrorlake.local.develop import ClusterStatus
+
+AS_JSON = typer.Option(False, "--json", help="Print one JSON document.")
+DIRECTORY = typer.Option(Path(".mirrorlake"), "--directory", help="Where brokers keep data and logs.")
+
+
+def register(app: typer.Typer) -> None:
+    """Add the group of commands."""
+    group = typer.Typer(no_args_is_help=True, help="Embedded Kafka clusters for development.")
+    for command in (up, down, status):
+        group.command()(command)
+    app.add_typer(group, name="local")
+
+
+def up(
+    context: typer.Context,
+    name: list[str] = typer.Option(["east", "west"], "--name", help="A cluster's alias; several times for several."),
+    brokers: int = typer.Option(1, "--brokers", min=1, help="Brokers of each cluster."),
+    directory: Path = DIRECTORY,
+    as_json: bool = AS_JSON,
+) -> None:
+    """Start clusters that outlive this command, and write the topology file if there is none."""
+    shared: Context = context.obj
+    with shared.err.status("starting Kafka…"):
+        found = develop.up(directory, name, brokers, shared.config)
+    _show(shared, found, as_json)
+
+
+def down(context: typer.Context, directory: Path = DIRECTORY, as_json: bool = AS_JSON) -> None:
+    """Stop the clusters; their data stays."""
+    _show(context.obj, develop.down(directory), as_json)
+
+
+def status(context: typer.Context, directory: Path = DIRECTORY, as_json: bool = AS_JSON) -> None:
+    """Show the clusters. Exits 1 when one is not running."""
+    found = develop.status(directory)
+    _show(context.obj, found, as_json)
+    if not found or not all(item.running for item in found):
+        raise typer.Exit(1)
+
+
+def _show(shared: Context, found: list[ClusterStatus], as_json: bool) -> None:
+    if as_json:
+        shared.answer([vars(item) for item in found])
+        return
+    table = Table("cluster", "bootstrap servers", "cluster id", "running", "logs")
+    for item in found:
+        running = "yes" if item.running else "no"
+        table.add_row(item.name, item.bootstrap_servers, item.cluster_id, running, str(item.log_directory))
+    shared.out.print(table)

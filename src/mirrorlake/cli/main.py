@@ -1,0 +1,64 @@
+"""The `mirrorlake` command (DESIGN section 6). Exit codes: 0 healthy, 1 the replication needs somebody, 2 wrong input."""
+
+import logging
+import sys
+from pathlib import Path
+
+import typer
+from rich.console import Console
+from rich.logging import RichHandler
+
+from mirrorlake import __version__
+from mirrorlake.cli import demo, inspect, local, replicate
+from mirrorlake.cli.context import Context
+from mirrorlake.errors import MirrorlakeError
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    help="Kafka replication through Delta Lake: exactly once, with an exact map of offsets.",
+)
+
+
+@app.callback()
+def options(
+    context: typer.Context,
+    config: Path = typer.Option(Path("mirrorlake.yml"), "-c", "--config", help="The topology file."),
+    verbose: bool = typer.Option(False, "-v", "--verbose", help="Say more on stderr."),
+) -> None:
+    """Read the options that every command shares."""
+    logging.basicConfig(
+        level=logging.INFO if verbose else logging.WARNING,
+        format="%(message)s",
+        handlers=[RichHandler(console=Console(stderr=True), show_path=False)],
+    )
+    for noisy in ("py4j", "pyspark"):
+        logging.getLogger(noisy).setLevel(logging.ERROR)
+    context.obj = Context(config)
+
+
+@app.command()
+def version() -> None:
+    """Print the version."""
+    typer.echo(__version__)
+
+
+inspect.register(app)
+replicate.register(app)
+local.register(app)
+demo.register(app)
+
+
+def main() -> None:
+    """Entry point: run a command, and turn an error of ours into one sentence and its exit code."""
+    try:
+        app()
+    except MirrorlakeError as error:
+        typer.echo(f"mirrorlake: {error}", err=True)
+        sys.exit(error.exit_code)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,64 @@
+"""`mirrorlake run`: replicate until told to stop, or once to the end offsets seen at the start."""
+
+import signal
+from types import FrameType
+
+import typer
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+from mirrorlake.cli.context import Context
+from mirrorlake.engine.replicator import Replicator, RunOptions
+from mirrorlake.lake.lake import check_location
+from mirrorlake.produce.flow import BatchReport
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command()(run)
+
+
+def run(
+    context: typer.Context,
+    flow: list[str] = typer.Option([], "--flow", help="Only this flow; may be given several times."),
+    once: bool = typer.Option(False, "--once", help="End at the end offsets seen at the start."),
+    reader: str = typer.Option("auto", "--reader", help="How tasks read the stage: auto, files or rows.", hidden=True),
+    as_json: bool = typer.Option(False, "--json", help="Print one JSON document at the end."),
+) -> None:
+    """Land, produce and keep topics alike; continuous until SIGTERM or SIGINT, which finish the batch in hand."""
+    shared: Context = context.obj
+    flows = shared.topology.active_flows(flow or None)
+    check_location(shared.topology.lake, shared.topology.directory)
+    shared.connections.check(flows)  # before Spark starts: wrong input is told within seconds
+    totals = {item.name: {"records": 0, "batches": 0} for item in flows}
+    with Progress(
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        TimeElapsedColumn(),
+        console=shared.err,
+        disable=not shared.err.is_terminal,
+        transient=True,
+    ) as progress:
+        bars = {item.name: progress.add_task(f"{item.name}: starting", total=None) for item in flows}
+
+        def report(name: str, batch: BatchReport) -> None:
+            totals[name]["records"] += batch.record_count
+            totals[name]["batches"] += 1
+            progress.update(
+                bars[name],
+                description=f"{name}: {totals[name]['records']:,} records in {totals[name]['batches']} batches "
+                f"(reader: {batch.reader})",
+            )
+
+        replicator = Replicator(shared.lake, shared.connections, flows, RunOptions(once, reader), report)
+
+        def stop(_signal: int, _frame: FrameType | None) -> None:
+            replicator.stop()
+
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, stop)
+        replicator.run()
+    if as_json:
+        shared.answer({"flows": totals})
+    else:
+        for name, total in totals.items():
+            shared.say(f"{name}: {total['records']:,} records in {total['batches']} batches")

@@ -1,0 +1,328 @@
+"""The replicator: one landing query per source cluster, one producing thread per flow, and samples of where all stand."""
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timezone
+
+import pyarrow as pa
+from confluent_kafka import KafkaException
+from pyspark.errors import PySparkException, StreamingQueryException
+from pyspark.sql.streaming import StreamingQuery
+
+from mirrorlake.core.selection import TopicSelection, union_pattern
+from mirrorlake.core.topology import ResolvedFlow
+from mirrorlake.engine.connections import Connections
+from mirrorlake.engine.targets import TargetTopics
+from mirrorlake.errors import InputError, MirrorlakeError, ReplicationError, SourceDataLost, TargetRefused
+from mirrorlake.lake.journal import Journal
+from mirrorlake.lake.lake import Lake, arrow_table
+from mirrorlake.lake.land import start_landing
+from mirrorlake.lake.stage import Selected
+from mirrorlake.produce.flow import BatchReport, FlowProducer, FlowSpec
+
+logger = logging.getLogger(__name__)
+
+#: How often a producing thread looks for new commits, and how long it waits after a failure, seconds.
+LOOK_SECONDS = 0.05
+RETRY_SECONDS = (1.0, 2.0, 5.0, 10.0, 30.0)
+SAMPLE_SECONDS = 10.0
+
+_POSITIONS = pa.schema(
+    [
+        ("flow", pa.string()),
+        ("topic", pa.string()),
+        ("partition", pa.int32()),
+        ("sampled_at", pa.timestamp("us", tz="UTC")),
+        *((name, pa.int64()) for name in ("source_start", "source_end", "staged_end", "produced_end", "target_end")),
+        ("lag_records", pa.int64()),
+        ("lag_seconds", pa.float64()),
+        ("target_topic", pa.string()),
+    ]
+)
+Report = Callable[[str, BatchReport], None]
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """How `run` was asked to go. `reader` is auto, files or rows (see `produce/flow.py`)."""
+
+    once: bool = False
+    reader: str = "auto"
+
+
+class Replicator:
+    """Runs flows of one topology over one lake. `run` blocks until `stop` is called, or with `once` until all is done."""
+
+    def __init__(
+        self,
+        lake: Lake,
+        connections: Connections,
+        flows: Sequence[ResolvedFlow],
+        options: RunOptions,
+        report: Report | None = None,
+    ) -> None:
+        self.lake = lake
+        self.connections = connections
+        self.flows = list(flows)
+        self.options = options
+        self.journal = Journal(lake)
+        self._report = report or (lambda flow, batch: None)
+        self._stop = threading.Event()
+        self._errors: list[MirrorlakeError] = []
+        self._queries: dict[str, StreamingQuery] = {}
+        self._landed = threading.Event()
+        self._targets: dict[str, TargetTopics] = {}
+
+    def stop(self) -> None:
+        """Ask for the end: batches in hand are finished. Safe in a signal handler."""
+        self._stop.set()
+
+    def run(self) -> None:
+        """Replicate. Raises the first error that an operator has to know about, after the other flows have ended well."""
+        self.connections.check(self.flows)
+        self.journal.clusters(
+            self.connections.identify(sorted({f.source for f in self.flows} | {f.target for f in self.flows}))
+        )
+        for flow in self.flows:
+            self._targets[flow.name] = TargetTopics(flow, self.connections, self.journal)
+            self._targets[flow.name].refresh()
+        for source in sorted({flow.source for flow in self.flows}):
+            self._queries[source] = self._start_landing(source)
+        threads = [
+            threading.Thread(target=self._flow_loop, args=(flow,), name=f"produce {flow.name}", daemon=True)
+            for flow in self.flows
+        ]
+        for thread in threads:
+            thread.start()
+        self._wait_for_landing()
+        for thread in threads:
+            thread.join()
+        if self._errors:
+            raise self._errors[0]
+
+    def _start_landing(self, source: str) -> StreamingQuery:
+        selections = self._selections(source)
+        admin = self.connections.admin(source)
+        names = frozenset(name for name in admin.topics() if any(selection.selects(name) for selection in selections))
+        return start_landing(
+            self.lake,
+            admin,
+            self.connections.spark(source),
+            union_pattern(selections),
+            self.connections.topology.clusters[source].landing,
+            self.options.once,
+            names,
+        )
+
+    def _selections(self, source: str) -> list[TopicSelection]:
+        return [self._targets[flow.name].selection for flow in self.flows if flow.source == source]
+
+    def _wait_for_landing(self) -> None:
+        """Watch the landing queries until they end by themselves (`once`), fail, or are to be stopped."""
+        while not self._stop.is_set():
+            failed = [(source, query) for source, query in self._queries.items() if _failure(query)]
+            for source, query in failed:
+                self._landing_failed(source, query)
+            if all(not query.isActive for query in self._queries.values()):
+                break
+            self._stop.wait(0.2)
+        for query in self._queries.values():
+            stop_between_batches(query)
+        self._landed.set()
+
+    def _landing_failed(self, source: str, query: StreamingQuery) -> None:
+        error = _failure(query)
+        del self._queries[source]
+        lost = (
+            "KafkaIllegalStateException" in str(error)
+            or "DATA_LOSS" in str(error)
+            or "may have been lost" in str(error)
+        )
+        kind = SourceDataLost if lost else ReplicationError
+        problem = kind(
+            f"landing from cluster {source} stopped: {_cause(error)}; the flows from it have produced what was landed",
+            source=source,
+        )
+        for flow in self.flows:
+            if flow.source == source:
+                self.journal.incident(flow.name, "source_data_lost" if lost else "landing_failed", problem)
+        self._errors.append(problem)
+
+    def _flow_loop(self, flow: ResolvedFlow) -> None:
+        """Produce one flow until the end; what can pass by itself is tried again, from the tables."""
+        attempt = 0
+        while True:
+            try:
+                self._produce(flow)
+                return
+            except (TargetRefused, InputError) as error:
+                self._flow_failed(flow, error)
+                return
+            except (MirrorlakeError, KafkaException, PySparkException) as error:
+                known = _known_error(error)
+                if (
+                    known is not None
+                    or attempt >= len(RETRY_SECONDS)
+                    or (self._landed.is_set() and self._stop.is_set())
+                ):
+                    self._flow_failed(flow, known or ReplicationError(f"flow {flow.name} stopped: {_cause(error)}"))
+                    return
+                logger.warning("flow %s: %s; trying again", flow.name, _cause(error))
+                self._stop.wait(RETRY_SECONDS[attempt])
+                attempt += 1
+
+    def _flow_failed(self, flow: ResolvedFlow, error: MirrorlakeError) -> None:
+        logger.error("%s", error)
+        self._errors.append(error)
+        self.journal.incident(flow.name, _incident_kind(error), error)
+
+    def _produce(self, flow: ResolvedFlow) -> None:
+        producer = FlowProducer(self.lake, self._spec(flow), self._targets[flow.name].ensure)
+        resolved = False
+        try:
+            sampled = refreshed = time.monotonic()
+            while True:
+                ended = self._landed.is_set()
+                report = producer.step()
+                if report is not None:
+                    self._report(flow.name, report)
+                    if not resolved:
+                        self.journal.restarted(flow.name)
+                        resolved = True
+                elif ended:
+                    break
+                else:
+                    self._landed.wait(LOOK_SECONDS)
+                if self._stop.is_set() and ended:
+                    break
+                now = time.monotonic()
+                if now - refreshed >= flow.settings.refresh_topics_interval_seconds:
+                    self._targets[flow.name].refresh()
+                    refreshed = now
+                if now - sampled >= SAMPLE_SECONDS:
+                    self._sample(flow, producer)
+                    sampled = now
+            producer.drain()
+            self._sample(flow, producer)
+        finally:
+            producer.close()
+
+    def _spec(self, flow: ResolvedFlow) -> FlowSpec:
+        targets = self._targets[flow.name]
+        client = self.connections.client(flow.target, "admin")
+        producer = self.connections.client(flow.target, "producer")
+        return FlowSpec(
+            flow.name,
+            Selected(flow.source, targets.selection.java_pattern()),
+            lambda topic: targets.policy.remote_topic(flow.source, topic),
+            client,
+            producer,
+            flow.settings.produce_tasks,
+            flow.settings.delivery == "exactly_once",
+            reader=self.options.reader,
+        )
+
+    def _sample(self, flow: ResolvedFlow, producer: FlowProducer) -> None:
+        """Write one sample of every partition of a flow: where source, stage, map and target are."""
+        sample_positions(
+            self.lake, self.connections, flow, self._targets[flow.name], producer, self._staged(flow.source)
+        )
+
+    def _staged(self, source: str) -> dict[tuple[str, int], int]:
+        query = self._queries.get(source)
+        return landed_ends(query) if query is not None else {}
+
+
+def sample_positions(
+    lake: Lake,
+    connections: Connections,
+    flow: ResolvedFlow,
+    targets: TargetTopics,
+    producer: FlowProducer,
+    staged: dict[tuple[str, int], int],
+) -> None:
+    """Append one row of `positions` per partition of a flow. `staged` is how far landing has covered each partition."""
+    source, target = connections.admin(flow.source), connections.admin(flow.target)
+    topics = {name: info for name, info in source.topics().items() if targets.selection.selects(name)}
+    keys = [(name, partition) for name, info in topics.items() for partition in range(info.partitions)]
+    starts, ends = source.start_offsets(keys), source.end_offsets(keys)
+    names = {name: targets.policy.remote_topic(flow.source, name) for name in topics}
+    there = target.topics()
+    remote = [(names[t], p) for t, p in keys if names[t] in there and p < there[names[t]].partitions]
+    target_ends = target.end_offsets(remote)
+    now = datetime.now(timezone.utc)
+    rows = []
+    for topic, partition in keys:
+        floor = producer.floor(topic, partition).source
+        covered = staged.get((topic, partition), floor)
+        # With nothing staged left to produce, the flow has passed everything that landing has: markers too.
+        produced = max(floor, covered) if producer.caught_up else floor
+        lag = max(0, ends[topic, partition] - max(produced, starts[topic, partition]))
+        rows.append(
+            {
+                "flow": flow.name,
+                "topic": topic,
+                "partition": partition,
+                "sampled_at": now,
+                "source_start": starts[topic, partition],
+                "source_end": ends[topic, partition],
+                "staged_end": max(floor, covered),
+                "produced_end": produced,
+                "target_end": target_ends.get((names[topic], partition)),
+                "lag_records": lag,
+                "lag_seconds": 0.0 if lag == 0 else None,
+                "target_topic": names[topic],
+            }
+        )
+    lake.append("positions", arrow_table(rows, _POSITIONS))
+
+
+def landed_ends(query: StreamingQuery) -> dict[tuple[str, int], int]:
+    """How far a landing query has covered each partition: its end offsets, markers included."""
+    import json
+
+    progress = query.lastProgress
+    if not progress:
+        return {}
+    end = json.loads(progress["sources"][0]["endOffset"] or "{}")
+    return {(topic, int(partition)): offset for topic, parts in end.items() for partition, offset in parts.items()}
+
+
+def stop_between_batches(query: StreamingQuery) -> None:
+    """Stop a query when no batch is in flight: an interrupted one logs a long error and has to be done again."""
+    deadline = time.monotonic() + 60
+    pause = threading.Event()
+    while query.isActive and query.status["isTriggerActive"] and time.monotonic() < deadline:
+        pause.wait(0.005)
+    query.stop()
+
+
+def _failure(query: StreamingQuery) -> StreamingQueryException | None:
+    return None if query.isActive else query.exception()
+
+
+def _known_error(error: BaseException) -> MirrorlakeError | None:
+    """The error of ours that a Spark task failed with, if it is one that trying again cannot mend."""
+    if isinstance(error, MirrorlakeError):
+        return error
+    text = str(error)
+    for kind in (TargetRefused,):
+        marker = f"{kind.__module__}.{kind.__name__}: "
+        if marker in text:
+            return kind(text.split(marker, 1)[1].splitlines()[0])
+    return None
+
+
+def _incident_kind(error: MirrorlakeError) -> str:
+    kinds = {"TargetRefused": "target_refused", "MapError": "map_contradiction", "SourceDataLost": "source_data_lost"}
+    return kinds.get(type(error).__name__, "flow_stopped")
+
+
+def _cause(error: BaseException | None) -> str:
+    """The first line of the innermost cause that a Python or JVM error text names."""
+    text = str(error or "unknown error").strip()
+    causes = [line.split("Caused by: ", 1)[1] for line in text.splitlines() if "Caused by: " in line]
+    return (causes[-1] if causes else text.splitlines()[0])[:500]

@@ -1,0 +1,200 @@
+"""The lake: where the tables live, made and opened by name.
+
+A local lake is a directory with one Delta table a folder, known to the session under a schema of its own; in Unity
+Catalog it is a schema. The rest of the package says `lake.sql(...)` and table names, and never a path.
+"""
+
+import hashlib
+import os
+import re
+import threading
+import uuid
+from collections.abc import Mapping, Sequence
+from importlib.resources import files
+from pathlib import Path
+
+import pyarrow as pa
+from pyspark.errors import AnalysisException
+from pyspark.sql import DataFrame, SparkSession
+
+from mirrorlake.core.topology import Lake as Location
+from mirrorlake.errors import LakeError
+
+#: The tables of DESIGN section 4, each made by `sql/tables/<name>.sql`.
+TABLES = ("records", "offset_map", "latency", "positions", "checkpoints", "changes", "incidents", "clusters", "audits")
+#: The views, in an order in which each finds those it is made of.
+VIEWS = (
+    "offset_translation",
+    "replication_lag",
+    "replication_latency",
+    "throughput",
+    "open_incidents",
+    "flow_status",
+    "group_positions",
+)
+#: The layout of the tables that this code writes; a lake with a higher number is refused.
+VERSION = 1
+
+_use = threading.Lock()
+
+
+def sql_text(kind: str, name: str) -> str:
+    """The text of `sql/<kind>/<name>.sql` as shipped in the package; kind is tables, views or queries."""
+    return (files("mirrorlake") / "sql" / kind / f"{name}.sql").read_text(encoding="utf-8")
+
+
+class Lake:
+    """The tables of one lake, bound to a Spark session. Make it with `open_lake`."""
+
+    def __init__(
+        self, spark: SparkSession, schema: str, directory: Path | None, checkpoints: Path, lake_id: str
+    ) -> None:
+        self.spark = spark
+        self.schema = schema
+        self.directory = directory
+        self.checkpoints = checkpoints
+        self.lake_id = lake_id
+
+    def name(self, table: str) -> str:
+        """The qualified name of a table or view."""
+        return f"{self.schema}.{table}"
+
+    def table(self, table: str) -> DataFrame:
+        """A table or view, read as of now."""
+        return self.spark.table(self.name(table))
+
+    def sql(self, text: str, args: Mapping[str, object] | None = None) -> DataFrame:
+        """Run a statement in which bare table names mean this lake's; `args` fills `:named` parameters."""
+        with _use:
+            self.spark.sql(f"USE {self.schema}")
+            return self.spark.sql(text, args=dict(args)) if args else self.spark.sql(text)
+
+    def query(self, name: str, **args: object) -> DataFrame:
+        """Run `sql/queries/<name>.sql` of the package."""
+        return self.sql(sql_text("queries", name), args)
+
+    def append(self, table: str, rows: pa.Table, application: str | None = None, version: int = 0) -> None:
+        """Append rows; columns that are missing become null.
+
+        With `application` the append is idempotent: a second one with the same or a smaller `version` does nothing
+        (Delta's txnAppId and txnVersion).
+        """
+        if rows.num_rows == 0:
+            return
+        writer = self.spark.createDataFrame(rows).write.format("delta").mode("append")
+        if application is not None:
+            writer = writer.option("txnAppId", application).option("txnVersion", str(version))
+        writer.saveAsTable(self.name(table))
+
+    def version_of(self, table: str) -> int:
+        """The newest committed version of a table."""
+        return int(self.spark.sql(f"DESCRIBE HISTORY {self.name(table)} LIMIT 1").collect()[0]["version"])
+
+
+def open_lake(spark: SparkSession, location: Location, directory: Path) -> Lake:
+    """Open the lake of a topology whose file is in `directory`, and make what is missing of it.
+
+    Raises LakeError when the place is not writable, holds something else, or was written by a newer version.
+    """
+    root, checkpoints = check_location(location, directory)
+    schema = _open_schema(spark, location, root)
+    lake = Lake(spark, schema, root, checkpoints, _lake_id(checkpoints))
+    existing = _existing_tables(spark, schema)
+    for table in TABLES:
+        if table not in existing:
+            _create_table(lake, table)
+    _refuse_newer(lake)
+    for view in VIEWS:
+        lake.sql(sql_text("views", view))
+    return lake
+
+
+def check_location(location: Location, directory: Path) -> tuple[Path | None, Path]:
+    """The lake's directory (None in a catalog) and its checkpoints' directory, which can be written. Raises LakeError."""
+    root = None if location.path is None else (directory / location.path).resolve()
+    return root, _checkpoint_root(location, root)
+
+
+def _checkpoint_root(location: Location, root: Path | None) -> Path:
+    """Where streaming checkpoints live; made if missing, and proven to be writable before anything else is done."""
+    place = Path(location.checkpoints) if location.checkpoints else None
+    if place is None and root is not None:
+        place = root / "_checkpoints"
+    if place is None:
+        raise LakeError("lake.checkpoints is missing: a lake in a catalog needs a directory for streaming checkpoints")
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+        probe = place / f".probe-{uuid.uuid4().hex}"
+        probe.touch()
+        probe.unlink()
+    except OSError as error:
+        raise LakeError(
+            f"the lake at {root or place} is not writable ({error.strerror}); "
+            "choose another lake.path or change its permissions",
+            path=str(place),
+        ) from error
+    return place
+
+
+def _lake_id(checkpoints: Path) -> str:
+    """Eight characters that name this lake on target clusters, so that two lakes never share a transactional id."""
+    return hashlib.sha256(os.fsencode(checkpoints.resolve())).hexdigest()[:8]
+
+
+def _open_schema(spark: SparkSession, location: Location, root: Path | None) -> str:
+    if root is None:
+        schema = f"`{location.catalog}`.`{location.schema_name}`"
+        spark.sql(f"CREATE SCHEMA IF NOT EXISTS {schema}")
+        return schema
+    schema = f"lake_{hashlib.sha256(os.fsencode(root)).hexdigest()[:12]}"
+    spark.sql(f"CREATE SCHEMA IF NOT EXISTS {schema} LOCATION '{_quoted(root)}'")
+    return schema
+
+
+def _quoted(path: Path) -> str:
+    return str(path).replace("\\", "\\\\").replace("'", "\\'")
+
+
+def _existing_tables(spark: SparkSession, schema: str) -> set[str]:
+    return {row["tableName"] for row in spark.sql(f"SHOW TABLES IN {schema}").collect()}
+
+
+def _create_table(lake: Lake, table: str) -> None:
+    """Make a table, or make the session know the one that a local lake has already."""
+    place = None if lake.directory is None else lake.directory / table
+    if place is not None and (place / "_delta_log").is_dir():
+        lake.sql(f"CREATE TABLE {table} USING DELTA LOCATION '{_quoted(place)}'")
+        return
+    text = sql_text("tables", table)
+    if place is not None:
+        text = text.replace("USING DELTA", f"USING DELTA LOCATION '{_quoted(place)}'")
+    try:
+        lake.sql(text)
+    except AnalysisException as error:
+        raise LakeError(
+            f"the lake at {lake.directory or lake.schema} is not usable: table {table} cannot be made there "
+            f"({_first_line(error)})",
+            table=table,
+        ) from error
+
+
+def _refuse_newer(lake: Lake) -> None:
+    properties = {
+        row["key"]: row["value"] for row in lake.spark.sql(f"SHOW TBLPROPERTIES {lake.name('records')}").collect()
+    }
+    found = properties.get("mirrorlake.version", "0")
+    if not re.fullmatch(r"\d+", found) or int(found) > VERSION:
+        raise LakeError(
+            f"the lake at {lake.directory or lake.schema} was written by a newer mirrorlake (layout {found}, this one "
+            f"knows {VERSION}); upgrade mirrorlake, or use another lake",
+            found=found,
+        )
+
+
+def _first_line(error: BaseException) -> str:
+    return str(error).strip().splitlines()[0]
+
+
+def arrow_table(rows: Sequence[Mapping[str, object]], schema: pa.Schema) -> pa.Table:
+    """Rows given as mappings, as an Arrow table; columns they lack become null."""
+    return pa.Table.from_pylist([dict(row) for row in rows], schema=schema)

@@ -1,0 +1,92 @@
+"""The one module that builds a Spark session, and so the only one that may touch what Spark Connect lacks.
+
+On Databricks, in a notebook and in tests a session is there already; everywhere else `local_session` makes one that is
+tuned for many small Delta commits on one machine (figures: platform.md).
+"""
+
+import os
+import sys
+from collections.abc import Callable, Mapping
+from importlib.resources import files
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from mirrorlake.local.jars import spark_jars
+from mirrorlake.local.java import find_java
+
+#: Settings of a local session; each is there for a measured reason.
+LOCAL_SETTINGS: Mapping[str, str] = {
+    "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.sql.session.timeZone": "UTC",
+    # A few rows a plan: more shuffle partitions only cost task starts. The default of 50 snapshot partitions makes
+    # every commit slow.
+    "spark.sql.shuffle.partitions": "2",
+    "spark.databricks.delta.snapshotPartitions": "1",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.execution.arrow.pyspark.enabled": "true",
+    # A reader of the change feed that is ahead of the table gets no rows instead of an error.
+    "spark.databricks.delta.changeDataFeed.timestampOutOfRange.enabled": "true",
+    "spark.databricks.delta.writeChecksumFile.enabled": "false",
+    # One file per record batch, in order: see lake/land.py.
+    "spark.databricks.delta.optimizeWrite.enabled": "false",
+    "spark.databricks.delta.autoCompact.enabled": "false",
+    # Renames on a local disk are atomic; the default manager costs 30 ms more for every streaming log entry.
+    "spark.sql.streaming.checkpointFileManagerClass": (
+        "org.apache.spark.sql.execution.streaming.FileSystemBasedCheckpointFileManager"
+    ),
+    "spark.sql.streaming.metricsEnabled": "false",
+    "spark.sql.streaming.minBatchesToRetain": "10",
+    "spark.sql.parquet.compression.codec": "zstd",
+    "spark.hadoop.parquet.compression.codec.zstd.level": "1",
+    "spark.hadoop.parquet.block.size": str(32 << 20),
+    "spark.hadoop.parquet.enable.dictionary": "true",
+    "spark.hadoop.parquet.enable.dictionary#key": "false",
+    "spark.hadoop.parquet.enable.dictionary#value": "false",
+    "spark.python.worker.reuse": "true",
+    "spark.sql.legacy.createHiveTableByDefault": "false",
+}
+
+
+def local_session(
+    cores: str = "*",
+    driver_memory: str = "2g",
+    settings: Mapping[str, str] | None = None,
+    progress: Callable[[str], None] | None = None,
+) -> SparkSession:
+    """Build, or return, a session on this machine; `cores` is what stands in `local[...]`, or a whole master URL.
+
+    The first call on a machine resolves the JVM jars into a per-user cache; `progress` gets one line then.
+    Raises MissingJava.
+    """
+    java = find_java()
+    os.environ.setdefault("JAVA_HOME", str(java.resolve().parent.parent))
+    # Else the Python workers take whatever python3 is first on PATH.
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    os.environ["MIRRORLAKE_DRIVER_PID"] = str(os.getpid())
+    master = cores if "[" in cores or "://" in cores else f"local[{cores},4]"
+    log_settings = Path(str(files("mirrorlake.lake") / "log4j2.properties"))
+    builder = SparkSession.builder.master(master).appName("mirrorlake")
+    for key, value in {**LOCAL_SETTINGS, **(settings or {})}.items():
+        builder = builder.config(key, value)
+    builder = (
+        builder.config("spark.jars", ",".join(str(jar) for jar in spark_jars(progress)))
+        .config("spark.driver.memory", driver_memory)
+        .config("spark.driver.extraJavaOptions", f"-Dlog4j2.configurationFile={log_settings} -XX:+UseParallelGC")
+    )
+    return builder.getOrCreate()
+
+
+def open_session(progress: Callable[[str], None] | None = None) -> SparkSession:
+    """The session that is there (a notebook, a job, Spark Connect), else a local one."""
+    active = SparkSession.getActiveSession()
+    if active is not None:
+        return active
+    if "DATABRICKS_RUNTIME_VERSION" in os.environ or "SPARK_REMOTE" in os.environ:
+        return SparkSession.builder.getOrCreate()
+    return local_session(cores=os.environ.get("MIRRORLAKE_CORES", "*"), progress=progress)

@@ -1,0 +1,224 @@
+"""The demo's story: clusters, records, a driver killed with -9, and the proof that nothing is lost or twice."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
+from confluent_kafka import Consumer, Producer, TopicPartition
+
+from mirrorlake.core.topology import Topology, load_topology
+from mirrorlake.errors import InputError, ReplicationError
+from mirrorlake.kafka.admin import ClusterAdmin, TopicInfo
+from mirrorlake.lake.lake import Lake, open_lake
+from mirrorlake.lake.session import open_session
+from mirrorlake.lake.translate import Translation, translate
+from mirrorlake.local.cluster import EmbeddedCluster, start_clusters, stop_clusters
+
+Say = Callable[[str], None]
+TOPIC, REMOTE, PARTITIONS, FLOW = "orders", "east.orders", 3, "east->west"
+_MARKER = ".mirrorlake-demo"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What the demo proved: records at the source, distinct and total at the target, one offset there and back."""
+
+    produced: int
+    target_records: int
+    equal: bool
+    offset: int
+    translated: int
+    back: int
+    lake: str
+
+
+def tell(directory: Path, records: int, say: Say) -> Outcome:
+    """Play the story in `directory`, which is made afresh. Raises InputError when something else lives there."""
+    directory = directory.absolute()
+    _fresh(directory)
+    say("[bold]1/6[/bold] Starting two Kafka clusters, east and west")
+    clusters = start_clusters(["east", "west"], directory / "clusters")
+    try:
+        return _play(directory, clusters, records, say)
+    finally:
+        stop_clusters(clusters)
+
+
+def _fresh(directory: Path) -> None:
+    if directory.exists() and any(directory.iterdir()) and not (directory / _MARKER).exists():
+        raise InputError(f"{directory} holds something else than a demo; give --directory another place")
+    shutil.rmtree(directory, ignore_errors=True)
+    directory.mkdir(parents=True)
+    (directory / _MARKER).touch()
+
+
+def _play(directory: Path, clusters: dict[str, EmbeddedCluster], records: int, say: Say) -> Outcome:
+    for name, cluster in clusters.items():
+        say(f"      {name} is up at {cluster.bootstrap_servers}")
+    topology = _write_topology(directory, clusters)
+    source, target = clusters["east"].bootstrap_servers, clusters["west"].bootstrap_servers
+    admin = ClusterAdmin("east", {"bootstrap.servers": source})
+    admin.create_topics([TopicInfo(TOPIC, PARTITIONS, 1)])
+    say(f"[bold]2/6[/bold] Producing {records:,} orders to east while `mirrorlake run` replicates them to west")
+    feeder = Feeder(source, records)
+    feeder.start()
+    run = _start_run(topology)
+    try:
+        _wait_until_some_arrived(target, run, records)
+        say(f"[bold]3/6[/bold] Killing the driver (pid {run.pid}) with -9, in the middle of its work")
+        os.kill(run.pid, signal.SIGKILL)
+        run.wait()
+    finally:
+        if run.poll() is None:
+            run.kill()
+    say("[bold]4/6[/bold] Starting it again; it goes on from the tables and from west's own positions")
+    feeder.join()
+    _finish(topology)
+    say("[bold]5/6[/bold] Comparing both sides with a read_committed consumer, record by record")
+    return _compare(directory, load_topology(topology), source, target, records, say)
+
+
+def _write_topology(directory: Path, clusters: dict[str, EmbeddedCluster]) -> Path:
+    path = directory / "mirrorlake.yml"
+    document = {
+        "clusters": {name: {"bootstrap_servers": item.bootstrap_servers} for name, item in clusters.items()},
+        "lake": {"path": "./lake"},
+        "flows": {FLOW: {"topics": [TOPIC]}},
+    }
+    path.write_text(yaml.safe_dump(document, sort_keys=False), encoding="utf-8")
+    return path
+
+
+class Feeder(threading.Thread):
+    """Produces orders in the background, some before the replicator starts and some while it runs."""
+
+    def __init__(self, bootstrap_servers: str, records: int) -> None:
+        super().__init__(name="feeder", daemon=True)
+        self._producer = Producer({"bootstrap.servers": bootstrap_servers, "compression.type": "lz4", "linger.ms": 5})
+        self._records = records
+        self._pause = threading.Event()
+
+    def run(self) -> None:
+        """Produce all; the second half slowly, so that there is something under way when the driver dies."""
+        slow_from = self._records // 2
+        for number in range(self._records):
+            value = f'{{"order": {number}, "item": "item-{number % 97}", "quantity": {number % 7 + 1}}}'
+            while True:
+                try:
+                    self._producer.produce(
+                        TOPIC, value.encode(), f"customer-{number % 1000}".encode(), number % PARTITIONS
+                    )
+                    break
+                except BufferError:
+                    self._producer.poll(0.1)
+            if number > slow_from and number % 200 == 0:
+                self._producer.poll(0)
+                self._pause.wait(0.1)
+        self._producer.flush(60)
+
+
+def _start_run(topology: Path, *flags: str) -> "subprocess.Popen[bytes]":
+    log = (topology.parent / "run.log").open("ab")
+    command = [sys.executable, "-m", "mirrorlake.cli.main", "-c", str(topology), "run", *flags]
+    return subprocess.Popen(command, stdout=log, stderr=log, stdin=subprocess.DEVNULL)
+
+
+def _wait_until_some_arrived(target: str, run: "subprocess.Popen[bytes]", records: int) -> None:
+    """Read the target until a part of the records is there."""
+    with_some = max(1, records // 3)
+    seen = 0
+    consumer = Consumer(
+        {
+            "bootstrap.servers": target,
+            "group.id": "demo-watch",
+            "auto.offset.reset": "earliest",
+            "topic.metadata.refresh.interval.ms": 500,
+            "enable.auto.commit": False,
+        }
+    )
+    try:
+        consumer.subscribe([REMOTE])
+        while seen < with_some:
+            seen += sum(1 for message in consumer.consume(10_000, timeout=0.5) if message.error() is None)
+            if run.poll() is not None:
+                raise ReplicationError("the replicator ended by itself; see run.log in the demo's directory")
+    finally:
+        consumer.close()
+
+
+def _finish(topology: Path) -> None:
+    if _start_run(topology, "--once").wait() != 0:
+        raise ReplicationError(f"the replicator did not come through; see {topology.parent / 'run.log'}")
+
+
+def _compare(directory: Path, topology: Topology, source: str, target: str, records: int, say: Say) -> Outcome:
+    wanted, got = _read(source, TOPIC), _read(target, REMOTE)
+    equal = wanted == got and sum(map(len, got)) == records
+    total = sum(map(len, got))
+    say(
+        f"      east {TOPIC}: {sum(map(len, wanted)):,} records   west {REMOTE}: {total:,} records   "
+        + ("[green]equal, in order, each once[/green]" if equal else "[red]NOT equal[/red]")
+    )
+    lake = open_lake(open_session(), topology.lake, topology.directory)
+    offset = len(wanted[0]) // 2
+    there = translate(lake, FLOW, TOPIC, 0, offset)
+    back = translate(lake, FLOW, REMOTE, 0, there.offset, reverse=True)
+    _tell_what_next(directory, lake, offset, there, back, say)
+    return Outcome(
+        records, total, equal and back.offset == offset, offset, there.offset, back.offset, str(lake.directory)
+    )
+
+
+def _tell_what_next(directory: Path, lake: Lake, offset: int, there: Translation, back: Translation, say: Say) -> None:
+    say(
+        f"      {TOPIC}-0 offset {offset} on east is {there.topic}-0 offset {there.offset} on west, and back: {back.offset}"
+    )
+    late = lake.sql(
+        "SELECT cast(max(replication_p50_ms) AS BIGINT) AS p50, max(replication_p99_ms) AS p99 FROM latency"
+    ).collect()[0]
+    say(f"      worst batch, backlog and crash included: replication p50 {late['p50']} ms, p99 {late['p99']} ms")
+    say(f"[bold]6/6[/bold] The tables are in {lake.directory}. Try:")
+    config = f"mirrorlake -c {_short(directory)}/mirrorlake.yml"
+    for query in (
+        "SELECT flow, batch_id, topic, partition, record_count, replication_p99_ms FROM latency ORDER BY batch_id",
+        "SELECT topic, partition, source_first, source_last, target_first, target_last FROM offset_map",
+        "SELECT topic, partition, count(*) AS staged FROM records GROUP BY topic, partition",
+    ):
+        say(f'      {config} sql "{query}"')
+
+
+def _short(directory: Path) -> str:
+    return os.path.relpath(directory)
+
+
+def _read(bootstrap_servers: str, topic: str) -> list[list[tuple[bytes | None, bytes | None, int]]]:
+    """Every committed record of a topic, per partition, in order: (key, value, timestamp in ms)."""
+    consumer = Consumer(
+        {
+            "bootstrap.servers": bootstrap_servers,
+            "group.id": "demo-compare",
+            "enable.auto.commit": False,
+            "isolation.level": "read_committed",
+            "enable.partition.eof": True,
+        }
+    )
+    records: list[list[tuple[bytes | None, bytes | None, int]]] = [[] for _ in range(PARTITIONS)]
+    try:
+        consumer.assign([TopicPartition(topic, partition, 0) for partition in range(PARTITIONS)])
+        open_partitions = set(range(PARTITIONS))
+        while open_partitions:
+            for message in consumer.consume(10_000, timeout=1.0):
+                if message.error() is None:
+                    records[message.partition()].append((message.key(), message.value(), message.timestamp()[1]))
+                else:
+                    open_partitions.discard(message.partition())
+    finally:
+        consumer.close()
+    return records

@@ -1,0 +1,137 @@
+"""What was produced, on its way into `offset_map` and `latency`, beside the next batch.
+
+A Delta commit takes longer than a small batch, so the rows of finished batches are appended by a thread of their own, as
+many at once as have come together. Until they are there, `unmapped` is part of the metadata that the target commits with
+every position: a crash loses the queue, and the next start rebuilds the rows from the target and the stage.
+"""
+
+import threading
+from collections import defaultdict
+from collections.abc import Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import datetime, timezone
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from mirrorlake import crash
+from mirrorlake.core.runs import Segment, Written
+from mirrorlake.lake.lake import Lake
+from mirrorlake.produce.task import LATENCY
+from mirrorlake.produce.writer import add_written
+
+
+@dataclass(frozen=True)
+class _Entry:
+    """The rows of one batch."""
+
+    batch_id: int
+    map_rows: pa.Table
+    latency_rows: pa.Table
+
+
+class Ledger:
+    """The queue between producing and the map, of one flow. `add` never blocks on Delta."""
+
+    def __init__(self, lake: Lake, flow: str, selection: str) -> None:
+        self._lake = lake
+        self._flow = flow
+        self._selection = selection
+        self._lock = threading.Lock()
+        self._queue: list[_Entry] = []
+        self._unmapped: dict[tuple[str, int], list[tuple[int, Written]]] = defaultdict(list)
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix=f"map {flow}")
+        self._appends = ThreadPoolExecutor(2, thread_name_prefix=f"append {flow}")
+        self._running: Future[None] | None = None
+        self._active = False  # guarded by the lock: whether the running append will look at the queue again
+
+    def add(self, result: pa.Table, batch_id: int, stage_version: int) -> None:
+        """Take over what the tasks of a batch reported. Raises what the last append raised."""
+        now = datetime.now(timezone.utc)
+        common = {"flow": self._flow, "batch_id": batch_id, "produced_at": now}
+        rows = _with(map_rows(result), {**common, "stage_version": stage_version, "selection": self._selection})
+        entry = _Entry(batch_id, rows, _with(latency_rows(result), common))
+        with self._lock:
+            if self._running is not None and self._running.done():
+                self._running.result()
+            self._queue.append(entry)
+            columns = ["topic", "partition", "source_first", "target_first", "record_count"]
+            for row in rows.select(columns).to_pylist():
+                written = Written(row["source_first"], row["target_first"], row["record_count"])
+                self._unmapped[row["topic"], row["partition"]].append((batch_id, written))
+            if not self._active:
+                self._active = True
+                self._running = self._thread.submit(self._append_all)
+
+    def unmapped(self, topic: str, partition: int) -> tuple[Written, ...]:
+        """What was produced of a partition and is not in the map yet."""
+        with self._lock:
+            items = self._unmapped.get((topic, partition), [])
+            joined: list[Written] = []
+            for _, item in items:
+                joined = add_written(joined, [Segment(item.source_first, 1, item.target_first, item.record_count)])
+            return tuple(joined)
+
+    def drain(self) -> None:
+        """Wait until the queue is empty. Raises what an append raised."""
+        running = self._running
+        if running is not None:
+            running.result()
+
+    def close(self) -> None:
+        """Drain and end the threads."""
+        try:
+            self.drain()
+        finally:
+            self._thread.shutdown()
+            self._appends.shutdown()
+
+    def _append_all(self) -> None:
+        while True:
+            with self._lock:
+                entries = list(self._queue)
+            self._append(entries)
+            newest = entries[-1].batch_id
+            with self._lock:
+                del self._queue[: len(entries)]
+                for key, items in self._unmapped.items():
+                    self._unmapped[key] = [item for item in items if item[0] > newest]
+                if not self._queue:
+                    self._active = False
+                    return
+
+    def _append(self, entries: list[_Entry]) -> None:
+        """Append the rows of some batches, each table in one idempotent commit."""
+        newest = entries[-1].batch_id
+        application = f"mirrorlake/{self._lake.lake_id}/{self._flow}"
+        of_map = pa.concat_tables(entry.map_rows for entry in entries)
+        of_latency = pa.concat_tables(entry.latency_rows for entry in entries)
+        latency = self._appends.submit(self._lake.append, "latency", of_latency, f"{application}/latency", newest)
+        self._lake.append("offset_map", of_map, f"{application}/map", newest)
+        crash.reached("mapped")
+        latency.result()
+
+
+def map_rows(result: pa.Table) -> pa.Table:
+    """The rows of `offset_map` that tasks reported, without the columns that are the same for all."""
+    runs = pc.list_flatten(result["runs"])
+    parents = pc.list_parent_indices(result["runs"])
+    of_run = ("source_first", "source_last", "target_first", "target_last", "record_count", "segments")
+    of_parent = {name: pc.take(result[name], parents) for name in ("topic", "partition", "target_topic")}
+    fields = {name: pc.struct_field(runs, name) for name in of_run}
+    return pa.table({**of_parent, "target_partition": of_parent["partition"], **fields})
+
+
+def latency_rows(result: pa.Table) -> pa.Table:
+    """The rows of `latency` that tasks reported: partitions with records."""
+    with_records = result.filter(pc.greater(result["record_count"], 0))
+    columns = [f"{kind}_{name}_ms" for kind in ("landing", "replication") for name in LATENCY]
+    return with_records.select(["topic", "partition", "record_count", "byte_count", *columns])
+
+
+def _with(table: pa.Table, constants: Mapping[str, object]) -> pa.Table:
+    for name, value in constants.items():
+        scalar = pa.scalar(value, pa.timestamp("us", tz="UTC")) if isinstance(value, datetime) else pa.scalar(value)
+        table = table.append_column(name, pa.repeat(scalar, table.num_rows))
+    return table

@@ -1,0 +1,7 @@
+-- Note that a cluster was seen. Parameters: alias, cluster_id.
+MERGE INTO clusters AS known
+USING (SELECT :alias AS alias, :cluster_id AS cluster_id, current_timestamp() AS seen) AS now
+ON known.alias = now.alias AND known.cluster_id = now.cluster_id
+WHEN MATCHED THEN UPDATE SET last_seen = now.seen
+WHEN NOT MATCHED THEN INSERT (alias, cluster_id, first_seen, last_seen)
+  VALUES (now.alias, now.cluster_id, now.seen, now.seen)

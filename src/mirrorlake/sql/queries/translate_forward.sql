@@ -1,0 +1,32 @@
+-- The law of translation, forward: a source position goes to the target offset of the first mapped record at or behind
+-- it. Without such a record the position is behind all that is mapped: it goes behind the last one, exactly if nothing
+-- staged or to be staged lies in between (covered). Parameters: flow, topic, partition, offset.
+WITH ahead AS (
+  SELECT min_by(struct(*), source_first) AS next
+  FROM offset_translation
+  WHERE flow = :flow AND topic = :topic AND partition = :partition
+    AND run_source_last >= :offset AND source_last >= :offset
+),
+behind AS (
+  SELECT max_by(struct(*), source_last) AS last
+  FROM offset_translation
+  WHERE flow = :flow AND topic = :topic AND partition = :partition
+),
+sample AS (
+  SELECT max(produced_end) AS produced_end, max_by(target_topic, sampled_at) AS target_topic
+  FROM positions
+  WHERE flow = :flow AND topic = :topic AND partition = :partition
+)
+SELECT
+  coalesce(ahead.next.target_topic, behind.last.target_topic, sample.target_topic) AS topic,
+  :partition AS partition,
+  CASE
+    WHEN ahead.next IS NOT NULL THEN ahead.next.target_first + greatest(
+      0L, (:offset - ahead.next.source_first + ahead.next.stride - 1) DIV ahead.next.stride)
+    ELSE coalesce(behind.last.target_last + 1, 0L)
+  END AS offset,
+  ahead.next IS NOT NULL
+    OR :offset <= coalesce(behind.last.source_last + 1, 0L)
+    OR :offset <= coalesce(sample.produced_end, 0L) AS exact,
+  ahead.next IS NOT NULL OR behind.last IS NOT NULL OR sample.target_topic IS NOT NULL AS known
+FROM ahead CROSS JOIN behind CROSS JOIN sample
