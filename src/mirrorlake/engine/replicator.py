@@ -1,5 +1,6 @@
 """The replicator: one landing query per source cluster, one producing thread per flow, and samples of where all stand."""
 
+import json
 import logging
 import threading
 import time
@@ -10,7 +11,7 @@ from datetime import datetime, timezone
 import pyarrow as pa
 from confluent_kafka import KafkaException
 from pyspark.errors import PySparkException, StreamingQueryException
-from pyspark.sql.streaming import StreamingQuery
+from pyspark.sql.streaming.query import StreamingQuery
 
 from mirrorlake.core.selection import TopicSelection, union_pattern
 from mirrorlake.core.topology import ResolvedFlow
@@ -282,12 +283,10 @@ def sample_positions(
 
 def landed_ends(query: StreamingQuery) -> dict[tuple[str, int], int]:
     """How far a landing query has covered each partition: its end offsets, markers included."""
-    import json
-
     progress = query.lastProgress
-    if not progress:
+    if progress is None:
         return {}
-    end = json.loads(progress["sources"][0]["endOffset"] or "{}")
+    end = json.loads(progress.json)["sources"][0]["endOffset"] or {}
     return {(topic, int(partition)): offset for topic, parts in end.items() for partition, offset in parts.items()}
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.streaming import StreamingQuery
+from pyspark.sql.streaming.query import StreamingQuery
 
 from mirrorlake.core.topology import Landing
 from mirrorlake.kafka.admin import ClusterAdmin

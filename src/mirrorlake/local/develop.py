@@ -30,13 +30,14 @@ def up(
 ) -> list[ClusterStatus]:
     """Start clusters that outlive this process, or leave those that run as they are.
 
-    Writes a topology file that fits them, unless `topology` is None or such a file exists. Raises InputError for names
+    Writes a topology file that fits them, unless `topology` is None, such a file exists, or there is one cluster only
+    (a topology without a flow is not valid). Raises InputError for names
     that cannot be a folder, a folder with another number of brokers, and a port that somebody took.
     """
     _check(names)
     directory.mkdir(parents=True, exist_ok=True)
     clusters = start_clusters(names, directory, brokers, detached=True, progress=progress)
-    if topology is not None and not topology.exists():
+    if topology is not None and len(clusters) > 1 and not topology.exists():
         topology.parent.mkdir(parents=True, exist_ok=True)
         topology.write_text(topology_text(clusters), encoding="utf-8")
     return [_status_of(cluster) for cluster in clusters.values()]
@@ -55,12 +56,12 @@ def status(directory: Path) -> list[ClusterStatus]:
 
 
 def topology_text(clusters: dict[str, EmbeddedCluster]) -> str:
-    """Return a topology file for clusters, with a flow of every topic from the first to the second."""
-    names = list(clusters)
+    """Return a topology file for two clusters or more, with a flow of every topic from the first to the second."""
+    source, target = list(clusters)[:2]
     content: dict[str, object] = {
         "clusters": {name: {"bootstrap_servers": cluster.bootstrap_servers} for name, cluster in clusters.items()},
         "lake": {"path": "./lake"},
-        "flows": {f"{names[0]}->{names[1]}": {"topics": [".*"]}} if len(names) > 1 else {},
+        "flows": {f"{source}->{target}": {"topics": [".*"]}},
     }
     return "# Written by `mirrorlake local up`; yours to change.\n" + yaml.safe_dump(content, sort_keys=False)
 

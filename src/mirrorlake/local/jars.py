@@ -34,7 +34,7 @@ _RESOLVE_SECONDS = 900
 _PATTERN = "[artifact]-[revision](-[classifier]).[ext]"
 # Spark carries the classes of these in jars of other names (jcl-over-slf4j, RoaringBitmap).
 _CARRIED_RENAMED = {"commons-logging", "shims"}
-_REVISION = re.compile(r"-\d[\w.+-]*\.jar$")
+_REVISION = re.compile(r"-\d[^-]*(-[A-Za-z][\w.]*)?\.jar$")
 
 
 @dataclass(frozen=True)

@@ -26,8 +26,8 @@ class JvmProcess:
 
     def alive(self) -> bool:
         """Tell whether the process still runs and is still ours."""
-        if self.handle is not None and self.handle.poll() is not None:
-            return False
+        if self.handle is not None:  # our child: its id cannot be anybody else's before we waited for it
+            return self.handle.poll() is None
         return self.marker in command_of(self.pid)
 
     def signal(self, number: signal.Signals) -> None:
@@ -44,11 +44,16 @@ class JvmProcess:
             return self._wait_for_handle(self.handle, seconds)
         deadline = time.monotonic() + seconds
         pause = threading.Event()
-        while self.alive():
+        while not self._gone():
             if time.monotonic() > deadline:
                 return False
             pause.wait(_POLL_SECONDS)
         return True
+
+    def _gone(self) -> bool:
+        """Tell whether nothing is left of the process: one that is ending has no command line, but its files still."""
+        command = command_of(self.pid)
+        return self.marker not in command if command else not _is_ending(self.pid)
 
     @staticmethod
     def _wait_for_handle(handle: "subprocess.Popen[bytes]", seconds: float) -> bool:
@@ -101,3 +106,13 @@ def command_of(pid: int) -> str:
         ["ps", "-ww", "-o", "command=", "-p", str(pid)], capture_output=True, text=True, timeout=10, check=False
     )
     return told.stdout.strip()
+
+
+def _is_ending(pid: int) -> bool:
+    """Tell whether a process without a command line has threads left that hold files (Linux only)."""
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(") ")[2][:1]
+        threads = len(os.listdir(f"/proc/{pid}/task"))
+    except OSError:
+        return False
+    return state not in ("Z", "X") or threads > 1

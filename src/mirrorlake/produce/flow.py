@@ -17,6 +17,7 @@ from mirrorlake import crash
 from mirrorlake.core.batch import (
     NOTHING_MAPPED,
     BatchPlan,
+    FileRange,
     Floor,
     PartitionPlan,
     ShardPlan,
@@ -25,6 +26,7 @@ from mirrorlake.core.batch import (
 )
 from mirrorlake.lake import stage
 from mirrorlake.lake.lake import Lake
+from mirrorlake.produce.commit_log import CommitLog
 from mirrorlake.produce.ledger import Ledger, map_rows
 from mirrorlake.produce.task import RESULT_DDL, ReadFiles, ReadRows, ShardJob
 from mirrorlake.produce.writer import Target
@@ -74,6 +76,7 @@ class FlowProducer:
         self._backfill: list[PartitionPlan] = []
         self._backfill_version = -1
         self._files_work = spec.reader != "rows" and stage.readable_by_files(lake)
+        self._log = None if lake.directory is None else CommitLog(lake.directory / "records")
         self.stage_version = -1
         self.batch_id = 0
         self.last: BatchReport | None = None
@@ -132,24 +135,31 @@ class FlowProducer:
     def _step(self, up_to_version: int | None) -> BatchReport | None:
         if self._backfill:
             return self._backfill_step()
-        newest = up_to_version if up_to_version is not None else self.lake.version_of("records")
-        if newest <= self.stage_version:
-            return None
-        end = min(newest, self.stage_version + COMMITS_AT_ONCE)
-        found = stage.new_ranges(self.lake, self.spec.selected, self.stage_version, end)
-        kept, cut = cut_by_versions(found, self.spec.max_records)
-        version = end if cut is None or len(kept) == len(found) else cut
+        before = self.stage_version
+        kept, version = self._look(before, up_to_version)
         plan = plan_batch(kept, self._floors, self.spec.remote_topic, self.spec.shard_count)
-        if not plan.shards:
-            self.stage_version = version
-            return self._step(up_to_version) if version < newest else None
-        return self._produce(plan, version, (self.stage_version, version))
+        if plan.shards:
+            return self._produce(plan, version, (before, version))
+        self.stage_version = version
+        return self._step(up_to_version) if version > before else None
+
+    def _look(self, after: int, up_to_version: int | None) -> tuple[list[FileRange], int]:
+        """What the next commits hold of this flow, and the version up to which that is all."""
+        if self._log is not None and self._files_work:
+            return self._log.new_ranges(self.spec.selected, after, up_to_version, self.spec.max_records)
+        newest = up_to_version if up_to_version is not None else self.lake.version_of("records")
+        end = min(newest, after + COMMITS_AT_ONCE)
+        if end <= after:
+            return [], after
+        found = stage.new_ranges(self.lake, self.spec.selected, after, end)
+        kept, cut = cut_by_versions(found, self.spec.max_records)
+        return kept, end if cut is None or len(kept) == len(found) else cut
 
     def _backfill_step(self) -> BatchReport:
         plans = [replace(plan, floor=self.floor(plan.topic, plan.partition)) for plan in self._backfill]
         pieces = stage.cut_windows(plans, self.spec.max_records)
         ranges = [
-            stage.FileRange("", self._backfill_version, piece.topic, piece.partition, piece.first, piece.last, 1)
+            FileRange("", self._backfill_version, piece.topic, piece.partition, piece.first, piece.last, 1)
             for piece in pieces
         ]
         plan = replace(plan_batch(ranges, self._floors, self.spec.remote_topic, self.spec.shard_count), ordered=False)

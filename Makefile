@@ -1,0 +1,52 @@
+# The commands of this project. `make` alone lists them.
+PYTHON ?= python3
+ARGS ?=
+export UV_PYTHON_DOWNLOADS := never
+
+BIN := .venv/bin
+STAMP := .venv/.made-from-lock
+UV := $(or $(shell command -v uv 2>/dev/null),.uv/bin/uv)
+
+.PHONY: help env demo test unit check fmt bench clean
+.DEFAULT_GOAL := help
+
+help: ## list these targets
+	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/\1|\2/' | awk -F'|' '{printf "  make %-8s %s\n", $$1, $$2}'
+
+env: $(STAMP) ## create .venv from the lock file (instant when it is there)
+
+demo: env ## two Kafka clusters, a flow, a crash and a failover on this machine
+	@$(BIN)/mirrorlake demo
+
+test: check ## everything that CI runs: check, then all tests
+	$(BIN)/pytest
+
+unit: env ## the tests that need neither Java nor Kafka
+	$(BIN)/pytest tests/unit
+
+check: env ## ruff and mypy, nothing is changed
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+
+fmt: env ## format the code and fix what ruff can fix
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+bench: env ## race against MirrorMaker 2; options in ARGS="..."
+	@$(BIN)/mirrorlake bench $(ARGS)
+
+clean: ## remove the environment and everything that was made
+	rm -rf .venv .uv dist .mypy_cache .ruff_cache .pytest_cache .hypothesis mirrorlake-demo bench-results spark-warehouse
+	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(STAMP): uv.lock pyproject.toml | python
+	@test -x "$(UV)" || { $(PYTHON) -m venv .uv && .uv/bin/pip install --quiet --disable-pip-version-check uv; } \
+		|| { echo "make env needs Python's venv module: apt-get install python3-venv on Debian." >&2; exit 1; }
+	"$(UV)" sync --frozen --python "$$(command -v $(PYTHON))"
+	@touch $(STAMP)
+
+.PHONY: python
+python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' 2>/dev/null \
+		|| { echo "mirrorlake needs Python 3.10 or newer and $(PYTHON) is not: name one, as in make env PYTHON=python3.11." >&2; exit 1; }

@@ -1,0 +1,22 @@
+"""Fixtures that tests of every folder share."""
+
+import uuid
+from collections.abc import Iterator
+
+import pytest
+
+from tests.support.clusters import ClusterPair, cluster_pair
+
+
+@pytest.fixture(scope="session")
+def clusters(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ClusterPair]:
+    """Two real Kafka clusters: yours (MIRRORLAKE_TEST_BOOTSTRAP_A and _B), or two started for this run."""
+    with cluster_pair(tmp_path_factory.mktemp("clusters")) as pair:
+        yield pair
+
+
+@pytest.fixture
+def topic_name(request: pytest.FixtureRequest) -> str:
+    """A topic name that no other test, and no earlier run on the same clusters, has used."""
+    test = "".join(letter if letter.isalnum() else "-" for letter in request.node.name)
+    return f"{test[:60]}-{uuid.uuid4().hex[:8]}"

@@ -1,0 +1,110 @@
+"""Following the stage's commits without a Spark job: for lakes whose files the driver itself can open.
+
+A look at an idle stage costs one failed `open`, and a small commit some milliseconds, where a query over the change feed
+costs half a second. Only what the Delta protocol says of append-only tables is used: commit N is
+`_delta_log/<N, 20 digits>.json`, one action a line, and an `add` with `dataChange` names a file that brought rows.
+"""
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from urllib.parse import unquote
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from mirrorlake.core.batch import FileRange
+from mirrorlake.lake.stage import Selected
+from mirrorlake.produce.stage_files import open_parquet
+
+_COORDINATES = ["source_cluster", "topic", "partition", "offset"]
+
+
+class CommitLog:
+    """The commits of one Delta table in a local directory."""
+
+    def __init__(self, table: Path) -> None:
+        self._table = table
+
+    def files_of(self, version: int) -> list[str] | None:
+        """The files whose rows commit `version` brought; None while there is no such commit."""
+        try:
+            text = (self._table / "_delta_log" / f"{version:020d}.json").read_text(encoding="utf-8")
+        except FileNotFoundError:
+            return None
+        actions = (json.loads(line) for line in text.splitlines() if line)
+        adds = (action["add"] for action in actions if "add" in action)
+        return [str(self._table / unquote(add["path"])) for add in adds if add["dataChange"]]
+
+    def new_ranges(
+        self, selected: Selected, after_version: int, up_to_version: int | None, max_records: int
+    ) -> tuple[list[FileRange], int]:
+        """What the commits behind `after_version` brought of a flow, whole commits up to about `max_records`.
+
+        Returns the ranges and the newest version looked at, which is `after_version` when there is nothing new.
+        """
+        found: list[FileRange] = []
+        version = after_version
+        while (up_to_version is None or version < up_to_version) and _count(found) < max_records:
+            files = self.files_of(version + 1)
+            if files is None:
+                break
+            version += 1
+            for path in files:
+                found.extend(ranges_of_file(path, version, selected))
+        return found, version
+
+
+def _count(ranges: Iterable[FileRange]) -> int:
+    return sum(item.record_count for item in ranges)
+
+
+def ranges_of_file(path: str, version: int, selected: Selected) -> list[FileRange]:
+    """What a file holds of a flow, a row per partition. Reads footers, and the coordinates (never the payload) of those
+    row groups that hold more than one partition."""
+    wanted = re.compile(selected.pattern)
+    held: dict[tuple[str, int], tuple[int, int, int]] = {}
+    with open_parquet(path) as file:
+        for group in range(file.num_row_groups):
+            for cluster, topic, partition, first, last, count in _stretches(file, group):
+                if cluster != selected.source_cluster or not wanted.fullmatch(topic):
+                    continue
+                low, high, total = held.get((topic, partition), (first, last, 0))
+                held[topic, partition] = (min(low, first), max(high, last), total + count)
+    return [
+        FileRange(path, version, topic, partition, first, last, count)
+        for (topic, partition), (first, last, count) in held.items()
+    ]
+
+
+def _stretches(file: pq.ParquetFile, group: int) -> Iterator[tuple[str, str, int, int, int, int]]:
+    """(cluster, topic, partition, first, last, count) of each stretch of one partition in a row group."""
+    metadata = file.metadata.row_group(group)
+    bounds = {}
+    for index in range(metadata.num_columns):
+        column = metadata.column(index)
+        if column.path_in_schema in _COORDINATES and column.statistics is not None and column.statistics.has_min_max:
+            bounds[column.path_in_schema] = (column.statistics.min, column.statistics.max)
+    if len(bounds) == len(_COORDINATES) and all(bounds[name][0] == bounds[name][1] for name in _COORDINATES[:3]):
+        cluster, topic, partition = (bounds[name][0] for name in _COORDINATES[:3])
+        yield cluster, topic, partition, bounds["offset"][0], bounds["offset"][1], metadata.num_rows
+        return
+    yield from _stretches_of_rows(file.read_row_group(group, columns=_COORDINATES, use_threads=False))
+
+
+def _stretches_of_rows(rows: pa.Table) -> Iterator[tuple[str, str, int, int, int, int]]:
+    rows = rows.combine_chunks()
+    codes = [pc.rank(rows[name], tiebreaker="dense").to_numpy() for name in _COORDINATES[:3]]
+    changed = np.zeros(max(0, rows.num_rows - 1), dtype=bool)
+    for code in codes:
+        changed |= code[1:] != code[:-1]
+    starts = np.concatenate(([0], np.flatnonzero(changed) + 1))
+    ends = np.append(starts[1:], rows.num_rows)
+    offsets = rows["offset"].to_numpy()
+    for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
+        cluster, topic, partition = (rows[name][start].as_py() for name in _COORDINATES[:3])
+        part = offsets[start:end]
+        yield cluster, topic, partition, int(part.min()), int(part.max()), end - start
