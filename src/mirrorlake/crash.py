@@ -10,7 +10,6 @@ from pathlib import Path
 
 #: Every point, in the order in which a record meets them.
 POINTS = (
-    "landed",  # a batch is committed in `records`, its streaming commit is not
     "planned",  # a batch is planned, nothing has been produced
     "mid-transaction",  # records are sent, the Kafka transaction is open
     "kafka-committed",  # a Kafka transaction is committed, no map row is

@@ -41,7 +41,8 @@ def use(monkeypatch: pytest.MonkeyPatch, ivy: FakeIvy) -> FakeIvy:
 
 
 def test_second_call_starts_nothing_and_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    ivy, lines = use(monkeypatch, FakeIvy("b-1.jar", "a-2.jar")), []
+    ivy = use(monkeypatch, FakeIvy("b-1.jar", "a-2.jar"))
+    lines: list[str] = []
     first = jars.jars_of(BROKER, lines.append)
     second = jars.jars_of(BROKER, lines.append)
     assert [jar.name for jar in first] == ["a-2.jar", "b-1.jar"]

@@ -39,8 +39,8 @@ class Floor:
 class PartitionPlan:
     """What a batch holds of one source partition: offsets `first` to `last`, inclusive, as far as not below `floor`.
 
-    `unmapped` is what was produced below the floor and is still on its way into the map; it stays in the metadata of the
-    committed position until it has arrived there.
+    `unmapped` is what was produced below the floor and is still on its way into the map; it stays in the metadata of
+    the committed position until it has arrived there.
     """
 
     topic: str

@@ -148,7 +148,7 @@ def encode_written(written: Sequence[Written], shard_count: int) -> str:
     """Write the metadata of a committed position: everything produced since the map was last appended to.
 
     Text, since Kafka's group metadata is a string of at most `offset.metadata.max.bytes` (4,096 by default):
-    `v1;<shard count>;<source_first>,<target_first>,<count>;…`, all but the first triple as differences to the one before.
+    `v1;<shard count>;<source_first>,<target_first>,<count>;…`, all but the first as differences to the one before.
     """
     parts = ["v1", str(shard_count)]
     source = target = 0

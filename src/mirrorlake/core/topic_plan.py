@@ -45,8 +45,8 @@ def plan_topics(
 ) -> list[TopicPlan]:
     """Compare; one plan per selected topic, by name. `factor` None means the source topic's own.
 
-    The factor is never more than the target has brokers, since such a topic cannot be made (MirrorMaker 2 asks for 2 and
-    fails). Partition counts only grow; a target with more partitions is left as it is (mm2.md 1.5).
+    The factor is never more than the target has brokers, since such a topic cannot be made (MirrorMaker 2 asks for 2
+    and fails). Partition counts only grow; a target with more partitions is left as it is (mm2.md 1.5).
     """
     plans = []
     for topic in sorted(source):

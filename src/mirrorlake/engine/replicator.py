@@ -1,4 +1,4 @@
-"""The replicator: one landing query per source cluster, one producing thread per flow, and samples of where all stand."""
+"""The replicator: one landing query per source cluster, one producing thread per flow, samples of where all stand."""
 
 import json
 import logging
@@ -55,7 +55,7 @@ class RunOptions:
 
 
 class Replicator:
-    """Runs flows of one topology over one lake. `run` blocks until `stop` is called, or with `once` until all is done."""
+    """Runs flows of one topology over one lake. `run` blocks until `stop` is called, or, `once`, until all is done."""
 
     def __init__(
         self,
@@ -82,7 +82,7 @@ class Replicator:
         self._stop.set()
 
     def run(self) -> None:
-        """Replicate. Raises the first error that an operator has to know about, after the other flows have ended well."""
+        """Replicate. Raises the first error that an operator has to know about, after the other flows have ended."""
         self.connections.check(self.flows)
         self.journal.clusters(
             self.connections.identify(sorted({f.source for f in self.flows} | {f.target for f in self.flows}))

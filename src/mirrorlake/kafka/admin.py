@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicCollection, TopicPartition
-from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic, OffsetSpec
+from confluent_kafka.admin import AdminClient, ClusterMetadata, NewPartitions, NewTopic, OffsetSpec
 
 from mirrorlake.errors import AuthenticationFailed, ClusterUnreachable, TargetRefused
 
@@ -62,7 +62,7 @@ class ClusterAdmin:
                 found[name] = TopicInfo(name, len(topic.partitions), factor)
         return found
 
-    def _metadata(self):  # type: ignore[no-untyped-def]
+    def _metadata(self) -> ClusterMetadata:
         """Cluster metadata; asked in short steps, so that a refused login is told at once and not after the timeout."""
         step = 2.0
         waited = 0.0

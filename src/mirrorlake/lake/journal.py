@@ -53,7 +53,7 @@ class Journal:
         self._lake.append("changes", arrow_table(rows, _CHANGES))
 
     def incident(self, flow: str, kind: str, error: BaseException) -> None:
-        """Record what an operator must know, once: an incident of the same kind and place that is open is not repeated."""
+        """Record what an operator must know; one of the same kind and place that is open is not repeated."""
         facts = error.facts if isinstance(error, MirrorlakeError) else {}
         row = {
             "flow": flow,

@@ -110,7 +110,7 @@ def open_lake(spark: SparkSession, location: Location, directory: Path) -> Lake:
 
 
 def check_location(location: Location, directory: Path) -> tuple[Path | None, Path]:
-    """The lake's directory (None in a catalog) and its checkpoints' directory, which can be written. Raises LakeError."""
+    """The lake's directory (None in a catalog) and that of its checkpoints, proven writable. Raises LakeError."""
     root = None if location.path is None else (directory / location.path).resolve()
     return root, _checkpoint_root(location, root)
 

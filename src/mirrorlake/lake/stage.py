@@ -55,7 +55,7 @@ def readable_by_files(lake: Lake) -> bool:
 
 
 def new_ranges(lake: Lake, selected: Selected, after_version: int, up_to_version: int) -> list[FileRange]:
-    """What the commits behind `after_version`, up to and with `up_to_version`, brought: a row per file and partition."""
+    """What the commits behind `after_version`, up to `up_to_version` inclusive, brought, per file and partition."""
     feed = (
         lake.spark.read.format("delta")
         .option("readChangeFeed", "true")
@@ -104,8 +104,8 @@ def sorted_rows(
 ) -> DataFrame:
     """The rows of some offset ranges, each shard's in one task, by topic, partition and offset.
 
-    Reads what the commits in `versions` (exclusive, inclusive) brought, or else the whole table as of `version`. This is
-    the plan with a payload shuffle: for files that are not in order, and for workers that cannot open files.
+    Reads what the commits in `versions` (exclusive, inclusive) brought, or else the whole table as of `version`. This
+    is the plan with a payload shuffle: for files that are not in order, and for workers that cannot open files.
     """
     wanted = list(plans)
     if not wanted:

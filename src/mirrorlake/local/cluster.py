@@ -110,7 +110,7 @@ class EmbeddedCluster:
             for broker in down:
                 broker.start(self.heap, self.detached)
             self._write_state()
-            self._wait_until_ready(len(self._brokers))
+            self._wait_until_ready(self._brokers)
         except BaseException:
             self._end(down, signal.SIGKILL)
             raise
@@ -134,7 +134,7 @@ class EmbeddedCluster:
         if broker.pid is None:
             broker.start(self.heap, self.detached)
             self._write_state()
-        self._wait_until_ready(len(self.pids))
+        self._wait_until_ready([broker])
 
     def __enter__(self) -> "EmbeddedCluster":
         return self.start()
@@ -172,15 +172,14 @@ class EmbeddedCluster:
         if self.directory.is_dir():
             self._write_state()
 
-    def _wait_until_ready(self, brokers: int) -> None:
-        """Wait until the metadata of the cluster shows so many brokers."""
+    def _wait_until_ready(self, started: Sequence[Broker]) -> None:
+        """Wait until each of these brokers answers, and knows of all that run."""
         deadline = time.monotonic() + READY_SECONDS
-        started = [broker for broker in self._brokers if broker.process is not None]
+        quiet = {"log_level": 0, "error_cb": lambda _error: None, "reconnect.backoff.max.ms": 200}
         for broker in started:
             self._poll(partial(is_open, broker.port), deadline)
-        quiet = {"log_level": 0, "error_cb": lambda _error: None}
-        admin = AdminClient({"bootstrap.servers": self.bootstrap_servers, "reconnect.backoff.max.ms": 200, **quiet})
-        self._poll(lambda: _visible_brokers(admin) >= brokers, deadline)
+            admin = AdminClient({"bootstrap.servers": broker.address, **quiet})
+            self._poll(partial(_sees, admin, len(self.pids)), deadline)
 
     def _poll(self, ready: Callable[[], bool], deadline: float) -> None:
         pause = threading.Event()
@@ -280,11 +279,11 @@ def _read_state(directory: Path) -> dict[str, object]:
     return state if isinstance(state, dict) else {}
 
 
-def _visible_brokers(admin: AdminClient) -> int:
+def _sees(admin: AdminClient, brokers: int) -> bool:
     try:
-        return len(admin.list_topics(timeout=2).brokers)
+        return len(admin.list_topics(timeout=2).brokers) >= brokers
     except KafkaException:
-        return 0
+        return False
 
 
 def _new_cluster_id() -> str:

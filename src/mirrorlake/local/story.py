@@ -178,7 +178,7 @@ def _compare(directory: Path, topology: Topology, source: str, target: str, reco
 
 def _tell_what_next(directory: Path, lake: Lake, offset: int, there: Translation, back: Translation, say: Say) -> None:
     say(
-        f"      {TOPIC}-0 offset {offset} on east is {there.topic}-0 offset {there.offset} on west, and back: {back.offset}"
+        f"      {TOPIC}-0 offset {offset} on east is {there.topic}-0 offset {there.offset} on west, back: {back.offset}"
     )
     late = lake.sql(
         "SELECT cast(max(replication_p50_ms) AS BIGINT) AS p50, max(replication_p99_ms) AS p99 FROM latency"

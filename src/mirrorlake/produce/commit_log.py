@@ -1,7 +1,7 @@
 """Following the stage's commits without a Spark job: for lakes whose files the driver itself can open.
 
-A look at an idle stage costs one failed `open`, and a small commit some milliseconds, where a query over the change feed
-costs half a second. Only what the Delta protocol says of append-only tables is used: commit N is
+A look at an idle stage costs one failed `open`, and a small commit some milliseconds, where a query over the change
+feed costs half a second. Only what the Delta protocol says of append-only tables is used: commit N is
 `_delta_log/<N, 20 digits>.json`, one action a line, and an `add` with `dataChange` names a file that brought rows.
 """
 

@@ -1,8 +1,8 @@
 """The driver's side of producing: one flow, batch after batch, with no state but the tables and the target's positions.
 
 A batch is what new commits of `records` brought (`core.batch`). The order of events is what makes it exactly once:
-transactions in Kafka, then the rows of `offset_map`, then those of `latency`. Whatever dies in between is found out from
-the tables (how far the map goes) and from the target (how far the flow goes), see `produce/task.py`.
+transactions in Kafka, then the rows of `offset_map`, then those of `latency`. Whatever dies in between is found out
+from the tables (how far the map goes) and from the target (how far the flow goes), see `produce/task.py`.
 """
 
 import hashlib
@@ -127,7 +127,7 @@ class FlowProducer:
             self.stage_version = self._backfill_version
 
     def step(self, up_to_version: int | None = None) -> BatchReport | None:
-        """Produce the next batch; None when there is nothing new, up to and with version `up_to_version` of `records`."""
+        """Produce the next batch; None when there is nothing new up to version `up_to_version` of `records`."""
         report = self._step(up_to_version)
         self._idle = report is None
         return report

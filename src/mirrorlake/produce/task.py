@@ -7,7 +7,7 @@ already is not written again, and its map rows are rebuilt from the committed me
 
 import time
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -95,7 +95,7 @@ class ReadFiles:
     def __init__(self, jobs: Sequence[ShardJob]) -> None:
         self._jobs = jobs
 
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             for number in batch.column(0).to_pylist():
                 job = self._jobs[number]
@@ -108,8 +108,8 @@ class ReadRows:
     def __init__(self, jobs: Sequence[ShardJob]) -> None:
         self._jobs = {job.plan.shard: job for job in jobs}
 
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        pending = _Pushback(batches)
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        pending = _Pushback(iter(batches))
         while (shard := pending.shard()) is not None:
             job = self._jobs[shard]
             plans = {(plan.topic, plan.partition): plan for plan in job.plan.partitions}

@@ -96,13 +96,13 @@ class ShardWriter:
             self._producer.init_transactions(CALL_SECONDS)
 
     def positions(self, keys: Sequence[tuple[str, int]]) -> dict[tuple[str, int], tuple[int, str]]:
-        """The flow's committed (position, metadata) for (target topic, partition) keys; those without one are left out."""
+        """The flow's committed (position, metadata) of (target topic, partition) keys; those without are left out."""
         return committed_positions(self._admin, self.target.group_id, keys)
 
     def write(
         self, chunks: Sequence[Chunk], written: Mapping[tuple[str, int], Sequence[Written]]
     ) -> list[tuple[Chunk, list[Segment]]]:
-        """Write chunks in one transaction; `written` is what each (source topic, partition) has in its metadata already.
+        """Write chunks in one transaction; `written` is what each (source topic, partition) has in its metadata.
 
         Returns each chunk with its segments. Raises MetadataFull (nothing was written), TargetRefused, KafkaException.
         """
@@ -143,7 +143,7 @@ class ShardWriter:
     def _offsets(
         self, done: Sequence[tuple[Chunk, list[Segment]]], written: Mapping[tuple[str, int], Sequence[Written]]
     ) -> list[TopicPartition]:
-        """The positions to commit: offset = next source offset, metadata = what was written since the last map append."""
+        """The positions to commit: offset = next source offset, metadata = what the map does not have yet."""
         ends: dict[tuple[str, int], tuple[Chunk, list[Written]]] = {}
         for chunk, segments in done:
             key = (chunk.plan.topic, chunk.plan.partition)
