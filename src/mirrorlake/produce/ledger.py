@@ -1,7 +1,7 @@
 """What was produced, on its way into `offset_map` and `latency`, beside the next batch.
 
-A Delta commit takes longer than a small batch, so the rows of finished batches are appended by a thread of their own, as
-many at once as have come together. Until they are there, `unmapped` is part of the metadata that the target commits
+A Delta commit takes longer than a small batch, so the rows of finished batches are appended by a thread of their own,
+as many at once as have come together. Until they are there, `unmapped` is part of the metadata that the target commits
 with every position: a crash loses the queue, and the next start rebuilds the rows from the target and the stage.
 """
 
