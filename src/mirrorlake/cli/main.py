@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.logging import RichHandler
 
 from mirrorlake import __version__
-from mirrorlake.cli import demo, inspect, local, replicate
+from mirrorlake.cli import bench, demo, inspect, local, replicate
 from mirrorlake.cli.context import Context
 from mirrorlake.errors import MirrorlakeError
 
@@ -49,6 +49,7 @@ inspect.register(app)
 replicate.register(app)
 local.register(app)
 demo.register(app)
+bench.register(app)
 
 
 def main() -> None:

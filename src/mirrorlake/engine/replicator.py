@@ -1,14 +1,12 @@
 """The replicator: one landing query per source cluster, one producing thread per flow, samples of where all stand."""
 
-import json
 import logging
+import re
 import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timezone
 
-import pyarrow as pa
 from confluent_kafka import KafkaException
 from pyspark.errors import PySparkException, StreamingQueryException
 from pyspark.sql.streaming.query import StreamingQuery
@@ -16,10 +14,11 @@ from pyspark.sql.streaming.query import StreamingQuery
 from mirrorlake.core.selection import TopicSelection, union_pattern
 from mirrorlake.core.topology import ResolvedFlow
 from mirrorlake.engine.connections import Connections
+from mirrorlake.engine.samples import landed_ends, sample_positions
 from mirrorlake.engine.targets import TargetTopics
 from mirrorlake.errors import InputError, MirrorlakeError, ReplicationError, SourceDataLost, TargetRefused
 from mirrorlake.lake.journal import Journal
-from mirrorlake.lake.lake import Lake, arrow_table
+from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.land import start_landing
 from mirrorlake.lake.stage import Selected
 from mirrorlake.produce.flow import BatchReport, FlowProducer, FlowSpec
@@ -31,18 +30,6 @@ LOOK_SECONDS = 0.05
 RETRY_SECONDS = (1.0, 2.0, 5.0, 10.0, 30.0)
 SAMPLE_SECONDS = 10.0
 
-_POSITIONS = pa.schema(
-    [
-        ("flow", pa.string()),
-        ("topic", pa.string()),
-        ("partition", pa.int32()),
-        ("sampled_at", pa.timestamp("us", tz="UTC")),
-        *((name, pa.int64()) for name in ("source_start", "source_end", "staged_end", "produced_end", "target_end")),
-        ("lag_records", pa.int64()),
-        ("lag_seconds", pa.float64()),
-        ("target_topic", pa.string()),
-    ]
-)
 Report = Callable[[str, BatchReport], None]
 
 
@@ -187,27 +174,27 @@ class Replicator:
             sampled = refreshed = time.monotonic()
             while True:
                 ended = self._landed.is_set()
+                due = time.monotonic() - sampled >= SAMPLE_SECONDS
+                # Asked for before the look: what landing covered by then is produced once the look finds nothing.
+                staged = self._staged(flow.source) if due or ended else {}
                 report = producer.step()
                 if report is not None:
                     self._report(flow.name, report)
                     if not resolved:
                         self.journal.restarted(flow.name)
                         resolved = True
-                elif ended:
+                last = ended and (report is None or self._stop.is_set())
+                if due or last:
+                    self._sample(flow, producer, staged if report is None else {})
+                    sampled = time.monotonic()
+                if last:
                     break
-                else:
+                if report is None:
                     self._landed.wait(LOOK_SECONDS)
-                if self._stop.is_set() and ended:
-                    break
-                now = time.monotonic()
-                if now - refreshed >= flow.settings.refresh_topics_interval_seconds:
+                if time.monotonic() - refreshed >= flow.settings.refresh_topics_interval_seconds:
                     self._targets[flow.name].refresh()
-                    refreshed = now
-                if now - sampled >= SAMPLE_SECONDS:
-                    self._sample(flow, producer)
-                    sampled = now
+                    refreshed = time.monotonic()
             producer.drain()
-            self._sample(flow, producer)
         finally:
             producer.close()
 
@@ -226,68 +213,13 @@ class Replicator:
             reader=self.options.reader,
         )
 
-    def _sample(self, flow: ResolvedFlow, producer: FlowProducer) -> None:
-        """Write one sample of every partition of a flow: where source, stage, map and target are."""
-        sample_positions(
-            self.lake, self.connections, flow, self._targets[flow.name], producer, self._staged(flow.source)
-        )
+    def _sample(self, flow: ResolvedFlow, producer: FlowProducer, covered: dict[tuple[str, int], int]) -> None:
+        """Write one sample of every partition of a flow; `covered` is how far landing was when all of it was produced."""
+        sample_positions(self.lake, self.connections, flow, self._targets[flow.name], producer, covered)
 
     def _staged(self, source: str) -> dict[tuple[str, int], int]:
         query = self._queries.get(source)
         return landed_ends(query) if query is not None else {}
-
-
-def sample_positions(
-    lake: Lake,
-    connections: Connections,
-    flow: ResolvedFlow,
-    targets: TargetTopics,
-    producer: FlowProducer,
-    staged: dict[tuple[str, int], int],
-) -> None:
-    """Append one row of `positions` per partition of a flow. `staged` is how far landing has covered each partition."""
-    source, target = connections.admin(flow.source), connections.admin(flow.target)
-    topics = {name: info for name, info in source.topics().items() if targets.selection.selects(name)}
-    keys = [(name, partition) for name, info in topics.items() for partition in range(info.partitions)]
-    starts, ends = source.start_offsets(keys), source.end_offsets(keys)
-    names = {name: targets.policy.remote_topic(flow.source, name) for name in topics}
-    there = target.topics()
-    remote = [(names[t], p) for t, p in keys if names[t] in there and p < there[names[t]].partitions]
-    target_ends = target.end_offsets(remote)
-    now = datetime.now(timezone.utc)
-    rows = []
-    for topic, partition in keys:
-        floor = producer.floor(topic, partition).source
-        covered = staged.get((topic, partition), floor)
-        # With nothing staged left to produce, the flow has passed everything that landing has: markers too.
-        produced = max(floor, covered) if producer.caught_up else floor
-        lag = max(0, ends[topic, partition] - max(produced, starts[topic, partition]))
-        rows.append(
-            {
-                "flow": flow.name,
-                "topic": topic,
-                "partition": partition,
-                "sampled_at": now,
-                "source_start": starts[topic, partition],
-                "source_end": ends[topic, partition],
-                "staged_end": max(floor, covered),
-                "produced_end": produced,
-                "target_end": target_ends.get((names[topic], partition)),
-                "lag_records": lag,
-                "lag_seconds": 0.0 if lag == 0 else None,
-                "target_topic": names[topic],
-            }
-        )
-    lake.append("positions", arrow_table(rows, _POSITIONS))
-
-
-def landed_ends(query: StreamingQuery) -> dict[tuple[str, int], int]:
-    """How far a landing query has covered each partition: its end offsets, markers included."""
-    progress = query.lastProgress
-    if progress is None:
-        return {}
-    end = json.loads(progress.json)["sources"][0]["endOffset"] or {}
-    return {(topic, int(partition)): offset for topic, parts in end.items() for partition, offset in parts.items()}
 
 
 def stop_between_batches(query: StreamingQuery) -> None:
@@ -321,7 +253,8 @@ def _incident_kind(error: MirrorlakeError) -> str:
 
 
 def _cause(error: BaseException | None) -> str:
-    """The first line of the innermost cause that a Python or JVM error text names."""
+    """The line of a Python or JVM error text that says most: what a worker raised, or the innermost cause."""
     text = str(error or "unknown error").strip()
+    raised = [line for line in text.splitlines() if re.match(r"[\w.]*(Error|Exception|Refused): ", line)]
     causes = [line.split("Caused by: ", 1)[1] for line in text.splitlines() if "Caused by: " in line]
-    return (causes[-1] if causes else text.splitlines()[0])[:500]
+    return ((raised[:1] or causes[-1:] or text.splitlines()[:1])[0])[:500]

@@ -80,18 +80,12 @@ class FlowProducer:
         self.stage_version = -1
         self.batch_id = 0
         self.last: BatchReport | None = None
-        self._idle = False
         self._load_progress()
 
     @property
     def reader(self) -> str:
         """Which reader is in use: `files` or `rows`."""
         return "files" if self._files_work else "rows"
-
-    @property
-    def caught_up(self) -> bool:
-        """Whether the last look found nothing new in the stage."""
-        return self._idle
 
     def floor(self, topic: str, partition: int) -> Floor:
         """Where the map ends for a source partition."""
@@ -128,11 +122,6 @@ class FlowProducer:
 
     def step(self, up_to_version: int | None = None) -> BatchReport | None:
         """Produce the next batch; None when there is nothing new up to version `up_to_version` of `records`."""
-        report = self._step(up_to_version)
-        self._idle = report is None
-        return report
-
-    def _step(self, up_to_version: int | None) -> BatchReport | None:
         if self._backfill:
             return self._backfill_step()
         before = self.stage_version
@@ -141,7 +130,7 @@ class FlowProducer:
         if plan.shards:
             return self._produce(plan, version, (before, version))
         self.stage_version = version
-        return self._step(up_to_version) if version > before else None
+        return self.step(up_to_version) if version > before else None
 
     def _look(self, after: int, up_to_version: int | None) -> tuple[list[FileRange], int]:
         """What the next commits hold of this flow, and the version up to which that is all."""

@@ -1,0 +1,96 @@
+"""Measures a run: watches the target's end offsets and the CPU time of process trees until every record is there."""
+
+import os
+import threading
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from mirrorlake.bench.contestants import Job, Running, TableRows
+from mirrorlake.bench.payload import PARTITIONS
+from mirrorlake.errors import ReplicationError
+from mirrorlake.kafka.admin import ClusterAdmin
+
+POLL_SECONDS = 0.2
+_TICKS = os.sysconf("SC_CLK_TCK")
+
+
+@dataclass(frozen=True)
+class Sample:
+    """What was seen at one time: offsets at the target, rows in the stage to wait for, CPU seconds so far."""
+
+    at: float
+    written: int
+    committed: int
+    landed: int
+    cpu: float
+    brokers_cpu: float
+
+
+@dataclass(frozen=True)
+class Race:
+    """One measured run. `first_read` is when the contestant planned its first batch, None where it stages nothing."""
+
+    contestant: str
+    records: int
+    samples: tuple[Sample, ...]
+    first_read: float | None
+
+
+def cpu_seconds(roots: Iterable[int], proc: Path = Path("/proc")) -> float:
+    """CPU seconds so far of process trees, children that ended and were waited for included."""
+    table = {}
+    for entry in proc.iterdir():
+        if entry.name.isdigit():
+            try:
+                # The command's name may hold spaces; what follows its closing bracket does not.
+                values = (entry / "stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
+            except OSError:
+                continue
+            table[int(entry.name)] = (int(values[1]), sum(map(int, values[11:15])))
+    wanted = set(roots)
+    while more := {pid for pid, (parent, _) in table.items() if parent in wanted} - wanted:
+        wanted |= more
+    return sum(ticks for pid, (_, ticks) in table.items() if pid in wanted) / _TICKS
+
+
+def watch(running: Running, job: Job, target: ClusterAdmin, brokers: list[int], records: int, timeout: float) -> Race:
+    """Sample until all records are committed at the target, and in the stage where there is one to wait for.
+
+    Transactions add markers that count as offsets, so a target is done when it holds as many offsets as records
+    and none is open. Raises ReplicationError when a process ends or time is up.
+    """
+    rows = TableRows(running.table) if running.table is not None else None
+    samples: list[Sample] = []
+    first_read: float | None = None
+    there = False
+    deadline = time.monotonic() + timeout
+    pause = threading.Event()
+    while not samples or not finished(samples[-1], records, rows is not None):
+        running.check()
+        if time.monotonic() > deadline:
+            raise ReplicationError(f"{running.name} was not done after {timeout:.0f} s: see {running.log}")
+        first_read = first_read or running.reading_since()
+        landed = rows.refresh() if rows is not None else 0
+        if not there:
+            info = target.topics().get(job.target_topic)
+            there = info is not None and info.partitions >= PARTITIONS
+        written, committed = _ends(target, job.target_topic) if there else (0, 0)
+        cpu, brokers_cpu = cpu_seconds(running.pids), cpu_seconds(brokers)
+        samples.append(Sample(time.time(), written, committed, landed, cpu, brokers_cpu))
+        pause.wait(POLL_SECONDS)
+    return Race(running.name, records, tuple(samples), first_read)
+
+
+def finished(sample: Sample, records: int, staged: bool) -> bool:
+    """Tell whether a sample shows the end."""
+    at_target = sample.committed >= records and sample.committed == sample.written
+    return at_target and (not staged or sample.landed >= records)
+
+
+def _ends(target: ClusterAdmin, topic: str) -> tuple[int, int]:
+    keys = [(topic, partition) for partition in range(PARTITIONS)]
+    committed = sum(target.end_offsets(keys).values())
+    written = sum(target.end_offsets(keys, committed=False).values())
+    return written, committed

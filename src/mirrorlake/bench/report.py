@@ -1,0 +1,166 @@
+"""Turns what was measured into figures, ratios, one JSON document and a table. Pure functions."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from rich.table import Table
+
+from mirrorlake.bench.latency import Arrivals
+from mirrorlake.bench.measure import Race, Sample
+
+MIRRORLAKE, MIRROR, LANDING, NAIVE = "mirrorlake", "mirrormaker2", "mirrormaker2_and_landing", "naive_pipeline"
+TITLES = {
+    MIRRORLAKE: "mirrorlake",
+    MIRROR: "MirrorMaker 2",
+    LANDING: "MirrorMaker 2 + Spark landing",
+    NAIVE: "naive two-query pipeline",
+}
+
+
+@dataclass(frozen=True)
+class Throughput:
+    """Figures of one run. Two clocks: both end when all is done, target and stage.
+
+    `records_per_second` starts at the first read of a contestant that stages, else at its first record at the target:
+    staging is work, and much of it is done before a first record comes out. `records_per_second_from_first_record`
+    starts at the first record at the target for all.
+    """
+
+    seconds: float
+    records_per_second: float
+    records_per_second_from_first_record: float
+    cpu_seconds_per_million: float
+    brokers_cpu_seconds_per_million: float
+    seconds_from_start: float
+
+
+@dataclass(frozen=True)
+class Latency:
+    """End-to-end latency in ms; `lost` counts the records that did not arrive within a minute of the end."""
+
+    p50_ms: float
+    p95_ms: float
+    p99_ms: float
+    max_ms: float
+    records: int
+    lost: int
+
+
+def throughput_of(race: Race) -> Throughput:
+    """Give the figures of a race that came to its end."""
+    samples = race.samples
+    first_record = _first_record_at(samples)
+    begin = first_record if race.first_read is None else min(first_record, race.first_read)
+    end = samples[-1]
+    before = max((sample for sample in samples if sample.at <= begin), key=lambda one: one.at, default=samples[0])
+    millions = race.records / 1e6
+    return Throughput(
+        seconds=round(end.at - begin, 2),
+        records_per_second=round(race.records / (end.at - begin), 1),
+        records_per_second_from_first_record=round(race.records / (end.at - first_record), 1),
+        cpu_seconds_per_million=round((end.cpu - before.cpu) / millions, 2),
+        brokers_cpu_seconds_per_million=round((end.brokers_cpu - before.brokers_cpu) / millions, 2),
+        seconds_from_start=round(end.at - samples[0].at, 2),
+    )
+
+
+def _first_record_at(samples: Sequence[Sample]) -> float:
+    """Give the middle between the last sample without a record at the target and the first with one."""
+    first = next(number for number, sample in enumerate(samples) if sample.written > 0)
+    return (samples[max(0, first - 1)].at + samples[first].at) / 2
+
+
+def percentile(values: Sequence[float], share: float) -> float:
+    """Give the smallest value that at least `share` of all values do not exceed; nan when there are none."""
+    if not values:
+        return math.nan
+    ordered = sorted(values)
+    return ordered[max(0, math.ceil(share * len(ordered)) - 1)]
+
+
+def latency_of(arrivals: Arrivals) -> Latency:
+    """Give the percentiles of a latency run."""
+    values = arrivals.latencies_ms
+    p50, p95, p99, top = (round(percentile(values, share), 1) for share in (0.5, 0.95, 0.99, 1.0))
+    return Latency(p50, p95, p99, top, len(values), arrivals.sent - len(values))
+
+
+def ratio(ours: float, theirs: float) -> float | None:
+    """Give ours/theirs; None where that is no number."""
+    if not theirs or math.isnan(ours) or math.isnan(theirs):
+        return None
+    return round(ours / theirs, 3)
+
+
+def throughput_document(runs: Mapping[str, Throughput]) -> dict[str, Any]:
+    """Give the runs of one size and mirrorlake's ratios to the others, by both clocks."""
+    ours = runs.get(MIRRORLAKE)
+    ratios = {
+        f"{MIRRORLAKE}/{name}": {
+            "records_per_second": ratio(ours.records_per_second, run.records_per_second),
+            "records_per_second_from_first_record": ratio(
+                ours.records_per_second_from_first_record, run.records_per_second_from_first_record
+            ),
+            "cpu": ratio(ours.cpu_seconds_per_million, run.cpu_seconds_per_million),
+        }
+        for name, run in runs.items()
+        if ours is not None and name != MIRRORLAKE
+    }
+    return {"contestants": {name: asdict(run) for name, run in runs.items()}, "ratios": ratios}
+
+
+def latency_document(runs: Mapping[str, Latency]) -> dict[str, Any]:
+    """Give the latency runs and mirrorlake's ratios to the others."""
+    ours = runs.get(MIRRORLAKE)
+    ratios = {
+        f"{MIRRORLAKE}/{name}": {
+            "p50": ratio(ours.p50_ms, run.p50_ms),
+            "p95": ratio(ours.p95_ms, run.p95_ms),
+            "p99": ratio(ours.p99_ms, run.p99_ms),
+        }
+        for name, run in runs.items()
+        if ours is not None and name != MIRRORLAKE
+    }
+    return {"contestants": {name: asdict(run) for name, run in runs.items()}, "ratios": ratios}
+
+
+def tables(document: Mapping[str, Any]) -> list[Table]:
+    """Give the tables of a whole bench document, for a terminal."""
+    made = [_throughput_table(int(size), part) for size, part in document.get("throughput", {}).items()]
+    return made + ([_latency_table(document["latency"])] if "latency" in document else [])
+
+
+def _throughput_table(size: int, part: Mapping[str, Any]) -> Table:
+    table = Table(title=f"{part['records']:,} records of {size} B, lz4", title_justify="left")
+    table.add_column("contestant")
+    names = ("records/s", "from first record", "CPU s/million", "brokers' CPU s/million", "mirrorlake is")
+    for name in names:
+        table.add_column(name, justify="right")
+    for name, run in part["contestants"].items():
+        against = part["ratios"].get(f"{MIRRORLAKE}/{name}", {}).get("records_per_second")
+        table.add_row(
+            TITLES[name],
+            f"{run['records_per_second']:,.0f}",
+            f"{run['records_per_second_from_first_record']:,.0f}",
+            f"{run['cpu_seconds_per_million']:.1f}",
+            f"{run['brokers_cpu_seconds_per_million']:.1f}",
+            "" if against is None else f"{against:.2f}x",
+        )
+    return table
+
+
+def _latency_table(part: Mapping[str, Any]) -> Table:
+    pace = part["pace"]
+    title = f"End to end, {pace['records_per_second']:,} records/s of {pace['record_bytes']} B"
+    table = Table(title=title, title_justify="left")
+    table.add_column("contestant")
+    for name in ("p50 ms", "p95 ms", "p99 ms", "lost", "mirrorlake is, p50 / p99"):
+        table.add_column(name, justify="right")
+    for name, run in part["contestants"].items():
+        against = part["ratios"].get(f"{MIRRORLAKE}/{name}", {})
+        shares = [f"{against[key]:.2f}x" for key in ("p50", "p99") if against.get(key) is not None]
+        figures = [f"{run[key]:,.0f}" for key in ("p50_ms", "p95_ms", "p99_ms", "lost")]
+        table.add_row(TITLES[name], *figures, " / ".join(shares))
+    return table

@@ -1,0 +1,65 @@
+"""`mirrorlake bench`: the race against MirrorMaker 2, run by `mirrorlake.bench.run`."""
+
+import json
+from enum import Enum
+from pathlib import Path
+
+import typer
+
+from mirrorlake.bench.latency import Pace
+from mirrorlake.bench.report import tables
+from mirrorlake.bench.run import BenchOptions, run_bench
+from mirrorlake.cli.context import Context
+from mirrorlake.errors import InputError
+
+SMALL = 400
+
+
+class Part(str, Enum):
+    """A part of the benchmark."""
+
+    throughput = "throughput"
+    latency = "latency"
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command()(bench)
+
+
+def bench(
+    context: typer.Context,
+    records_1k: int = typer.Option(3_000_000, "--records-1k", min=1_000, help="Backlog of records of 400 B or more."),
+    records_120: int = typer.Option(15_000_000, "--records-120", min=1_000, help="Backlog of smaller records."),
+    record_bytes: str = typer.Option("1024,120", "--record-bytes", help="Record sizes to race with."),
+    only: Part | None = typer.Option(None, "--only", help="Only this part."),
+    seconds: float = typer.Option(30.0, "--seconds", min=1.0, help="Seconds of latency that are measured."),
+    warm_up: float = typer.Option(20.0, "--warm-up", min=0.0, help="Seconds before that, not measured."),
+    rate: int = typer.Option(1000, "--rate", min=1, help="Records a second while latency is measured."),
+    out: Path = typer.Option(Path("bench-results/bench.json"), "--out", help="The JSON file; scratch lives beside it."),
+    keep: bool = typer.Option(False, "--keep", help="Keep the scratch folder with all logs."),
+    as_json: bool = typer.Option(False, "--json", help="Print the JSON document instead of the tables."),
+) -> None:
+    """Race mirrorlake against MirrorMaker 2 and a naive pipeline, on two embedded clusters of this machine."""
+    shared: Context = context.obj
+    backlogs = {size: records_120 if size < SMALL else records_1k for size in _sizes(record_bytes)}
+    options = BenchOptions(
+        {} if only is Part.latency else backlogs,
+        None if only is Part.throughput else Pace(rate, warm_up_seconds=warm_up, seconds=seconds),
+        keep,
+    )
+    document = run_bench(options, out.absolute().parent, shared.say)
+    out.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
+    if as_json:
+        shared.answer(document)
+        return
+    for table in tables(document):
+        shared.out.print(table)
+    shared.say(f"all figures are in {out} ({document['seconds']:.0f} s)")
+
+
+def _sizes(text: str) -> list[int]:
+    try:
+        return [int(part) for part in text.split(",")]
+    except ValueError:
+        raise InputError(f"--record-bytes {text} is no list of numbers, as in 1024,120") from None

@@ -1,0 +1,59 @@
+"""Run as a program: land, produce and translate once in a Spark session of another kind, and print what was seen as JSON.
+
+Usage: python -m tests.support.elsewhere {connect|cluster} TOPOLOGY FLOW TOPIC
+"""
+
+import json
+import os
+import sys
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from mirrorlake.core.topology import load_topology
+from mirrorlake.engine.connections import Connections
+from mirrorlake.engine.replicator import Replicator, RunOptions
+from mirrorlake.lake.lake import open_lake
+from mirrorlake.lake.session import LOCAL_SETTINGS, local_session
+from mirrorlake.lake.translate import translate
+from mirrorlake.local.jars import spark_jars
+
+
+def connect_session() -> SparkSession:
+    """A local Spark Connect server, from the pip package, and its client."""
+    os.environ["PYSPARK_PYTHON"] = sys.executable  # the server runs here, and so do its workers
+    builder = SparkSession.builder.remote("local[2]")
+    for key, value in LOCAL_SETTINGS.items():
+        builder = builder.config(key, value)
+    return builder.config("spark.jars", ",".join(str(jar) for jar in spark_jars())).getOrCreate()
+
+
+def main(kind: str, topology_file: str, flow: str, topic: str) -> None:
+    spark = connect_session() if kind == "connect" else local_session("local-cluster[2,1,1024]")
+    topology = load_topology(Path(topology_file))
+    lake = open_lake(spark, topology.lake, topology.directory)
+    reports = []
+    replicator = Replicator(
+        lake,
+        Connections(topology),
+        topology.active_flows(),
+        RunOptions(once=True),
+        lambda _name, batch: reports.append(batch.reader),
+    )
+    replicator.run()
+    there = translate(lake, flow, topic, 0, 7)
+    back = translate(lake, flow, there.topic, 0, there.offset, reverse=True)
+    seen = {
+        "session": type(spark).__module__,
+        "readers": reports,
+        "staged": lake.table("records").count(),
+        "mapped": lake.sql("SELECT sum(record_count) AS n FROM offset_map").collect()[0]["n"],
+        "there": vars(there),
+        "back": vars(back),
+    }
+    sys.stdout.write(json.dumps(seen) + "\n")
+    spark.stop()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
