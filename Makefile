@@ -40,13 +40,10 @@ clean: ## remove the environment and everything that was made
 	rm -rf .venv .uv dist .mypy_cache .ruff_cache .pytest_cache .hypothesis mirrorlake-demo bench-results spark-warehouse
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
-$(STAMP): uv.lock pyproject.toml | python
-	@test -x "$(UV)" || { $(PYTHON) -m venv .uv && .uv/bin/pip install --quiet --disable-pip-version-check uv; } \
-		|| { echo "make env needs Python's venv module: apt-get install python3-venv on Debian." >&2; exit 1; }
+$(STAMP): uv.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' 2>/dev/null || { echo \
+		"mirrorlake needs Python 3.10 or newer, which $(PYTHON) is not: name one, as in make env PYTHON=python3.11" >&2; exit 1; }
+	@test -x "$(UV)" || { $(PYTHON) -m venv .uv && .uv/bin/pip install --quiet --disable-pip-version-check uv; } || { echo \
+		"make env could not install uv into .uv/: it needs Python's venv module (python3-venv on Debian) and PyPI" >&2; exit 1; }
 	"$(UV)" sync --frozen --python "$$(command -v $(PYTHON))"
 	@touch $(STAMP)
-
-.PHONY: python
-python:
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' 2>/dev/null \
-		|| { echo "mirrorlake needs Python 3.10 or newer and $(PYTHON) is not: name one, as in make env PYTHON=python3.11." >&2; exit 1; }

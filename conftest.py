@@ -4,7 +4,9 @@ import uuid
 from collections.abc import Iterator
 
 import pytest
+from pyspark.sql import SparkSession
 
+from mirrorlake.lake.session import local_session
 from tests.support.clusters import ClusterPair, cluster_pair
 
 
@@ -20,3 +22,12 @@ def topic_name(request: pytest.FixtureRequest) -> str:
     """A topic name that no other test, and no earlier run on the same clusters, has used."""
     test = "".join(letter if letter.isalnum() else "-" for letter in request.node.name)
     return f"{test[:60]}-{uuid.uuid4().hex[:8]}"
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    """The local session that in-process runs share, on two cores."""
+    warehouse = tmp_path_factory.mktemp("warehouse")
+    session = local_session(cores="2", settings={"spark.sql.warehouse.dir": str(warehouse)})
+    yield session
+    session.stop()

@@ -133,7 +133,9 @@ def _poll(consumer: Consumer) -> tuple[int, int, int] | None:
     if message is None:
         return None
     if message.error() is not None:
-        raise KafkaException(message.error())
+        if message.error().fatal():
+            raise KafkaException(message.error())
+        return None  # a topic so new that its partitions have no leader yet, or a reconnect: librdkafka goes on
     return now, message.partition(), int(message.value()[:_STAMP])
 
 

@@ -7,12 +7,17 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from confluent_kafka import KafkaError, KafkaException
+
 from mirrorlake.bench.contestants import Job, Running, TableRows
 from mirrorlake.bench.payload import PARTITIONS
 from mirrorlake.errors import ReplicationError
 from mirrorlake.kafka.admin import ClusterAdmin
 
 POLL_SECONDS = 0.2
+_NEW_TOPIC = frozenset(
+    {KafkaError.NOT_LEADER_FOR_PARTITION, KafkaError.LEADER_NOT_AVAILABLE, KafkaError.UNKNOWN_TOPIC_OR_PART}
+)
 _TICKS = os.sysconf("SC_CLK_TCK")
 
 
@@ -90,7 +95,13 @@ def finished(sample: Sample, records: int, staged: bool) -> bool:
 
 
 def _ends(target: ClusterAdmin, topic: str) -> tuple[int, int]:
+    """Give the offsets written and committed; none for a topic so new that its partitions have no leader yet."""
     keys = [(topic, partition) for partition in range(PARTITIONS)]
-    committed = sum(target.end_offsets(keys).values())
-    written = sum(target.end_offsets(keys, committed=False).values())
+    try:
+        committed = sum(target.end_offsets(keys).values())
+        written = sum(target.end_offsets(keys, committed=False).values())
+    except KafkaException as error:
+        if error.args[0].code() not in _NEW_TOPIC:
+            raise
+        return 0, 0
     return written, committed

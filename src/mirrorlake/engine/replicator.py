@@ -185,7 +185,7 @@ class Replicator:
                         resolved = True
                 last = ended and (report is None or self._stop.is_set())
                 if due or last:
-                    self._sample(flow, producer, staged if report is None else {})
+                    self._sample(flow, producer, staged, caught_up=report is None)
                     sampled = time.monotonic()
                 if last:
                     break
@@ -213,9 +213,11 @@ class Replicator:
             reader=self.options.reader,
         )
 
-    def _sample(self, flow: ResolvedFlow, producer: FlowProducer, covered: dict[tuple[str, int], int]) -> None:
-        """Write one sample of every partition of a flow; `covered` is how far landing was when all of it was produced."""
-        sample_positions(self.lake, self.connections, flow, self._targets[flow.name], producer, covered)
+    def _sample(
+        self, flow: ResolvedFlow, producer: FlowProducer, staged: dict[tuple[str, int], int], caught_up: bool
+    ) -> None:
+        """Write one sample of every partition of a flow; `staged` was asked for before the flow's last look."""
+        sample_positions(self.lake, self.connections, flow, self._targets[flow.name], producer, staged, caught_up)
 
     def _staged(self, source: str) -> dict[tuple[str, int], int]:
         query = self._queries.get(source)

@@ -33,10 +33,14 @@ def sample_positions(
     flow: ResolvedFlow,
     targets: TargetTopics,
     producer: FlowProducer,
-    covered: Mapping[tuple[str, int], int],
+    staged: Mapping[tuple[str, int], int],
+    caught_up: bool,
 ) -> None:
-    """Append one row of `positions` per partition of a flow. `covered` is how far landing was when all of it was known
-    to be produced: behind it lie no records that the flow has not passed, transaction markers included."""
+    """Append one row of `positions` per partition of a flow.
+
+    `staged` is how far landing has covered each partition, transaction markers included. `caught_up` says that all
+    which was staged by then has been produced: the flow has passed the markers too.
+    """
     source, target = connections.admin(flow.source), connections.admin(flow.target)
     topics = {name: info for name, info in source.topics().items() if targets.selection.selects(name)}
     keys = [(name, partition) for name, info in topics.items() for partition in range(info.partitions)]
@@ -49,7 +53,8 @@ def sample_positions(
     rows = []
     for topic, partition in keys:
         floor = producer.floor(topic, partition).source
-        produced = max(floor, covered.get((topic, partition), floor))
+        covered = max(floor, staged.get((topic, partition), floor))
+        produced = covered if caught_up else floor
         lag = max(0, ends[topic, partition] - max(produced, starts[topic, partition]))
         rows.append(
             {
@@ -59,7 +64,7 @@ def sample_positions(
                 "sampled_at": now,
                 "source_start": starts[topic, partition],
                 "source_end": ends[topic, partition],
-                "staged_end": produced,
+                "staged_end": covered,
                 "produced_end": produced,
                 "target_end": target_ends.get((names[topic], partition)),
                 "lag_records": lag,
