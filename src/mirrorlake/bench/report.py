@@ -14,8 +14,8 @@ MIRRORLAKE, MIRROR, LANDING, NAIVE = "mirrorlake", "mirrormaker2", "mirrormaker2
 TITLES = {
     MIRRORLAKE: "mirrorlake",
     MIRROR: "MirrorMaker 2",
-    LANDING: "MirrorMaker 2 + Spark landing",
-    NAIVE: "naive two-query pipeline",
+    LANDING: "MM2 + Spark landing",
+    NAIVE: "naive two queries",
 }
 
 
@@ -134,8 +134,8 @@ def tables(document: Mapping[str, Any]) -> list[Table]:
 
 def _throughput_table(size: int, part: Mapping[str, Any]) -> Table:
     table = Table(title=f"{part['records']:,} records of {size} B, lz4", title_justify="left")
-    table.add_column("contestant")
-    names = ("records/s", "from first record", "CPU s/million", "brokers' CPU s/million", "mirrorlake is")
+    table.add_column("contestant", no_wrap=True)
+    names = ("records/s", "from 1st out", "CPU s/M", "brokers", "ratio")
     for name in names:
         table.add_column(name, justify="right")
     for name, run in part["contestants"].items():
@@ -155,8 +155,8 @@ def _latency_table(part: Mapping[str, Any]) -> Table:
     pace = part["pace"]
     title = f"End to end, {pace['records_per_second']:,} records/s of {pace['record_bytes']} B"
     table = Table(title=title, title_justify="left")
-    table.add_column("contestant")
-    for name in ("p50 ms", "p95 ms", "p99 ms", "lost", "mirrorlake is, p50 / p99"):
+    table.add_column("contestant", no_wrap=True)
+    for name in ("p50 ms", "p95 ms", "p99 ms", "lost", "ratio p50 / p99"):
         table.add_column(name, justify="right")
     for name, run in part["contestants"].items():
         against = part["ratios"].get(f"{MIRRORLAKE}/{name}", {})

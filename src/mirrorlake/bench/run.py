@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from datetime import datetime, timezone
+from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -47,6 +48,8 @@ Say = Callable[[str], None]
 Start = Callable[[Job], Running]
 #: No contestant is waited for longer than this, plus a second for every 5,000 records.
 _RACE_SECONDS = 180.0
+#: librdkafka tells of events that it drops when a client ends; nobody needs to know.
+_QUIET = {"log_level": 3}
 
 _RACERS: Mapping[str, Start] = {
     MIRRORLAKE: start_mirrorlake,
@@ -78,13 +81,13 @@ class _Arena:
     directory: Path
     say: Say
 
-    @property
+    @cached_property
     def source(self) -> ClusterAdmin:
-        return ClusterAdmin("east", {"bootstrap.servers": self.east.bootstrap_servers})
+        return ClusterAdmin("east", {"bootstrap.servers": self.east.bootstrap_servers, **_QUIET})
 
-    @property
+    @cached_property
     def target(self) -> ClusterAdmin:
-        return ClusterAdmin("west", {"bootstrap.servers": self.west.bootstrap_servers})
+        return ClusterAdmin("west", {"bootstrap.servers": self.west.bootstrap_servers, **_QUIET})
 
     def job(self, name: str, what: str, topic: str, tuned: bool) -> Job:
         """Describe a run in a fresh folder, under an alias that no other run has."""
@@ -183,6 +186,6 @@ def _running(arena: _Arena, job: Job, start: Start) -> Iterator[Running]:
 
 
 def _delete_topic(cluster: EmbeddedCluster, topic: str) -> None:
-    admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
+    admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers, **_QUIET})
     for future in admin.delete_topics([topic]).values():
         future.result()

@@ -1,6 +1,7 @@
 """`mirrorlake run`: replicate until told to stop, or once to the end offsets seen at the start."""
 
 import signal
+import threading
 from types import FrameType
 
 import typer
@@ -26,9 +27,11 @@ def run(
 ) -> None:
     """Land, produce and keep topics alike; continuous until SIGTERM or SIGINT, which finish the batch in hand."""
     shared: Context = context.obj
+    stop = _stop_on_signals()
     flows = shared.topology.active_flows(flow or None)
+    # Before Spark starts, so that wrong input is told within seconds; clusters first, since checking the lake makes it.
+    shared.connections.check(flows)
     check_location(shared.topology.lake, shared.topology.directory)
-    shared.connections.check(flows)  # before Spark starts: wrong input is told within seconds
     totals = {item.name: {"records": 0, "batches": 0} for item in flows}
     with Progress(
         SpinnerColumn(),
@@ -49,16 +52,22 @@ def run(
                 f"(reader: {batch.reader})",
             )
 
-        replicator = Replicator(shared.lake, shared.connections, flows, RunOptions(once, reader), report)
-
-        def stop(_signal: int, _frame: FrameType | None) -> None:
-            replicator.stop()
-
-        for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, stop)
+        replicator = Replicator(shared.lake, shared.connections, flows, RunOptions(once, reader), report, stop)
         replicator.run()
     if as_json:
         shared.answer({"flows": totals})
     else:
         for name, total in totals.items():
             shared.say(f"{name}: {total['records']:,} records in {total['batches']} batches")
+
+
+def _stop_on_signals() -> threading.Event:
+    """An event that SIGTERM and SIGINT set, from the first moment on: Spark takes some seconds to start."""
+    event = threading.Event()
+
+    def stop(_signal: int, _frame: FrameType | None) -> None:
+        event.set()
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, stop)
+    return event

@@ -42,7 +42,7 @@ class RunOptions:
 
 
 class Replicator:
-    """Runs flows of one topology over one lake. `run` blocks until `stop` is called, or, `once`, until all is done."""
+    """Runs flows of one topology over one lake. `run` blocks until the event `stop` is set, or, `once`, until all is done."""
 
     def __init__(
         self,
@@ -51,6 +51,7 @@ class Replicator:
         flows: Sequence[ResolvedFlow],
         options: RunOptions,
         report: Report | None = None,
+        stop: threading.Event | None = None,
     ) -> None:
         self.lake = lake
         self.connections = connections
@@ -58,15 +59,11 @@ class Replicator:
         self.options = options
         self.journal = Journal(lake)
         self._report = report or (lambda flow, batch: None)
-        self._stop = threading.Event()
+        self._stop = stop or threading.Event()
         self._errors: list[MirrorlakeError] = []
         self._queries: dict[str, StreamingQuery] = {}
         self._landed = threading.Event()
         self._targets: dict[str, TargetTopics] = {}
-
-    def stop(self) -> None:
-        """Ask for the end: batches in hand are finished. Safe in a signal handler."""
-        self._stop.set()
 
     def run(self) -> None:
         """Replicate. Raises the first error that an operator has to know about, after the other flows have ended."""
