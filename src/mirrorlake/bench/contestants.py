@@ -9,6 +9,7 @@ from pathlib import Path
 
 import yaml
 
+from mirrorlake.bench.processes import commands_of_tree, wait_for_end
 from mirrorlake.errors import ReplicationError
 from mirrorlake.local.jars import mirror_jars
 from mirrorlake.local.java import find_java
@@ -90,13 +91,15 @@ class Running:
         return min(starts, default=None)
 
     def stop(self) -> None:
-        """End all processes in order, and by force those that do not end."""
+        """End all processes in order, and by force those that do not end; nothing of theirs is left when this returns."""
+        tree = commands_of_tree(self.pids)
         for process in self.processes:
             process.signal(signal.SIGTERM)
         for process in self.processes:
             if not process.wait(_STOP_SECONDS):
                 process.signal(signal.SIGKILL)
                 process.wait(_KILL_SECONDS)
+        wait_for_end(tree, _KILL_SECONDS)  # a Spark JVM outlives its Python by some seconds
 
 
 def start_mirrorlake(job: Job) -> Running:

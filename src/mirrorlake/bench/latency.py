@@ -15,6 +15,8 @@ from mirrorlake.kafka.admin import ClusterAdmin
 
 _START_SECONDS = 180.0
 _DRAIN_SECONDS = 60.0
+#: Records a second until the first one has come through.
+_TRICKLE = 10
 _STAMP = 20
 
 
@@ -38,7 +40,7 @@ class Arrivals:
 
 
 class PacedProducer(threading.Thread):
-    """Sends records at a steady pace until it is stopped; each value starts with its time of sending, epoch ns."""
+    """Sends a trickle, then a steady pace until it is stopped; each value starts with its time of sending, epoch ns."""
 
     def __init__(self, bootstrap_servers: str, topic: str, pace: Pace) -> None:
         super().__init__(name="paced producer", daemon=True)
@@ -48,21 +50,31 @@ class PacedProducer(threading.Thread):
         self._pace = pace
         self._filler = b'{"status":"shipped","note":"' + b"standard parcel " * (pace.record_bytes // 16)
         self._stop_asked = threading.Event()
+        self._full_pace = threading.Event()
         self.sent_at_ns: list[int] = []
 
     def run(self) -> None:
         """Send; after a stall of this machine the records that are late are sent at once, with their real times."""
+        while not self._full_pace.is_set() and not self._stop_asked.wait(1 / _TRICKLE):
+            self._send(0)
         start = time.monotonic()
         for number in count():
             delay = start + number / self._pace.records_per_second - time.monotonic()
             if (delay > 0.0005 and self._stop_asked.wait(delay)) or self._stop_asked.is_set():
                 break
-            now = time.time_ns()
-            value = str(now).zfill(_STAMP).encode() + self._filler
-            self._producer.produce(self._topic, value[: self._pace.record_bytes], partition=number % PARTITIONS)
-            self._producer.poll(0)
-            self.sent_at_ns.append(now)
+            self._send(number % PARTITIONS)
         self._producer.flush(30)
+
+    def _send(self, partition: int) -> None:
+        now = time.time_ns()
+        value = str(now).zfill(_STAMP).encode() + self._filler
+        self._producer.produce(self._topic, value[: self._pace.record_bytes], partition=partition)
+        self._producer.poll(0)
+        self.sent_at_ns.append(now)
+
+    def full_pace(self) -> None:
+        """Go from a trickle to the full pace: a contestant that starts slowly has no backlog to work off."""
+        self._full_pace.set()
 
     def stop(self) -> None:
         """End, with everything sent."""
@@ -71,7 +83,7 @@ class PacedProducer(threading.Thread):
 
 
 def measure_latency(running: Running, job: Job, target: ClusterAdmin, pace: Pace) -> Arrivals:
-    """Send at the pace, wait until the first record arrives, warm up, then measure. Raises ReplicationError."""
+    """Send a trickle until a record arrives, warm up at the full pace, then measure. Raises ReplicationError."""
     producer = PacedProducer(job.source, job.topic, pace)
     producer.start()
     try:
@@ -96,6 +108,7 @@ def _consume(running: Running, job: Job, producer: PacedProducer, pace: Pace) ->
     consumer = _consumer(job)
     try:
         first = _poll_until_first(running, consumer)
+        producer.full_pace()
         begin = first + int(pace.warm_up_seconds * 1e9)
         end = begin + int(pace.seconds * 1e9)
         found: dict[tuple[int, int], float] = {}

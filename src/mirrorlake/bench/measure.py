@@ -1,16 +1,14 @@
 """Measures a run: watches the target's end offsets and the CPU time of process trees until every record is there."""
 
-import os
 import threading
 import time
-from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import Path
 
 from confluent_kafka import KafkaError, KafkaException
 
 from mirrorlake.bench.contestants import Job, Running, TableRows
 from mirrorlake.bench.payload import PARTITIONS
+from mirrorlake.bench.processes import cpu_seconds
 from mirrorlake.errors import ReplicationError
 from mirrorlake.kafka.admin import ClusterAdmin
 
@@ -18,7 +16,6 @@ POLL_SECONDS = 0.2
 _NEW_TOPIC = frozenset(
     {KafkaError.NOT_LEADER_FOR_PARTITION, KafkaError.LEADER_NOT_AVAILABLE, KafkaError.UNKNOWN_TOPIC_OR_PART}
 )
-_TICKS = os.sysconf("SC_CLK_TCK")
 
 
 @dataclass(frozen=True)
@@ -41,23 +38,6 @@ class Race:
     records: int
     samples: tuple[Sample, ...]
     first_read: float | None
-
-
-def cpu_seconds(roots: Iterable[int], proc: Path = Path("/proc")) -> float:
-    """CPU seconds so far of process trees, children that ended and were waited for included."""
-    table = {}
-    for entry in proc.iterdir():
-        if entry.name.isdigit():
-            try:
-                # The command's name may hold spaces; what follows its closing bracket does not.
-                values = (entry / "stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
-            except OSError:
-                continue
-            table[int(entry.name)] = (int(values[1]), sum(map(int, values[11:15])))
-    wanted = set(roots)
-    while more := {pid for pid, (parent, _) in table.items() if parent in wanted} - wanted:
-        wanted |= more
-    return sum(ticks for pid, (_, ticks) in table.items() if pid in wanted) / _TICKS
 
 
 def watch(running: Running, job: Job, target: ClusterAdmin, brokers: list[int], records: int, timeout: float) -> Race:

@@ -42,7 +42,7 @@ class RunOptions:
 
 
 class Replicator:
-    """Runs flows of one topology over one lake. `run` blocks until the event `stop` is set, or, `once`, until all is done."""
+    """Runs flows of one topology over one lake. `run` blocks until `stop` is set or, `once`, all is done."""
 
     def __init__(
         self,
@@ -64,6 +64,10 @@ class Replicator:
         self._queries: dict[str, StreamingQuery] = {}
         self._landed = threading.Event()
         self._targets: dict[str, TargetTopics] = {}
+
+    def stop(self) -> None:
+        """Ask for the end: batches in hand are finished."""
+        self._stop.set()
 
     def run(self) -> None:
         """Replicate. Raises the first error that an operator has to know about, after the other flows have ended."""

@@ -1,0 +1,132 @@
+"""Topics written to and read back, record by record, as any other client of the clusters would."""
+
+import uuid
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic
+
+Headers = list[tuple[str, bytes | None]] | None
+
+
+class Record(NamedTuple):
+    """A record as a consumer gets it; `timestamp` in ms."""
+
+    offset: int
+    key: bytes | None
+    value: bytes | None
+    headers: Headers
+    timestamp: int
+
+
+class NewRecord(NamedTuple):
+    """A record to be written; timestamp 0 is now."""
+
+    value: bytes | None
+    key: bytes | None = None
+    partition: int = 0
+    headers: Headers = None
+    timestamp: int = 0
+
+
+def create_topic(bootstrap: str, topic: str, partitions: int = 1, **config: str) -> None:
+    """Make a topic; `config` keys have `_` for `.`."""
+    settings = {key.replace("_", "."): value for key, value in config.items()}
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    admin.create_topics([NewTopic(topic, partitions, 1, config=settings)], operation_timeout=20)[topic].result(30)
+
+
+def write(bootstrap: str, topic: str, records: Iterable[NewRecord], **settings: str | int) -> None:
+    """Write records and wait for every acknowledgement; `settings` keys have `_` for `.`."""
+    failed: list[object] = []
+    extra = {key.replace("_", "."): value for key, value in settings.items()}
+    producer = Producer({"bootstrap.servers": bootstrap, "acks": "all", "linger.ms": 5, **extra})
+    for record in records:
+        send(producer, topic, record, failed)
+    assert producer.flush(60) == 0
+    assert not failed, failed
+
+
+def send(producer: Producer, topic: str, record: NewRecord, failed: list[object] | None = None) -> None:
+    """Hand one record to a producer."""
+
+    def told(error: object, _message: object) -> None:
+        if error is not None and failed is not None:
+            failed.append(error)
+
+    extra = {} if record.headers is None else {"headers": record.headers}
+    producer.produce(
+        topic, record.value, record.key, record.partition, timestamp=record.timestamp, on_delivery=told, **extra
+    )
+    producer.poll(0)
+
+
+def numbered(count: int, partitions: int = 1, start: int = 0, size: int = 1) -> list[NewRecord]:
+    """Records that can be told apart: the value is its number, `size` times."""
+    return [
+        NewRecord(f"{number}|".encode() * size, f"k{number % 17}".encode(), number % partitions)
+        for number in range(start, start + count)
+    ]
+
+
+def transactional_producer(bootstrap: str) -> Producer:
+    """A producer with a transactional id of its own, initialised."""
+    producer = Producer(
+        {"bootstrap.servers": bootstrap, "transactional.id": f"test-{uuid.uuid4().hex}", "linger.ms": 0}
+    )
+    producer.init_transactions(30)
+    return producer
+
+
+def partition_count(bootstrap: str, topic: str) -> int:
+    """How many partitions a topic has; 0 when there is none."""
+    found = AdminClient({"bootstrap.servers": bootstrap}).list_topics(timeout=20).topics.get(topic)
+    return 0 if found is None or found.error is not None else len(found.partitions)
+
+
+def topics_of(bootstrap: str) -> set[str]:
+    """All topics of a cluster."""
+    return set(AdminClient({"bootstrap.servers": bootstrap}).list_topics(timeout=20).topics)
+
+
+def read_topic(bootstrap: str, topic: str, isolation: str = "read_committed") -> list[list[Record]]:
+    """All of a topic, per partition, in order, up to the end."""
+    return read_topics(bootstrap, [topic], isolation)[topic]
+
+
+def read_topics(
+    bootstrap: str, topics: Iterable[str], isolation: str = "read_committed"
+) -> Mapping[str, list[list[Record]]]:
+    """All of some topics: a list per partition of its records in order."""
+    found = {topic: [[] for _ in range(partition_count(bootstrap, topic))] for topic in topics}
+    waiting = {(topic, partition) for topic, held in found.items() for partition in range(len(held))}
+    if not waiting:
+        return found
+    consumer = Consumer(
+        {
+            "bootstrap.servers": bootstrap,
+            "group.id": f"read-{uuid.uuid4().hex}",
+            "enable.auto.commit": False,
+            "isolation.level": isolation,
+            "enable.partition.eof": True,
+            "fetch.wait.max.ms": 50,
+        }
+    )
+    try:
+        consumer.assign([TopicPartition(topic, partition, 0) for topic, partition in waiting])
+        idle = 0
+        while waiting:
+            messages = consumer.consume(10_000, timeout=1.0)
+            idle = 0 if messages else idle + 1
+            assert idle < 30, f"no answer for {sorted(waiting)}"
+            for message in messages:
+                if message.error() is not None:
+                    waiting.discard((message.topic(), message.partition()))
+                    continue
+                found[message.topic()][message.partition()].append(
+                    Record(message.offset(), message.key(), message.value(), message.headers(), message.timestamp()[1])
+                )
+    finally:
+        consumer.close()
+    return found
