@@ -1,4 +1,4 @@
-"""Run as a program: land, produce and translate once in a Spark session of another kind, and print what was seen as JSON.
+"""Run as a program: land, produce and translate once in a Spark session of another kind; prints what it saw as JSON.
 
 Usage: python -m tests.support.elsewhere {connect|cluster} TOPOLOGY FLOW TOPIC
 """

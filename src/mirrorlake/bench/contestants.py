@@ -91,7 +91,7 @@ class Running:
         return min(starts, default=None)
 
     def stop(self) -> None:
-        """End all processes in order, and by force those that do not end; nothing of theirs is left when this returns."""
+        """End all processes, by force those that do not end in time; nothing of theirs is left afterwards."""
         tree = commands_of_tree(self.pids)
         for process in self.processes:
             process.signal(signal.SIGTERM)
