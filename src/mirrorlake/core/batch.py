@@ -83,12 +83,21 @@ def shard_of(topic: str, partition: int, shard_count: int) -> int:
 def plan_batch(
     ranges: Iterable[FileRange],
     floors: Mapping[tuple[str, int], Floor],
-    remote_topic: Callable[[str], str],
+    remote_topic: Callable[[str], str | None],
     shard_count: int,
 ) -> BatchPlan:
-    """Deal what new files hold over shards. Ranges wholly below their partition's floor are left out."""
+    """Deal what new files hold over shards.
+
+    Left out are ranges wholly below their partition's floor, and topics that have no name on the target (`remote_topic`
+    gives None), whose refusal is told elsewhere.
+    """
     by_partition: dict[tuple[str, int], list[FileRange]] = defaultdict(list)
+    names: dict[str, str | None] = {}
     for item in ranges:
+        if item.topic not in names:
+            names[item.topic] = remote_topic(item.topic)
+        if names[item.topic] is None:
+            continue
         if item.last >= floors.get((item.topic, item.partition), NOTHING_MAPPED).source:
             by_partition[item.topic, item.partition].append(item)
     members: dict[int, list[tuple[str, int]]] = defaultdict(list)
@@ -104,7 +113,8 @@ def plan_batch(
             ShardPlan(
                 shard,
                 tuple(
-                    _partition_plan(items, floors.get(key, NOTHING_MAPPED), remote_topic) for key, items in held.items()
+                    _partition_plan(items, floors.get(key, NOTHING_MAPPED), str(names[key[0]]))
+                    for key, items in held.items()
                 ),
                 tuple(path for _, path in files),
                 sum(item.record_count for items in held.values() for item in items),
@@ -122,10 +132,10 @@ def _rises(items: list[FileRange]) -> bool:
     return all(left.last < right.first for left, right in zip(items, items[1:], strict=False))
 
 
-def _partition_plan(items: list[FileRange], floor: Floor, remote_topic: Callable[[str], str]) -> PartitionPlan:
+def _partition_plan(items: list[FileRange], floor: Floor, target_topic: str) -> PartitionPlan:
     topic, partition = items[0].topic, items[0].partition
     first, last = min(item.first for item in items), max(item.last for item in items)
-    return PartitionPlan(topic, partition, remote_topic(topic), floor, first, last)
+    return PartitionPlan(topic, partition, target_topic, floor, first, last)
 
 
 def cut_by_versions(ranges: Iterable[FileRange], max_records: int) -> tuple[list[FileRange], int | None]:

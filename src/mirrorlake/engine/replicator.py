@@ -206,7 +206,7 @@ class Replicator:
         return FlowSpec(
             flow.name,
             Selected(flow.source, targets.selection.java_pattern()),
-            lambda topic: targets.policy.remote_topic(flow.source, topic),
+            targets.remote_topic,
             client,
             producer,
             flow.settings.produce_tasks,

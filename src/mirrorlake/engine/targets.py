@@ -4,9 +4,11 @@ import logging
 from collections.abc import Sequence
 
 from mirrorlake.core.batch import PartitionPlan
-from mirrorlake.core.topic_plan import TopicPlan, plan_topics
+from mirrorlake.core.policy import check_topic_name
+from mirrorlake.core.topic_plan import TopicPlan, plan_topics, refusals
 from mirrorlake.core.topology import ResolvedFlow
 from mirrorlake.engine.connections import Connections
+from mirrorlake.errors import ReplicationError
 from mirrorlake.kafka.admin import ClusterAdmin, TopicInfo
 from mirrorlake.lake.journal import Journal
 
@@ -24,7 +26,13 @@ class TargetTopics:
         self._source: ClusterAdmin = connections.admin(flow.source)
         self._target: ClusterAdmin = connections.admin(flow.target)
         self._journal = journal
+        self._told: set[TopicPlan] = set()
         self._ready: dict[str, int] = {}  # target topic -> partitions known to be there
+
+    def remote_topic(self, topic: str) -> str | None:
+        """The target topic of a source topic; None where it could not bear that name."""
+        name = self.policy.remote_topic(self.flow.source, topic)
+        return None if check_topic_name(name) else name
 
     def plan(self) -> list[TopicPlan]:
         """What the target lacks now, by asking both clusters."""
@@ -50,7 +58,10 @@ class TargetTopics:
                 self._target.add_partitions(plan.target_topic, plan.partitions)
             if plan.action != "refuse":
                 self._ready[plan.target_topic] = plan.partitions
-        done = [plan for plan in plans if plan.action != "none"]
+        done = [plan for plan in plans if plan.action != "none" and plan not in self._told]
+        for plan in refusals(done):
+            self._told.add(plan)
+            self._journal.incident(self.flow.name, "topic_refused", _refused(self.flow.name, plan))
         self._journal.topics(self.flow.name, done)
         return done
 
@@ -67,3 +78,11 @@ class TargetTopics:
                 self._target.create_topics([TopicInfo(plan.target_topic, count, 1)])
                 seen[plan.target_topic] = TopicInfo(plan.target_topic, count, 1)
             self._ready.setdefault(plan.target_topic, seen[plan.target_topic].partitions)
+
+
+def _refused(flow: str, plan: TopicPlan) -> ReplicationError:
+    return ReplicationError(
+        f"flow {flow} does not mirror topic {plan.topic}: {plan.reason}; exclude it with topics_exclude or use a "
+        "shorter cluster alias",
+        topic=plan.topic,
+    )

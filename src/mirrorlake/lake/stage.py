@@ -41,8 +41,8 @@ def follows_commits(lake: Lake, after_version: int) -> bool:
         .select("version", "operation")
         .collect()
     )
-    newest = lake.version_of("records")
-    if {row["version"] for row in history} != set(range(after_version + 1, newest + 1)):
+    versions = {row["version"] for row in history}
+    if versions != set(range(after_version + 1, max(versions, default=after_version) + 1)):
         return False
     return all(row["operation"] in _IN_ORDER for row in history)
 

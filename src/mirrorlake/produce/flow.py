@@ -43,7 +43,7 @@ class FlowSpec:
 
     name: str
     selected: stage.Selected
-    remote_topic: Callable[[str], str]
+    remote_topic: Callable[[str], str | None]
     client: Mapping[str, str | int | bool]
     producer: Mapping[str, str | int | bool]
     shard_count: int

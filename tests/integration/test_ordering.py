@@ -1,0 +1,65 @@
+"""Source order holds whoever reads the stage, and the fast reader is really taken where it can be."""
+
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from tests.support.clusters import ClusterPair
+from tests.support.kafka import create_topic, numbered, write
+from tests.support.replication import assert_same, lake_of, replicate_once, write_topology
+
+PARTITIONS = 3
+LANDING = {"max_records_per_batch": 700}
+
+
+def test_files_are_read_by_the_workers_in_the_ordinary_case(
+    spark: SparkSession, clusters: ClusterPair, topic_name: str, tmp_path: Path
+) -> None:
+    topology = write_topology(tmp_path, clusters.east, clusters.west, {"topics": [topic_name]}, LANDING)
+    create_topic(clusters.east, topic_name, PARTITIONS)
+    for start in (0, 2_000):
+        write(clusters.east, topic_name, numbered(2_000, PARTITIONS, start))
+        run = replicate_once(spark, topology)
+        assert run.readers == {"files"}
+    assert_same(run.lake, clusters.east, clusters.west, {topic_name: f"east.{topic_name}"}, 4_000)
+
+
+def test_rows_fed_by_spark_are_just_as_exact(
+    spark: SparkSession, clusters: ClusterPair, topic_name: str, tmp_path: Path
+) -> None:
+    topology = write_topology(tmp_path, clusters.east, clusters.west, {"topics": [topic_name]}, LANDING)
+    create_topic(clusters.east, topic_name, PARTITIONS)
+    for start, reader in ((0, "rows"), (2_000, "files"), (4_000, "rows")):
+        write(clusters.east, topic_name, numbered(2_000, PARTITIONS, start))
+        run = replicate_once(spark, topology, reader)
+        assert run.readers == {reader}
+    assert_same(run.lake, clusters.east, clusters.west, {topic_name: f"east.{topic_name}"}, 6_000)
+
+
+@pytest.mark.parametrize("vacuum", [False, True])
+def test_backfill_over_an_optimized_stage_keeps_order(
+    spark: SparkSession, clusters: ClusterPair, topic_name: str, tmp_path: Path, vacuum: bool
+) -> None:
+    """The stage was landed for a flow of other names; a new flow reads it after OPTIMIZE has shuffled its files."""
+    flow = {"topics": [topic_name]}
+    topology = write_topology(tmp_path, clusters.east, clusters.west, flow, LANDING)
+    create_topic(clusters.east, topic_name, PARTITIONS)
+    write(clusters.east, topic_name, numbered(4_000, PARTITIONS))
+    lake = lake_of(spark, topology)
+    _land_only(spark, topology)
+    lake.sql("OPTIMIZE records ZORDER BY (batch_id, offset)")
+    if vacuum:
+        spark.conf.set("spark.databricks.delta.retentionDurationCheck.enabled", "false")
+        lake.sql("VACUUM records RETAIN 0 HOURS")
+    write(clusters.east, topic_name, numbered(1_000, PARTITIONS, 4_000))
+    run = replicate_once(spark, topology)
+    assert run.reports[0].reader == "rows"
+    assert_same(run.lake, clusters.east, clusters.west, {topic_name: f"east.{topic_name}"}, 5_000)
+
+
+def _land_only(spark: SparkSession, topology: Path) -> None:
+    """A run whose flow produces nothing."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("mirrorlake.produce.flow.FlowProducer.step", lambda _self, _upto=None: None)
+        replicate_once(spark, topology)

@@ -1,0 +1,150 @@
+"""Wrong input ends with exit code 2 (1 where it is the replication's state), one sentence, and nothing half done."""
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import yaml
+from pyspark.sql import SparkSession
+
+from mirrorlake.local.ports import free_ports
+from tests.support.clusters import ClusterPair
+from tests.support.kafka import create_topic, numbered, read_topic, topics_of, write
+from tests.support.replication import FLOW, lake_of, replicate_once, write_topology
+
+
+class Answer:
+    """How a command ended."""
+
+    def __init__(self, directory: Path, *arguments: str, seconds: float = 90) -> None:
+        command = [sys.executable, "-m", "mirrorlake.cli.main", "-c", str(directory / "mirrorlake.yml"), *arguments]
+        started = time.monotonic()
+        done = subprocess.run(
+            command,
+            capture_output=True,
+            cwd=directory,
+            text=True,
+            timeout=seconds,
+            env={**os.environ, "MIRRORLAKE_CORES": "1"},
+            check=False,
+        )
+        self.seconds = time.monotonic() - started
+        self.code, self.out, self.err = done.returncode, done.stdout, done.stderr
+
+    def assert_one_sentence(self, *parts: str, code: int = 2) -> None:
+        """One line of ours on stderr that holds `parts`, nothing on stdout, and no traceback."""
+        assert self.code == code, self.err
+        assert "Traceback" not in self.err
+        said = [line for line in self.err.splitlines() if line.startswith("mirrorlake: ")]
+        assert len(said) == 1, self.err
+        for part in parts:
+            assert part in said[0], said[0]
+        assert self.out == ""
+
+
+def told_at_once(directory: Path, *parts: str, command: tuple[str, ...] = ("run", "--once")) -> Answer:
+    """A command that must end before Spark starts: nothing else is said, and no lake is made."""
+    answer = Answer(directory, *command)
+    answer.assert_one_sentence(*parts)
+    assert len(answer.err.strip().splitlines()) == 1, answer.err
+    assert not (directory / "lake").exists()
+    return answer
+
+
+GOOD = {
+    "clusters": {"east": {"bootstrap_servers": "127.0.0.1:1"}, "west": {"bootstrap_servers": "127.0.0.1:2"}},
+    "lake": {"path": "./lake"},
+    "flows": {FLOW: {"topics": ["orders"]}},
+}
+
+
+@pytest.mark.parametrize("command", [("run", "--once"), ("plan",), ("status",)])
+def test_missing_file(tmp_path: Path, command: tuple[str, ...]) -> None:
+    told_at_once(tmp_path, str(tmp_path / "mirrorlake.yml"), command=command)
+
+
+WRONG = {
+    "no yaml": ("clusters: [east, {", ("mirrorlake.yml",)),
+    "not a mapping": ("- a\n- b\n", ("mirrorlake.yml",)),
+    "unknown key": (yaml.safe_dump({**GOOD, "flows": {FLOW: {"topic": ["orders"]}}}), ("topic", "topics")),
+    "unknown cluster": (yaml.safe_dump({**GOOD, "flows": {"east->wets": {}}}), ("wets", "west")),
+    "one cluster on both ends": (yaml.safe_dump({**GOOD, "flows": {"east->east": {}}}), ("east->east",)),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_topology_that_cannot_be_run(tmp_path: Path, case: str) -> None:
+    text, parts = WRONG[case]
+    (tmp_path / "mirrorlake.yml").write_text(text, encoding="utf-8")
+    told_at_once(tmp_path, *parts)
+
+
+def test_unknown_flow(tmp_path: Path) -> None:
+    (tmp_path / "mirrorlake.yml").write_text(yaml.safe_dump(GOOD), encoding="utf-8")
+    told_at_once(tmp_path, "east->wset", FLOW, command=("run", "--once", "--flow", "east->wset"))
+
+
+def test_unreachable_broker_is_named_in_bounded_time(clusters: ClusterPair, tmp_path: Path) -> None:
+    address = f"127.0.0.1:{free_ports(1)[0]}"
+    write_topology(tmp_path, clusters.east, address, {"topics": ["orders"]})
+    answer = Answer(tmp_path, "run", "--once")
+    answer.assert_one_sentence(address, "west")
+    assert answer.seconds < 30
+    assert not list(tmp_path.glob("lake/records"))
+
+
+def test_same_cluster_under_two_aliases(clusters: ClusterPair, tmp_path: Path) -> None:
+    other_name = clusters.east.replace("127.0.0.1", "localhost")
+    write_topology(tmp_path, clusters.east, other_name, {"topics": ["orders"]})
+    for command in (("run", "--once"), ("plan",)):
+        answer = Answer(tmp_path, *command)
+        answer.assert_one_sentence("east", "west")
+    assert not list(tmp_path.glob("lake/records"))
+
+
+def test_lake_below_a_file(clusters: ClusterPair, tmp_path: Path) -> None:
+    path = write_topology(tmp_path, clusters.east, clusters.west, {"topics": ["orders"]})
+    (tmp_path / "file").write_text("mine", encoding="utf-8")
+    document = yaml.safe_load(path.read_text(encoding="utf-8"))
+    path.write_text(yaml.safe_dump({**document, "lake": {"path": "./file/lake"}}), encoding="utf-8")
+    told_at_once(tmp_path, str(tmp_path / "file" / "lake"))
+    assert (tmp_path / "file").read_text(encoding="utf-8") == "mine"
+
+
+def test_nothing_is_left_of_a_lake_when_a_cluster_is_wrong(clusters: ClusterPair, tmp_path: Path) -> None:
+    write_topology(tmp_path, clusters.east, clusters.east, {"topics": ["orders"]})
+    assert Answer(tmp_path, "run", "--once").code == 2
+    assert not (tmp_path / "lake").exists()
+
+
+def test_lake_of_a_newer_version(spark: SparkSession, clusters: ClusterPair, topic_name: str, tmp_path: Path) -> None:
+    create_topic(clusters.east, topic_name)
+    write(clusters.east, topic_name, numbered(10))
+    topology = write_topology(tmp_path, clusters.east, clusters.west, {"topics": [topic_name]})
+    lake_of(spark, topology).sql("ALTER TABLE records SET TBLPROPERTIES ('mirrorlake.version' = '99')")
+    answer = Answer(tmp_path, "run", "--once")
+    answer.assert_one_sentence("99", "upgrade")
+    assert f"east.{topic_name}" not in topics_of(clusters.west)
+    assert not list(tmp_path.glob("lake/records/*.parquet"))
+
+
+def test_target_name_that_is_too_long(
+    spark: SparkSession, clusters: ClusterPair, topic_name: str, tmp_path: Path
+) -> None:
+    long = topic_name.ljust(247, "x")
+    for topic in (long, topic_name):
+        create_topic(clusters.east, topic)
+        write(clusters.east, topic, numbered(10))
+    topology = write_topology(tmp_path, clusters.east, clusters.west, {"topics": [topic_name, long]})
+    plan = Answer(tmp_path, "plan", "--json")
+    assert plan.code == 1, plan.err
+    assert "refuse" in plan.out and "Traceback" not in plan.err
+    assert not (tmp_path / "lake").exists()
+    try:
+        replicate_once(spark, topology)
+    finally:
+        assert not [name for name in topics_of(clusters.west) if name.startswith(f"east.{long}"[:200])]
+    assert len(read_topic(clusters.west, f"east.{topic_name}")[0]) == 10
