@@ -81,4 +81,6 @@ def landed_ends(query: StreamingQuery) -> dict[tuple[str, int], int]:
     if progress is None:
         return {}
     end = json.loads(progress.json)["sources"][0]["endOffset"] or {}
+    if isinstance(end, str):  # Spark Connect hands the offsets over as a JSON text within the JSON
+        end = json.loads(end)
     return {(topic, int(partition)): offset for topic, parts in end.items() for partition, offset in parts.items()}
