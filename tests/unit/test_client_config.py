@@ -3,7 +3,8 @@
 import pytest
 from confluent_kafka import Consumer
 
-from mirrorlake.core.topology import Cluster, Security
+from mirrorlake.core.security import Security
+from mirrorlake.core.topology import Cluster
 from mirrorlake.errors import TopologyError
 from mirrorlake.kafka.config import librdkafka_config, spark_options
 

@@ -4,101 +4,23 @@
 and the key. `${env:NAME}` and `${secret:scope/key}` stay text here; `mirrorlake.core.references` resolves them.
 """
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any
 
-from pydantic import (
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    PrivateAttr,
-    SecretStr,
-    ValidationError,
-    ValidationInfo,
-    field_validator,
-    model_validator,
-)
+from pydantic import BaseModel, Field, PrivateAttr, ValidationError, field_validator, model_validator
 
+from mirrorlake.core.fields import Model, Override, beside, names_of
+from mirrorlake.core.flow import Flow
 from mirrorlake.core.policy import DefaultPolicy, IdentityPolicy, ReplicationPolicy, check_topic_name, is_usable_alias
-from mirrorlake.core.selection import DEFAULT_GROUPS_EXCLUDE, DEFAULT_TOPICS_EXCLUDE, TopicSelection, check_pattern
+from mirrorlake.core.security import Security
+from mirrorlake.core.selection import TopicSelection
 from mirrorlake.core.topology_file import explain, nearest, read_mapping
 from mirrorlake.errors import TopologyError
 
 
-def _names(value: object) -> object:
-    """Let a list of texts be written as one text with commas, as Kafka's own configuration does."""
-    parts = value.split(",") if isinstance(value, str) else value
-    if isinstance(parts, list | tuple) and all(isinstance(part, str) for part in parts):
-        return tuple(part.strip() for part in parts if part.strip())
-    return value
-
-
-def _patterns(value: tuple[str, ...]) -> tuple[str, ...]:
-    for pattern in value:
-        if reason := check_pattern(pattern):
-            raise ValueError(f"holds the invalid regular expression {pattern!r}: {reason}")
-    return value
-
-
-def _beside(value: str | None, info: ValidationInfo) -> str | None:
-    """Resolve a relative path against the topology file's folder; leave URLs, PEM text and references alone."""
-    directory = (info.context or {}).get("directory")
-    if (
-        not value
-        or directory is None
-        or value.startswith(("${", "-----BEGIN"))
-        or re.match(r"[A-Za-z][\w+.-]*:", value)
-    ):
-        return value
-    return str(directory / Path(value).expanduser())
-
-
-Names = Annotated[tuple[str, ...], BeforeValidator(_names)]
-Override = dict[str, str | int | bool]
-
-
-class _Model(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, hide_input_in_errors=True)
-
-
-class Security(_Model):
-    """How to speak to a cluster; rendered for librdkafka and for the JVM by `mirrorlake.kafka.config` (DESIGN 7).
-
-    Files are PEM files; a relative one lies beside the topology file. A reference may stand for the PEM text itself.
-    """
-
-    protocol: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"] = "PLAINTEXT"
-    mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] | None = None
-    username: str | None = None
-    password: SecretStr | None = None
-    ca_file: str | None = None
-    certificate_file: str | None = None
-    key_file: str | None = None
-    key_password: SecretStr | None = None
-
-    _resolve_files = field_validator("ca_file", "certificate_file", "key_file")(_beside)
-
-    @model_validator(mode="after")
-    def _complete(self) -> "Security":
-        login = {"mechanism": self.mechanism, "username": self.username, "password": self.password}
-        files = {name: getattr(self, name) for name in ("ca_file", "certificate_file", "key_file", "key_password")}
-        sasl, encrypted = self.protocol.startswith("SASL"), self.protocol.endswith("SSL")
-        if sasl and (missing := [name for name, value in login.items() if value is None]):
-            raise ValueError(f"needs {' and '.join(missing)} with protocol {self.protocol}")
-        if not sasl and (unused := [name for name, value in login.items() if value is not None]):
-            raise ValueError(f"gives {' and '.join(unused)}, which protocol {self.protocol} would never use")
-        if not encrypted and (unused := [name for name, value in files.items() if value is not None]):
-            raise ValueError(f"gives {' and '.join(unused)}, which protocol {self.protocol} would never use")
-        if (self.certificate_file is None) != (self.key_file is None):
-            raise ValueError("needs certificate_file and key_file together")
-        return self
-
-
-class Landing(_Model):
+class Landing(Model):
     """How a source cluster is read into `records`: batch size in records, files per batch, trigger in milliseconds."""
 
     max_records_per_batch: int = Field(default=2_000_000, ge=1)
@@ -106,7 +28,7 @@ class Landing(_Model):
     trigger_ms: int = Field(default=0, ge=0)
 
 
-class Cluster(_Model):
+class Cluster(Model):
     """One Kafka cluster. `consumer`, `producer` and `admin` are client settings under Kafka's own names."""
 
     bootstrap_servers: str = Field(min_length=1)
@@ -119,11 +41,11 @@ class Cluster(_Model):
     @field_validator("bootstrap_servers", mode="before")
     @classmethod
     def _join(cls, value: object) -> object:
-        names = _names(value)
+        names = names_of(value)
         return ",".join(names) if isinstance(names, tuple) else value
 
 
-class Lake(_Model):
+class Lake(Model):
     """Where the tables live: a directory (or a URL that Spark can write), or catalog and schema of Unity Catalog."""
 
     path: str | None = None
@@ -131,7 +53,7 @@ class Lake(_Model):
     schema_name: str | None = Field(default=None, alias="schema")
     checkpoints: str | None = None
 
-    _resolve_paths = field_validator("path", "checkpoints")(_beside)
+    _resolve_paths = field_validator("path", "checkpoints")(beside)
 
     @model_validator(mode="after")
     def _one_place(self) -> "Lake":
@@ -139,28 +61,6 @@ class Lake(_Model):
         if named not in ((True, True), (False, False)) or bool(self.path) == all(named):
             raise ValueError("needs either path, or catalog and schema")
         return self
-
-
-class Flow(_Model):
-    """Settings of one flow, under MirrorMaker 2's names with `_` for `.` and with its meaning (mm2.md 1.2).
-
-    `refresh_topics_interval_seconds` is in seconds. `replication_factor` None means the source topic's own factor.
-    `produce_tasks` is the number of transactional shards that write to the target.
-    """
-
-    enabled: bool = True
-    topics: Names = (".*",)
-    topics_exclude: Names = DEFAULT_TOPICS_EXCLUDE
-    groups: Names = (".*",)
-    groups_exclude: Names = DEFAULT_GROUPS_EXCLUDE
-    policy: Literal["default", "identity"] = "default"
-    replication_policy_separator: str = Field(default=".", pattern=r"^[a-zA-Z0-9._-]{1,16}$")
-    replication_factor: int | None = Field(default=None, ge=1, le=32767)
-    refresh_topics_interval_seconds: int = Field(default=10, ge=1)
-    delivery: Literal["exactly_once", "at_least_once"] = "exactly_once"
-    produce_tasks: int = Field(default=2, ge=1)
-
-    _check_patterns = field_validator("topics", "topics_exclude", "groups", "groups_exclude")(_patterns)
 
 
 @dataclass(frozen=True)
@@ -185,7 +85,7 @@ class ResolvedFlow:
         return TopicSelection(settings.topics, settings.topics_exclude, policy, self.source, self.target)
 
 
-class Topology(_Model):
+class Topology(Model):
     """A whole topology file. `directory` is the folder of the file, against which relative paths were resolved."""
 
     clusters: dict[str, Cluster] = Field(min_length=1)

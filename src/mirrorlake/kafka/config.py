@@ -9,7 +9,8 @@ from typing import Literal
 
 from pydantic import SecretStr
 
-from mirrorlake.core.topology import Cluster, Security
+from mirrorlake.core.security import Security
+from mirrorlake.core.topology import Cluster
 from mirrorlake.errors import TopologyError
 
 Role = Literal["consumer", "producer", "admin"]
