@@ -12,6 +12,7 @@
         ├── SourceDataLost            records vanished from the source before they were staged
         ├── TargetRefused             the target cluster refused a write
         ├── LayoutError               a file of the stage does not hold a partition's offsets in rising order
+        ├── HeldElsewhere             another process does this already
         └── MapError                  the stage, the map and the target's positions contradict each other
 
 Each carries its facts as attributes and reads as one sentence: what is wrong, where, and what to do.
@@ -81,6 +82,10 @@ class TargetRefused(ReplicationError):
 
 class LayoutError(ReplicationError):
     """Raised by a produce task that finds offsets out of order in a file; the driver then reads sorted."""
+
+
+class HeldElsewhere(ReplicationError):
+    """Raised when another process lands this cluster or produces this flow. Facts: what, holder."""
 
 
 class MapError(ReplicationError):

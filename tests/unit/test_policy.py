@@ -1,22 +1,28 @@
 """Naming policies against MirrorMaker 2's documented answers (mm2.md 1.4, KIP-382, KIP-690, KIP-1074)."""
 
 import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from mirrorlake.core.custom_policy import CustomPolicy, load_policy
 from mirrorlake.core.policy import (
     DefaultPolicy,
     IdentityPolicy,
     ReplicationPolicy,
     check_topic_name,
+    heartbeats_regex,
     internal_regex,
     is_cycle,
     is_heartbeats,
     is_internal,
     is_usable_alias,
 )
+from mirrorlake.errors import TopologyError
 
 ABC = frozenset({"A", "B", "C"})
 DEFAULT = DefaultPolicy(".", ABC)
@@ -105,7 +111,7 @@ def test_regexes_say_what_the_functions_say(topic: str, separator: str, identity
     aliases = frozenset({"A", "B", "B-", "A_A", "mm2"})
     policy: ReplicationPolicy = IdentityPolicy(separator, aliases) if identity else DefaultPolicy(separator, aliases)
     assert bool(re.fullmatch(internal_regex(separator), topic)) is is_internal(topic, separator)
-    assert bool(re.fullmatch(policy.heartbeats_regex(), topic)) is is_heartbeats(policy, topic)
+    assert bool(re.fullmatch(heartbeats_regex(policy), topic)) is is_heartbeats(policy, topic)
     for target in sorted(aliases):
         regex = policy.cycle_regex(target)
         assert (regex is not None and bool(re.fullmatch(regex, topic))) is is_cycle(policy, topic, target)
@@ -130,3 +136,127 @@ def test_legal_topic_names(name: str) -> None:
 )
 def test_illegal_topic_names_give_the_reason(name: str, reason: str) -> None:
     assert reason in (check_topic_name(name) or "")
+
+
+def test_multi_hop_names_read_back_hop_by_hop() -> None:
+    assert DEFAULT.remote_topic("B", DEFAULT.remote_topic("A", "orders.v1")) == "B.A.orders.v1"
+    assert DEFAULT.upstream_topic(DEFAULT.upstream_topic("B.A.orders.v1") or "") == "orders.v1"
+    assert DEFAULT.upstream_topic("orders.v1") is None
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Iterator[Path]:
+    """A folder for policies; what was imported from it, and the search path, are forgotten afterwards."""
+    path, modules = list(sys.path), set(sys.modules)
+    yield tmp_path
+    sys.path[:] = path
+    for name in set(sys.modules) - modules:
+        del sys.modules[name]
+
+
+def own(folder: Path, code: str, spec: str = "own_policy:P") -> ReplicationPolicy:
+    """Load a policy from source text, indented bodies of class P."""
+    (folder / "own_policy.py").write_text(code, encoding="utf-8")
+    return load_policy(spec, ".", ABC, "A", folder)
+
+
+ANSWERS = """\
+class P:
+    def remote_topic(self, source_alias, topic):
+        return f"{topic}@{source_alias}" if topic != "bad" else 1 / 0
+    def source_of(self, topic):
+        return topic.rpartition("@")[2] if "@" in topic else (7 if topic == "odd" else None)
+    def upstream_topic(self, topic):
+        return topic.rpartition("@")[0] if "@" in topic else None
+"""
+
+
+def test_a_policy_of_ones_own_names_topics_but_not_heartbeats(folder: Path) -> None:
+    policy = own(folder, ANSWERS)
+    assert isinstance(policy, CustomPolicy)
+    assert (policy.remote_topic("A", "t"), policy.source_of("t@A"), policy.upstream_topic("t@A")) == ("t@A", "A", "t")
+    assert policy.remote_topic("A", "heartbeats") == "A.heartbeats"
+    assert (policy.source_of("A.heartbeats"), policy.upstream_topic("A.heartbeats")) == ("A", "heartbeats")
+    assert is_heartbeats(policy, "B.A.heartbeats") and not is_heartbeats(policy, "heartbeats@A")
+    assert is_cycle(policy, "t@B@C", "B") and not is_cycle(policy, "t@A", "B") and is_cycle(policy, "B.heartbeats", "B")
+
+
+@pytest.mark.parametrize(
+    ("constructor", "given"),
+    [
+        ("def __init__(self): self.given = {}", {}),
+        ("def __init__(self, separator): self.given = dict(separator=separator)", {"separator": "."}),
+        (
+            "def __init__(self, *, source_alias, aliases): self.given = dict(s=source_alias, a=aliases)",
+            {"s": "A", "a": ABC},
+        ),
+        ("def __init__(self, **given): self.given = given", {"separator": ".", "aliases": ABC, "source_alias": "A"}),
+        ("given = {}", {}),
+    ],
+)
+def test_it_is_constructed_with_what_it_takes(folder: Path, constructor: str, given: dict[str, object]) -> None:
+    policy = own(folder, f"{ANSWERS}    {constructor}\n")
+    assert isinstance(policy, CustomPolicy)
+    assert getattr(policy.naming, "given", None) == given
+
+
+@pytest.mark.parametrize(
+    ("code", "spec", "sentence"),
+    [
+        (ANSWERS, "no_such:P", "policy no_such:P: there is no module no_such; install it or put it into"),
+        (ANSWERS, "own_policy.deeper:P", "there is no module own_policy.deeper; install it or put it into"),
+        (ANSWERS, "own_policy:Q", "policy own_policy:Q: module own_policy has no class Q; correct the name"),
+        ("P = 3", "own_policy:P", "module own_policy has no class P"),
+        (
+            "import no_such_library",
+            "own_policy:P",
+            "failed with ModuleNotFoundError: No module named 'no_such_library'; install what",
+        ),
+        ("raise ModuleNotFoundError", "own_policy:P", "failed with ModuleNotFoundError; install what it needs"),
+        ("class P(", "own_policy:P", "importing own_policy failed with SyntaxError"),
+        ("raise ValueError('no\\nmore')", "own_policy:P", "importing own_policy failed with ValueError: no; mend it"),
+        (
+            "class P: pass",
+            "own_policy:P",
+            "has no method remote_topic and source_of and upstream_topic; a policy needs",
+        ),
+        (ANSWERS.replace("source_of", "origin_of"), "own_policy:P", "class P has no method source_of; a policy needs"),
+        (f"{ANSWERS}    def __init__(self): raise KeyError", "own_policy:P", "making it failed with KeyError; mend"),
+        (f"{ANSWERS}    def __init__(self, x): pass", "own_policy:P", "making it failed with TypeError: "),
+    ],
+)
+def test_what_is_wrong_with_a_policy_is_one_sentence(folder: Path, code: str, spec: str, sentence: str) -> None:
+    with pytest.raises(TopologyError) as caught:
+        own(folder, code, spec)
+    assert sentence in caught.value.message and "\n" not in caught.value.message
+
+
+def test_what_goes_wrong_within_a_policy_is_one_sentence(folder: Path) -> None:
+    policy = own(folder, ANSWERS)
+    with pytest.raises(
+        TopologyError, match=r"policy own_policy:P: remote_topic\('A', 'bad'\) failed with ZeroDivision"
+    ):
+        policy.remote_topic("A", "bad")
+    with pytest.raises(
+        TopologyError, match=r"source_of\('odd'\) gave a value of type int; it must give a text or None"
+    ):
+        policy.source_of("odd")
+
+
+def test_a_policy_that_gives_no_name_says_so(folder: Path) -> None:
+    policy = own(folder, ANSWERS + "    def remote_topic(self, a, t): pass\n")
+    with pytest.raises(TopologyError, match="remote_topic gave no name for topic 't'"):
+        policy.remote_topic("A", "t")
+
+
+def test_a_policy_that_leads_back_to_a_name_ends(folder: Path) -> None:
+    policy = own(
+        folder,
+        """\
+class P:
+    def remote_topic(self, source_alias, topic): return topic
+    def source_of(self, topic): return "C"
+    def upstream_topic(self, topic): return {"a": "b", "b": "a"}[topic]
+""",
+    )
+    assert not is_cycle(policy, "a", "B") and is_cycle(policy, "a", "C")

@@ -4,7 +4,7 @@ import traceback
 
 import pytest
 
-from mirrorlake.core.references import Provider, env_provider, resolve
+from mirrorlake.core.references import Provider, Unresolved, env_provider, resolve
 from mirrorlake.errors import TopologyError
 
 PROVIDERS: dict[str, Provider] = {"env": env_provider({"USER": "mirror", "EVIL": "${env:USER}"}), "secret": str.upper}
@@ -38,3 +38,13 @@ def test_what_a_provider_raises_does_not_leak() -> None:
     with pytest.raises(TopologyError) as caught:
         resolve("${secret:a/b}", {"secret": leaky})
     assert "hunter2" not in "".join(traceback.format_exception(caught.value))
+
+
+def test_a_provider_says_why_it_has_no_value() -> None:
+    def refusing(name: str) -> str:
+        raise Unresolved(f"nobody keeps {name}")
+
+    with pytest.raises(TopologyError, match=r"^\$\{secret:a/b\} has no value: nobody keeps a/b$"):
+        resolve("${secret:a/b}", {"secret": refusing})
+    with pytest.raises(TopologyError, match="the environment variable NOBODY is not set"):
+        resolve("${env:NOBODY}", PROVIDERS)

@@ -116,12 +116,14 @@ def test_offsets_that_do_not_rise_are_refused(offsets: list[int]) -> None:
 WRITTEN = st.lists(st.builds(Written, st.integers(0, 2**62), st.integers(0, 2**62), st.integers(1, 2**40)), max_size=20)
 
 
-@given(WRITTEN, st.integers(1, 1_000))
-def test_metadata_reads_back(written: list[Written], shards: int) -> None:
-    assert decode_written(encode_written(written, shards)) == (shards, written)
+@given(WRITTEN, st.integers(1, 1_000), st.integers(0, 9))
+def test_metadata_reads_back(written: list[Written], shards: int, generation: int) -> None:
+    assert decode_written(encode_written(written, shards, generation)) == (shards, generation, written)
 
 
-@pytest.mark.parametrize("text", ["", "v2;1", "v1", "v1;x", "v1;1;1,2", "v1;1;1,2,3,4", "v1;1;a,b,c", "nonsense"])
+@pytest.mark.parametrize(
+    "text", ["", "v2;1;0", "v1", "v1;1", "v1;x;0", "v1;1;0;1,2", "v1;1;0;1,2,3,4", "v1;1;0;a,b,c", "nonsense"]
+)
 def test_metadata_of_somebody_else_is_a_value_error(text: str) -> None:
     with pytest.raises(ValueError):
         decode_written(text)

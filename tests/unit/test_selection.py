@@ -1,11 +1,13 @@
 """Topic selection: MirrorMaker 2's rule, and that Spark's one regex selects exactly the same names."""
 
 import re
+from dataclasses import replace
 
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from mirrorlake.core.custom_policy import CustomPolicy
 from mirrorlake.core.policy import DefaultPolicy, IdentityPolicy, ReplicationPolicy
 from mirrorlake.core.selection import DEFAULT_TOPICS_EXCLUDE, TopicSelection, check_pattern, matches_any, union_pattern
 
@@ -63,6 +65,42 @@ def test_identity_policy_has_no_protection_from_cycles() -> None:
     assert both(chosen, "B.t") and not both(chosen, "B.heartbeats")
 
 
+def test_heartbeats_may_be_left_to_the_lists() -> None:
+    quiet = TopicSelection(("a.*",), (), DefaultPolicy(".", ALIASES), "A", "B", heartbeats=False)
+    assert both(quiet, "a") and not both(quiet, "heartbeats") and not both(quiet, "C.heartbeats")
+    assert both(replace(quiet, include=(".*",)), "heartbeats")
+    assert not both(replace(quiet, include=()), "heartbeats")
+    assert both(replace(quiet, heartbeats=True), "C.heartbeats")
+
+
+def test_internal_topics_may_keep_the_dot() -> None:
+    named = TopicSelection((".*",), (), DefaultPolicy("_", ALIASES), "A", "B")
+    assert not both(named, "C_checkpoints_internal") and both(named, "C.checkpoints.internal")
+    dotted = replace(named, internal_separator=".")
+    assert both(dotted, "C_checkpoints_internal") and not both(dotted, "C.checkpoints.internal")
+
+
+class Suffix:
+    """A user's own policy: `t-C` is the mirror of `t` of C."""
+
+    def remote_topic(self, source_alias: str, topic: str) -> str:
+        return f"{topic}-{source_alias}"
+
+    def source_of(self, topic: str) -> str | None:
+        alias = topic.rpartition("-")[2]
+        return alias if "-" in topic and alias in ALIASES else None
+
+    def upstream_topic(self, topic: str) -> str | None:
+        return topic.rpartition("-")[0] if self.source_of(topic) else None
+
+
+def test_what_only_a_users_policy_can_tell_is_landed_but_not_selected() -> None:
+    chosen = selection(policy=CustomPolicy("x:Suffix", Suffix(), ".", ALIASES))
+    assert [chosen.selects(topic) for topic in ("t", "t-C", "t-B", "t-B-C", "B.t")] == [True, True, False, False, True]
+    assert all(chosen.lands(topic) for topic in ("t", "t-C", "t-B", "t-B-C"))
+    assert not chosen.lands("x.replica") and not chosen.lands("B.heartbeats") and chosen.selects("C.heartbeats")
+
+
 PATTERNS = st.sampled_from(
     [".*", "A", "a|b", "A|B.*", "(a|ab)(c|bcd)?", "[a-c]+", r"[^.]+", "a$|b", "^a.*", r"\w+\.a", r"A\.(?:a|b)",
      "(?i:a).*", "(?!a).*", ".*(?<!b)", "", "|", r"a{1,2}", r".*[-.]b", "heart.*", "a*?", r"[\]a]+", "mm2.*",
@@ -85,6 +123,8 @@ SELECTIONS = st.builds(
     POLICIES,
     st.just("A"),
     st.sampled_from(["B", "a", "a-b"]),
+    st.booleans(),
+    st.sampled_from([None, ".", "_"]),
 )
 
 
@@ -93,6 +133,14 @@ SELECTIONS = st.builds(
 @example(selection(("a|b",), ("b|c",)), "b")
 def test_the_regex_selects_exactly_what_the_rule_selects(chosen: TopicSelection, topic: str) -> None:
     both(chosen, topic)
+
+
+@settings(max_examples=500, deadline=None)
+@given(SELECTIONS, TOPICS)
+def test_under_a_users_policy_the_regex_never_selects_less(chosen: TopicSelection, topic: str) -> None:
+    own = replace(chosen, policy=CustomPolicy("x:Suffix", Suffix(), chosen.policy.separator, chosen.policy.aliases))
+    assert own.lands(topic) is bool(re.fullmatch(own.java_pattern(), topic))
+    assert own.lands(topic) or not own.selects(topic)
 
 
 @settings(max_examples=300, deadline=None)

@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from mirrorlake.core.flow import Flow
 from mirrorlake.core.policy import DefaultPolicy, IdentityPolicy
-from mirrorlake.core.topology import Topology, load_topology
+from mirrorlake.core.topology import ResolvedFlow, Topology, load_topology
 from mirrorlake.errors import TopologyError
 
 FULL = """\
@@ -125,8 +126,13 @@ LAKE, EAST, FLOW = "{path: ./lake}", '"127.0.0.1:19092"}', "enabled: false"
         ),
         ("ca_file", "cafile", "unknown key clusters.west.security.cafile; did you mean ca_file?"),
         ("files_per_batch", "files", "unknown key clusters.west.landing.files; "),
+        ("files_per_batch", "tasks_max", "unknown key clusters.west.landing.tasks_max; known are files_per_batch,"),
         ("flows:", "directory: x\nflows:", "unknown key directory; "),
-        (FLOW, "zzzz: 1", "unknown key flows.west->east.zzzz; known are delivery, enabled,"),
+        (
+            FLOW,
+            "zzzz: 1",
+            "unknown key flows.west->east.zzzz; known are checkpoints_topic_replication_factor, config_prop",
+        ),
     ],
 )
 def test_an_unknown_key_names_the_nearest(tmp_path: Path, old: str, new: str, sentence: str) -> None:
@@ -134,14 +140,91 @@ def test_an_unknown_key_names_the_nearest(tmp_path: Path, old: str, new: str, se
 
 
 @pytest.mark.parametrize(
-    "key",
-    ["sync_topic_configs_enabled", "sync.topic.acls.enabled", "emit_heartbeats_interval_seconds", "use_defaults_from",
-     "emit_checkpoints_enabled", "sync_group_offsets_enabled", "config_properties_exclude"],
-)  # fmt: skip
-def test_settings_of_mirrormaker_that_come_later(tmp_path: Path, key: str) -> None:
-    error = refuse(tmp_path, FULL.replace(FLOW, f"{key}: true"))
-    assert f"flows.west->east.{key} is known to MirrorMaker 2 but not supported by this version" in error.message
-    assert error.facts["key"] == f"flows.west->east.{key}"
+    ("key", "told"),
+    [
+        ("sync.topic.acls.enabled", "unknown key {key}; did you mean sync_topic_acls_enabled?"),
+        ("use-defaults-from", "unknown key {key}; did you mean use_defaults_from?"),
+        ("tasks_max", "{key} is a setting of MirrorMaker 2 that mirrorlake does not need: write produce_tasks"),
+        (
+            "offset.lag.max",
+            "{key} is a setting of MirrorMaker 2 that mirrorlake does not need: the offset map is exact",
+        ),
+        (
+            "offset_syncs_topic_location",
+            "{key} is a setting of MirrorMaker 2 that mirrorlake does not need: there is no",
+        ),
+        (
+            "producer_override_linger_ms",
+            "{key} is a setting of MirrorMaker 2 that mirrorlake does not need: client sett",
+        ),
+    ],
+)
+def test_settings_of_mirrormaker_say_what_to_do(tmp_path: Path, key: str, told: str) -> None:
+    for where in ("flows.west->east", "defaults"):
+        text = (
+            FULL.replace(FLOW, f"{key}: true")
+            if where != "defaults"
+            else FULL.replace("{topics: ", f"{{{key}: 1, topics: ", 1)
+        )
+        error = refuse(tmp_path, text)
+        assert told.format(key=f"{where}.{key}") in error.message
+        assert error.facts["key"] == f"{where}.{key}"
+
+
+@pytest.mark.parametrize("setting", [name for name in Flow.model_fields if "_" in name])
+def test_settings_in_mirrormakers_spelling_name_ours(tmp_path: Path, setting: str) -> None:
+    error = refuse(tmp_path, FULL.replace(FLOW, f"{setting.replace('_', '.')}: true"))
+    assert f"did you mean {setting}?" in error.message
+
+
+def test_internal_topics_keep_the_dot_if_told_to(tmp_path: Path) -> None:
+    def selects(settings: str, topic: str) -> bool:
+        topology = load(tmp_path, FULL.replace(FLOW, f"topics: ['.*'], replication_policy_separator: _{settings}"))
+        return topology.flow("west->east").selection(topology.aliases).selects(topic)
+
+    assert selects("", "x.checkpoints.internal") and not selects("", "x_checkpoints_internal")
+    off = ", replication_policy_internal_topic_separator_enabled: false"
+    assert selects(off, "x_checkpoints_internal") and not selects(off, "x.checkpoints.internal")
+
+
+def test_what_is_paused(tmp_path: Path) -> None:
+    def west(paused: str) -> ResolvedFlow:
+        return load(tmp_path, FULL.replace(FLOW, f"paused: {paused}")).flow("west->east")
+
+    assert not west("false").paused and not west("false").pauses("orders")
+    assert west("true").paused and west("true").pauses("orders")
+    some = west('["orders.*", bills]')
+    assert not some.paused
+    assert [name for name in ("orders", "orders2", "bills", "bills2") if some.pauses(name)] == [
+        "orders",
+        "orders2",
+        "bills",
+    ]
+    assert west("orders").pauses("orders")
+
+
+def test_the_key_of_a_selection_tells_own_policies_apart(tmp_path: Path) -> None:
+    def key(policy: str) -> str:
+        topology = Topology.model_validate(
+            {
+                "clusters": {alias: {"bootstrap_servers": "b:1"} for alias in ("east", "west")},
+                "lake": {"path": "lake"},
+                "flows": {"east->west": {"policy": policy, "topics": "x"}},
+            },
+            context={"directory": Path(__file__).parent / "policies"},
+        )
+        flow = topology.flow("east->west")
+        same = flow.selection_key(topology.aliases) == flow.selection(topology.aliases).java_pattern()
+        assert same is (":" not in policy)
+        return flow.selection_key(topology.aliases)
+
+    assert len({key(policy) for policy in ("default", "identity", "rule_policies:Blind", "rule_policies:Suffix")}) == 4
+
+
+@pytest.mark.parametrize("policy", ["default", "identity", "policy:P", "my.naming_2.module:Policy"])
+def test_policies_that_can_be_written(tmp_path: Path, policy: str) -> None:
+    text = FULL.replace("policy: identity", f'policy: "{policy}"')
+    assert load(tmp_path, text).flow("east->west").settings.policy == policy
 
 
 @pytest.mark.parametrize(
@@ -153,8 +236,21 @@ def test_settings_of_mirrormaker_that_come_later(tmp_path: Path, key: str) -> No
         (FLOW, "produce_tasks: true", "flows.west->east.produce_tasks must be a whole number, not true or false"),
         (FLOW, "produce_tasks: 0", "flows.west->east.produce_tasks must be at least 1"),
         (FLOW, "replication_factor: 40000", "flows.west->east.replication_factor must be at most 32767"),
-        (FLOW, "policy: dfault", "flows.west->east.policy must be 'default' or 'identity'"),
-        (FLOW, "replication_policy_separator: ''", "flows.west->east.replication_policy_separator"),
+        (FLOW, "policy: dfault", "flows.west->east.policy must be default, identity or package.module:Class"),
+        (FLOW, "policy: my.module", "flows.west->east.policy must be default, identity or package.module:Class"),
+        (FLOW, "policy: 'my..x:P'", "flows.west->east.policy must be default, identity or package.module:Class"),
+        (FLOW, "policy: 'a:B\\n'", "flows.west->east.policy must be default, identity or package.module:Class"),
+        (FLOW, "policy: 7", "flows.west->east.policy must be a text, not a whole number"),
+        (FLOW, "replication_policy_separator: ''", "flows.west->east.replication_policy_separator must be 1 to 16"),
+        (FLOW, "replication_policy_separator: ' '", "flows.west->east.replication_policy_separator must be 1 to 16"),
+        (FLOW, "paused: 7", "flows.west->east.paused must be true, false or a list of patterns"),
+        (FLOW, "paused: [7]", "flows.west->east.paused must be true, false or a list of patterns"),
+        (FLOW, "paused: ['(']", "flows.west->east.paused holds the invalid regular expression '('"),
+        ("produce_tasks: 4", "paused: 0.5", "defaults.paused must be true, false or a list of patterns"),
+        (FLOW, "provenance: header", "flows.west->east.provenance must be 'none', 'headers' or 'strip'"),
+        (FLOW, "use_defaults_from: both", "flows.west->east.use_defaults_from must be 'source' or 'target'"),
+        (FLOW, "refresh_groups_interval_seconds: 0", "refresh_groups_interval_seconds must be at least 1"),
+        (FLOW, "emit_heartbeats_interval_seconds: 700000", "interval_seconds must be at most 604800"),
         ("produce_tasks: 4", "produce_tasks: x", "defaults.produce_tasks must be a whole number, not a text"),
         (EAST, '"b:1", landing: 5}', "clusters.east.landing must be a mapping, not a whole number"),
         (EAST, '"b:1", admin: {x.y: 0.5}}', "clusters.east.admin.x.y must be a text, a whole number or true or false"),

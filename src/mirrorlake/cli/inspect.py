@@ -6,6 +6,7 @@ from pyspark.sql import DataFrame
 from rich.table import Table
 
 from mirrorlake.cli.context import Context
+from mirrorlake.cli.plan_view import show_plan
 from mirrorlake.engine.plan import make_plan
 from mirrorlake.engine.status import read_status
 from mirrorlake.errors import InputError
@@ -33,23 +34,10 @@ def plan(
     if as_json:
         shared.answer(found)
     else:
-        _show_plan(shared, found)
-    if any(topic["action"] == "refuse" for item in found["flows"] for topic in item["topics"]):
+        show_plan(shared.out, found)
+    refused = any(problem["severity"] == "refuse" for problem in found["problems"])
+    if refused or any(topic["action"] == "refuse" for item in found["flows"] for topic in item["topics"]):
         raise typer.Exit(1)
-
-
-def _show_plan(shared: Context, found: dict) -> None:  # type: ignore[type-arg]
-    for item in found["flows"]:
-        table = Table(title=f"{item['flow']}  ({item['policy']} names, {item['delivery']})", title_justify="left")
-        for column in ("topic", "on the target", "partitions", "factor", "would"):
-            table.add_column(column)
-        for topic in item["topics"]:
-            refused = topic["action"] == "refuse"
-            would = f"[red]refuse: {topic['reason']}[/red]" if refused else topic["action"].replace("_", " ")
-            table.add_row(topic["topic"], topic["target_topic"], str(topic["partitions"]), str(topic["factor"]), would)
-        shared.out.print(table)
-        if not item["topics"]:
-            shared.out.print("  no topic of the source is selected")
 
 
 def status(context: typer.Context, as_json: bool = AS_JSON) -> None:

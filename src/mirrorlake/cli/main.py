@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.logging import RichHandler
 
 from mirrorlake import __version__
-from mirrorlake.cli import bench, demo, inspect, local, replicate
+from mirrorlake.cli import bench, demo, importing, inspect, local, replicate
 from mirrorlake.cli.context import Context
 from mirrorlake.errors import MirrorlakeError
 
@@ -50,6 +50,7 @@ replicate.register(app)
 local.register(app)
 demo.register(app)
 bench.register(app)
+importing.register(app)
 
 
 def main() -> None:

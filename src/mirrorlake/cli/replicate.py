@@ -9,6 +9,7 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from mirrorlake.cli.context import Context
 from mirrorlake.engine.replicator import Replicator, RunOptions
+from mirrorlake.engine.rules import judge
 from mirrorlake.lake.lake import check_location
 from mirrorlake.produce.flow import BatchReport
 
@@ -30,7 +31,7 @@ def run(
     stop = _stop_on_signals()
     flows = shared.topology.active_flows(flow or None)
     # Before Spark starts, so that wrong input is told within seconds; clusters first, since checking the lake makes it.
-    shared.connections.check(flows)
+    judge(None, shared.connections, flows)
     check_location(shared.topology.lake, shared.topology.directory)
     totals = {item.name: {"records": 0, "batches": 0} for item in flows}
     with Progress(
@@ -44,15 +45,16 @@ def run(
         bars = {item.name: progress.add_task(f"{item.name}: starting", total=None) for item in flows}
 
         def report(name: str, batch: BatchReport) -> None:
-            totals[name]["records"] += batch.record_count
-            totals[name]["batches"] += 1
-            progress.update(
-                bars[name],
-                description=f"{name}: {totals[name]['records']:,} records in {totals[name]['batches']} batches "
-                f"(reader: {batch.reader})",
-            )
+            total = totals.setdefault(name, {"records": 0, "batches": 0})
+            total["records"] += batch.record_count
+            total["batches"] += 1
+            if name not in bars:
+                bars[name] = progress.add_task(name, total=None)
+            said = f"{name}: {total['records']:,} records in {total['batches']} batches (reader: {batch.reader})"
+            progress.update(bars[name], description=said)
 
-        replicator = Replicator(shared.lake, shared.connections, flows, RunOptions(once, reader), report, stop)
+        options = RunOptions(once, reader, None if once else shared.config, tuple(flow) or None)
+        replicator = Replicator(shared.lake, shared.connections, flows, options, report, stop)
         replicator.run()
     if as_json:
         shared.answer({"flows": totals})

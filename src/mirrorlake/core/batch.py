@@ -7,7 +7,7 @@ that id last is the only one who can write the partition, whatever older attempt
 
 import zlib
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from mirrorlake.core.runs import Written
@@ -15,7 +15,10 @@ from mirrorlake.core.runs import Written
 
 @dataclass(frozen=True)
 class FileRange:
-    """The records of one partition in one file of the stage; offsets inclusive. `version` is the commit of the file."""
+    """The records of one partition in one file of the stage; offsets inclusive. `version` is the commit of the file.
+
+    `generation` counts the lives of a topic that was deleted and made again at the source: 0 for the first.
+    """
 
     path: str
     version: int
@@ -24,15 +27,17 @@ class FileRange:
     first: int
     last: int
     record_count: int
+    generation: int = 0
 
 
 @dataclass(frozen=True)
 class Floor:
-    """Where the map ends for a partition: `source` is the next source offset to map, `target` the target offset after
-    the last one mapped (None when nothing has been mapped yet)."""
+    """Where the map ends for a partition: `source` is the next source offset to map, of this `generation` of the topic,
+    `target` the target offset after the last one mapped (None when nothing has been mapped yet)."""
 
     source: int
     target: int | None
+    generation: int = 0
 
 
 @dataclass(frozen=True)
@@ -50,6 +55,11 @@ class PartitionPlan:
     first: int
     last: int
     unmapped: tuple[Written, ...] = ()
+
+    @property
+    def generation(self) -> int:
+        """The life of the topic that the offsets belong to."""
+        return self.floor.generation
 
 
 @dataclass(frozen=True)
@@ -85,21 +95,30 @@ def plan_batch(
     floors: Mapping[tuple[str, int], Floor],
     remote_topic: Callable[[str], str | None],
     shard_count: int,
+    held: Container[tuple[str, int]] = frozenset(),
 ) -> BatchPlan:
     """Deal what new files hold over shards.
 
-    Left out are ranges wholly below their partition's floor, and topics that have no name on the target (`remote_topic`
-    gives None), whose refusal is told elsewhere.
+    Left out are ranges wholly below their partition's floor, the partitions in `held`, and topics that `remote_topic`
+    gives no name (None): not selected, paused, or refused, which is told elsewhere. Of a partition with ranges of two
+    generations only the elder's are planned (see `cut_by_generations`).
     """
     by_partition: dict[tuple[str, int], list[FileRange]] = defaultdict(list)
+    starts: dict[tuple[str, int], Floor] = {}
     names: dict[str, str | None] = {}
     for item in ranges:
         if item.topic not in names:
             names[item.topic] = remote_topic(item.topic)
-        if names[item.topic] is None:
+        key = (item.topic, item.partition)
+        if names[item.topic] is None or key in held:
             continue
-        if item.last >= floors.get((item.topic, item.partition), NOTHING_MAPPED).source:
-            by_partition[item.topic, item.partition].append(item)
+        floor = floor_of(item, floors.get(key, NOTHING_MAPPED))
+        if floor is None or item.last < floor.source or starts.get(key, floor).generation < floor.generation:
+            continue
+        if key in starts and starts[key].generation > floor.generation:
+            del by_partition[key]
+        starts[key] = floor
+        by_partition[key].append(item)
     members: dict[int, list[tuple[str, int]]] = defaultdict(list)
     for key in sorted(by_partition):
         members[shard_of(*key, shard_count)].append(key)
@@ -112,15 +131,31 @@ def plan_batch(
         shards.append(
             ShardPlan(
                 shard,
-                tuple(
-                    _partition_plan(items, floors.get(key, NOTHING_MAPPED), str(names[key[0]]))
-                    for key, items in held.items()
-                ),
+                tuple(_partition_plan(items, starts[key], str(names[key[0]])) for key, items in held.items()),
                 tuple(path for _, path in files),
                 sum(item.record_count for items in held.values() for item in items),
             )
         )
     return BatchPlan(tuple(shards), ordered, sum(shard.record_count for shard in shards))
+
+
+def floor_of(item: FileRange, mapped: Floor) -> Floor | None:
+    """Where to go on with a range: at the map's end, at the start of a newer generation, or (None) not at all."""
+    if item.generation < mapped.generation:
+        return None
+    return mapped if item.generation == mapped.generation else Floor(0, mapped.target, item.generation)
+
+
+def cut_by_generations(ranges: Sequence[FileRange]) -> tuple[list[FileRange], int | None]:
+    """Keep the commits before the first one in which a partition begins a newer generation behind an elder one.
+
+    Returns what is kept and the version up to which that is all; (everything, None) where there is no such commit.
+    """
+    eldest: dict[tuple[str, int], int] = {}
+    for item in sorted(ranges, key=_file_order):
+        if item.generation > eldest.setdefault((item.topic, item.partition), item.generation):
+            return [other for other in ranges if other.version < item.version], item.version - 1
+    return list(ranges), None
 
 
 def _file_order(item: FileRange) -> tuple[int, str]:

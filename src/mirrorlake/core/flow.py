@@ -3,6 +3,7 @@
 `docs/settings.md` has the table: setting, their default, ours, why it differs.
 """
 
+import re
 from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field, field_validator
@@ -20,7 +21,8 @@ DEFAULT_CONFIG_PROPERTIES_EXCLUDE = (
 )
 """MirrorMaker 2's `config.properties.exclude`."""
 
-_REPLICATION_POLICY = r"^(default|identity|[A-Za-z_][\w.]*:[A-Za-z_]\w*)$"
+_POLICY = re.compile(r"default|identity|[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*")
+_SEPARATOR = re.compile(r"[a-zA-Z0-9._-]{1,16}")
 Seconds = Annotated[int, Field(ge=1, le=7 * 86400)]
 Factor = Annotated[int, Field(ge=1, le=32767)]
 
@@ -41,8 +43,8 @@ class Flow(Model):
     topics_exclude: Names = DEFAULT_TOPICS_EXCLUDE
     groups: Names = (".*",)
     groups_exclude: Names = DEFAULT_GROUPS_EXCLUDE
-    policy: str = Field(default="default", pattern=_REPLICATION_POLICY)
-    replication_policy_separator: str = Field(default=".", pattern=r"^[a-zA-Z0-9._-]{1,16}$")
+    policy: str = "default"
+    replication_policy_separator: str = "."
     replication_policy_internal_topic_separator_enabled: bool = True
     provenance: Literal["none", "headers", "strip"] = "none"
     delivery: Literal["exactly_once", "at_least_once"] = "exactly_once"
@@ -73,6 +75,20 @@ class Flow(Model):
     _check_patterns = field_validator(
         "topics", "topics_exclude", "groups", "groups_exclude", "config_properties_exclude"
     )(patterns_of)
+
+    @field_validator("policy")
+    @classmethod
+    def _check_policy(cls, value: str) -> str:
+        if not _POLICY.fullmatch(value):
+            raise ValueError("must be default, identity or package.module:Class")
+        return value
+
+    @field_validator("replication_policy_separator")
+    @classmethod
+    def _check_separator(cls, value: str) -> str:
+        if not _SEPARATOR.fullmatch(value):
+            raise ValueError("must be 1 to 16 letters, digits, dots, underscores or hyphens")
+        return value
 
     @field_validator("paused")
     @classmethod

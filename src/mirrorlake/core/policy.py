@@ -13,11 +13,16 @@ _LEGAL = re.compile(r"[a-zA-Z0-9._-]+")
 
 
 class ReplicationPolicy(Protocol):
-    """What mirrorlake asks of a naming policy. The two `_regex` methods say the same as the others, for Spark."""
+    """What mirrorlake asks of a naming policy. A user's own class has less to do: `custom_policy.NamingPolicy`."""
 
     @property
     def separator(self) -> str:
         """Text between an alias and a topic, and within internal topics' names."""
+        ...
+
+    @property
+    def aliases(self) -> frozenset[str]:
+        """Aliases of all clusters."""
         ...
 
     def remote_topic(self, source_alias: str, topic: str) -> str:
@@ -33,11 +38,10 @@ class ReplicationPolicy(Protocol):
         ...
 
     def cycle_regex(self, target_alias: str) -> str | None:
-        """Regex that fully matches exactly the names for which `is_cycle` holds; None if there are none."""
-        ...
+        """Regex that fully matches only names for which `is_cycle` holds; None for no name at all.
 
-    def heartbeats_regex(self) -> str:
-        """Regex that fully matches exactly the names for which `is_heartbeats` holds."""
+        It may match fewer (more is landed than mirrored then), never others. Ours match exactly those.
+        """
         ...
 
 
@@ -65,15 +69,7 @@ class DefaultPolicy:
         """Any number of known aliases, then the target's, then anything."""
         if target_alias not in self.aliases or not is_usable_alias(target_alias, self.separator):
             return None
-        return f"{self._prefixes()}{escape(target_alias + self.separator)}.*"
-
-    def heartbeats_regex(self) -> str:
-        """Any number of known aliases, then `heartbeats`."""
-        return self._prefixes() + HEARTBEATS
-
-    def _prefixes(self) -> str:
-        usable = sorted(alias for alias in self.aliases if is_usable_alias(alias, self.separator))
-        return f"(?:(?:{'|'.join(map(escape, usable))}){escape(self.separator)})*" if usable else ""
+        return f"{_prefixes(self)}{escape(target_alias + self.separator)}.*"
 
 
 @dataclass(frozen=True)
@@ -91,29 +87,24 @@ class IdentityPolicy:
 
     def remote_topic(self, source_alias: str, topic: str) -> str:
         """Keep the name; a heartbeats topic takes the alias, as under the default policy."""
-        return self._default().remote_topic(source_alias, topic) if is_heartbeats(self._default(), topic) else topic
+        return default_names(self).remote_topic(source_alias, topic) if is_heartbeats(self, topic) else topic
 
     def source_of(self, topic: str) -> str | None:
         """Answer `source_alias`, but for a heartbeats topic the alias in its name."""
-        default = self._default()
-        return default.source_of(topic) if is_heartbeats(default, topic) else self.source_alias
+        return default_names(self).source_of(topic) if is_heartbeats(self, topic) else self.source_alias
 
     def upstream_topic(self, topic: str) -> str | None:
         """Answer the same name, but for a heartbeats topic the name without its first alias."""
-        default = self._default()
-        return default.upstream_topic(topic) if is_heartbeats(default, topic) else topic
+        return default_names(self).upstream_topic(topic) if is_heartbeats(self, topic) else topic
 
     def cycle_regex(self, target_alias: str) -> str | None:
         """Heartbeats topics that passed the target; nothing else is recognised as a cycle."""
-        cycle = self._default().cycle_regex(target_alias)
-        return None if cycle is None else cycle.removesuffix(".*") + self.heartbeats_regex()
+        return heartbeats_cycle_regex(self, target_alias)
 
-    def heartbeats_regex(self) -> str:
-        """Any number of known aliases, then `heartbeats`."""
-        return self._default().heartbeats_regex()
 
-    def _default(self) -> DefaultPolicy:
-        return DefaultPolicy(self.separator, self.aliases)
+def default_names(policy: ReplicationPolicy) -> DefaultPolicy:
+    """Give the default policy with the same separator and aliases: it names heartbeats topics under every policy."""
+    return DefaultPolicy(policy.separator, policy.aliases)
 
 
 def escape(text: str) -> str:
@@ -142,20 +133,43 @@ def internal_regex(separator: str) -> str:
 
 
 def is_heartbeats(policy: ReplicationPolicy, topic: str) -> bool:
-    """Whether the topic is some cluster's `heartbeats`, after any number of hops (isHeartbeatsTopic, mm2.md 1.4)."""
-    while (upstream := policy.upstream_topic(topic)) is not None and upstream != topic:
+    """Whether the topic is some cluster's `heartbeats`, after any number of hops (isHeartbeatsTopic, mm2.md 1.4).
+
+    Heartbeats topics are named by the default policy whatever the flow's is, so that MirrorMaker 2's tools read them.
+    """
+    names = default_names(policy)
+    while (upstream := names.upstream_topic(topic)) is not None:
         topic = upstream
     return topic == HEARTBEATS
 
 
+def heartbeats_regex(policy: ReplicationPolicy) -> str:
+    """Regex that fully matches exactly the names for which `is_heartbeats` holds."""
+    return _prefixes(policy) + HEARTBEATS
+
+
+def heartbeats_cycle_regex(policy: ReplicationPolicy, target_alias: str) -> str | None:
+    """Regex of the heartbeats topics that passed the target; None if the alias cannot stand in a name."""
+    cycle = default_names(policy).cycle_regex(target_alias)
+    return None if cycle is None else cycle.removesuffix(".*") + heartbeats_regex(policy)
+
+
+def _prefixes(policy: ReplicationPolicy) -> str:
+    """Regex of any number of known aliases, each with the separator behind it."""
+    usable = sorted(alias for alias in policy.aliases if is_usable_alias(alias, policy.separator))
+    return f"(?:(?:{'|'.join(map(escape, usable))}){escape(policy.separator)})*" if usable else ""
+
+
 def is_cycle(policy: ReplicationPolicy, topic: str, target_alias: str) -> bool:
     """Whether the topic has already been on the target, so mirroring it would go round (isCycle, mm2.md 1.4)."""
+    seen = {topic}  # a user's own policy may lead back to a name
     while (source := policy.source_of(topic)) is not None:
         if source == target_alias:
             return True
         upstream = policy.upstream_topic(topic)
-        if upstream is None or upstream == topic:
+        if upstream is None or upstream in seen:
             return False
+        seen.add(upstream)
         topic = upstream
     return False
 

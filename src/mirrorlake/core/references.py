@@ -9,15 +9,25 @@ from collections.abc import Callable, Mapping
 from mirrorlake.errors import TopologyError
 
 Provider = Callable[[str], str]
-"""Gives the value for the text behind the colon; raises KeyError if it has none."""
+"""Gives the value for the text behind the colon; raises Unresolved, with the reason, or KeyError if it has none."""
 
 _REFERENCE = re.compile(r"\$\{([^{}]*)\}")
 _SHAPES = {"env": re.compile(r"[A-Za-z_][A-Za-z0-9_]*"), "secret": re.compile(r"[^/]+/.+")}
 
 
+class Unresolved(Exception):
+    """Raised by a provider that has no value. Its text completes a sentence and never holds a value."""
+
+
 def env_provider(environment: Mapping[str, str]) -> Provider:
     """Make the provider for `${env:NAME}` from a mapping such as `os.environ`."""
-    return environment.__getitem__
+
+    def provide(name: str) -> str:
+        if name not in environment:
+            raise Unresolved(f"the environment variable {name} is not set")
+        return environment[name]
+
+    return provide
 
 
 def resolve(text: str, providers: Mapping[str, Provider]) -> str:
@@ -38,5 +48,7 @@ def _value(reference: str, body: str, providers: Mapping[str, Provider]) -> str:
         raise TopologyError(f"{reference} cannot be resolved here: nothing provides {kind} values", reference=reference)
     try:
         return providers[kind](name)
+    except Unresolved as error:
+        raise TopologyError(f"{reference} has no value: {error}", reference=reference) from None
     except Exception:  # noqa: BLE001 (whatever the provider raised may hold the value)
         raise TopologyError(f"{reference} has no value that can be read", reference=reference) from None

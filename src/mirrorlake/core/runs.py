@@ -144,13 +144,14 @@ class Written:
     record_count: int
 
 
-def encode_written(written: Sequence[Written], shard_count: int) -> str:
+def encode_written(written: Sequence[Written], shard_count: int, generation: int = 0) -> str:
     """Write the metadata of a committed position: everything produced since the map was last appended to.
 
     Text, since Kafka's group metadata is a string of at most `offset.metadata.max.bytes` (4,096 by default):
-    `v1;<shard count>;<source_first>,<target_first>,<count>;…`, all but the first as differences to the one before.
+    `v1;<shard count>;<generation>;<source_first>,<target_first>,<count>;…`, all but the first as differences to the
+    one before. The generation says which life of a topic that was made again the source offsets belong to.
     """
-    parts = ["v1", str(shard_count)]
+    parts = ["v1", str(shard_count), str(generation)]
     source = target = 0
     for item in written:
         parts.append(f"{item.source_first - source},{item.target_first - target},{item.record_count}")
@@ -158,9 +159,9 @@ def encode_written(written: Sequence[Written], shard_count: int) -> str:
     return ";".join(parts)
 
 
-def decode_written(metadata: str) -> tuple[int, list[Written]]:
-    """Read what `encode_written` wrote: (shard count, what was written). Raises ValueError on anything else."""
-    version, shards, *triples = metadata.split(";")
+def decode_written(metadata: str) -> tuple[int, int, list[Written]]:
+    """Read what `encode_written` wrote: (shard count, generation, what was written). Raises ValueError otherwise."""
+    version, shards, generation, *triples = metadata.split(";")
     if version != "v1":
         raise ValueError(f"metadata {metadata[:20]!r} is not of this version")
     written: list[Written] = []
@@ -169,7 +170,7 @@ def decode_written(metadata: str) -> tuple[int, list[Written]]:
         step_source, step_target, count = (int(number) for number in triple.split(","))
         source, target = source + step_source, target + step_target
         written.append(Written(source, target, count))
-    return int(shards), written
+    return int(shards), int(generation), written
 
 
 def trim_written(written: Sequence[Written], floor_target: int | None, floor_source: int) -> list[Written]:

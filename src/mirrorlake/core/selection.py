@@ -1,7 +1,7 @@
 """Which topics of a source a flow mirrors: MirrorMaker 2's rule, as a test of one name and as one regex for Spark.
 
-The rule (mm2.md 1.4): (any include matches the whole name and no exclude does, or it is a heartbeats topic), and it is
-not internal and not a cycle.
+The rule (mm2.md 1.4): (any include matches the whole name and no exclude does, or it is a heartbeats topic and those
+are mirrored), and it is not internal and not a cycle.
 """
 
 import re
@@ -9,7 +9,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from mirrorlake.core.policy import ReplicationPolicy, internal_regex, is_cycle, is_heartbeats, is_internal
+from mirrorlake.core.policy import (
+    ReplicationPolicy,
+    heartbeats_regex,
+    internal_regex,
+    is_cycle,
+    is_heartbeats,
+    is_internal,
+)
 
 DEFAULT_TOPICS_EXCLUDE = (r"mm2.*\.internal", r".*\.replica", "__.*")
 """MirrorMaker 2's `topics.exclude` since KIP-1074."""
@@ -25,29 +32,48 @@ _REPEAT = re.compile(r"\{\d+(?:,\d*)?\}")
 
 @dataclass(frozen=True)
 class TopicSelection:
-    """The topics of `source` that a flow to `target` mirrors; `include` and `exclude` are regexes of whole names."""
+    """The topics of `source` that a flow to `target` mirrors; `include` and `exclude` are regexes of whole names.
+
+    `heartbeats` mirrors heartbeats topics even if they are not listed (KIP-1089). `internal_separator` is what internal
+    topics' names are made with, None for the policy's separator (KIP-949).
+    """
 
     include: tuple[str, ...]
     exclude: tuple[str, ...]
     policy: ReplicationPolicy
     source: str
     target: str
+    heartbeats: bool = True
+    internal_separator: str | None = None
 
     def selects(self, topic: str) -> bool:
         """Whether the flow mirrors this topic of its source (MirrorMaker 2's shouldReplicateTopic)."""
-        if is_internal(topic, self.policy.separator) or is_cycle(self.policy, topic, self.target):
+        if is_internal(topic, self._internal_separator()):
             return False
         wanted = matches_any(self.include, topic) and not matches_any(self.exclude, topic)
-        return wanted or is_heartbeats(self.policy, topic)
+        return (wanted or (self.heartbeats and is_heartbeats(self.policy, topic))) and not is_cycle(
+            self.policy, topic, self.target
+        )
+
+    def lands(self, topic: str) -> bool:
+        """Whether `java_pattern` matches the topic: all that `selects` does, and more under a user's own policy."""
+        return _compiled(self.java_pattern()).fullmatch(topic) is not None
 
     def java_pattern(self) -> str:
-        """Give one regex that fully matches exactly the selected names, for Spark's `subscribePattern`."""
-        refused = [internal_regex(self.policy.separator), self.policy.cycle_regex(self.target)]
+        """Give one regex that fully matches the selected names, for Spark's `subscribePattern`.
+
+        It never matches less than `selects` does, and exactly that under our own policies. A cycle that only a user's
+        own policy can tell is no regex: then it matches more, and `selects` decides what goes to the target.
+        """
+        refused = [internal_regex(self._internal_separator()), self.policy.cycle_regex(self.target)]
         guards = "".join(_unless(regex) for regex in refused if regex is not None)
-        choices = [self.policy.heartbeats_regex()]
+        choices = [heartbeats_regex(self.policy)] if self.heartbeats else []
         if self.include:
             choices.append((_unless(_either(self.exclude)) if self.exclude else "") + f"(?:{_either(self.include)})")
-        return f"{guards}(?:{'|'.join(choices)})"
+        return f"{guards}(?:{'|'.join(choices)})" if choices else _NOTHING
+
+    def _internal_separator(self) -> str:
+        return self.policy.separator if self.internal_separator is None else self.internal_separator
 
 
 def union_pattern(selections: Sequence[TopicSelection]) -> str:

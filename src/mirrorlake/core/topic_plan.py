@@ -24,7 +24,8 @@ class Observed(Protocol):
 
 @dataclass(frozen=True)
 class TopicPlan:
-    """What one source topic needs on the target. `reason` says why when the action is `refuse`."""
+    """What one source topic needs on the target. `reason` says why when the action is `refuse`; `note` is worth telling
+    about one that is made."""
 
     topic: str
     target_topic: str
@@ -32,6 +33,7 @@ class TopicPlan:
     factor: int
     action: Action
     reason: str = ""
+    note: str = ""
 
 
 def plan_topics(
@@ -42,9 +44,11 @@ def plan_topics(
     target: Mapping[str, Observed],
     target_brokers: int,
     factor: int | None,
+    left_out: Mapping[str, str] | None = None,
 ) -> list[TopicPlan]:
     """Compare; one plan per selected topic, by name. `factor` None means the source topic's own.
 
+    `left_out` says why topics must not be mirrored for reasons that other flows know too (`core.problem.left_out`).
     The factor is never more than the target has brokers, since such a topic cannot be made (MirrorMaker 2 asks for 2
     and fails). Partition counts only grow; a target with more partitions is left as it is (mm2.md 1.5).
     """
@@ -54,9 +58,13 @@ def plan_topics(
             continue
         seen = source[topic]
         name = policy.remote_topic(source_alias, topic)
-        wanted = min(factor or seen.factor, max(1, target_brokers))
+        asked = factor or seen.factor
+        wanted = min(asked, max(1, target_brokers))
         action, reason = _action(name, seen, target.get(name))
-        plans.append(TopicPlan(topic, name, seen.partitions, wanted, action, reason))
+        if left_out and topic in left_out:
+            action, reason = "refuse", left_out[topic]
+        note = _lowered(asked, wanted) if action == "create" and wanted < asked else ""
+        plans.append(TopicPlan(topic, name, seen.partitions, wanted, action, reason, note))
     return plans
 
 
@@ -66,6 +74,10 @@ def _action(name: str, seen: Observed, there: Observed | None) -> tuple[Action, 
     if there is None:
         return "create", ""
     return ("add_partitions", "") if there.partitions < seen.partitions else ("none", "")
+
+
+def _lowered(asked: int, made: int) -> str:
+    return f"made with replication factor {made} instead of {asked}, since the target has no more brokers"
 
 
 def refusals(plans: Iterable[TopicPlan]) -> list[TopicPlan]:

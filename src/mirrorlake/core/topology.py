@@ -11,11 +11,12 @@ from typing import Any
 
 from pydantic import BaseModel, Field, PrivateAttr, ValidationError, field_validator, model_validator
 
+from mirrorlake.core.custom_policy import load_policy
 from mirrorlake.core.fields import Model, Override, beside, names_of
 from mirrorlake.core.flow import Flow
 from mirrorlake.core.policy import DefaultPolicy, IdentityPolicy, ReplicationPolicy, check_topic_name, is_usable_alias
 from mirrorlake.core.security import Security
-from mirrorlake.core.selection import TopicSelection
+from mirrorlake.core.selection import TopicSelection, matches_any
 from mirrorlake.core.topology_file import explain, nearest, read_mapping
 from mirrorlake.errors import TopologyError
 
@@ -65,24 +66,56 @@ class Lake(Model):
 
 @dataclass(frozen=True)
 class ResolvedFlow:
-    """One flow with its two ends: aliases `source` and `target`, and `settings` with the defaults merged in."""
+    """One flow with its two ends: aliases `source` and `target`, and `settings` with the defaults merged in.
+
+    `directory` is the folder of the topology file, where a policy of the user's own may lie.
+    """
 
     name: str
     source: str
     target: str
     settings: Flow
+    directory: Path | None = None
 
     def policy_object(self, aliases: frozenset[str]) -> ReplicationPolicy:
-        """Say how this flow names topics on its target; `aliases` are all clusters' (KIP-382, KIP-690)."""
+        """Say how this flow names topics on its target; `aliases` are all clusters' (KIP-382, KIP-690).
+
+        Raises TopologyError if a policy of the user's own cannot be loaded.
+        """
         separator = self.settings.replication_policy_separator
+        if self.settings.policy == "default":
+            return DefaultPolicy(separator, aliases)
         if self.settings.policy == "identity":
-            return IdentityPolicy(separator=separator, aliases=aliases, source_alias=self.source)
-        return DefaultPolicy(separator=separator, aliases=aliases)
+            return IdentityPolicy(separator, aliases, source_alias=self.source)
+        return load_policy(self.settings.policy, separator, aliases, self.source, self.directory)
 
     def selection(self, aliases: frozenset[str]) -> TopicSelection:
-        """Say which source topics this flow mirrors; `aliases` are all clusters' (mm2.md 1.4)."""
-        settings, policy = self.settings, self.policy_object(aliases)
-        return TopicSelection(settings.topics, settings.topics_exclude, policy, self.source, self.target)
+        """Say which source topics this flow mirrors; `aliases` are all clusters' (mm2.md 1.4). Raises as above."""
+        settings = self.settings
+        return TopicSelection(
+            settings.topics,
+            settings.topics_exclude,
+            self.policy_object(aliases),
+            self.source,
+            self.target,
+            heartbeats=settings.heartbeats_replication_enabled,
+            internal_separator=None if settings.replication_policy_internal_topic_separator_enabled else ".",
+        )
+
+    def selection_key(self, aliases: frozenset[str]) -> str:
+        """Text that changes whenever topics may be selected that were not; a user's own policy counts by its name."""
+        pattern, policy = self.selection(aliases).java_pattern(), self.settings.policy
+        return f"{pattern} {policy}" if ":" in policy else pattern
+
+    @property
+    def paused(self) -> bool:
+        """Whether the whole flow is paused."""
+        return self.settings.paused is True
+
+    def pauses(self, topic: str) -> bool:
+        """Whether this topic of the source is paused, by its name or because the whole flow is."""
+        paused = self.settings.paused
+        return paused if isinstance(paused, bool) else matches_any(paused, topic)
 
 
 class Topology(Model):
@@ -150,7 +183,7 @@ class Topology(Model):
         if name not in self.flows:
             raise TopologyError(f"there is no flow {name}{nearest(name, self.flows)}", flow=name)
         source, _, target = name.partition("->")
-        return ResolvedFlow(name, source, target, self.flows[name])
+        return ResolvedFlow(name, source, target, self.flows[name], self.directory)
 
     def active_flows(self, names: Sequence[str] | None = None) -> list[ResolvedFlow]:
         """Give the enabled flows, or the named ones; raises TopologyError for an unknown or a disabled name."""

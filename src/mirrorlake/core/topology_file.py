@@ -12,14 +12,9 @@ import yaml
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
+from mirrorlake.core.flow_reasons import normal, reason
 from mirrorlake.errors import TopologyError
 
-_MM2_ONLY = (
-    "sync_topic_", "emit_", "sync_group_", "refresh_groups_", "refresh_topics_enabled", "use_defaults_from",
-    "config_properties_exclude", "config_property_filter", "topic_filter_class", "group_filter_class",
-    "replication_policy_class", "replication_policy_internal", "offset_syncs_", "offset_lag_max", "heartbeats_",
-    "checkpoints_", "consumer_poll_timeout_ms", "tasks_max", "admin_timeout_ms", "forwarding_admin_class",
-)  # fmt: skip
 _TYPES = {
     "string": "a text",
     "int": "a whole number",
@@ -82,12 +77,9 @@ def explain(path: Path, error: ValidationError, models: Mapping[tuple[str, ...],
     location = [str(part) for part in first["loc"]]
     if first["type"] == "extra_forbidden":
         return _unknown_key(path, location, models)
-    is_override = len(location) > 4 and location[0] == "clusters" and location[2] in ("consumer", "producer", "admin")
-    if is_override:
-        location = location[:4]
+    location, problem = _several_kinds(location) or (location, _problem(first))
     location = [part for part in location if part != "[key]"]
     key = ".".join(location)
-    problem = "must be a text, a whole number or true or false" if is_override else _problem(first)
     sentence = f"{key} {problem}" if key else problem  # a whole-file check names the key first
     return TopologyError(f"{path}: {sentence}", file=str(path), key=sentence.split(" ")[0])
 
@@ -96,13 +88,21 @@ def _unknown_key(path: Path, location: list[str], models: Mapping[tuple[str, ...
     *parents, name = location
     shape = tuple("*" if i == 1 and parents[0] in ("clusters", "flows") else part for i, part in enumerate(parents))
     known = [field.alias or key for key, field in models[shape].model_fields.items()]
-    key, suggestion = ".".join(location), nearest(name, known)
+    key = ".".join(location)
     is_flow = shape in (("defaults",), ("flows", "*"))
-    if is_flow and name.replace(".", "_").replace("-", "_").startswith(_MM2_ONLY):
-        message = f"{key} is known to MirrorMaker 2 but not supported by this version of mirrorlake; remove it"
-    else:
-        message = f"unknown key {key}{suggestion}"
-    return TopologyError(f"{path}: {message}", file=str(path), key=key)
+    why = reason(name) if is_flow and normal(name) not in known else None
+    message = f"{key} is a setting of MirrorMaker 2 that mirrorlake does not need: {why}" if why else None
+    return TopologyError(f"{path}: {message or f'unknown key {key}{nearest(name, known)}'}", file=str(path), key=key)
+
+
+def _several_kinds(location: list[str]) -> tuple[list[str], str] | None:
+    """Where values of several kinds are allowed, pydantic names each of them: give the key, and what is allowed."""
+    if len(location) > 4 and location[0] == "clusters" and location[2] in ("consumer", "producer", "admin"):
+        return location[:4], "must be a text, a whole number or true or false"
+    depth = {"defaults": 2, "flows": 3}.get(location[0], 0) if location else 0
+    if len(location) > depth > 0 and location[depth - 1] == "paused":
+        return location[:depth], "must be true, false or a list of patterns"
+    return None
 
 
 def _problem(detail: ErrorDetails) -> str:

@@ -5,10 +5,10 @@ from collections.abc import Iterable
 from functools import cached_property
 
 from mirrorlake.core.references import env_provider, resolve
-from mirrorlake.core.topology import ResolvedFlow, Topology
-from mirrorlake.errors import TopologyError
+from mirrorlake.core.topology import Topology
 from mirrorlake.kafka.admin import ClusterAdmin
 from mirrorlake.kafka.config import librdkafka_config, spark_options
+from mirrorlake.kafka.secrets import secret_provider, secret_stores
 
 
 class Connections:
@@ -40,35 +40,22 @@ class Connections:
         return spark_options(alias, self.topology.clusters[alias], self._resolve, self.shaded)
 
     def _resolve(self, text: str) -> str:
-        return resolve(text, {"env": env_provider(os.environ)})
+        stores = secret_stores(os.environ)
+        return resolve(text, {"env": env_provider(os.environ), "secret": secret_provider(stores)})
 
     def identify(self, aliases: Iterable[str]) -> dict[str, str]:
-        """Cluster ids by alias. Raises ClusterUnreachable or AuthenticationFailed."""
+        """Ids of the clusters named and of those asked before, by alias. Raises ClusterUnreachable or
+        AuthenticationFailed."""
         for alias in aliases:
             if alias not in self._ids:
                 self._ids[alias] = self.admin(alias).cluster_id()
         return dict(self._ids)
 
-    def check(self, flows: Iterable[ResolvedFlow]) -> None:
-        """Refuse flows that would mirror a cluster onto itself, by cluster id, whatever it is called.
-
-        Raises TopologyError.
-        """
-        chosen = list(flows)
-        ids = self.identify(sorted({alias for flow in chosen for alias in (flow.source, flow.target)}))
-        for flow in chosen:
-            if ids[flow.source] == ids[flow.target]:
-                raise TopologyError(
-                    f"flow {flow.name} would mirror a cluster onto itself: {flow.source} and {flow.target} are both "
-                    f"cluster {ids[flow.source]}; give one of them another bootstrap_servers",
-                    flow=flow.name,
-                )
-        by_id: dict[str, str] = {}
-        for alias in sorted({alias for flow in chosen for alias in (flow.source, flow.target)}):
-            other = by_id.setdefault(ids[alias], alias)
-            if other != alias:
-                raise TopologyError(
-                    f"clusters {other} and {alias} are the same cluster {ids[alias]} under two aliases; records would "
-                    "go round in circles, so use one alias",
-                    cluster_id=ids[alias],
-                )
+    def renewed(self, topology: Topology) -> "Connections":
+        """Connections for an edited topology; clients of clusters that are the same are kept."""
+        fresh = Connections(topology)
+        for alias, cluster in topology.clusters.items():
+            if cluster == self.topology.clusters.get(alias):
+                fresh._admins.update({alias: self._admins[alias]} if alias in self._admins else {})
+                fresh._ids.update({alias: self._ids[alias]} if alias in self._ids else {})
+        return fresh

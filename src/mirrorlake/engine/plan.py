@@ -1,27 +1,61 @@
-"""Everything that would be done, as one document: what `mirrorlake plan` shows."""
+"""Everything that would be done, as one document: what `mirrorlake plan` shows. Changes nothing, and needs no lake."""
 
 from collections.abc import Sequence
 from typing import Any
 
+from mirrorlake.core.changes import MemoryLog
+from mirrorlake.core.problem import Problem
 from mirrorlake.core.topic_plan import plan_topics
 from mirrorlake.core.topology import ResolvedFlow
 from mirrorlake.engine.connections import Connections
+from mirrorlake.engine.control_acls import AclSync
+from mirrorlake.engine.control_configs import ConfigSync
+from mirrorlake.engine.rules import Verdict, look
 
 
 def make_plan(connections: Connections, flows: Sequence[ResolvedFlow]) -> dict[str, Any]:
-    """Compare both sides of each flow; changes nothing.
+    """Compare both sides of each flow.
 
-    Returns {"clusters": {alias: cluster id}, "flows": [{flow, source, target, policy, delivery, topics: [{topic,
-    target_topic, partitions, factor, action, reason}]}]}. Raises TopologyError, ClusterUnreachable.
+    Returns {"clusters": {alias: cluster id}, "problems": [{rule, severity, flows, subject, sentence, fix, topic}],
+    "flows": [{flow, source, target, policy, delivery, provenance, paused, topics: [{topic, target_topic, partitions,
+    factor, configs, action, reason, note}], configs: [{topic, target_topic, key, before, after, refusal}], acls:
+    [{action, pattern, name, principal, host, operation, permission}]}]}. A flow that must not start, or has an end that
+    cannot be asked, has no topics. Raises TopologyError, ClusterUnreachable, AuthenticationFailed.
     """
-    connections.check(flows)
+    verdict = look(None, connections, flows)
     return {
-        "clusters": connections.identify([]),
-        "flows": [_flow(connections, flow) for flow in flows],
+        "clusters": verdict.ids,
+        "problems": [vars(problem) for problem in verdict.problems],
+        "flows": [_flow(verdict, flow) for flow in flows],
     }
 
 
-def _flow(connections: Connections, flow: ResolvedFlow) -> dict[str, Any]:
+def _flow(verdict: Verdict, flow: ResolvedFlow) -> dict[str, Any]:
+    settings = flow.settings
+    document: dict[str, Any] = {
+        "flow": flow.name,
+        "source": flow.source,
+        "target": flow.target,
+        "policy": settings.policy,
+        "delivery": settings.delivery,
+        "provenance": settings.provenance,
+        "paused": settings.paused,
+        "topics": [],
+        "configs": [],
+        "acls": [],
+    }
+    if _may_start(verdict.problems, flow) and {flow.source, flow.target} <= verdict.ids.keys():
+        document.update(_differences(verdict, flow))
+    return document
+
+
+def _may_start(problems: Sequence[Problem], flow: ResolvedFlow) -> bool:
+    return not any(item.severity == "refuse" and item.topic is None and flow.name in item.flows for item in problems)
+
+
+def _differences(verdict: Verdict, flow: ResolvedFlow) -> dict[str, Any]:
+    """What one flow would do to its target: topics, configs of those that are there, ACLs."""
+    connections, settings = verdict.connections, flow.settings
     aliases = connections.topology.aliases
     source, target = connections.admin(flow.source), connections.admin(flow.target)
     plans = plan_topics(
@@ -31,13 +65,18 @@ def _flow(connections: Connections, flow: ResolvedFlow) -> dict[str, Any]:
         source.topics(),
         target.topics(),
         target.broker_count(),
-        flow.settings.replication_factor,
+        settings.replication_factor,
+        verdict.left_out.get(flow.name),
     )
+    names = {plan.topic: plan.target_topic for plan in plans if plan.action != "refuse"}
+    configs = ConfigSync(flow, connections, MemoryLog(), names.get)
+    created = {plan.topic: plan.factor for plan in plans if plan.action == "create"}
+    given = configs.creation(created) if created and settings.sync_topic_configs_enabled else {}
+    acls = AclSync(flow, connections, MemoryLog(), names.get)
     return {
-        "flow": flow.name,
-        "source": flow.source,
-        "target": flow.target,
-        "policy": flow.settings.policy,
-        "delivery": flow.settings.delivery,
-        "topics": [vars(plan) for plan in plans],
+        "topics": [{**vars(plan), "configs": given.get(plan.topic, {})} for plan in plans],
+        "configs": [vars(item) for item in configs.plan()] if settings.sync_topic_configs_enabled else [],
+        "acls": [{"action": item.action, **vars(item.acl)} for item in acls.plan()]
+        if settings.sync_topic_acls_enabled
+        else [],
     }

@@ -1,44 +1,51 @@
-"""The replicator: one landing query per source cluster, one producing thread per flow, samples of where all stand."""
+"""The replicator: a landing worker per source cluster, a worker and a control loop per flow, and live configuration."""
 
 import logging
-import re
 import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
-from confluent_kafka import KafkaException
-from pyspark.errors import PySparkException, StreamingQueryException
-from pyspark.sql.streaming.query import StreamingQuery
-
-from mirrorlake.core.selection import TopicSelection, union_pattern
-from mirrorlake.core.topology import ResolvedFlow
+from mirrorlake.core.changes import Change, Outcome
+from mirrorlake.core.topology import ResolvedFlow, Topology
 from mirrorlake.engine.connections import Connections
-from mirrorlake.engine.samples import landed_ends, sample_positions
-from mirrorlake.engine.targets import TargetTopics
-from mirrorlake.errors import InputError, MirrorlakeError, ReplicationError, SourceDataLost, TargetRefused
+from mirrorlake.engine.control import ControlLoop
+from mirrorlake.engine.flow_worker import FlowWorker
+from mirrorlake.engine.landing import LandingWorker
+from mirrorlake.engine.rules import Verdict, judge
+from mirrorlake.engine.watch import TopologyWatch
+from mirrorlake.errors import MirrorlakeError, TopologyError
 from mirrorlake.lake.journal import Journal
 from mirrorlake.lake.lake import Lake
-from mirrorlake.lake.land import start_landing
-from mirrorlake.lake.stage import Selected
-from mirrorlake.produce.flow import BatchReport, FlowProducer, FlowSpec
+from mirrorlake.produce.flow import BatchReport
 
 logger = logging.getLogger(__name__)
 
-#: How often a producing thread looks for new commits, and how long it waits after a failure, seconds.
-LOOK_SECONDS = 0.05
-RETRY_SECONDS = (1.0, 2.0, 5.0, 10.0, 30.0)
-SAMPLE_SECONDS = 10.0
+LOOK_SECONDS = 0.1
+#: How often the topology file is looked at; an edit is in force within 15 seconds.
+WATCH_SECONDS = 3.0
 
 Report = Callable[[str, BatchReport], None]
 
 
 @dataclass(frozen=True)
 class RunOptions:
-    """How `run` was asked to go. `reader` is auto, files or rows (see `produce/flow.py`)."""
+    """How `run` was asked to go. `reader` is auto, files or rows (see `produce/flow.py`); `config` is the topology file
+    to watch, and `chosen` the flows that `--flow` named."""
 
     once: bool = False
     reader: str = "auto"
+    config: Path | None = None
+    chosen: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True)
+class _Running:
+    """What runs for one flow."""
+
+    worker: FlowWorker
+    control: ControlLoop
 
 
 class Replicator:
@@ -54,210 +61,143 @@ class Replicator:
         stop: threading.Event | None = None,
     ) -> None:
         self.lake = lake
-        self.connections = connections
-        self.flows = list(flows)
-        self.options = options
         self.journal = Journal(lake)
+        self._connections = connections
+        self._flows = list(flows)
+        self._options = options
         self._report = report or (lambda flow, batch: None)
         self._stop = stop or threading.Event()
+        self._landings: dict[str, LandingWorker] = {}
+        self._running: dict[str, _Running] = {}
         self._errors: list[MirrorlakeError] = []
-        self._queries: dict[str, StreamingQuery] = {}
-        self._landed = threading.Event()
-        self._targets: dict[str, TargetTopics] = {}
 
     def stop(self) -> None:
         """Ask for the end: batches in hand are finished."""
         self._stop.set()
 
     def run(self) -> None:
-        """Replicate. Raises the first error that an operator has to know about, after the other flows have ended."""
-        self.connections.check(self.flows)
-        self.journal.clusters(
-            self.connections.identify(sorted({f.source for f in self.flows} | {f.target for f in self.flows}))
-        )
-        for flow in self.flows:
-            self._targets[flow.name] = TargetTopics(flow, self.connections, self.journal)
-            self._targets[flow.name].refresh()
-        for source in sorted({flow.source for flow in self.flows}):
-            self._queries[source] = self._start_landing(source)
-        threads = [
-            threading.Thread(target=self._flow_loop, args=(flow,), name=f"produce {flow.name}", daemon=True)
-            for flow in self.flows
-        ]
-        for thread in threads:
-            thread.start()
-        self._wait_for_landing()
-        for thread in threads:
-            thread.join()
+        """Replicate. Raises the first error that an operator has to know about, after all else has ended.
+
+        Raises TopologyError before anything is done, if flows must not run.
+        """
+        self._apply(judge(self.lake, self._connections, self._flows))
+        watch = None if self._options.config is None else TopologyWatch(self._options.config)
+        looked = time.monotonic()
+        while not self._stop.wait(LOOK_SECONDS) and not self._all_ended():
+            if watch is not None and time.monotonic() - looked >= WATCH_SECONDS:
+                looked = time.monotonic()
+                self._reload(watch)
+        self._end()
         if self._errors:
             raise self._errors[0]
 
-    def _start_landing(self, source: str) -> StreamingQuery:
-        selections = self._selections(source)
-        admin = self.connections.admin(source)
-        names = frozenset(name for name in admin.topics() if any(selection.selects(name) for selection in selections))
-        return start_landing(
+    def _all_ended(self) -> bool:
+        """Whether there is nothing left to do. Paused flows wait in a continuous run."""
+        if not self._running:
+            return self._options.once and all(item.ended.is_set() for item in self._landings.values())
+        return all(item.worker.ended.is_set() for item in self._running.values())
+
+    def _apply(self, verdict: Verdict) -> None:
+        """Make what runs what is wanted: flows that are the same go on undisturbed."""
+        self._connections = verdict.connections
+        self.journal.clusters(verdict.ids)
+        wanted = {flow.name: flow for flow in verdict.flows if not flow.paused}
+        for name in [name for name, running in self._running.items() if running.worker.flow != wanted.get(name)]:
+            self._stop_flow(name)
+        self._apply_landings(verdict)
+        for name, flow in wanted.items():
+            if name not in self._running:
+                self._start_flow(flow, verdict)
+
+    def _apply_landings(self, verdict: Verdict) -> None:
+        readers: dict[str, list[ResolvedFlow]] = {}
+        # All flows of the file, not only those chosen: another process may produce the others from this stage.
+        for source, flows in verdict.connections.topology.sources().items():
+            if any(flow.source == source for flow in verdict.flows):
+                readers[source] = flows
+        for source in [source for source in self._landings if source not in readers]:
+            landing = self._landings.pop(source)
+            landing.stop()
+            landing.join()
+        for source, flows in readers.items():
+            fresh = source not in self._landings
+            if fresh:
+                self._landings[source] = LandingWorker(
+                    source, self.lake, self._connections, self.journal, self._options.once
+                )
+            self._landings[source].want(flows, self._connections)
+            if fresh:
+                self._landings[source].start()
+
+    def _start_flow(self, flow: ResolvedFlow, verdict: Verdict) -> None:
+        worker = FlowWorker(
+            flow,
             self.lake,
-            admin,
-            self.connections.spark(source),
-            union_pattern(selections),
-            self.connections.topology.clusters[source].landing,
-            self.options.once,
-            names,
+            self._connections,
+            self.journal,
+            self._landings[flow.source],
+            self._report,
+            self._options.once,
+            self._options.reader,
+            verdict.left_out.get(flow.name),
         )
+        control = ControlLoop(flow, self.lake, self._connections, self.journal, worker)
+        self._running[flow.name] = _Running(worker, control)
+        worker.start()
+        if not self._options.once:
+            control.start()
 
-    def _selections(self, source: str) -> list[TopicSelection]:
-        return [self._targets[flow.name].selection for flow in self.flows if flow.source == source]
+    def _stop_flow(self, name: str) -> None:
+        running = self._running.pop(name)
+        running.control.stop()
+        running.worker.stop()
+        running.worker.join()
+        running.control.join()
+        if running.worker.error is not None:
+            self._errors.append(running.worker.error)
 
-    def _wait_for_landing(self) -> None:
-        """Watch the landing queries until they end by themselves (`once`), fail, or are to be stopped."""
-        while not self._stop.is_set():
-            failed = [(source, query) for source, query in self._queries.items() if _failure(query)]
-            for source, query in failed:
-                self._landing_failed(source, query)
-            if all(not query.isActive for query in self._queries.values()):
-                break
-            self._stop.wait(0.2)
-        for query in self._queries.values():
-            stop_between_batches(query)
-        self._landed.set()
+    def _end(self) -> None:
+        """End everything; in a run that came to its end, sample where it is."""
+        for landing in self._landings.values():
+            landing.stop()
+        for running in self._running.values():
+            running.control.stop()
+            if self._stop.is_set():
+                running.worker.stop()
+        for landing in self._landings.values():
+            landing.join()
+        for running in self._running.values():
+            running.worker.join()
+            if self._options.once:
+                running.control.run_once()
+            else:
+                running.control.join()
+            running.control.finish()
+        found = [landing.error for landing in self._landings.values()]
+        found += [running.worker.error for running in self._running.values()]
+        self._errors += [error for error in found if error is not None]
 
-    def _landing_failed(self, source: str, query: StreamingQuery) -> None:
-        error = _failure(query)
-        del self._queries[source]
-        lost = (
-            "KafkaIllegalStateException" in str(error)
-            or "DATA_LOSS" in str(error)
-            or "may have been lost" in str(error)
-        )
-        kind = SourceDataLost if lost else ReplicationError
-        problem = kind(
-            f"landing from cluster {source} stopped: {_cause(error)}; the flows from it have produced what was landed",
-            source=source,
-        )
-        for flow in self.flows:
-            if flow.source == source:
-                self.journal.incident(flow.name, "source_data_lost" if lost else "landing_failed", problem)
-        self._errors.append(problem)
-
-    def _flow_loop(self, flow: ResolvedFlow) -> None:
-        """Produce one flow until the end; what can pass by itself is tried again, from the tables."""
-        attempt = 0
-        while True:
-            try:
-                self._produce(flow)
-                return
-            except (TargetRefused, InputError) as error:
-                self._flow_failed(flow, error)
-                return
-            except (MirrorlakeError, KafkaException, PySparkException) as error:
-                known = _known_error(error)
-                if (
-                    known is not None
-                    or attempt >= len(RETRY_SECONDS)
-                    or (self._landed.is_set() and self._stop.is_set())
-                ):
-                    self._flow_failed(flow, known or ReplicationError(f"flow {flow.name} stopped: {_cause(error)}"))
-                    return
-                logger.warning("flow %s: %s; trying again", flow.name, _cause(error))
-                self._stop.wait(RETRY_SECONDS[attempt])
-                attempt += 1
-
-    def _flow_failed(self, flow: ResolvedFlow, error: MirrorlakeError) -> None:
-        logger.error("%s", error)
-        self._errors.append(error)
-        self.journal.incident(flow.name, _incident_kind(error), error)
-
-    def _produce(self, flow: ResolvedFlow) -> None:
-        producer = FlowProducer(self.lake, self._spec(flow), self._targets[flow.name].ensure)
-        resolved = False
+    def _reload(self, watch: TopologyWatch) -> None:
+        """Take over an edit of the topology file; an invalid one is told, and the old one stays in force."""
         try:
-            sampled = refreshed = time.monotonic()
-            while True:
-                ended = self._landed.is_set()
-                due = time.monotonic() - sampled >= SAMPLE_SECONDS
-                # Asked for before the look: what landing covered by then is produced once the look finds nothing.
-                staged = self._staged(flow.source) if due or ended else {}
-                report = producer.step()
-                if report is not None:
-                    self._report(flow.name, report)
-                    if not resolved:
-                        self.journal.restarted(flow.name)
-                        resolved = True
-                last = ended and (report is None or self._stop.is_set())
-                if due or last:
-                    self._sample(flow, producer, staged, caught_up=report is None)
-                    sampled = time.monotonic()
-                if last:
-                    break
-                if report is None:
-                    self._landed.wait(LOOK_SECONDS)
-                if time.monotonic() - refreshed >= flow.settings.refresh_topics_interval_seconds:
-                    self._targets[flow.name].refresh()
-                    refreshed = time.monotonic()
-            producer.drain()
-        finally:
-            producer.close()
+            topology = watch.edited()
+            if topology is None:
+                return
+            verdict = judge(self.lake, self._connections.renewed(topology), self._wanted(topology))
+        except MirrorlakeError as error:
+            logger.error("%s; what ran before goes on unchanged", error)
+            self._tell_edit(watch.path, "refused", str(error))
+            return
+        logger.warning("the edited %s is in force", watch.path)
+        self._apply(verdict)
+        self._tell_edit(watch.path, "done", None)
 
-    def _spec(self, flow: ResolvedFlow) -> FlowSpec:
-        targets = self._targets[flow.name]
-        client = self.connections.client(flow.target, "admin")
-        producer = self.connections.client(flow.target, "producer")
-        return FlowSpec(
-            flow.name,
-            Selected(flow.source, targets.selection.java_pattern()),
-            targets.remote_topic,
-            client,
-            producer,
-            flow.settings.produce_tasks,
-            flow.settings.delivery == "exactly_once",
-            reader=self.options.reader,
-        )
+    def _wanted(self, topology: Topology) -> list[ResolvedFlow]:
+        chosen = self._options.chosen
+        if topology.lake != self._connections.topology.lake:
+            raise TopologyError("lake cannot be changed while running: stop and start again")
+        return [flow for flow in topology.active_flows() if chosen is None or flow.name in chosen]
 
-    def _sample(
-        self, flow: ResolvedFlow, producer: FlowProducer, staged: dict[tuple[str, int], int], caught_up: bool
-    ) -> None:
-        """Write one sample of every partition of a flow; `staged` was asked for before the flow's last look."""
-        sample_positions(self.lake, self.connections, flow, self._targets[flow.name], producer, staged, caught_up)
-
-    def _staged(self, source: str) -> dict[tuple[str, int], int]:
-        query = self._queries.get(source)
-        return landed_ends(query) if query is not None else {}
-
-
-def stop_between_batches(query: StreamingQuery) -> None:
-    """Stop a query when no batch is in flight: an interrupted one logs a long error and has to be done again."""
-    deadline = time.monotonic() + 60
-    pause = threading.Event()
-    while query.isActive and query.status["isTriggerActive"] and time.monotonic() < deadline:
-        pause.wait(0.005)
-    query.stop()
-
-
-def _failure(query: StreamingQuery) -> StreamingQueryException | None:
-    return None if query.isActive else query.exception()
-
-
-def _known_error(error: BaseException) -> MirrorlakeError | None:
-    """The error of ours that a Spark task failed with, if it is one that trying again cannot mend."""
-    if isinstance(error, MirrorlakeError):
-        return error
-    text = str(error)
-    for kind in (TargetRefused,):
-        marker = f"{kind.__module__}.{kind.__name__}: "
-        if marker in text:
-            return kind(text.split(marker, 1)[1].splitlines()[0])
-    return None
-
-
-def _incident_kind(error: MirrorlakeError) -> str:
-    kinds = {"TargetRefused": "target_refused", "MapError": "map_contradiction", "SourceDataLost": "source_data_lost"}
-    return kinds.get(type(error).__name__, "flow_stopped")
-
-
-def _cause(error: BaseException | None) -> str:
-    """The line of a Python or JVM error text that says most: what a worker raised, or the innermost cause."""
-    text = str(error or "unknown error").strip()
-    raised = [line for line in text.splitlines() if re.match(r"[\w.]*(Error|Exception|Refused): ", line)]
-    causes = [line.split("Caused by: ", 1)[1] for line in text.splitlines() if "Caused by: " in line]
-    return ((raised[:1] or causes[-1:] or text.splitlines()[:1])[0])[:500]
+    def _tell_edit(self, path: Path, outcome: Outcome, error: str | None) -> None:
+        for name in self._running:
+            self.journal.record(name, [Change("topology", str(path), None, None, outcome, error)])

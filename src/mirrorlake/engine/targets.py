@@ -1,14 +1,16 @@
-"""Target topics: made, and grown, before the first record needs them."""
+"""Target topics: made, with their configs, and grown, before the first record needs them."""
 
 import logging
-from collections.abc import Sequence
+import threading
+from collections.abc import Mapping, Sequence
 
 from mirrorlake.core.batch import PartitionPlan
 from mirrorlake.core.policy import check_topic_name
 from mirrorlake.core.topic_plan import TopicPlan, plan_topics, refusals
 from mirrorlake.core.topology import ResolvedFlow
 from mirrorlake.engine.connections import Connections
-from mirrorlake.errors import ReplicationError
+from mirrorlake.engine.control_configs import ConfigSync
+from mirrorlake.errors import ClusterUnreachable, ReplicationError
 from mirrorlake.kafka.admin import ClusterAdmin, TopicInfo
 from mirrorlake.lake.journal import Journal
 
@@ -16,27 +18,43 @@ logger = logging.getLogger(__name__)
 
 
 class TargetTopics:
-    """Keeps the topics of one flow's target as its source has them."""
+    """Keeps the topics of one flow's target as its source has them. `left_out` says why topics are not mirrored."""
 
-    def __init__(self, flow: ResolvedFlow, connections: Connections, journal: Journal) -> None:
+    def __init__(
+        self,
+        flow: ResolvedFlow,
+        connections: Connections,
+        journal: Journal,
+        left_out: Mapping[str, str] | None = None,
+    ) -> None:
         aliases = connections.topology.aliases
         self.flow = flow
         self.selection = flow.selection(aliases)
         self.policy = flow.policy_object(aliases)
+        self.configs = ConfigSync(flow, connections, journal, self.remote_topic)
         self._source: ClusterAdmin = connections.admin(flow.source)
         self._target: ClusterAdmin = connections.admin(flow.target)
         self._journal = journal
+        self.left_out = dict(sorted((left_out or {}).items()))
         self._told: set[TopicPlan] = set()
         self._ready: dict[str, int] = {}  # target topic -> partitions known to be there
+        self._use = threading.RLock()  # control refreshes while the flow produces
 
     def remote_topic(self, topic: str) -> str | None:
-        """The target topic of a source topic; None where it could not bear that name."""
+        """The target topic of a source topic; None where it could not bear that name, or must not be mirrored."""
+        if topic in self.left_out:
+            return None
         name = self.policy.remote_topic(self.flow.source, topic)
         return None if check_topic_name(name) else name
 
+    def produced_topic(self, topic: str) -> str | None:
+        """The target topic of a staged topic; None where its records are not to be produced (now)."""
+        if not self.selection.selects(topic) or self.flow.pauses(topic):
+            return None
+        return self.remote_topic(topic)
+
     def plan(self) -> list[TopicPlan]:
         """What the target lacks now, by asking both clusters."""
-        settings = self.flow.settings
         return plan_topics(
             self.selection,
             self.policy,
@@ -44,45 +62,68 @@ class TargetTopics:
             self._source.topics(),
             self._target.topics(),
             self._target.broker_count(),
-            settings.replication_factor,
+            self.flow.settings.replication_factor,
+            self.left_out,
         )
 
     def refresh(self) -> list[TopicPlan]:
         """Make what is missing; returns the plans that were carried out or refused."""
-        plans = self.plan()
+        with self._use:
+            plans = self.plan()
+            self._create([plan for plan in plans if plan.action == "create"])
+            for plan in plans:
+                if plan.action == "add_partitions":
+                    self._target.add_partitions(plan.target_topic, plan.partitions)
+                if plan.action != "refuse":
+                    self._ready[plan.target_topic] = plan.partitions
+            done = [plan for plan in plans if plan.action != "none" and plan not in self._told]
+            for plan in refusals(done):
+                self._told.add(plan)
+                self._journal.incidents.tell(self.flow.name, "topic_refused", _refused(self.flow.name, plan))
+            self._journal.topics(self.flow.name, done)
+            return done
+
+    def _create(self, plans: Sequence[TopicPlan]) -> None:
+        if not plans:
+            return
+        configs = {}
+        if self.flow.settings.sync_topic_configs_enabled:
+            configs = self.configs.creation({plan.topic: plan.factor for plan in plans})
         self._target.create_topics(
-            [TopicInfo(plan.target_topic, plan.partitions, plan.factor) for plan in plans if plan.action == "create"]
+            [TopicInfo(plan.target_topic, plan.partitions, plan.factor, configs.get(plan.topic, {})) for plan in plans]
         )
-        for plan in plans:
-            if plan.action == "add_partitions":
-                self._target.add_partitions(plan.target_topic, plan.partitions)
-            if plan.action != "refuse":
-                self._ready[plan.target_topic] = plan.partitions
-        done = [plan for plan in plans if plan.action != "none" and plan not in self._told]
-        for plan in refusals(done):
-            self._told.add(plan)
-            self._journal.incident(self.flow.name, "topic_refused", _refused(self.flow.name, plan))
-        self._journal.topics(self.flow.name, done)
-        return done
 
     def ensure(self, plans: Sequence[PartitionPlan]) -> None:
         """Be sure that the partitions of a batch are there; asks the clusters only for those not seen before."""
-        if all(plan.partition < self._ready.get(plan.target_topic, 0) for plan in plans):
-            return
-        self.refresh()
-        # A topic that is gone at the source still has staged records: make it by what the stage holds.
+        with self._use:
+            if all(plan.partition < self._ready.get(plan.target_topic, 0) for plan in plans):
+                return
+            try:
+                self.refresh()
+            except ClusterUnreachable as error:
+                if error.facts.get("alias") != self.flow.source:
+                    raise
+                logger.warning("flow %s: %s; making target topics by what is staged", self.flow.name, error)
+            self._make_staged(plans)
+
+    def _make_staged(self, plans: Sequence[PartitionPlan]) -> None:
+        """A topic that is gone at the source still has staged records: make it by what the stage holds."""
         seen = self._target.topics()
         for plan in plans:
+            needed = 1 + max(other.partition for other in plans if other.target_topic == plan.target_topic)
             if plan.target_topic not in seen:
-                count = 1 + max(other.partition for other in plans if other.target_topic == plan.target_topic)
-                self._target.create_topics([TopicInfo(plan.target_topic, count, 1)])
-                seen[plan.target_topic] = TopicInfo(plan.target_topic, count, 1)
-            self._ready.setdefault(plan.target_topic, seen[plan.target_topic].partitions)
+                seen[plan.target_topic] = TopicInfo(plan.target_topic, needed, 1)
+                self._target.create_topics([seen[plan.target_topic]])
+            elif seen[plan.target_topic].partitions < needed:
+                self._target.add_partitions(plan.target_topic, needed)
+                seen[plan.target_topic] = TopicInfo(plan.target_topic, needed, 1)
+            known = self._ready.get(plan.target_topic, 0)
+            self._ready[plan.target_topic] = max(known, seen[plan.target_topic].partitions)
 
 
 def _refused(flow: str, plan: TopicPlan) -> ReplicationError:
     return ReplicationError(
-        f"flow {flow} does not mirror topic {plan.topic}: {plan.reason}; exclude it with topics_exclude or use a "
-        "shorter cluster alias",
+        f"flow {flow} does not mirror topic {plan.topic}: {plan.reason}; exclude it with topics_exclude, or give it "
+        "another name at the target",
         topic=plan.topic,
     )

@@ -2,28 +2,34 @@
 
 import logging
 import threading
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicCollection, TopicPartition
 from confluent_kafka.admin import AdminClient, ClusterMetadata, NewPartitions, NewTopic, OffsetSpec
 
-from mirrorlake.errors import AuthenticationFailed, ClusterUnreachable, TargetRefused
+from mirrorlake.errors import AuthenticationFailed, ClusterUnreachable, TargetRefused, TopologyError
+from mirrorlake.kafka.refusals import is_refusal, reason_of, refusal_text
 
 logger = logging.getLogger(__name__)
 
 #: How long a cluster may take to answer before it counts as unreachable, seconds.
 ANSWER_SECONDS = 15.0
-_AUTHENTICATION = frozenset({KafkaError._AUTHENTICATION, KafkaError.SASL_AUTHENTICATION_FAILED, KafkaError._SSL})
+#: What one request to create topics may hold: far less than the 10,000 records that a KRaft controller takes at a time.
+_TOPICS_PER_REQUEST, _PARTITIONS_PER_REQUEST = 100, 2000
 
 
 @dataclass(frozen=True)
 class TopicInfo:
-    """A topic as its cluster describes it; `factor` is the replication factor of its first partition."""
+    """A topic as its cluster describes it; `factor` is the replication factor of its first partition.
+
+    `configs` are those to create it with; they are not filled when a cluster describes its topics.
+    """
 
     name: str
     partitions: int
     factor: int
+    configs: Mapping[str, str] = field(default_factory=dict, hash=False)
 
 
 class ClusterAdmin:
@@ -35,15 +41,30 @@ class ClusterAdmin:
     def __init__(self, alias: str, client: Mapping[str, str | int | bool]) -> None:
         self.alias = alias
         self.address = str(client["bootstrap.servers"])
+        self._settings = client
         self._refusal: KafkaError | None = None
+        self._last: KafkaError | None = None
         self._refused = threading.Event()
-        settings = {**client, "error_cb": self._on_error, "logger": logger}
-        self._client = AdminClient(settings)
+        try:
+            self._client = AdminClient({**client, "error_cb": self._on_error, "logger": logger})
+        except KafkaException as error:
+            raise TopologyError(
+                f"the settings of cluster {alias} cannot be used ({reason_of(error.args[0])}); check its security "
+                "block and its client settings",
+                alias=alias,
+            ) from None
 
     def _on_error(self, error: KafkaError) -> None:
-        if error.code() in _AUTHENTICATION:
+        if error.code() != KafkaError._ALL_BROKERS_DOWN:
+            self._last = error
+        if is_refusal(error):
             self._refusal = error
             self._refused.set()
+
+    @property
+    def client(self) -> AdminClient:
+        """The admin client itself, for `admin_configs` and `admin_acls`."""
+        return self._client
 
     def cluster_id(self) -> str:
         """The broker's own cluster id: the identity of the cluster, whatever its alias."""
@@ -78,14 +99,13 @@ class ClusterAdmin:
     def _unanswered(self, error: KafkaException, waited: float) -> ClusterUnreachable | AuthenticationFailed:
         if self._refusal is not None:
             return AuthenticationFailed(
-                f"cluster {self.alias} at {self.address} refused the credentials ({_reason(self._refusal)}); check its "
-                "security block",
+                f"cluster {self.alias} at {self.address} cannot be used: {refusal_text(self._refusal, self._settings)}",
                 alias=self.alias,
                 address=self.address,
             )
         return ClusterUnreachable(
             f"cluster {self.alias} does not answer at {self.address} within {waited:.0f} s "
-            f"({_reason(error.args[0])}); check bootstrap_servers, and that the brokers run",
+            f"({reason_of(self._last or error.args[0])}); check bootstrap_servers, and that the brokers run",
             alias=self.alias,
             address=self.address,
             seconds=waited,
@@ -110,22 +130,48 @@ class ClusterAdmin:
         return {(key.topic, key.partition): future.result().offset for key, future in futures.items()}
 
     def create_topics(self, topics: Sequence[TopicInfo]) -> None:
-        """Create topics and wait until they can be written. One that is there already is no error.
+        """Create topics with their configs and wait until they can be written. One that is there already is no error.
 
-        Raises TargetRefused with the first refusal.
+        A topic whose configs the cluster does not accept is made without them. Raises TargetRefused with the first
+        refusal, after all have been tried.
         """
-        if not topics:
-            return
+        refused: list[TargetRefused] = []
+        plain = [topic for chunk in _chunks(topics) for topic in self._create(chunk, refused)]
+        for chunk in _chunks([replace(topic, configs={}) for topic in plain]):
+            self._create(chunk, refused)
+        if refused:
+            raise refused[0]
+
+    def _create(self, topics: Sequence[TopicInfo], refused: list[TargetRefused]) -> list[TopicInfo]:
+        """One request; returns the topics whose configs were not accepted, adds other refusals to `refused`."""
         futures = self._client.create_topics(
             [
-                NewTopic(topic.name, num_partitions=topic.partitions, replication_factor=topic.factor)
+                NewTopic(
+                    topic.name,
+                    num_partitions=topic.partitions,
+                    replication_factor=topic.factor,
+                    config=dict(topic.configs),
+                )
                 for topic in topics
             ],
             operation_timeout=ANSWER_SECONDS,
             request_timeout=2 * ANSWER_SECONDS,
         )
-        for name, future in futures.items():
-            self._finish(future, f"cannot create topic {name}", name, KafkaError.TOPIC_ALREADY_EXISTS)
+        without = []
+        for topic in topics:
+            try:
+                self._finish(
+                    futures[topic.name],
+                    f"cannot create topic {topic.name}",
+                    topic.name,
+                    KafkaError.TOPIC_ALREADY_EXISTS,
+                )
+            except TargetRefused as error:
+                if error.facts["reason"] == "INVALID_CONFIG" and topic.configs:
+                    without.append(topic)
+                else:
+                    refused.append(error)
+        return without
 
     def add_partitions(self, topic: str, partitions: int) -> None:
         """Raise a topic's partition count to `partitions`. Raises TargetRefused."""
@@ -141,7 +187,7 @@ class ClusterAdmin:
             if reason.code() == allowed:
                 return
             raise TargetRefused(
-                f"{what} on cluster {self.alias}: {_reason(reason)}",
+                f"{what} on cluster {self.alias}: {reason_of(reason)}",
                 alias=self.alias,
                 topic=topic,
                 reason=reason.name(),
@@ -155,5 +201,15 @@ class ClusterAdmin:
         return {name: str(future.result().topic_id) for name, future in futures.items()}
 
 
-def _reason(error: KafkaError) -> str:
-    return str(error.str()).rstrip(".")
+def _chunks(topics: Sequence[TopicInfo]) -> Iterator[list[TopicInfo]]:
+    """Cut topics into requests (KAFKA-9218: one request for all is refused as a whole when it is too large)."""
+    chunk: list[TopicInfo] = []
+    partitions = 0
+    for topic in topics:
+        if chunk and (len(chunk) == _TOPICS_PER_REQUEST or partitions + topic.partitions > _PARTITIONS_PER_REQUEST):
+            yield chunk
+            chunk, partitions = [], 0
+        chunk.append(topic)
+        partitions += topic.partitions
+    if chunk:
+        yield chunk

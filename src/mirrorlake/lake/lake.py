@@ -20,8 +20,19 @@ from pyspark.sql import DataFrame, SparkSession
 from mirrorlake.core.topology import Lake as Location
 from mirrorlake.errors import LakeError
 
-#: The tables of DESIGN section 4, each made by `sql/tables/<name>.sql`.
-TABLES = ("records", "offset_map", "latency", "positions", "checkpoints", "changes", "incidents", "clusters", "audits")
+#: The tables of DESIGN section 4, and `generations` (see core/survey.py), each made by `sql/tables/<name>.sql`.
+TABLES = (
+    "records",
+    "offset_map",
+    "latency",
+    "positions",
+    "checkpoints",
+    "changes",
+    "incidents",
+    "clusters",
+    "audits",
+    "generations",
+)
 #: The views, in an order in which each finds those it is made of.
 VIEWS = (
     "offset_translation",

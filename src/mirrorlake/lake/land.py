@@ -9,14 +9,14 @@ import json
 import logging
 import shutil
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
 from mirrorlake.core.topology import Landing
-from mirrorlake.kafka.admin import ClusterAdmin
 from mirrorlake.lake.lake import Lake
 
 logger = logging.getLogger(__name__)
@@ -30,40 +30,107 @@ FETCH_SETTINGS: Mapping[str, str] = {
 }
 
 
-def start_landing(
-    lake: Lake,
-    admin: ClusterAdmin,
-    options: Mapping[str, str],
-    pattern: str,
-    landing: Landing,
-    once: bool,
-    selected: frozenset[str],
-) -> StreamingQuery:
-    """Start landing a cluster. `pattern` is a Java regex of topics, `selected` the topics that match it now.
+Ends = Mapping[tuple[str, int], int]
+_EARLIEST = -2
 
-    With `once` it ends at the end offsets seen at the start; else it runs until it is stopped.
+
+@dataclass(frozen=True)
+class LandingPlan:
+    """What one landing query reads.
+
+    `pattern` is a Java regex of topics, and `partitions` counts those of each topic that matches it now. `starts` is
+    where partitions go on (others begin at their start); it counts only where there is no checkpoint. `generations`
+    are the lives of topics that were made again.
     """
-    checkpoint = _checkpoint(lake, admin.alias, pattern)
+
+    alias: str
+    pattern: str
+    partitions: Mapping[str, int]
+    starts: Ends
+    generations: Mapping[str, int] = field(default_factory=dict)
+
+
+def checkpoint_of(lake: Lake, plan: LandingPlan) -> Path:
+    """The checkpoint for what is read now; one of something else cannot be gone on with."""
+    told = json.dumps([plan.pattern, sorted(plan.generations.items())])
+    return _root(lake, plan.alias) / hashlib.sha256(told.encode()).hexdigest()[:12]
+
+
+def _root(lake: Lake, alias: str) -> Path:
+    return lake.checkpoints / "land" / alias
+
+
+def forget_checkpoints(lake: Lake, alias: str, but: Path | None = None) -> None:
+    """Remove a cluster's checkpoints before anything is read: were one used again later, it would not know what was
+    landed meanwhile."""
+    root = _root(lake, alias)
+    if root.is_dir():
+        for other in root.iterdir():
+            if other != but:
+                shutil.rmtree(other)
+
+
+def continues(lake: Lake, plan: LandingPlan) -> bool:
+    """Whether the checkpoint for this plan, if there is one, would go on where the plan does.
+
+    Spark refuses one that knows a topic which is gone, and reads one to the letter that lies below a range whose loss
+    was accepted.
+    """
+    ends = _ends(checkpoint_of(lake, plan))
+    return all(key[0] in plan.partitions and plan.starts.get(key, end) <= end for key, end in ends.items())
+
+
+def checkpoint_ends(lake: Lake, alias: str) -> dict[tuple[str, int], int]:
+    """How far a cluster was landed by the newest batch that its checkpoint, whichever it is, has committed."""
+    root = _root(lake, alias)
+    found: dict[tuple[str, int], int] = {}
+    for checkpoint in root.iterdir() if root.is_dir() else ():
+        found.update(_ends(checkpoint))
+    return found
+
+
+def _ends(checkpoint: Path) -> dict[tuple[str, int], int]:
+    newest = max((int(path.name) for path in checkpoint.glob("commits/*") if path.name.isdigit()), default=None)
+    if newest is None:
+        return {}
+    lines = (checkpoint / "offsets" / str(newest)).read_text(encoding="utf-8").splitlines()
+    # A version, the batch's own settings, and one line a source (Spark's OffsetSeqLog).
+    return parse_ends(json.loads(lines[2]))
+
+
+def parse_ends(offsets: Mapping[str, Mapping[str, int]]) -> dict[tuple[str, int], int]:
+    """Offsets of Spark's Kafka source as (topic, partition): next offset."""
+    return {(topic, int(partition)): end for topic, parts in offsets.items() for partition, end in parts.items()}
+
+
+def start_landing(
+    lake: Lake, options: Mapping[str, str], plan: LandingPlan, landing: Landing, once: bool
+) -> StreamingQuery:
+    """Start landing a cluster. With `once` it ends at the end offsets seen at the start; else when it is stopped."""
+    # Makes the session this thread's active one, which Delta's sink asks for by name; any frame does.
+    lake.spark.createDataFrame([], "nothing int")
+    checkpoint = checkpoint_of(lake, plan)
+    forget_checkpoints(lake, plan.alias, but=checkpoint)
     source = (
         lake.spark.readStream.format("kafka")
         .options(**FETCH_SETTINGS)
         .options(**options)
-        .option("subscribePattern", pattern)
-        .option("startingOffsets", _starting_offsets(lake, admin, checkpoint, selected))
+        .option("subscribePattern", plan.pattern)
+        .option("startingOffsets", _starting_offsets(plan))
         .option("includeHeaders", "true")
         .option("kafka.isolation.level", "read_committed")
         .option("failOnDataLoss", "true")
         .option("maxOffsetsPerTrigger", str(landing.max_records_per_batch))
-        .option("groupIdPrefix", f"mirrorlake-land-{admin.alias}")
+        .option("groupIdPrefix", f"mirrorlake-land-{plan.alias}")
         .load()
     )
     writer = (
         # coalesce keeps a source partition's rows of one batch within one file, in order, and bounds the files.
-        _as_records(source, admin.alias)
+        _as_records(source, plan)
         .coalesce(landing.files_per_batch)
         .writeStream.format("delta")
         .outputMode("append")
-        .queryName(f"land {admin.alias} {lake.lake_id}")
+        .queryName(f"land {plan.alias} {lake.lake_id}")
         .option("checkpointLocation", str(checkpoint))
     )
     if once:
@@ -73,10 +140,10 @@ def start_landing(
     return writer.toTable(lake.name("records"))
 
 
-def _as_records(source: DataFrame, alias: str) -> DataFrame:
+def _as_records(source: DataFrame, plan: LandingPlan) -> DataFrame:
     """The columns of `records`. The batch's own time, which a replay keeps, is both landed_at and batch_id."""
     return source.select(
-        F.lit(alias).alias("source_cluster"),
+        F.lit(plan.alias).alias("source_cluster"),
         "topic",
         "partition",
         "offset",
@@ -87,41 +154,23 @@ def _as_records(source: DataFrame, alias: str) -> DataFrame:
         "headers",
         F.current_timestamp().alias("landed_at"),
         F.unix_millis(F.current_timestamp()).alias("batch_id"),
+        _generation(plan.generations).alias("generation"),
     )
 
 
-def _checkpoint(lake: Lake, alias: str, pattern: str) -> Path:
-    """The checkpoint of this cluster for this pattern. Those of other patterns are removed, before anything is read:
-    were one used again later, it would not know what was landed meanwhile."""
-    root = lake.checkpoints / "land" / alias
-    current = root / hashlib.sha256(pattern.encode()).hexdigest()[:12]
-    if root.is_dir():
-        for other in root.iterdir():
-            if other != current:
-                shutil.rmtree(other)
-    return current
+def _generation(generations: Mapping[str, int]) -> Column:
+    column = F.lit(0)
+    for topic, generation in generations.items():
+        column = F.when(F.col("topic") == topic, F.lit(generation)).otherwise(column)
+    return column
 
 
-def _starting_offsets(lake: Lake, admin: ClusterAdmin, checkpoint: Path, selected: frozenset[str]) -> str:
-    """`earliest` for a new cluster; behind the newest staged offsets where the checkpoint is lost.
-
-    Spark ignores it when the checkpoint is there.
-    """
-    offsets = checkpoint / "offsets"
-    if offsets.is_dir() and any(entry.name.isdigit() for entry in offsets.iterdir()):
+def _starting_offsets(plan: LandingPlan) -> str:
+    """`earliest` for a cluster that is new; else each partition's own, since Spark wants all of them or none."""
+    if not plan.starts or not plan.partitions:
         return "earliest"
-    staged = {
-        (row["topic"], row["partition"]): row["next_offset"]
-        for row in lake.query("staged_ends", source_cluster=admin.alias).collect()
+    wanted = {
+        topic: {str(partition): plan.starts.get((topic, partition), _EARLIEST) for partition in range(count)}
+        for topic, count in plan.partitions.items()
     }
-    if not staged:
-        return "earliest"
-    logger.info("no checkpoint for cluster %s: going on behind the %d partitions staged", admin.alias, len(staged))
-    earliest = -2
-    wanted: dict[str, dict[str, int]] = {}
-    for name, topic in admin.topics().items():
-        if name in selected:
-            wanted[name] = {
-                str(partition): staged.get((name, partition), earliest) for partition in range(topic.partitions)
-            }
-    return json.dumps(wanted) if wanted else "earliest"
+    return json.dumps(wanted)

@@ -65,7 +65,13 @@ def new_ranges(lake: Lake, selected: Selected, after_version: int, up_to_version
     )
     rows = (
         feed.where(selected.condition())
-        .groupBy(F.input_file_name().alias("path"), F.col("_commit_version").alias("version"), "topic", "partition")
+        .groupBy(
+            F.input_file_name().alias("path"),
+            F.col("_commit_version").alias("version"),
+            "topic",
+            "partition",
+            "generation",
+        )
         .agg(
             F.min("offset").alias("first"),
             F.max("offset").alias("last"),
@@ -77,11 +83,11 @@ def new_ranges(lake: Lake, selected: Selected, after_version: int, up_to_version
 
 
 def staged_ranges(lake: Lake, selected: Selected, version: int) -> list[FileRange]:
-    """What a whole version holds of a flow, one row per partition and no file: the plan of a backfill."""
+    """What a whole version holds of a flow, one row per partition and generation, no file: the plan of a backfill."""
     rows = (
         _at(lake, version)
         .where(selected.condition())
-        .groupBy("topic", "partition")
+        .groupBy("topic", "partition", "generation")
         .agg(
             F.lit("").alias("path"),
             F.lit(version).alias("version"),
@@ -113,14 +119,23 @@ def sorted_rows(
     frame = _at(lake, version) if versions is None else _between(lake, *versions)
     ranges = lake.spark.createDataFrame(
         [
-            (plan.topic, plan.partition, plan.first, plan.last, shard_of(plan.topic, plan.partition, shard_count))
+            (
+                plan.topic,
+                plan.partition,
+                plan.generation,
+                plan.first,
+                plan.last,
+                shard_of(plan.topic, plan.partition, shard_count),
+            )
             for plan in wanted
         ],
-        "range_topic string, range_partition int, range_first bigint, range_last bigint, shard int",
+        "range_topic string, range_partition int, range_generation int, range_first bigint, range_last bigint,"
+        " shard int",
     )
     inside = (
         (F.col("topic") == F.col("range_topic"))
         & (F.col("partition") == F.col("range_partition"))
+        & (F.col("generation") == F.col("range_generation"))
         & F.col("offset").between(F.col("range_first"), F.col("range_last"))
     )
     return (

@@ -13,6 +13,7 @@ from mirrorlake.local.process import JvmProcess, start_detached, start_guarded
 
 _JVM_FLAGS = ("-Xms256m", "-XX:+UseSerialGC", "-Xshare:auto", "-XX:-UsePerfData", "-Djava.awt.headless=true")
 _FORMAT_SECONDS = 60
+_PROTOCOLS = "listener.security.protocol.map"
 
 _LOG4J = """\
 status = error
@@ -29,6 +30,9 @@ appender.file.strategy.type = DefaultRolloverStrategy
 appender.file.strategy.max = 2
 rootLogger.level = info
 rootLogger.appenderRef.file.ref = file
+# With an authorizer: who asked for what, and by which ACL it was allowed. Silent without one.
+logger.authorizer.name = kafka.authorizer.logger
+logger.authorizer.level = debug
 """
 
 
@@ -102,20 +106,22 @@ class Broker:
 
 
 def settings_of(broker: Broker, quorum: list[Broker], brokers: int, extra: Mapping[str, str]) -> dict[str, str]:
-    """Return the settings of a broker in a cluster of so many, made for tests; `extra` overrides them."""
+    """Return the settings of a broker in a cluster of so many, made for tests; `extra` overrides them.
+
+    `listeners` and `listener.security.protocol.map` of `extra` come beside ours instead: `TLS://127.0.0.1:9999` and
+    `TLS:SSL` give a broker, the only one of its cluster, a second door.
+    """
     copies = str(min(3, brokers))
     controls = any(member.node == broker.node for member in quorum)
-    listeners = [f"PLAINTEXT://{broker.address}"]
-    listeners += [f"CONTROLLER://127.0.0.1:{broker.controller_port}"] if controls else []
+    doors = [f"PLAINTEXT://{broker.address}", *filter(None, [extra.get("listeners")])]
+    inner = [f"CONTROLLER://127.0.0.1:{broker.controller_port}"] if controls else []
+    protocols = ["PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT", *filter(None, [extra.get(_PROTOCOLS)])]
     voters = ",".join(f"{member.node}@127.0.0.1:{member.controller_port}" for member in quorum)
     return {
         "node.id": str(broker.node),
         "process.roles": "broker,controller" if controls else "broker",
         "controller.quorum.voters": voters,
         "controller.listener.names": "CONTROLLER",
-        "listeners": ",".join(listeners),
-        "advertised.listeners": f"PLAINTEXT://{broker.address}",
-        "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
         "log.dirs": str(broker.directory / "data"),
         "auto.create.topics.enable": "false",
         "num.partitions": "1",
@@ -134,4 +140,7 @@ def settings_of(broker: Broker, quorum: list[Broker], brokers: int, extra: Mappi
         "broker.session.timeout.ms": "3000",
         "broker.heartbeat.interval.ms": "500",
         **extra,
+        "listeners": ",".join([*doors, *inner]),
+        "advertised.listeners": ",".join(doors),
+        _PROTOCOLS: ",".join(protocols),
     }

@@ -20,7 +20,8 @@ from mirrorlake.core.batch import FileRange
 from mirrorlake.lake.stage import Selected
 from mirrorlake.produce.stage_files import open_parquet
 
-_COORDINATES = ["source_cluster", "topic", "partition", "offset"]
+_PLACE = ["source_cluster", "topic", "partition", "generation"]
+_COORDINATES = [*_PLACE, "offset"]
 
 
 class CommitLog:
@@ -66,38 +67,42 @@ def ranges_of_file(path: str, version: int, selected: Selected) -> list[FileRang
     """What a file holds of a flow, a row per partition. Reads footers, and the coordinates (never the payload) of those
     row groups that hold more than one partition."""
     wanted = re.compile(selected.pattern)
-    held: dict[tuple[str, int], tuple[int, int, int]] = {}
+    held: dict[tuple[str, int, int], tuple[int, int, int]] = {}
     with open_parquet(path) as file:
         for group in range(file.num_row_groups):
-            for cluster, topic, partition, first, last, count in _stretches(file, group):
+            for (cluster, topic, partition, generation), first, last, count in _stretches(file, group):
                 if cluster != selected.source_cluster or not wanted.fullmatch(topic):
                     continue
-                low, high, total = held.get((topic, partition), (first, last, 0))
-                held[topic, partition] = (min(low, first), max(high, last), total + count)
+                key = (topic, partition, generation)
+                low, high, total = held.get(key, (first, last, 0))
+                held[key] = (min(low, first), max(high, last), total + count)
     return [
-        FileRange(path, version, topic, partition, first, last, count)
-        for (topic, partition), (first, last, count) in held.items()
+        FileRange(path, version, topic, partition, first, last, count, generation)
+        for (topic, partition, generation), (first, last, count) in held.items()
     ]
 
 
-def _stretches(file: pq.ParquetFile, group: int) -> Iterator[tuple[str, str, int, int, int, int]]:
-    """(cluster, topic, partition, first, last, count) of each stretch of one partition in a row group."""
+_Place = tuple[str, str, int, int]
+
+
+def _stretches(file: pq.ParquetFile, group: int) -> Iterator[tuple[_Place, int, int, int]]:
+    """((cluster, topic, partition, generation), first, last, count) of each stretch of one partition in a row group."""
     metadata = file.metadata.row_group(group)
     bounds = {}
     for index in range(metadata.num_columns):
         column = metadata.column(index)
         if column.path_in_schema in _COORDINATES and column.statistics is not None and column.statistics.has_min_max:
             bounds[column.path_in_schema] = (column.statistics.min, column.statistics.max)
-    if len(bounds) == len(_COORDINATES) and all(bounds[name][0] == bounds[name][1] for name in _COORDINATES[:3]):
-        cluster, topic, partition = (bounds[name][0] for name in _COORDINATES[:3])
-        yield cluster, topic, partition, bounds["offset"][0], bounds["offset"][1], metadata.num_rows
+    if len(bounds) == len(_COORDINATES) and all(bounds[name][0] == bounds[name][1] for name in _PLACE):
+        cluster, topic, partition, generation = (bounds[name][0] for name in _PLACE)
+        yield (cluster, topic, partition, generation), bounds["offset"][0], bounds["offset"][1], metadata.num_rows
         return
     yield from _stretches_of_rows(file.read_row_group(group, columns=_COORDINATES, use_threads=False))
 
 
-def _stretches_of_rows(rows: pa.Table) -> Iterator[tuple[str, str, int, int, int, int]]:
+def _stretches_of_rows(rows: pa.Table) -> Iterator[tuple[_Place, int, int, int]]:
     rows = rows.combine_chunks()
-    codes = [pc.rank(rows[name], tiebreaker="dense").to_numpy() for name in _COORDINATES[:3]]
+    codes = [pc.rank(rows[name], tiebreaker="dense").to_numpy() for name in _PLACE]
     changed = np.zeros(max(0, rows.num_rows - 1), dtype=bool)
     for code in codes:
         changed |= code[1:] != code[:-1]
@@ -105,6 +110,6 @@ def _stretches_of_rows(rows: pa.Table) -> Iterator[tuple[str, str, int, int, int
     ends = np.append(starts[1:], rows.num_rows)
     offsets = rows["offset"].to_numpy()
     for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
-        cluster, topic, partition = (rows[name][start].as_py() for name in _COORDINATES[:3])
+        cluster, topic, partition, generation = (rows[name][start].as_py() for name in _PLACE)
         part = offsets[start:end]
-        yield cluster, topic, partition, int(part.min()), int(part.max()), end - start
+        yield (cluster, topic, partition, generation), int(part.min()), int(part.max()), end - start

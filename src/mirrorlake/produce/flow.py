@@ -5,9 +5,8 @@ transactions in Kafka, then the rows of `offset_map`, then those of `latency`. W
 from the tables (how far the map goes) and from the target (how far the flow goes), see `produce/task.py`.
 """
 
-import hashlib
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
@@ -21,35 +20,25 @@ from mirrorlake.core.batch import (
     Floor,
     PartitionPlan,
     ShardPlan,
+    cut_by_generations,
     cut_by_versions,
     plan_batch,
 )
+from mirrorlake.errors import TargetRefused
 from mirrorlake.lake import stage
 from mirrorlake.lake.lake import Lake
+from mirrorlake.produce.backfill import Backfill
 from mirrorlake.produce.commit_log import CommitLog
 from mirrorlake.produce.ledger import Ledger, map_rows
-from mirrorlake.produce.task import RESULT_DDL, ReadFiles, ReadRows, ShardJob
+from mirrorlake.produce.report import RESULT_DDL
+from mirrorlake.produce.spec import FlowSpec
+from mirrorlake.produce.task import ReadFiles, ReadRows, ShardJob
 from mirrorlake.produce.writer import Target
 
 logger = logging.getLogger(__name__)
 
 #: Commits of `records` that one look at the change feed takes in.
 COMMITS_AT_ONCE = 64
-
-
-@dataclass(frozen=True)
-class FlowSpec:
-    """What producing a flow needs to know. `client` and `producer` are rendered librdkafka settings with secrets."""
-
-    name: str
-    selected: stage.Selected
-    remote_topic: Callable[[str], str | None]
-    client: Mapping[str, str | int | bool]
-    producer: Mapping[str, str | int | bool]
-    shard_count: int
-    transactional: bool
-    max_records: int = 2_000_000
-    reader: str = "auto"
 
 
 @dataclass(frozen=True)
@@ -70,11 +59,10 @@ class FlowProducer:
         self.lake = lake
         self.spec = spec
         self._ensure_targets = ensure_targets
-        self._ledger = Ledger(lake, spec.name, self._fingerprint())
+        self._ledger = Ledger(lake, spec.name)
         self._owners: dict[int, str] = {}
         self._floors: dict[tuple[str, int], Floor] = {}
-        self._backfill: list[PartitionPlan] = []
-        self._backfill_version = -1
+        self._backfill: Backfill | None = None
         self._files_work = spec.reader != "rows" and stage.readable_by_files(lake)
         self._log = None if lake.directory is None else CommitLog(lake.directory / "records")
         self.stage_version = -1
@@ -91,42 +79,32 @@ class FlowProducer:
         """Where the map ends for a source partition."""
         return self._floors.get((topic, partition), NOTHING_MAPPED)
 
+    def floors(self) -> dict[tuple[str, int], Floor]:
+        """Where the map ends, of every source partition that has an end."""
+        return dict(self._floors)
+
     def _load_progress(self) -> None:
         row = self.lake.query("flow_progress", flow=self.spec.name).collect()[0]
         for item in self.lake.query("floors", flow=self.spec.name).collect():
             key = (item["topic"], item["partition"])
-            self._floors[key] = Floor(item["source_position"], item["target_position"])
+            self._floors[key] = Floor(item["source_position"], item["target_position"], item["generation"])
         self.batch_id = (row["batch_id"] or 0) + 1
-        same = row["selection"] == self._fingerprint()
+        same = row["selection"] == self.spec.fingerprint()
         self.stage_version = row["stage_version"] if same and row["stage_version"] is not None else -1
         if not stage.follows_commits(self.lake, self.stage_version):
-            self._plan_backfill()
-
-    def _fingerprint(self) -> str:
-        return hashlib.sha256(self.spec.selected.pattern.encode()).hexdigest()[:12]
-
-    def _plan_backfill(self) -> None:
-        """Work off the stage as it is now by offsets, since its commits do not tell the order any more."""
-        self._backfill_version = self.lake.version_of("records")
-        ranges = stage.staged_ranges(self.lake, self.spec.selected, self._backfill_version)
-        plan = plan_batch(ranges, self._floors, self.spec.remote_topic, self.spec.shard_count)
-        self._backfill = [partition for shard in plan.shards for partition in shard.partitions]
-        logger.info(
-            "flow %s: backfill of %d partitions up to version %d",
-            self.spec.name,
-            len(self._backfill),
-            self._backfill_version,
-        )
-        if not self._backfill:
-            self.stage_version = self._backfill_version
+            self._backfill = Backfill(self.lake, self.spec, self._floors)
 
     def step(self, up_to_version: int | None = None) -> BatchReport | None:
         """Produce the next batch; None when there is nothing new up to version `up_to_version` of `records`."""
-        if self._backfill:
-            return self._backfill_step()
+        if self._backfill is not None:
+            report = self._backfill_step(self._backfill)
+            if report is not None:
+                return report
         before = self.stage_version
-        kept, version = self._look(before, up_to_version)
-        plan = plan_batch(kept, self._floors, self.spec.remote_topic, self.spec.shard_count)
+        found, version = self._look(before, up_to_version)
+        kept, cut = cut_by_generations(found)
+        version = version if cut is None else cut
+        plan = plan_batch(kept, self._floors, self.spec.remote_topic, self.spec.shard_count, self.spec.held)
         if plan.shards:
             return self._produce(plan, version, (before, version))
         self.stage_version = version
@@ -144,33 +122,22 @@ class FlowProducer:
         kept, cut = cut_by_versions(found, self.spec.max_records)
         return kept, end if cut is None or len(kept) == len(found) else cut
 
-    def _backfill_step(self) -> BatchReport:
-        plans = [replace(plan, floor=self.floor(plan.topic, plan.partition)) for plan in self._backfill]
-        pieces = stage.cut_windows(plans, self.spec.max_records)
-        ranges = [
-            FileRange("", self._backfill_version, piece.topic, piece.partition, piece.first, piece.last, 1)
-            for piece in pieces
-        ]
-        plan = replace(plan_batch(ranges, self._floors, self.spec.remote_topic, self.spec.shard_count), ordered=False)
-        last = all(piece.last == whole.last for piece, whole in zip(pieces, plans, strict=False)) and len(
-            pieces
-        ) <= len(plans)
-        version = self._backfill_version if last else self.stage_version
-        report = self._produce(plan, version, None)
-        for piece in pieces:
-            # A window of offsets may hold no record at all (compaction): step over it.
-            known = self.floor(piece.topic, piece.partition)
-            if report.complete and known.source <= piece.last:
-                self._floors[piece.topic, piece.partition] = Floor(piece.last + 1, known.target)
-        self._backfill = [
-            whole for whole in self._backfill if self.floor(whole.topic, whole.partition).source <= whole.last
-        ]
-        if not self._backfill:
-            self.stage_version = self._backfill_version
+    def _backfill_step(self, backfill: Backfill) -> BatchReport | None:
+        """The next piece of a backfill; None at its end, from where on commits are followed."""
+        if backfill.finished:
+            self._backfill = None
+            self.stage_version = max(self.stage_version, backfill.version)
+            return None
+        plan, last = backfill.next(self._floors)
+        report = self._produce(plan, backfill.version if last else self.stage_version, None)
+        backfill.done(self._floors, report.complete)
         return report
 
     def _produce(self, plan: BatchPlan, version: int, versions: tuple[int, int] | None) -> BatchReport:
-        self._ensure_targets([partition for shard in plan.shards for partition in shard.partitions])
+        partitions = [partition for shard in plan.shards for partition in shard.partitions]
+        self._ensure_targets(partitions)
+        if any(item.generation > self.floor(item.topic, item.partition).generation for item in partitions):
+            self._ledger.drain()  # the metadata of a newer life can no longer tell of an elder one
         crash.reached("planned")
         jobs = [
             ShardJob(self._with_unmapped(shard), self._target(shard), self._owners.get(shard.shard))
@@ -181,12 +148,30 @@ class FlowProducer:
         complete = bool(pc.all(result["complete"]).as_py())
         stage_version = version if complete else self.stage_version
         self._advance(result)
-        self._ledger.add(result, self.batch_id, stage_version)
+        self._hold_refused(result)
+        self._ledger.add(result, self.batch_id, stage_version, self.spec.fingerprint())
         count = int(pc.sum(result["record_count"]).as_py() or 0)
         self.last = BatchReport(self.batch_id, stage_version, count, reader, complete)
         self.stage_version = stage_version
         self.batch_id += 1
         return self.last
+
+    def _hold_refused(self, result: pa.Table) -> None:
+        """Leave alone, from now on, the partitions of which the target refused a record (DESIGN 2, law 4)."""
+        for row in result.filter(pc.is_valid(result["refused_first"])).to_pylist():
+            refusal = TargetRefused(
+                row["refused_reason"],
+                topic=row["topic"],
+                partition=row["partition"],
+                first_offset=row["refused_first"],
+                last_offset=row["refused_last"],
+            )
+            if self.spec.on_refused is None:
+                raise refusal
+            self.spec.on_refused(refusal)
+            self.spec = replace(self.spec, held=self.spec.held | {(row["topic"], row["partition"])})
+            if self._backfill is not None:
+                self._backfill.spec = self.spec
 
     def _with_unmapped(self, shard: ShardPlan) -> ShardPlan:
         """Tell the tasks what is not in the map yet, so that the target keeps it in its metadata."""
@@ -222,7 +207,7 @@ class FlowProducer:
             [partition for shard in plan.shards for partition in shard.partitions],
             self.spec.shard_count,
             versions,
-            self._backfill_version,
+            self.stage_version if self._backfill is None else self._backfill.version,
         )
         return "rows", rows.mapInArrow(ReadRows(jobs), RESULT_DDL).toArrow()
 
@@ -235,16 +220,19 @@ class FlowProducer:
             transactional_id=f"{name}-{shard.shard}",
             shard_count=self.spec.shard_count,
             transactional=self.spec.transactional,
+            provenance=self.spec.provenance,
         )
 
     def _advance(self, result: pa.Table) -> None:
         for row in result.select(["shard", "worker"]).to_pylist():
             self._owners[row["shard"]] = row["worker"]
         rows = map_rows(result)
-        ends = rows.group_by(["topic", "partition"]).aggregate([("source_last", "max"), ("target_last", "max")])
+        ends = rows.group_by(["topic", "partition", "generation"]).aggregate(
+            [("source_last", "max"), ("target_last", "max")]
+        )
         for row in ends.to_pylist():
             key = (row["topic"], row["partition"])
-            self._floors[key] = Floor(row["source_last_max"] + 1, row["target_last_max"] + 1)
+            self._floors[key] = Floor(row["source_last_max"] + 1, row["target_last_max"] + 1, row["generation"])
 
 
 def _reader_failed(error: Exception) -> bool:

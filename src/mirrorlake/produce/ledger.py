@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from mirrorlake import crash
 from mirrorlake.core.runs import Segment, Written
 from mirrorlake.lake.lake import Lake
-from mirrorlake.produce.task import LATENCY
+from mirrorlake.produce.report import LATENCY
 from mirrorlake.produce.writer import add_written
 
 
@@ -34,10 +34,9 @@ class _Entry:
 class Ledger:
     """The queue between producing and the map, of one flow. `add` never blocks on Delta."""
 
-    def __init__(self, lake: Lake, flow: str, selection: str) -> None:
+    def __init__(self, lake: Lake, flow: str) -> None:
         self._lake = lake
         self._flow = flow
-        self._selection = selection
         self._lock = threading.Lock()
         self._queue: list[_Entry] = []
         self._unmapped: dict[tuple[str, int], list[tuple[int, Written]]] = defaultdict(list)
@@ -46,11 +45,13 @@ class Ledger:
         self._running: Future[None] | None = None
         self._active = False  # guarded by the lock: whether the running append will look at the queue again
 
-    def add(self, result: pa.Table, batch_id: int, stage_version: int) -> None:
-        """Take over what the tasks of a batch reported. Raises what the last append raised."""
+    def add(self, result: pa.Table, batch_id: int, stage_version: int, selection: str) -> None:
+        """Take over what the tasks of a batch reported; `selection` names what was left out of the stage.
+
+        Raises what the last append raised."""
         now = datetime.now(timezone.utc)
         common = {"flow": self._flow, "batch_id": batch_id, "produced_at": now}
-        rows = _with(map_rows(result), {**common, "stage_version": stage_version, "selection": self._selection})
+        rows = _with(map_rows(result), {**common, "stage_version": stage_version, "selection": selection})
         entry = _Entry(batch_id, rows, _with(latency_rows(result), common))
         with self._lock:
             if self._running is not None and self._running.done():
@@ -118,7 +119,7 @@ def map_rows(result: pa.Table) -> pa.Table:
     runs = pc.list_flatten(result["runs"])
     parents = pc.list_parent_indices(result["runs"])
     of_run = ("source_first", "source_last", "target_first", "target_last", "record_count", "segments")
-    of_parent = {name: pc.take(result[name], parents) for name in ("topic", "partition", "target_topic")}
+    of_parent = {name: pc.take(result[name], parents) for name in ("topic", "partition", "generation", "target_topic")}
     fields = {name: pc.struct_field(runs, name) for name in of_run}
     return pa.table({**of_parent, "target_partition": of_parent["partition"], **fields})
 

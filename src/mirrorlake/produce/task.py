@@ -8,72 +8,24 @@ already is not written again, and its map rows are rebuilt from the committed me
 import time
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from mirrorlake.core.batch import PartitionPlan, ShardPlan
-from mirrorlake.core.runs import Segment, Written, decode_written, rebuild, runs_of, trim_written
-from mirrorlake.errors import MapError
+from mirrorlake.core.runs import Written, decode_written, trim_written
+from mirrorlake.errors import MapError, TargetRefused
+from mirrorlake.produce.provenance import unsent
+from mirrorlake.produce.report import Progress, Refused, measure, result_of
 from mirrorlake.produce.stage_files import read_shard, split_by_partition
 from mirrorlake.produce.writer import Chunk, MetadataFull, ShardWriter, Target, add_written, check_rising
 
 #: A transaction ends when it holds this many records or bytes (Arrow's size of the rows).
 TRANSACTION_RECORDS = 200_000
 TRANSACTION_BYTES = 128 << 20
-
-SEGMENT = pa.struct(
-    [
-        ("source_first", pa.int64()),
-        ("stride", pa.int64()),
-        ("target_first", pa.int64()),
-        ("record_count", pa.int64()),
-    ]
-)
-RUN = pa.struct(
-    [
-        ("source_first", pa.int64()),
-        ("source_last", pa.int64()),
-        ("target_first", pa.int64()),
-        ("target_last", pa.int64()),
-        ("record_count", pa.int64()),
-        ("segments", pa.list_(SEGMENT)),
-    ]
-)
-#: Latency columns of one kind, in milliseconds.
-LATENCY = ("min", "avg", "p50", "p95", "p99", "max")
-RESULT = pa.schema(
-    [
-        ("shard", pa.int32()),
-        ("worker", pa.string()),
-        ("complete", pa.bool_()),
-        ("topic", pa.string()),
-        ("partition", pa.int32()),
-        ("target_topic", pa.string()),
-        ("record_count", pa.int64()),
-        ("byte_count", pa.int64()),
-        ("runs", pa.list_(RUN)),
-        *(
-            (f"{kind}_{name}_ms", pa.float64() if name == "avg" else pa.int64())
-            for kind in ("landing", "replication")
-            for name in LATENCY
-        ),
-    ]
-)
-#: The same for Spark.
-RESULT_DDL = (
-    "shard int, worker string, complete boolean, topic string, partition int, target_topic string, record_count bigint,"
-    " byte_count bigint, runs array<struct<source_first: bigint, source_last: bigint, target_first: bigint,"
-    " target_last: bigint, record_count: bigint, segments: array<struct<source_first: bigint, stride: bigint,"
-    " target_first: bigint, record_count: bigint>>>>, "
-    + ", ".join(
-        f"{kind}_{name}_ms {'double' if name == 'avg' else 'bigint'}"
-        for kind in ("landing", "replication")
-        for name in LATENCY
-    )
-)
+#: Refusals that are about one record: worth finding out which.
+RECORD_REFUSALS = frozenset({"MSG_SIZE_TOO_LARGE", "INVALID_RECORD", "INVALID_TIMESTAMP", "_MSG_SIZE_TOO_LARGE"})
 
 #: This worker process, so that the driver knows in which one a shard's producer lives.
 WORKER = uuid.uuid4().hex
@@ -142,33 +94,17 @@ class _Pushback:
             yield batch.slice(0, end)  # type: ignore[union-attr]
 
 
-@dataclass
-class _Progress:
-    """What a task knows of one partition: what the target has, what was rebuilt, what was written."""
-
-    plan: PartitionPlan
-    position: int
-    written: list[Written]
-    lost: list[Written]
-    rebuilt: list[np.ndarray] = field(default_factory=list)
-    segments: list[Segment] = field(default_factory=list)
-    last: int | None = None
-    byte_count: int = 0
-    landing: list[np.ndarray] = field(default_factory=list)
-    replication: list[np.ndarray] = field(default_factory=list)
-
-
 def produce_shard(job: ShardJob, rows: Iterator[tuple[PartitionPlan, pa.RecordBatch]]) -> pa.RecordBatch:
     """Write the rows of one shard and return one row of RESULT per partition."""
     try:
         writer, fresh = _writer(job)
         progress = _progress(job, writer, fresh)
-        complete = _write_all(writer, progress, rows)
+        complete = _write_all(writer, progress, unsent(rows, job.target.provenance))
     except BaseException:
         # Whatever it was, this producer's state is not known any more; the next attempt starts a fresh one.
         _writers.pop(job.target.transactional_id, None)
         raise
-    return _result(job, progress, complete)
+    return result_of(job.plan.shard, WORKER, progress.values(), complete)
 
 
 def _writer(job: ShardJob) -> tuple[ShardWriter, bool]:
@@ -181,39 +117,46 @@ def _writer(job: ShardJob) -> tuple[ShardWriter, bool]:
     return writer, True
 
 
-def _progress(job: ShardJob, writer: ShardWriter, fresh: bool) -> dict[tuple[str, int], _Progress]:
+def _progress(job: ShardJob, writer: ShardWriter, fresh: bool) -> dict[tuple[str, int], Progress]:
     """Where each partition stands. Only a fresh producer has to ask: nobody else wrote while the old one lived."""
     committed: Mapping[tuple[str, int], tuple[int, str]] = {}
     if fresh and job.target.transactional:
         committed = writer.positions([(plan.target_topic, plan.partition) for plan in job.plan.partitions])
     found = {}
     for plan in job.plan.partitions:
-        position, metadata = committed.get((plan.target_topic, plan.partition), (plan.floor.source, ""))
+        position, metadata = committed.get((plan.target_topic, plan.partition), (0, ""))
         lost: list[Written] = []
-        if position > plan.floor.source:
+        # A position of an elder life of the topic says nothing about this one.
+        if position > plan.floor.source and _decoded(plan, metadata)[0] == plan.generation:
             lost = _lost(plan, position, metadata)
-        found[plan.topic, plan.partition] = _Progress(
-            plan, max(position, plan.floor.source), [*plan.unmapped, *lost], lost
-        )
+        else:
+            position = plan.floor.source
+        found[plan.topic, plan.partition] = Progress(plan, position, [*plan.unmapped, *lost], lost)
     return found
 
 
 def _lost(plan: PartitionPlan, position: int, metadata: str) -> list[Written]:
     """What the target has and the map has not, by the committed metadata."""
+    return trim_written(_decoded(plan, metadata)[1], plan.floor.target, plan.floor.source)
+
+
+def _decoded(plan: PartitionPlan, metadata: str) -> tuple[int, list[Written]]:
+    """The generation of a committed position and what was written up to it."""
     try:
-        return trim_written(decode_written(metadata)[1], plan.floor.target, plan.floor.source)
+        _shards, generation, written = decode_written(metadata)
     except ValueError as error:
         raise MapError(
-            f"the target's position {position} of {plan.target_topic}-{plan.partition} carries metadata that this "
-            f"version cannot read ({error}); upgrade mirrorlake",
+            f"the target's position of {plan.target_topic}-{plan.partition} carries metadata that this version cannot "
+            f"read ({error}); upgrade mirrorlake",
             topic=plan.topic,
             partition=plan.partition,
         ) from error
+    return generation, written
 
 
 def _write_all(
     writer: ShardWriter,
-    progress: Mapping[tuple[str, int], _Progress],
+    progress: Mapping[tuple[str, int], Progress],
     rows: Iterator[tuple[PartitionPlan, pa.RecordBatch]],
 ) -> bool:
     """Write in transactions of bounded size. False when the metadata is full before all rows are written."""
@@ -232,7 +175,7 @@ def _write_all(
     return not pending or _commit(writer, progress, pending)
 
 
-def _new_rows(state: _Progress, stretch: pa.RecordBatch) -> Iterator[Chunk]:
+def _new_rows(state: Progress, stretch: pa.RecordBatch) -> Iterator[Chunk]:
     """Put aside what the target has already; yield the rest."""
     offsets = stretch.column("offset").to_numpy(zero_copy_only=False)
     chunk = Chunk(state.plan, stretch, offsets)
@@ -241,27 +184,50 @@ def _new_rows(state: _Progress, stretch: pa.RecordBatch) -> Iterator[Chunk]:
     known = int(np.searchsorted(offsets, state.position))
     if known:
         state.rebuilt.append(offsets[:known])
-        _measure(state, stretch.slice(0, known), time.time_ns() // 1_000_000)
+        measure(state, stretch.slice(0, known), time.time_ns() // 1_000_000)
     if known < len(offsets):
         yield Chunk(state.plan, stretch.slice(known), offsets[known:])
 
 
-def _commit(writer: ShardWriter, progress: Mapping[tuple[str, int], _Progress], chunks: list[Chunk]) -> bool:
+def _commit(writer: ShardWriter, progress: Mapping[tuple[str, int], Progress], chunks: list[Chunk]) -> bool:
+    """Write chunks, in more transactions if one cannot hold them. False when the metadata is full.
+
+    A partition with a refused record stops in front of it; the others go on.
+    """
+    open_chunks = [chunk for chunk in chunks if progress[chunk.plan.topic, chunk.plan.partition].refused is None]
+    if not open_chunks:
+        return True
     written = {key: state.written for key, state in progress.items()}
     try:
-        done = writer.write(chunks, written)
+        done = writer.write(open_chunks, written)
     except MetadataFull:
-        if len(chunks) == 1 and len(chunks[0].offsets) <= 64:
+        if len(open_chunks) == 1 and len(open_chunks[0].offsets) <= 64:
             return False
-        half = _halves(chunks)
-        return all(_commit(writer, progress, part) for part in half)
+        return all(_commit(writer, progress, part) for part in _halves(open_chunks))
+    except TargetRefused as refusal:
+        return _write_around(writer, progress, open_chunks, refusal)
     now = time.time_ns() // 1_000_000
     for chunk, segments in done:
         state = progress[chunk.plan.topic, chunk.plan.partition]
         state.written = add_written(state.written, segments)
         state.segments.extend(segments)
-        _measure(state, chunk.rows, now)
+        measure(state, chunk.rows, now)
     return True
+
+
+def _write_around(
+    writer: ShardWriter, progress: Mapping[tuple[str, int], Progress], chunks: list[Chunk], refusal: TargetRefused
+) -> bool:
+    """Write what the target does take: the other partitions, and of this one all in front of the refused record."""
+    key = (str(refusal.facts["topic"]), int(str(refusal.facts["partition"])))
+    mine = [chunk for chunk in chunks if (chunk.plan.topic, chunk.plan.partition) == key]
+    others = [chunk for chunk in chunks if (chunk.plan.topic, chunk.plan.partition) != key]
+    complete = not others or _commit(writer, progress, others)
+    offsets = [int(mine[0].offsets[0]), int(mine[-1].offsets[-1])]
+    if refusal.facts["reason"] not in RECORD_REFUSALS or offsets[0] == offsets[1]:
+        progress[key].refused = Refused(offsets[0], offsets[1], refusal.message)
+        return complete
+    return all(_commit(writer, progress, part) for part in _halves(mine)) and complete
 
 
 def _halves(chunks: list[Chunk]) -> tuple[list[Chunk], list[Chunk]]:
@@ -275,73 +241,3 @@ def _halves(chunks: list[Chunk]) -> tuple[list[Chunk], list[Chunk]]:
         [Chunk(chunk.plan, chunk.rows.slice(0, middle), chunk.offsets[:middle])],
         [Chunk(chunk.plan, chunk.rows.slice(middle), chunk.offsets[middle:])],
     )
-
-
-def _measure(state: _Progress, rows: pa.RecordBatch, acknowledged_ms: int) -> None:
-    sent = rows.column("timestamp").cast(pa.timestamp("ms"), safe=False).cast(pa.int64())
-    landed = rows.column("landed_at").cast(pa.timestamp("ms"), safe=False).cast(pa.int64())
-    state.landing.append(pc.subtract(landed, sent).to_numpy(zero_copy_only=False))
-    state.replication.append(pc.subtract(acknowledged_ms, sent).to_numpy(zero_copy_only=False))
-    for name in ("key", "value"):
-        state.byte_count += pc.sum(pc.binary_length(rows.column(name))).as_py() or 0
-
-
-def _result(job: ShardJob, progress: Mapping[tuple[str, int], _Progress], complete: bool) -> pa.RecordBatch:
-    rows = [_partition_row(job, state, complete) for state in progress.values()]
-    return pa.RecordBatch.from_pylist(rows, schema=RESULT)
-
-
-def _partition_row(job: ShardJob, state: _Progress, complete: bool) -> dict[str, object]:
-    segments = _rebuilt_segments(state) + state.segments
-    runs = runs_of(segments)
-    return {
-        "shard": job.plan.shard,
-        "worker": WORKER,
-        "complete": complete,
-        "topic": state.plan.topic,
-        "partition": state.plan.partition,
-        "target_topic": state.plan.target_topic,
-        "record_count": sum(segment.record_count for segment in segments),
-        "byte_count": state.byte_count,
-        "runs": [
-            {
-                "source_first": run.source_first,
-                "source_last": run.source_last,
-                "target_first": run.target_first,
-                "target_last": run.target_last,
-                "record_count": run.record_count,
-                "segments": [vars(segment) for segment in run.segments],
-            }
-            for run in runs
-        ],
-        **_percentiles("landing", state.landing),
-        **_percentiles("replication", state.replication),
-    }
-
-
-def _rebuilt_segments(state: _Progress) -> list[Segment]:
-    offsets = np.concatenate(state.rebuilt) if state.rebuilt else np.empty(0, dtype=np.int64)
-    try:
-        return rebuild(offsets, state.lost)
-    except ValueError as error:
-        plan = state.plan
-        raise MapError(
-            f"the map of {plan.topic}-{plan.partition} cannot be rebuilt from offset {plan.floor.source} to "
-            f"{state.position}: {error}; another mirrorlake may be writing this flow",
-            topic=plan.topic,
-            partition=plan.partition,
-            first_offset=plan.floor.source,
-            last_offset=state.position - 1,
-        ) from error
-
-
-def _percentiles(kind: str, parts: Sequence[np.ndarray]) -> dict[str, object]:
-    if not parts:
-        return {}
-    values = np.concatenate(parts)
-    p50, p95, p99 = np.percentile(values, [50, 95, 99])
-    found = (values.min(), values.mean(), p50, p95, p99, values.max())
-    return {
-        f"{kind}_{name}_ms": float(value) if name == "avg" else round(float(value))
-        for name, value in zip(LATENCY, found, strict=True)
-    }

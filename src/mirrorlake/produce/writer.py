@@ -27,6 +27,7 @@ from mirrorlake import crash
 from mirrorlake.core.batch import PartitionPlan
 from mirrorlake.core.runs import Segment, Written, encode_written, segments_of
 from mirrorlake.errors import LayoutError, TargetRefused
+from mirrorlake.produce.provenance import Provenance, stamped
 
 logger = logging.getLogger(__name__)
 
@@ -59,6 +60,7 @@ class Target:
     transactional_id: str
     shard_count: int
     transactional: bool
+    provenance: Provenance | None = None
 
 
 @dataclass
@@ -124,7 +126,8 @@ class ShardWriter:
     ) -> list[tuple[Chunk, list[Segment]]]:
         if self.target.transactional:
             self._producer.begin_transaction()
-        results = [_Delivery(chunk, self._ask_each or not self.target.transactional) for chunk in chunks]
+        ask_each = self._ask_each or not self.target.transactional
+        results = [_Delivery(chunk, ask_each, self.target.provenance) for chunk in chunks]
         for result in results:
             result.send(self._producer)
         crash.reached("mid-transaction")
@@ -151,7 +154,7 @@ class ShardWriter:
             ends[key] = (chunk, add_written(known, segments))
         offsets = []
         for chunk, items in ends.values():
-            metadata = encode_written(items, self.target.shard_count)
+            metadata = encode_written(items, self.target.shard_count, chunk.plan.generation)
             if len(metadata) > METADATA_BYTES:
                 raise MetadataFull
             position = int(chunk.offsets[-1]) + 1
@@ -190,8 +193,9 @@ def committed_positions(
 class _Delivery:
     """One chunk on its way: sends its rows, and learns their target offsets from the first and last acknowledgement."""
 
-    def __init__(self, chunk: Chunk, ask_each: bool) -> None:
+    def __init__(self, chunk: Chunk, ask_each: bool, provenance: Provenance | None) -> None:
         self.chunk = chunk
+        self._provenance = provenance
         self._ask_each = ask_each
         count = len(chunk.offsets)
         self._targets = np.full(count if ask_each else 2, -1, dtype=np.int64)
@@ -202,7 +206,7 @@ class _Delivery:
         keys = rows.column("key").to_pylist()
         values = rows.column("value").to_pylist()
         times = rows.column("timestamp").cast(pa.timestamp("ms"), safe=False).cast(pa.int64()).to_pylist()
-        headers = _headers(rows.column("headers"))
+        headers = _headers(rows.column("headers"), self._provenance)
         callbacks = self._callbacks(len(keys))
         produce = producer.produce
         topic, partition = plan.target_topic, plan.partition
@@ -281,11 +285,12 @@ class _Delivery:
         )
 
 
-def _headers(column: pa.Array) -> list[list[tuple[str, bytes | None]] | None] | None:
+def _headers(column: pa.Array, provenance: Provenance | None) -> list[list[tuple[str, bytes | None]]] | None:
     """The headers of each row as confluent-kafka takes them; None when no row has any."""
-    if column.null_count == len(column):
+    if column.null_count == len(column) and provenance is None:
         return None
-    return [None if row is None else [(header["key"], header["value"]) for header in row] for row in column.to_pylist()]
+    rows = column.to_pylist()
+    return [stamped([(header["key"], header["value"]) for header in row or ()], provenance) for row in rows]
 
 
 def check_rising(chunk: Chunk, previous: int | None) -> None:

@@ -13,7 +13,8 @@ CREATE TABLE IF NOT EXISTS offset_map (
   produced_at TIMESTAMP,
   batch_id BIGINT NOT NULL,
   stage_version BIGINT COMMENT 'version of records up to which this flow has produced all',
-  selection STRING COMMENT 'fingerprint of the topics that the flow selected',
+  selection STRING COMMENT 'fingerprint of the topics that the flow selected, and of what was held back',
+  generation INT COMMENT 'life of the source topic that the source offsets belong to; 0 is the first',
   segments ARRAY<STRUCT<source_first: BIGINT, stride: BIGINT, target_first: BIGINT, record_count: BIGINT>>
     COMMENT 'stretches of equally distant source offsets: what makes gaps cheap'
 ) USING DELTA
@@ -22,6 +23,6 @@ TBLPROPERTIES (
   'delta.appendOnly' = 'true',
   'delta.enableDeletionVectors' = 'false',
   'delta.dataSkippingStatsColumns' =
-    'flow,topic,partition,source_first,source_last,target_topic,target_partition,target_first,target_last,batch_id,stage_version',
+    'flow,topic,partition,source_first,source_last,target_topic,target_partition,target_first,target_last,batch_id,stage_version,generation',
   'delta.checkpointInterval' = '100'
 )

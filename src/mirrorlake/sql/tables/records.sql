@@ -11,14 +11,15 @@ CREATE TABLE IF NOT EXISTS records (
   value BINARY,
   headers ARRAY<STRUCT<key: STRING, value: BINARY>>,
   landed_at TIMESTAMP,
-  batch_id BIGINT
+  batch_id BIGINT,
+  generation INT COMMENT 'life of a topic that was deleted and made again at the source; 0 is the first'
 ) USING DELTA
 COMMENT 'mirrorlake: every source record, once'
 TBLPROPERTIES (
   'delta.appendOnly' = 'true',
   'delta.enableChangeDataFeed' = 'true',
   'delta.enableDeletionVectors' = 'false',
-  'delta.dataSkippingStatsColumns' = 'source_cluster,topic,partition,offset,batch_id',
+  'delta.dataSkippingStatsColumns' = 'source_cluster,topic,partition,offset,batch_id,generation',
   'delta.checkpointInterval' = '100',
   'mirrorlake.version' = '1'
 )

@@ -1,0 +1,96 @@
+"""`mirrorlake import`: MirrorMaker's own configuration files as a topology file."""
+
+from pathlib import Path
+from typing import Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from mirrorlake.cli.context import Context
+from mirrorlake.errors import InputError
+from mirrorlake.importing.document import topology_text
+from mirrorlake.importing.entries import SourceFile
+from mirrorlake.importing.mirrormaker1 import Options
+from mirrorlake.importing.read import Imported, import_files
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("import")(import_)
+
+
+def import_(
+    context: typer.Context,
+    files: list[Path] = typer.Argument(
+        ..., metavar="FILE...", help="mm2.properties, connectors as JSON, or MirrorMaker 1's."
+    ),
+    output: Path | None = typer.Option(None, "-o", "--output", help="Write the topology here, not to stdout."),
+    force: bool = typer.Option(False, "--force", help="Overwrite the file that -o names."),
+    whitelist: str | None = typer.Option(None, "--whitelist", "--include", help="MirrorMaker 1: its topics."),
+    blacklist: str | None = typer.Option(None, "--blacklist", help="MirrorMaker 1: topics it left out."),
+    num_streams: str | None = typer.Option(None, "--num.streams", help="MirrorMaker 1: accepted, and not needed."),
+    source_alias: str | None = typer.Option(
+        None, "--source-alias", help="MirrorMaker 1: name of the consumer's cluster."
+    ),
+    target_alias: str | None = typer.Option(
+        None, "--target-alias", help="MirrorMaker 1: name of the producer's cluster."
+    ),
+    as_json: bool = typer.Option(False, "--json", help="Print one JSON document."),
+) -> None:
+    """Make a topology file of MirrorMaker's files, and account for every key of them."""
+    shared: Context = context.obj
+    if output is not None and output.exists() and not force:
+        raise InputError(f"{output} exists; name another file with -o, or give --force", file=str(output))
+    options = Options(whitelist, blacklist, num_streams, source_alias, target_alias)
+    found = import_files([_read(path) for path in files], options)
+    text = topology_text(found.topology, [path.name for path in files], found.variables)
+    if output is not None:
+        _write(output, text)
+    if as_json:
+        shared.answer({"topology": found.topology, **found.report})
+        return
+    if output is None:
+        typer.echo(text, nl=False)
+    _show(shared.out if output is not None else shared.err, found)
+
+
+def _read(path: Path) -> SourceFile:
+    try:
+        return SourceFile(str(path), path.read_bytes())
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror}", file=str(path)) from None
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"{path} cannot be written: {error.strerror}", file=str(path)) from None
+
+
+def _show(console: Console, found: Imported) -> None:
+    report = found.report
+    for title, name, column in (
+        ("Carried over", "carried", "to"),
+        ("Not needed", "not_needed", "reason"),
+        ("Not supported", "not_supported", "reason"),
+    ):
+        rows: list[dict[str, Any]] = report[name]
+        if not rows:
+            continue
+        table = Table(title=title, title_justify="left")
+        for header in ("file, line", "key", column):
+            table.add_column(header, overflow="fold")
+        for row in rows:
+            place = f"{Path(row['file']).name}, {row['line']}" if row["line"] else row["file"]
+            texts = (
+                Text(place),
+                Text(row["key"]),
+                Text(row[column].replace(", ", "\n") if column == "to" else row[column]),
+            )
+            table.add_row(*texts, style="red" if name == "not_supported" else None)
+        console.print(table)
+    for note in report["notes"]:
+        console.print(f"- {note}", markup=False, highlight=False, soft_wrap=True)

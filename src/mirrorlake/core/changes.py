@@ -1,0 +1,49 @@
+"""One change that control made on a target, or was refused: a row of `changes` (DESIGN section 4). Pure."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
+
+Outcome = Literal["done", "refused", "skipped", "gone"]
+
+
+@dataclass(frozen=True)
+class Change:
+    """What happened to one resource. `before` and `after` are texts, None for "was not there" and "is not there".
+
+    `skipped` means that the cluster has nothing of this kind, `gone` that somebody else had taken it away before.
+    """
+
+    kind: str
+    resource: str
+    before: str | None
+    after: str | None
+    outcome: Outcome = "done"
+    error: str | None = None
+
+
+class ChangeLog(Protocol):
+    """Where control writes what it did, and reads what it did in earlier runs."""
+
+    def record(self, flow: str, changes: Sequence[Change]) -> None:
+        """Append; nothing is written for no changes."""
+        ...
+
+    def history(self, flow: str, kind: str) -> Sequence[Change]:
+        """All changes of a kind that a flow ever recorded, oldest first."""
+        ...
+
+
+@dataclass
+class MemoryLog:
+    """A log that ends with the process: for tests, and for a dry run that has no lake at hand."""
+
+    rows: list[tuple[str, Change]] = field(default_factory=list)
+
+    def record(self, flow: str, changes: Sequence[Change]) -> None:
+        """Append."""
+        self.rows.extend((flow, change) for change in changes)
+
+    def history(self, flow: str, kind: str) -> Sequence[Change]:
+        """All changes of a kind that this log was given for a flow."""
+        return [change for name, change in self.rows if name == flow and change.kind == kind]

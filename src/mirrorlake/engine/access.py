@@ -1,0 +1,82 @@
+"""What the principals of a flow's clusters lack to replicate it, before the first record moves (docs/security.md)."""
+
+import re
+from collections.abc import Iterator, Sequence
+
+from mirrorlake.core.policy import check_topic_name
+from mirrorlake.core.problem import Problem
+from mirrorlake.core.topology import ResolvedFlow
+from mirrorlake.engine.connections import Connections
+from mirrorlake.kafka.access import group_rights, may_write_transactions, refused_creations, topic_rights
+from mirrorlake.kafka.refusals import principal_of
+
+_RULE = "access"
+_GRANT = "grant the ACLs that docs/security.md lists"
+_PLAIN_NAME = re.compile(r"[\w.-]+")
+
+
+def access_problems(connections: Connections, flows: Sequence[ResolvedFlow]) -> list[Problem]:
+    """The rights on topics that flows lack, one refusal a topic. Asks both clusters, changes nothing.
+
+    Topics that a pattern would select and that may not be described cannot be seen by anybody without the right; only
+    those that a flow gives by their whole name are told. Raises ClusterUnreachable, AuthenticationFailed,
+    KafkaException.
+    """
+    return [problem for flow in flows for problem in (*_source(connections, flow), *_target(connections, flow))]
+
+
+def transaction_problems(connections: Connections, flow: ResolvedFlow, name: str) -> list[Problem]:
+    """The rights on its group and its transactional ids that an exactly-once flow lacks on its target.
+
+    `name` is the flow's name there, which its group has and its transactional ids begin with. Makes one transactional
+    id that no producer uses, `<name>-check`. Raises KafkaException.
+    """
+    if flow.settings.delivery != "exactly_once":
+        return []
+    settings = connections.client(flow.target, "producer")
+    problems = []
+    rights = group_rights(connections.admin(flow.target).client, name)
+    if rights is not None and "READ" not in rights:
+        problems.append(_problem(connections, flow, flow.target, "READ", f"group {name}"))
+    if not may_write_transactions(settings, f"{name}-check"):
+        problems.append(_problem(connections, flow, flow.target, "WRITE", f"transactional ids {name}-*"))
+    return problems
+
+
+def _source(connections: Connections, flow: ResolvedFlow) -> Iterator[Problem]:
+    admin = connections.admin(flow.source)
+    selection = flow.selection(connections.topology.aliases)
+    named = {topic for topic in flow.settings.topics if _PLAIN_NAME.fullmatch(topic)}
+    selected = {topic for topic in {*admin.topics(), *named} if selection.selects(topic)}
+    for topic, rights in sorted(topic_rights(admin.client, selected).items()):
+        if rights is not None and "READ" not in rights:
+            missing = "READ" if "DESCRIBE" in rights else "DESCRIBE and READ"
+            yield _problem(connections, flow, flow.source, missing, f"topic {topic}", topic)
+
+
+def _target(connections: Connections, flow: ResolvedFlow) -> Iterator[Problem]:
+    """WRITE to write, and READ since a transaction commits the flow's position on the target partition."""
+    aliases = connections.topology.aliases
+    admin, policy, selection = connections.admin(flow.target), flow.policy_object(aliases), flow.selection(aliases)
+    sources = {
+        policy.remote_topic(flow.source, topic): topic
+        for topic in connections.admin(flow.source).topics()
+        if selection.selects(topic)
+    }
+    sources = {name: topic for name, topic in sources.items() if not check_topic_name(name)}
+    wanted = ("WRITE", "READ") if flow.settings.delivery == "exactly_once" else ("WRITE",)
+    there = admin.topics()
+    for name, rights in sorted(topic_rights(admin.client, sources.keys() & there.keys()).items()):
+        missing = [operation for operation in wanted if rights is not None and operation not in rights]
+        if missing:
+            yield _problem(connections, flow, flow.target, " and ".join(missing), f"topic {name}", sources[name])
+    for name in sorted(refused_creations(admin.client, sources.keys() - there.keys())):
+        yield _problem(connections, flow, flow.target, "CREATE", f"topic {name}", sources[name])
+
+
+def _problem(
+    connections: Connections, flow: ResolvedFlow, alias: str, right: str, resource: str, topic: str | None = None
+) -> Problem:
+    who = principal_of(connections.client(alias, "admin"))
+    sentence = f"{who} may not {right} {resource} on cluster {alias}"
+    return Problem(_RULE, "refuse", (flow.name,), resource, sentence, _GRANT, topic)

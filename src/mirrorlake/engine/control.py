@@ -1,0 +1,125 @@
+"""Control: what keeps the two sides of a flow alike beside records, each task at its own interval.
+
+A thread per flow, so that a slow cluster never holds up records. A task that fails is tried again at its next turn; the
+failure is an incident until it comes through.
+"""
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from confluent_kafka import KafkaException
+from pyspark.errors import PySparkException
+
+from mirrorlake.core.topology import ResolvedFlow
+from mirrorlake.engine.causes import cause_of
+from mirrorlake.engine.connections import Connections
+from mirrorlake.engine.control_acls import AclSync
+from mirrorlake.engine.flow_worker import FlowWorker
+from mirrorlake.engine.samples import sample_positions
+from mirrorlake.errors import MirrorlakeError, ReplicationError
+from mirrorlake.lake.journal import Journal
+from mirrorlake.lake.lake import Lake
+
+logger = logging.getLogger(__name__)
+
+SAMPLE_SECONDS = 10.0
+#: How long a sample waits for the flow's next look, seconds.
+SNAPSHOT_SECONDS = 5.0
+
+
+@dataclass
+class Task:
+    """Something to do every `seconds`; `due` is when next, by the monotonic clock."""
+
+    name: str
+    seconds: float
+    work: Callable[[], object]
+    due: float = 0.0
+
+
+class ControlLoop:
+    """The control tasks of one flow. `run_once` does each one time, `start` all of them until `stop`."""
+
+    def __init__(
+        self, flow: ResolvedFlow, lake: Lake, connections: Connections, journal: Journal, worker: FlowWorker
+    ) -> None:
+        self.flow = flow
+        self._lake = lake
+        self._connections = connections
+        self._journal = journal
+        self._worker = worker
+        self._failing: set[str] = set()
+        self._stop = threading.Event()
+        self._tasks = self._made()
+        self._thread = threading.Thread(target=self._run, name=f"control {flow.name}", daemon=True)
+
+    def _made(self) -> list[Task]:
+        settings, flow = self.flow.settings, self.flow
+        targets = self._worker.targets
+        tasks = []
+        if settings.refresh_topics_enabled:
+            tasks.append(Task("topics", settings.refresh_topics_interval_seconds, targets.refresh))
+        if settings.sync_topic_configs_enabled:
+            tasks.append(Task("configs", settings.sync_topic_configs_interval_seconds, targets.configs.sync))
+        if settings.sync_topic_acls_enabled:
+            acls = AclSync(flow, self._connections, self._journal, targets.remote_topic)
+            tasks.append(Task("acls", settings.sync_topic_acls_interval_seconds, acls.sync))
+        tasks.append(Task("refused records", SAMPLE_SECONDS, self._worker.look_at_refused))
+        return tasks
+
+    def start(self) -> None:
+        """Start the thread."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Ask for the end."""
+        self._stop.set()
+
+    def join(self) -> None:
+        """Wait for the end."""
+        self._thread.join()
+
+    def run_once(self) -> None:
+        """Do every task one time."""
+        for task in self._tasks:
+            self._do(task)
+
+    def sample(self) -> None:
+        """Write one sample of where every partition is."""
+        if self._worker.ended.is_set():
+            snapshot = self._worker.last_snapshot
+        else:
+            snapshot = self._worker.snapshot(SNAPSHOT_SECONDS)
+        if snapshot is not None:
+            sample_positions(self._lake, self._connections, self.flow, self._worker.targets, snapshot)
+
+    def finish(self) -> None:
+        """A last sample, of where the flow ended."""
+        self._do(Task("samples", SAMPLE_SECONDS, self.sample))
+
+    def _run(self) -> None:
+        tasks = [*self._tasks, Task("samples", SAMPLE_SECONDS, self.sample, time.monotonic() + SAMPLE_SECONDS)]
+        while not self._stop.is_set():
+            for task in tasks:
+                if not self._stop.is_set() and time.monotonic() >= task.due:
+                    self._do(task)
+                    task.due = time.monotonic() + task.seconds
+            self._stop.wait(max(0.05, min(task.due for task in tasks) - time.monotonic()))
+
+    def _do(self, task: Task) -> None:
+        try:
+            task.work()
+        except (MirrorlakeError, KafkaException, PySparkException) as error:
+            logger.warning("flow %s: control of %s: %s", self.flow.name, task.name, cause_of(error))
+            if task.name not in self._failing:
+                self._failing.add(task.name)
+                return  # once is no news: the next turn may go well
+            problem = ReplicationError(f"control of {task.name} of flow {self.flow.name} fails: {cause_of(error)}")
+            self._journal.incidents.tell(self.flow.name, f"control_{task.name.replace(' ', '_')}", problem)
+        else:
+            if task.name in self._failing:
+                self._failing.discard(task.name)
+                self._journal.incidents.came_through([self.flow.name], [f"control_{task.name.replace(' ', '_')}"])

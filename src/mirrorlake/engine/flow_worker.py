@@ -1,0 +1,240 @@
+"""Producing one flow: keeps its producer going, around partitions that wait for an operator.
+
+One thread per flow, so that a slow or unreachable target holds up nobody else; one process at a time, by a lease.
+"""
+
+import logging
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from confluent_kafka import KafkaException
+from pyspark.errors import PySparkException
+
+from mirrorlake.core.survey import Key
+from mirrorlake.core.topology import ResolvedFlow
+from mirrorlake.engine.causes import cause_of, known_error
+from mirrorlake.engine.connections import Connections
+from mirrorlake.engine.landing import LandingWorker
+from mirrorlake.engine.targets import TargetTopics
+from mirrorlake.errors import InputError, MirrorlakeError, ReplicationError, TargetRefused
+from mirrorlake.lake.journal import Journal
+from mirrorlake.lake.lake import Lake
+from mirrorlake.lake.lease import Lease
+from mirrorlake.lake.stage import Selected
+from mirrorlake.produce.flow import BatchReport, FlowProducer
+from mirrorlake.produce.provenance import Provenance
+from mirrorlake.produce.spec import FlowSpec
+
+logger = logging.getLogger(__name__)
+
+#: How often a flow looks for new commits, and how long it waits after failures in a row, seconds.
+LOOK_SECONDS = 0.05
+RETRY_SECONDS = (1.0, 2.0, 5.0, 10.0, 30.0)
+#: Incidents of a flow that are over when it comes through again.
+PASSING = ("flow_stopped", "flow_waits", "cluster_unreachable")
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """Where a flow was after one look: what was landed before it, whether that was all produced, the map's ends, and
+    the partitions that wait for an operator."""
+
+    covered: dict[Key, int]
+    caught_up: bool
+    floors: dict[Key, int]
+    held: frozenset[Key]
+
+
+class FlowWorker:
+    """Produces a flow in a thread of its own until `stop`, or until the landing has ended and all is produced.
+
+    `error` is what an operator has to know, None if all went well.
+    """
+
+    def __init__(
+        self,
+        flow: ResolvedFlow,
+        lake: Lake,
+        connections: Connections,
+        journal: Journal,
+        landing: LandingWorker,
+        report: Callable[[str, BatchReport], None],
+        once: bool = False,
+        reader: str = "auto",
+        left_out: Mapping[str, str] | None = None,
+    ) -> None:
+        self.flow = flow
+        self.error: MirrorlakeError | None = None
+        self.ended = threading.Event()
+        self.targets = TargetTopics(flow, connections, journal, left_out)
+        self._lake = lake
+        self._connections = connections
+        self._journal = journal
+        self._landing = landing
+        self._report = report
+        self._once = once
+        self._reader = reader
+        self._stop = threading.Event()
+        self._wanted = threading.Event()
+        self._taken = threading.Event()
+        self._snapshot: Snapshot | None = None
+        self._again = threading.Event()
+        self._refused_here: set[Key] = set()
+        self._lease = Lease(lake.checkpoints, f"flow {flow.name}")
+        self._thread = threading.Thread(target=self._run, name=f"produce {flow.name}", daemon=True)
+
+    def start(self) -> None:
+        """Start the thread."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Ask for the end; the batch in hand is finished."""
+        self._stop.set()
+
+    def join(self) -> None:
+        """Wait for the end."""
+        self._thread.join()
+
+    @property
+    def last_snapshot(self) -> Snapshot | None:
+        """Where the flow was when it was last asked, or at its end."""
+        return self._snapshot
+
+    def snapshot(self, seconds: float) -> Snapshot | None:
+        """Where the flow is after its next look; None if it does not come to one in time."""
+        self._taken.clear()
+        self._wanted.set()
+        return self._snapshot if self._taken.wait(seconds) else None
+
+    def _run(self) -> None:
+        attempt = 0
+        try:
+            while not self._stop.is_set():
+                try:
+                    if self._hold():
+                        return
+                    attempt = 0
+                except (MirrorlakeError, KafkaException, PySparkException) as error:
+                    if not self._goes_on_after(error, attempt):
+                        return
+                    self._stop.wait(RETRY_SECONDS[min(attempt, len(RETRY_SECONDS) - 1)])
+                    attempt += 1
+        except BaseException as error:
+            self.error = ReplicationError(f"flow {self.flow.name} stopped: {cause_of(error)}")
+            logger.exception("flow %s stopped", self.flow.name)
+        finally:
+            self.ended.set()
+
+    def _goes_on_after(self, error: BaseException, attempt: int) -> bool:
+        """Whether to try again: what can pass by itself is tried for ever by a continuous run, and some times by
+        `--once`; what only an operator can mend is not."""
+        known = known_error(error)
+        problem = known or ReplicationError(f"flow {self.flow.name} stopped: {cause_of(error)}")
+        over = self._once and (isinstance(known, InputError) or attempt >= len(RETRY_SECONDS))
+        if isinstance(known, ReplicationError) or over:
+            logger.error("%s", problem)
+            self.error = problem
+            self._journal.incidents.tell(self.flow.name, incident_kind(problem), problem)
+            return False
+        logger.warning("flow %s: %s; trying again", self.flow.name, known or cause_of(error))
+        if attempt == 2:
+            kind = "cluster_unreachable" if isinstance(known, InputError) else "flow_waits"
+            self._journal.incidents.tell(self.flow.name, kind, problem)
+        return True
+
+    def _hold(self) -> bool:
+        """Produce as the only process that does. True at the end, False to begin again."""
+        self._lease.take()
+        try:
+            self.targets.refresh()
+            return self._produce()
+        finally:
+            self._lease.release()
+
+    def _produce(self) -> bool:
+        self._again.clear()
+        producer = FlowProducer(self._lake, self._spec(), self.targets.ensure)
+        told = False
+        try:
+            while True:
+                ended = self._landing.ended.is_set()
+                wanted = self._wanted.is_set()
+                # Asked for before the look: what was landed by then is produced once the look finds nothing.
+                covered = self._landing.covered() if wanted or ended else {}
+                report = producer.step()
+                if report is not None:
+                    self._report(self.flow.name, report)
+                if not told and (report is not None or ended):
+                    self._journal.incidents.came_through([self.flow.name], PASSING)
+                    told = True
+                last = self._stop.is_set() or (ended and report is None)
+                if wanted or last:
+                    self._take_snapshot(producer, covered, report is None)
+                if last:
+                    producer.drain()
+                    return True
+                if self._again.is_set():
+                    return False
+                if report is None:
+                    self._stop.wait(LOOK_SECONDS)
+        finally:
+            producer.close()
+
+    def _take_snapshot(self, producer: FlowProducer, covered: dict[Key, int], caught_up: bool) -> None:
+        floors = {
+            key: floor.source
+            for key, floor in producer.floors().items()
+            if floor.generation == self._landing.generation(key[0])
+        }
+        self._snapshot = Snapshot(covered, caught_up, floors, producer.spec.held)
+        self._wanted.clear()
+        self._taken.set()
+
+    def look_at_refused(self) -> None:
+        """Close incidents of refused records that were taken since, and go on where an operator said so."""
+        snapshot = self._snapshot
+        waiting = self._journal.incidents.refused(self.flow.name)
+        for topic, partition, last in waiting:
+            if snapshot is not None and snapshot.floors.get((topic, partition), 0) > last:
+                self._journal.incidents.settle(
+                    self.flow.name, "target_refused", topic, partition, "the target took the records"
+                )
+        if self._refused_here - {(topic, partition) for topic, partition, _ in waiting}:
+            self._refused_here.clear()
+            self._again.set()
+
+    def _spec(self) -> FlowSpec:
+        flow, settings = self.flow, self.flow.settings
+        ids = self._connections.identify([flow.source, flow.target])
+        provenance = None
+        if settings.provenance != "none":
+            provenance = Provenance(ids[flow.source], ids[flow.target], settings.provenance == "strip")
+        return FlowSpec(
+            flow.name,
+            Selected(flow.source, self.targets.selection.java_pattern()),
+            self.targets.produced_topic,
+            self._connections.client(flow.target, "admin"),
+            self._connections.client(flow.target, "producer"),
+            settings.produce_tasks,
+            settings.delivery == "exactly_once",
+            reader=self._reader,
+            selection_key=flow.selection_key(self._connections.topology.aliases),
+            left_out=(*self.targets.left_out, *(() if isinstance(settings.paused, bool) else settings.paused)),
+            held=self._journal.incidents.stopped(flow.name),
+            provenance=provenance,
+            on_refused=self._refused,
+        )
+
+    def _refused(self, refusal: TargetRefused) -> None:
+        """A partition stops, the others go on; a row in `incidents` says what and which offsets (DESIGN 2, law 4)."""
+        logger.error("%s", refusal)
+        self.error = self.error or refusal
+        self._refused_here.add((str(refusal.facts["topic"]), int(str(refusal.facts["partition"]))))
+        self._journal.incidents.tell(self.flow.name, "target_refused", refusal)
+
+
+def incident_kind(error: MirrorlakeError) -> str:
+    """The kind of incident that an error is."""
+    kinds = {"TargetRefused": "target_refused", "MapError": "map_contradiction", "SourceDataLost": "source_data_lost"}
+    return kinds.get(type(error).__name__, "flow_stopped")

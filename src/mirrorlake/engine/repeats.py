@@ -1,0 +1,53 @@
+"""Changes that do not last: refused by a cluster, or undone by somebody else again and again."""
+
+import time
+from collections.abc import Collection, Hashable
+
+#: How long a refused change waits until it is tried again (a policy or a right may have changed), seconds.
+RETRY_REFUSED_SECONDS = 600.0
+#: How often the same change is made within that time before somebody else is believed to undo it.
+CONTESTED_TIMES = 3
+
+
+class Refusals:
+    """Remembers refusals by any key, such as a change; forgets with the process."""
+
+    def __init__(self, retry_seconds: float = RETRY_REFUSED_SECONDS) -> None:
+        self._retry = retry_seconds
+        self._known: dict[Hashable, tuple[str, float]] = {}
+
+    def waits(self, key: Hashable) -> bool:
+        """Whether this was refused a short while ago, so that it is not worth trying."""
+        return key in self._known and time.monotonic() < self._known[key][1]
+
+    def is_news(self, key: Hashable, error: str) -> bool:
+        """Remember a refusal; False if the same was told before."""
+        told = self._known.get(key)
+        self._known[key] = (error, time.monotonic() + self._retry)
+        return told is None or told[0] != error
+
+    def keep(self, keys: Collection[Hashable]) -> None:
+        """Forget all but these: what comes back later is told again."""
+        self._known = {key: told for key, told in self._known.items() if key in keys}
+
+
+class Contests:
+    """Counts how often the same change was made of late.
+
+    Who undoes it is a tool, another replicator, or another flow into the same topic: both would go on for ever.
+    """
+
+    def __init__(self, seconds: float = RETRY_REFUSED_SECONDS) -> None:
+        self._seconds = seconds
+        self._made: dict[Hashable, list[float]] = {}
+
+    def made(self, key: Hashable) -> None:
+        """Count a change that was made."""
+        oldest = time.monotonic() - self._seconds
+        self._made = {known: times for known, times in self._made.items() if times[-1] > oldest}
+        self._made.setdefault(key, []).append(time.monotonic())
+
+    def is_contested(self, key: Hashable) -> bool:
+        """Whether the change was made so often that it is not worth making again now."""
+        oldest = time.monotonic() - self._seconds
+        return sum(at > oldest for at in self._made.get(key, ())) >= CONTESTED_TIMES

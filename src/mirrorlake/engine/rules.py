@@ -1,0 +1,68 @@
+"""Asking the clusters what `core.rules` needs to know, and acting on what it says."""
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from mirrorlake.core.problem import Problem, left_out, refused_flows
+from mirrorlake.core.rules import check_flows
+from mirrorlake.core.topology import ResolvedFlow
+from mirrorlake.engine.connections import Connections
+from mirrorlake.errors import AuthenticationFailed, ClusterUnreachable, MirrorlakeError, TopologyError
+from mirrorlake.lake.lake import Lake
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The flows that may run, with what was found out about them: cluster ids by alias, topics that a flow leaves out
+    with the reason, and all problems, notes included."""
+
+    connections: Connections
+    flows: tuple[ResolvedFlow, ...]
+    ids: Mapping[str, str]
+    left_out: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    problems: tuple[Problem, ...] = ()
+
+
+def judge(lake: Lake | None, connections: Connections, flows: Sequence[ResolvedFlow]) -> Verdict:
+    """Ask the clusters and check flows that are to run together. `lake` knows clusters from before.
+
+    Raises TopologyError if one of them must not run, and ClusterUnreachable or AuthenticationFailed if every flow has
+    an end that cannot be asked; else such flows wait for it while the others run.
+    """
+    verdict = look(lake, connections, flows)
+    refused = refused_flows(verdict.problems)
+    if refused:
+        problem = next(iter(refused.values()))
+        raise TopologyError(str(problem), rule=problem.rule, flow=problem.flows[0])
+    for problem in verdict.problems:
+        if problem.severity == "note":
+            logger.info("%s", problem)
+    return verdict
+
+
+def look(lake: Lake | None, connections: Connections, flows: Sequence[ResolvedFlow]) -> Verdict:
+    """The same, and refusals are only told."""
+    ids: dict[str, str] = {}
+    brokers: dict[str, int] = {}
+    topics: dict[str, list[str]] = {}
+    silent: dict[str, MirrorlakeError] = {}
+    for alias in sorted({alias for flow in flows for alias in (flow.source, flow.target)}):
+        try:
+            ids[alias] = connections.identify([alias])[alias]
+            topics[alias] = list(connections.admin(alias).topics())
+            brokers[alias] = connections.admin(alias).broker_count()
+        except (ClusterUnreachable, AuthenticationFailed) as error:
+            silent[alias] = error
+    if flows and all(flow.source in silent or flow.target in silent for flow in flows):
+        raise next(iter(silent.values()))
+    for unanswered in silent.values():
+        logger.warning("%s; its flows wait", unanswered)
+    known = {} if lake is None else {row["cluster_id"]: row["alias"] for row in lake.query("known_clusters").collect()}
+    problems = check_flows(connections.topology, flows, ids, topics, known, brokers)
+    out = {
+        flow.name: {topic: str(problem) for topic, problem in left_out(problems, flow.name).items()} for flow in flows
+    }
+    return Verdict(connections, tuple(flows), ids, out, tuple(problems))

@@ -1,0 +1,132 @@
+"""What a configuration file says, one `Entry` a key, with the place where it stands.
+
+Values may be secrets: they show in no repr and in no error.
+"""
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from javaproperties import InvalidUEscapeError, KeyValue, parse
+
+from mirrorlake.errors import InputError
+
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+
+@dataclass(frozen=True)
+class SourceFile:
+    """One file to import: the name a person gave, and what it holds."""
+
+    name: str
+    data: bytes = field(repr=False)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One key of one file; `line` counts from 1 and is None for an option of the command line."""
+
+    file: str
+    line: int | None
+    key: str
+    value: str = field(repr=False)
+
+    @property
+    def at(self) -> str:
+        """Where the entry stands, as the beginning of a sentence about it."""
+        return f"{self.file}, line {self.line}: {self.key}" if self.line else f"{self.file}: {self.key}"
+
+    def wrong(self, problem: str) -> InputError:
+        """Make the error for a value that cannot be imported; `problem` must not hold the value."""
+        return InputError(f"{self.at} {problem}", file=self.file, line=self.line, key=self.key)
+
+
+def read_properties(file: SourceFile) -> list[Entry]:
+    """Read a file by the rules of java.util.Properties, as Kafka does (Latin-1); blanks around values are cut off.
+
+    A key may come several times. Raises InputError that names the file and the line.
+    """
+    entries, line = [], 1
+    try:
+        for element in parse(file.data.removeprefix(_BYTE_ORDER_MARK)):
+            if isinstance(element, KeyValue):
+                entries.append(Entry(file.name, line, element.key.strip(), element.value.strip()))
+            line += len(re.findall(r"\r\n|\r|\n", element.source))
+    except InvalidUEscapeError:
+        raise InputError(
+            f"{file.name}, line {line}: \\u is not followed by four hexadecimal digits", file=file.name
+        ) from None
+    return entries
+
+
+def read_json(file: SourceFile) -> list[list[Entry]]:
+    """Read connectors, each as its entries: `{"name": …, "config": {…}}`, a bare config, or a list of either.
+
+    Raises InputError that names the file, and the line where there is one.
+    """
+    try:
+        text = file.data.removeprefix(_BYTE_ORDER_MARK).decode("utf-8")
+        content = json.loads(text, object_pairs_hook=_once)
+    except UnicodeDecodeError:
+        raise InputError(f"{file.name} is not UTF-8 text, as JSON must be", file=file.name) from None
+    except json.JSONDecodeError as error:
+        raise InputError(f"{file.name} is not valid JSON in line {error.lineno}: {error.msg}", file=file.name) from None
+    except (_Twice, RecursionError) as error:
+        raise InputError(f"{file.name} is not usable JSON: {error}", file=file.name) from None
+    lines = _Lines(text)
+    return [list(_connector(file.name, item, lines)) for item in (content if isinstance(content, list) else [content])]
+
+
+class _Twice(Exception):
+    pass
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        keys = [key for key, _ in pairs]
+        raise _Twice(f"key {next(key for key in keys if keys.count(key) > 1)} is given twice")
+    return found
+
+
+class _Lines:
+    """Finds the line of each key, asked for in the order of the text."""
+
+    def __init__(self, text: str) -> None:
+        self._text, self._position = text, 0
+
+    def of(self, key: str) -> int | None:
+        found = re.compile(rf"(?<!\\){re.escape(json.dumps(key, ensure_ascii=False))}\s*:").search(
+            self._text, self._position
+        )
+        if found is None:
+            return None
+        self._position = found.end()
+        return self._text.count("\n", 0, found.start()) + 1
+
+
+def _connector(file: str, item: object, lines: _Lines) -> Iterator[Entry]:
+    if not isinstance(item, dict):
+        raise InputError(f"{file} holds no connector: write an object with name and config", file=file)
+    if "config" not in item:
+        yield from _config(file, item, lines)
+        return
+    if not isinstance(item["config"], dict):
+        raise InputError(f"{file}: config must be an object", file=file)
+    for key, value in item.items():
+        line = lines.of(key)
+        if key == "config":
+            yield from _config(file, value, lines)
+        else:  # name, and what Connect's REST interface adds: tasks, type
+            yield Entry(file, line, "name" if key == "name" else f"({key})", "")
+
+
+def _config(file: str, config: dict[str, Any], lines: _Lines) -> Iterator[Entry]:
+    for key, value in config.items():
+        line = lines.of(key)
+        if value is None or isinstance(value, dict | list):
+            raise InputError(f"{file}, line {line}: {key} must be a text, a number or true or false", file=file)
+        text = value if isinstance(value, str) else json.dumps(value)
+        yield Entry(file, line, key.strip(), text.strip())

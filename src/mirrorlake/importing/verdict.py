@@ -1,0 +1,15 @@
+"""What one setting of MirrorMaker means to mirrorlake."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+Value = str | int | bool | list[str]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Exactly one of: `fields` of the topology with their values, why it is not needed, why it is not supported."""
+
+    fields: Mapping[str, Value] = field(default_factory=dict)
+    not_needed: str = ""
+    not_supported: str = ""

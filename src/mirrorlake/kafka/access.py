@@ -1,0 +1,103 @@
+"""What the principal of a client may do on a cluster, by asking the cluster (KIP-430). Changes nothing.
+
+A cluster without an authorizer allows everything; one that does not tell counts as allowing.
+"""
+
+import threading
+import time
+from collections.abc import Collection
+
+from confluent_kafka import KafkaError, KafkaException, Producer, TopicCollection
+from confluent_kafka.admin import AclOperation, AdminClient, NewTopic
+
+from mirrorlake.kafka.admin import ANSWER_SECONDS
+
+#: Topics in one request.
+_AT_ONCE = 500
+#: What a cluster answers while a group's coordinator is not known yet, above all a new cluster.
+_COORDINATOR_MOVES = frozenset(
+    {KafkaError.NOT_COORDINATOR, KafkaError.COORDINATOR_NOT_AVAILABLE, KafkaError.COORDINATOR_LOAD_IN_PROGRESS}
+)
+
+
+def topic_rights(client: AdminClient, topics: Collection[str]) -> dict[str, frozenset[str] | None]:
+    """The operations (READ, WRITE, ...) allowed on each topic; none for one that may not even be described.
+
+    A topic that is not there, or whose cluster does not tell, is None. Raises KafkaException when nobody answers.
+    """
+    names = sorted(topics)
+    found: dict[str, frozenset[str] | None] = {}
+    for start in range(0, len(names), _AT_ONCE):
+        futures = client.describe_topics(
+            TopicCollection(names[start : start + _AT_ONCE]),
+            include_authorized_operations=True,
+            request_timeout=ANSWER_SECONDS,
+        )
+        for name, future in futures.items():
+            try:
+                found[name] = _names(future.result().authorized_operations)
+            except KafkaException as error:
+                code = error.args[0].code()
+                if code not in (KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.UNKNOWN_TOPIC_OR_PART):
+                    raise
+                found[name] = frozenset() if code == KafkaError.TOPIC_AUTHORIZATION_FAILED else None
+    return found
+
+
+def refused_creations(client: AdminClient, topics: Collection[str]) -> set[str]:
+    """Those of some topics, none of them there, that the principal may not create; only asks, creates nothing."""
+    if not topics:
+        return set()
+    futures = client.create_topics(
+        [NewTopic(name, num_partitions=1, replication_factor=1) for name in sorted(topics)],
+        validate_only=True,
+        request_timeout=ANSWER_SECONDS,
+    )
+    return {name for name, future in futures.items() if _code(future) == KafkaError.TOPIC_AUTHORIZATION_FAILED}
+
+
+def group_rights(client: AdminClient, group: str) -> frozenset[str] | None:
+    """The operations allowed on a group; none when it may not even be described, None when the cluster does not tell.
+
+    Raises KafkaException when nobody answers.
+    """
+    deadline, pause = time.monotonic() + ANSWER_SECONDS, threading.Event()
+    while True:
+        future = client.describe_consumer_groups(
+            [group], include_authorized_operations=True, request_timeout=ANSWER_SECONDS
+        )[group]
+        try:
+            return _names(future.result().authorized_operations)
+        except KafkaException as error:
+            code = error.args[0].code()
+            if code == KafkaError.GROUP_AUTHORIZATION_FAILED:
+                return frozenset()
+            if code not in _COORDINATOR_MOVES or time.monotonic() > deadline:
+                raise
+            pause.wait(0.2)
+
+
+def may_write_transactions(settings: dict[str, str | int | bool], transactional_id: str) -> bool:
+    """Whether a producer may use a transactional id. Fences whoever has it now, so give one that nobody uses.
+
+    Raises KafkaException when nobody answers.
+    """
+    try:
+        Producer({**settings, "transactional.id": transactional_id}).init_transactions(ANSWER_SECONDS)
+    except KafkaException as error:
+        if error.args[0].code() != KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED:
+            raise
+        return False
+    return True
+
+
+def _names(operations: Collection[AclOperation] | None) -> frozenset[str] | None:
+    return frozenset(operation.name for operation in operations) if operations else None
+
+
+def _code(future) -> int | None:  # type: ignore[no-untyped-def]
+    try:
+        future.result()
+    except KafkaException as error:
+        return int(error.args[0].code())
+    return None

@@ -1,0 +1,113 @@
+"""ACLs on topics, described, made and taken away (KIP-140, KIP-290)."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from confluent_kafka import KafkaError
+from confluent_kafka.admin import (
+    AclBinding,
+    AclBindingFilter,
+    AclOperation,
+    AclPermissionType,
+    ConfigResource,
+    ResourcePatternType,
+    ResourceType,
+)
+
+from mirrorlake.core.acl_plan import Acl
+from mirrorlake.kafka.admin import ANSWER_SECONDS, ClusterAdmin
+from mirrorlake.kafka.admin_configs import answer_of, chunks, error_text, refusal_of
+
+#: ACLs in one request: a KRaft controller takes at most 10,000 records at a time.
+ACLS_PER_REQUEST = 1000
+
+
+@dataclass(frozen=True)
+class NoAcls:
+    """A cluster that does not tell its ACLs: it has no authorizer (`disabled`), or does not let us ask."""
+
+    disabled: bool
+    reason: str
+
+
+def describe_topic_acls(admin: ClusterAdmin) -> frozenset[Acl] | NoAcls:
+    """All ACLs on topics, in one request where there are any. Raises ClusterUnreachable.
+
+    confluent-kafka 2.16.1 answers an empty list where the broker answered with an error. To take that for "no ACLs"
+    would take away every right that a flow made. So an empty list is believed only when the broker says that we may
+    ask and that it has an authorizer, and the list is still empty then.
+    """
+    return _describe(admin) or _why_none(admin) or _describe(admin)
+
+
+def _describe(admin: ClusterAdmin) -> frozenset[Acl]:
+    everything = AclBindingFilter(
+        ResourceType.TOPIC, None, ResourcePatternType.ANY, None, None, AclOperation.ANY, AclPermissionType.ANY
+    )
+    found = answer_of(admin, admin.client.describe_acls(everything, request_timeout=ANSWER_SECONDS))
+    return frozenset(_acl(binding) for binding in found)
+
+
+def _why_none(admin: ClusterAdmin) -> NoAcls | None:
+    """Why a cluster would tell no ACLs; None if it would tell them."""
+    asked = admin.client.describe_cluster(include_authorized_operations=True, request_timeout=ANSWER_SECONDS)
+    cluster = answer_of(admin, asked)
+    if AclOperation.DESCRIBE not in (cluster.authorized_operations or ()):
+        return NoAcls(False, "DESCRIBE on the cluster is not allowed")
+    broker = ConfigResource(ResourceType.BROKER, str(cluster.nodes[0].id))
+    future = admin.client.describe_configs([broker], request_timeout=ANSWER_SECONDS)[broker]
+    if refusal_of(admin, future) is not None:
+        return None  # somebody refused, so there is an authorizer
+    entry = future.result().get("authorizer.class.name")
+    return NoAcls(True, "no authorizer") if entry is not None and not entry.value else None
+
+
+def create_acls(admin: ClusterAdmin, acls: Sequence[Acl]) -> dict[Acl, str | None]:
+    """Make ACLs; returns what the target said to each, None for done. Raises ClusterUnreachable."""
+    answers: dict[Acl, str | None] = {}
+    for chunk in chunks(acls, ACLS_PER_REQUEST):
+        bindings = {AclBinding(ResourceType.TOPIC, *_arguments(acl)): acl for acl in chunk}
+        futures = admin.client.create_acls(list(bindings), request_timeout=ANSWER_SECONDS)
+        answers.update({bindings[binding]: _said(admin, future) for binding, future in futures.items()})
+    return answers
+
+
+def delete_acls(admin: ClusterAdmin, acls: Sequence[Acl]) -> dict[Acl, str | None]:
+    """Take away exactly these ACLs; returns what the target said to each, None for done. Raises ClusterUnreachable."""
+    answers: dict[Acl, str | None] = {}
+    for chunk in chunks(acls, ACLS_PER_REQUEST):
+        filters = {AclBindingFilter(ResourceType.TOPIC, *_arguments(acl)): acl for acl in chunk}
+        futures = admin.client.delete_acls(list(filters), request_timeout=ANSWER_SECONDS)
+        answers.update({filters[exact]: _said(admin, future) for exact, future in futures.items()})
+    return answers
+
+
+def _said(admin: ClusterAdmin, future: object) -> str | None:
+    error = refusal_of(admin, future)
+    if error is None:
+        return None
+    # The broker's own words for this one are a dump of the request.
+    denied = error.code() == KafkaError.CLUSTER_AUTHORIZATION_FAILED
+    return f"ALTER on cluster {admin.alias} is not allowed" if denied else error_text(error)
+
+
+def _arguments(acl: Acl) -> Iterable[object]:
+    return (
+        acl.name,
+        ResourcePatternType[acl.pattern],
+        acl.principal,
+        acl.host,
+        AclOperation[acl.operation],
+        AclPermissionType[acl.permission],
+    )
+
+
+def _acl(binding: AclBinding) -> Acl:
+    return Acl(
+        binding.resource_pattern_type.name,
+        binding.name,
+        binding.principal,
+        binding.host,
+        binding.operation.name,
+        binding.permission_type.name,
+    )

@@ -1,0 +1,138 @@
+"""Configs of topics, described and altered for many topics in few requests (KIP-133, KIP-339)."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka.admin import (
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+    ConfigSource,
+    ResourceType,
+)
+
+from mirrorlake.core.config_plan import ConfigChange, ConfigValue, Origin, TopicConfigs
+from mirrorlake.errors import ClusterUnreachable
+from mirrorlake.kafka.admin import ANSWER_SECONDS, ClusterAdmin
+
+#: Topics in one request: an answer has some 35 keys a topic, so that it stays at about a megabyte.
+TOPICS_PER_REQUEST = 250
+_ORIGINS: Mapping[int, Origin] = {
+    ConfigSource.DYNAMIC_TOPIC_CONFIG.value: "topic",
+    ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG.value: "cluster",
+    ConfigSource.DYNAMIC_BROKER_CONFIG.value: "broker",
+    ConfigSource.STATIC_BROKER_CONFIG.value: "broker",
+    ConfigSource.DEFAULT_CONFIG.value: "default",
+}
+
+
+@dataclass
+class Described:
+    """Configs by topic, and for topics whose configs the cluster does not tell, why. One that is gone is in neither."""
+
+    configs: dict[str, TopicConfigs] = field(default_factory=dict)
+    refused: dict[str, str] = field(default_factory=dict)
+
+
+def describe_topic_configs(admin: ClusterAdmin, topics: Iterable[str]) -> Described:
+    """Ask for the configs of topics, all requests at once. Raises ClusterUnreachable."""
+    found = Described()
+    resources = [ConfigResource(ResourceType.TOPIC, topic) for topic in topics]
+    for resource, future in _send(admin.client.describe_configs, resources):
+        error = refusal_of(admin, future)
+        if error is None:
+            found.configs[resource.name] = {key: _value(entry) for key, entry in future.result().items()}
+        elif error.code() != KafkaError.UNKNOWN_TOPIC_OR_PART:
+            found.refused[resource.name] = error_text(error)
+    return found
+
+
+def alter_topic_configs(admin: ClusterAdmin, changes: Sequence[ConfigChange]) -> dict[ConfigChange, str | None]:
+    """Make the changes and nothing else; returns what the target said to each, None for done.
+
+    A topic's changes go as one; when they are refused they are sent again one by one, so that only the change that the
+    target does not want is left out. Raises ClusterUnreachable.
+    """
+    by_topic: dict[str, list[ConfigChange]] = {}
+    for change in changes:
+        by_topic.setdefault(change.target_topic, []).append(change)
+    said = _alter(admin, by_topic)
+    answers = {change: said[topic] for topic, grouped in by_topic.items() for change in grouped}
+    again = [grouped for topic, grouped in by_topic.items() if said[topic] is not None and len(grouped) > 1]
+    for turn in range(max(map(len, again), default=0)):
+        single = {grouped[turn].target_topic: [grouped[turn]] for grouped in again if turn < len(grouped)}
+        said = _alter(admin, single)
+        answers.update({change: said[topic] for topic, (change,) in single.items()})
+    return answers
+
+
+def refusal_of(admin: ClusterAdmin, future: Any) -> KafkaError | None:
+    """What the cluster answered instead of doing it, None if it did. Raises ClusterUnreachable when nobody answered."""
+    try:
+        future.result()
+    except KafkaException as raised:
+        error: KafkaError = raised.args[0]
+        if error.code() > 0:
+            return error
+        raise _unreachable(admin, error) from raised
+    return None
+
+
+def answer_of(admin: ClusterAdmin, future: Any) -> Any:
+    """The answer to a question that a cluster cannot refuse. Raises ClusterUnreachable when there is none."""
+    error = refusal_of(admin, future)
+    if error is not None:
+        raise _unreachable(admin, error)
+    return future.result()
+
+
+def _unreachable(admin: ClusterAdmin, error: KafkaError) -> ClusterUnreachable:
+    return ClusterUnreachable(
+        f"cluster {admin.alias} does not answer at {admin.address} ({error_text(error)}); check that the brokers run",
+        alias=admin.alias,
+        address=admin.address,
+        seconds=ANSWER_SECONDS,
+    )
+
+
+def error_text(error: KafkaError) -> str:
+    """A broker's words, without the full stop."""
+    return str(error.str()).strip().rstrip(".")
+
+
+def chunks(items: Sequence[Any], size: int) -> Iterator[Sequence[Any]]:
+    """Cut a sequence into pieces of at most `size`."""
+    return (items[start : start + size] for start in range(0, len(items), size))
+
+
+def _alter(admin: ClusterAdmin, by_topic: Mapping[str, Sequence[ConfigChange]]) -> dict[str, str | None]:
+    resources = [
+        ConfigResource(ResourceType.TOPIC, topic, incremental_configs=[_operation(change) for change in changes])
+        for topic, changes in by_topic.items()
+    ]
+    answers: dict[str, str | None] = {}
+    for resource, future in _send(admin.client.incremental_alter_configs, resources):
+        error = refusal_of(admin, future)
+        answers[resource.name] = None if error is None else error_text(error)
+    return answers
+
+
+def _send(call: Callable[..., Mapping[ConfigResource, Any]], resources: Sequence[ConfigResource]) -> list[Any]:
+    """Send a request per chunk, without waiting; returns pairs of a resource and its future."""
+    sent: list[Any] = []
+    for chunk in chunks(resources, TOPICS_PER_REQUEST):
+        sent.extend(call(list(chunk), request_timeout=ANSWER_SECONDS).items())
+    return sent
+
+
+def _operation(change: ConfigChange) -> ConfigEntry:
+    kind = AlterConfigOpType.DELETE if change.after is None else AlterConfigOpType.SET
+    return ConfigEntry(change.key, change.after, incremental_operation=kind)
+
+
+def _value(entry: ConfigEntry) -> ConfigValue:
+    source = getattr(entry.source, "value", entry.source)
+    origin = _ORIGINS.get(source, "default" if entry.is_default else "topic")
+    return ConfigValue(entry.value, origin, entry.is_read_only or entry.is_sensitive)

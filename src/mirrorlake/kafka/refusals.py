@@ -1,0 +1,59 @@
+"""What a cluster, or TLS, refused: in words that a person can act on, and without librdkafka's own wrapping."""
+
+import re
+import socket
+import ssl
+from collections.abc import Mapping
+
+from confluent_kafka import KafkaError
+
+_WHERE = re.compile(r"^\w+://[^ ]+/\w+: ")
+_WHEN = re.compile(r" \(after \d+ms in state \w+(, \d+ identical error\(s\) suppressed)?\)")
+_PROBE_SECONDS = 3.0
+
+
+def reason_of(error: KafkaError) -> str:
+    """librdkafka's text without the address before it and the state behind it."""
+    return _WHEN.sub("", _WHERE.sub("", str(error.str()))).rstrip(". ")
+
+
+def principal_of(client: Mapping[str, str | int | bool]) -> str:
+    """Who the brokers see, as far as a client's settings tell."""
+    name = client.get("sasl.username") or client.get("sasl.oauthbearer.client.id")
+    if name:
+        return f"principal {name}"
+    return "the principal of certificate_file" if "ssl.certificate.pem" in client else "an anonymous client"
+
+
+def is_refusal(error: KafkaError) -> bool:
+    """Whether an error says that somebody was refused, which asking again does not mend."""
+    codes = (KafkaError._AUTHENTICATION, KafkaError.SASL_AUTHENTICATION_FAILED, KafkaError._SSL)
+    return error.code() in codes or "SSL alert number" in str(error.str())
+
+
+def refusal_text(error: KafkaError, client: Mapping[str, str | int | bool]) -> str:
+    """Say who was refused by whom and why, and what to check."""
+    text = reason_of(error)
+    if "certificate verify failed" in text:
+        return f"its certificate is not trusted: {_certificate_problem(client) or text}; check ca_file"
+    if found := re.search(r"alert ([a-z ]+): SSL alert number", text):
+        return f"it refused {principal_of(client)} (TLS: {found[1]}); check certificate_file and key_file"
+    if "OAUTHBEARER token" in text:
+        url = client.get("sasl.oauthbearer.token.endpoint.url")
+        return f"{url} gave {principal_of(client)} no token ({text}); check token_endpoint, client_id and client_secret"
+    return f"it refused the credentials of {principal_of(client)} ({text}); check its security block"
+
+
+def _certificate_problem(client: Mapping[str, str | int | bool]) -> str | None:
+    """Why the first broker's certificate is not trusted, by asking once more: librdkafka does not tell."""
+    host, _, port = str(client["bootstrap.servers"]).split(",")[0].strip().rpartition(":")
+    try:
+        context = ssl.create_default_context(cadata=str(client["ssl.ca.pem"]) if "ssl.ca.pem" in client else None)
+        context.check_hostname = client.get("ssl.endpoint.identification.algorithm") != "none"
+        with socket.create_connection((host.strip("[]"), int(port)), _PROBE_SECONDS) as plain:
+            context.wrap_socket(plain, server_hostname=host.strip("[]")).close()
+    except ssl.SSLCertVerificationError as error:
+        return error.verify_message.rstrip(". ")
+    except (OSError, ValueError):
+        return None
+    return None

@@ -1,0 +1,116 @@
+"""Where `${secret:scope/key}` comes from: a Databricks scope there, a folder or the system's keyring elsewhere.
+
+A store says None for what it does not hold, and raises Unresolved where it refuses to answer. The first store that
+holds a secret gives it. No value is kept here, logged, or put into an error.
+"""
+
+import os
+import stat
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Protocol
+
+from mirrorlake.core.references import Provider, Unresolved
+
+#: Names the folder of secrets: `$MIRRORLAKE_SECRETS/<scope>/<key>` is a file that holds one value.
+FOLDER_VARIABLE = "MIRRORLAKE_SECRETS"
+
+
+class SecretStore(Protocol):
+    """Something that keeps secrets under a scope and a key."""
+
+    def read(self, scope: str, key: str) -> str | None:
+        """The value, or None where there is none. Raises Unresolved."""
+
+    def where(self, scope: str, key: str) -> str:
+        """Where this store looks for a secret, for a sentence."""
+
+
+class FolderSecrets:
+    """A file a secret, as Kubernetes and systemd hand them over; only its owner may be able to read it."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def read(self, scope: str, key: str) -> str | None:
+        """The file's text without a last line end. Raises Unresolved when others could read it too."""
+        if ".." in Path(scope, key).parts or Path(key).is_absolute():
+            raise Unresolved(f"a secret lies below {self._folder}, and this name leads out of it")
+        path = self._folder / scope / key
+        try:
+            with path.open(encoding="utf-8") as file:
+                if stat.S_IMODE(os.fstat(file.fileno()).st_mode) & (stat.S_IRWXG | stat.S_IRWXO):
+                    raise Unresolved(f"others than its owner may use {path}; run `chmod 600 {path}`")
+                return file.read().removesuffix("\n").removesuffix("\r")
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        except (OSError, UnicodeDecodeError) as error:
+            reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+            raise Unresolved(f"{path} cannot be read: {reason}") from None
+
+    def where(self, scope: str, key: str) -> str:
+        """The file's path."""
+        return f"the file {self._folder / scope / key}"
+
+
+class KeyringSecrets:
+    """The keyring of the operating system, by the `keyring` package; the scope is its service, the key its user."""
+
+    def read(self, scope: str, key: str) -> str | None:
+        """The password, or None."""
+        found: str | None = import_module("keyring").get_password(scope, key)
+        return found
+
+    def where(self, scope: str, key: str) -> str:
+        """The command that would put it there."""
+        return f"the keyring (`keyring set {scope} {key}`)"
+
+
+class DatabricksSecrets:
+    """A secret scope of the workspace in which this runs."""
+
+    def read(self, scope: str, key: str) -> str | None:
+        """The secret; what the workspace answers when there is none differs by runtime, so any refusal says where."""
+        try:
+            found: str = import_module("databricks.sdk.runtime").dbutils.secrets.get(scope=scope, key=key)
+        except Exception as error:  # noqa: BLE001 (the workspace's own errors, whose text is not ours to vouch for)
+            raise Unresolved(
+                f"{self.where(scope, key)} did not give it ({type(error).__name__}); check that it exists and that "
+                "this job may read it"
+            ) from None
+        return found
+
+    def where(self, scope: str, key: str) -> str:
+        """Scope and key."""
+        return f"the Databricks secret scope {scope}, key {key},"
+
+
+def secret_stores(environment: Mapping[str, str]) -> list[SecretStore]:
+    """The stores of this place: the workspace on Databricks; elsewhere the folder that is named, and the keyring."""
+    if "DATABRICKS_RUNTIME_VERSION" in environment:
+        return [DatabricksSecrets()]
+    stores: list[SecretStore] = []
+    if folder := environment.get(FOLDER_VARIABLE):
+        stores.append(FolderSecrets(Path(folder)))
+    if find_spec("keyring") is not None:
+        stores.append(KeyringSecrets())
+    return stores
+
+
+def secret_provider(stores: Sequence[SecretStore]) -> Provider:
+    """Make the provider for `${secret:scope/key}` from stores, asked in order."""
+
+    def provide(name: str) -> str:
+        scope, _, key = name.partition("/")
+        for store in stores:
+            value = store.read(scope, key)
+            if value is not None:
+                return value
+        places = " or ".join(store.where(scope, key) for store in stores)
+        raise Unresolved(
+            f"put it into {places}" if places else f"set {FOLDER_VARIABLE} to a folder that holds the file {name}"
+        )
+
+    return provide

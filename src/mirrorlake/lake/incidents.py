@@ -1,0 +1,76 @@
+"""Incidents: what an operator must know, told once while it is open, and closed when it is over or decided."""
+
+import threading
+from collections.abc import Iterable
+from datetime import datetime, timezone
+
+import pyarrow as pa
+
+from mirrorlake.errors import MirrorlakeError
+from mirrorlake.lake.lake import Lake, arrow_table
+
+_TIME = pa.timestamp("us", tz="UTC")
+_INCIDENTS = pa.schema(
+    [
+        ("flow", pa.string()),
+        ("at", _TIME),
+        ("kind", pa.string()),
+        ("topic", pa.string()),
+        ("partition", pa.int32()),
+        ("first_offset", pa.int64()),
+        ("last_offset", pa.int64()),
+        ("detail", pa.string()),
+    ]
+)
+Place = tuple[str, str, str | None, int | None]
+
+
+class Incidents:
+    """The table `incidents` of a lake. Threads of one process share it; `resolve` writes to it from another one."""
+
+    def __init__(self, lake: Lake) -> None:
+        self._lake = lake
+        self._use = threading.RLock()
+
+    def tell(self, flow: str, kind: str, error: BaseException) -> None:
+        """Record an incident; one of the same kind and place that is open is not repeated."""
+        facts = error.facts if isinstance(error, MirrorlakeError) else {}
+        row = {
+            "flow": flow,
+            "at": datetime.now(timezone.utc),
+            "kind": kind,
+            "detail": str(error).strip().splitlines()[0][:2000],
+            **{name: facts.get(name) for name in ("topic", "partition", "first_offset", "last_offset")},
+        }
+        with self._use:
+            if (flow, kind, row["topic"], row["partition"]) not in self._open():
+                self._lake.append("incidents", arrow_table([row], _INCIDENTS))
+
+    def came_through(self, flows: Iterable[str], kinds: Iterable[str]) -> None:
+        """Close what is over: what was wrong with these flows went away by itself."""
+        wanted, named = set(kinds), set(flows)
+        with self._use:
+            for flow, kind, topic, partition in self._open():
+                if flow in named and kind in wanted:
+                    self.settle(flow, kind, topic, partition, "it came through again")
+
+    def settle(self, flow: str, kind: str, topic: str | None, partition: int | None, resolution: str) -> None:
+        """Close the incidents of one kind and place. Those stopped by an operator are closed anew."""
+        with self._use:
+            self._lake.query(
+                "settle_incident", flow=flow, kind=kind, topic=topic, partition=partition, resolution=resolution
+            )
+
+    def refused(self, flow: str) -> list[tuple[str, int, int]]:
+        """Partitions with records that the target refused and nobody decided about: (topic, partition, last offset)."""
+        rows = self._lake.query("refusals", flow=flow).collect()
+        return [(row["topic"], row["partition"], row["last_offset"]) for row in rows if row["open"]]
+
+    def stopped(self, flow: str) -> frozenset[tuple[str, int]]:
+        """Partitions that an operator stopped because of refused records."""
+        rows = self._lake.query("refusals", flow=flow).collect()
+        return frozenset((row["topic"], row["partition"]) for row in rows if row["resolution"] == "stop")
+
+    def _open(self) -> set[Place]:
+        rows = self._lake.table("open_incidents").select("flow", "kind", "topic", "partition").collect()
+        return {(row["flow"], row["kind"], row["topic"], row["partition"]) for row in rows}

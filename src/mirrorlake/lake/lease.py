@@ -1,0 +1,64 @@
+"""Leases: one process at a time lands a cluster, or produces a flow.
+
+Transactions keep the target right even if two processes try (one fences the other), but they would fence each other for
+ever. A lease is a locked file beside the checkpoints: the lock ends with the process that holds it, even by kill -9, so
+nobody waits for a dead one.
+"""
+
+import fcntl
+import json
+import logging
+import os
+import re
+import socket
+from datetime import datetime, timezone
+from pathlib import Path
+
+from mirrorlake.errors import HeldElsewhere
+
+logger = logging.getLogger(__name__)
+
+
+class Lease:
+    """The right to do `what`, such as `flow east->west`, in one lake."""
+
+    def __init__(self, checkpoints: Path, what: str) -> None:
+        self.what = what
+        self._file = checkpoints / "leases" / f"{re.sub(r'[^A-Za-z0-9._-]+', '-', what)}.lock"
+        self._handle: int | None = None
+
+    def take(self) -> None:
+        """Take it. Raises HeldElsewhere, which names the process that has it."""
+        self._file.parent.mkdir(parents=True, exist_ok=True)
+        handle = os.open(self._file, os.O_RDWR | os.O_CREAT, 0o644)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            holder = _holder(handle)
+            os.close(handle)
+            raise HeldElsewhere(
+                f"{self.what} is held by {holder}; stop that process, or let it do the work",
+                what=self.what,
+                holder=holder,
+            ) from None
+        except OSError as error:
+            # A mounted volume without locks: the target's transactions are the only guard there.
+            logger.warning("%s cannot be locked (%s); be sure that only one process runs it", self.what, error.strerror)
+        now = datetime.now(timezone.utc).isoformat(timespec="seconds")
+        os.ftruncate(handle, 0)
+        os.pwrite(handle, json.dumps({"host": socket.gethostname(), "pid": os.getpid(), "since": now}).encode(), 0)
+        self._handle = handle
+
+    def release(self) -> None:
+        """Give it back; does nothing if it was not taken."""
+        if self._handle is not None:
+            os.close(self._handle)
+            self._handle = None
+
+
+def _holder(handle: int) -> str:
+    try:
+        found = json.loads(os.pread(handle, 1_000, 0))
+        return f"process {found['pid']} on {found['host']} since {found['since']}"
+    except (ValueError, KeyError):
+        return "another process"

@@ -1,0 +1,58 @@
+"""Provenance: a header for every hop that names the cluster a record came from, so that it never goes round in circles.
+
+With identity names a topic does not tell where its records come from, and MirrorMaker 2 has no protection there at all
+(mm2.md 1.4). The header holds the *cluster id*, since an alias may change.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from mirrorlake.core.batch import PartitionPlan
+
+HEADER = "mirrorlake-provenance"
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """The cluster ids of a flow's ends. With `strip` the headers are taken off instead of added: the last hop."""
+
+    source_id: str
+    target_id: str
+    strip: bool = False
+
+
+Rows = Iterator[tuple[PartitionPlan, pa.RecordBatch]]
+
+
+def unsent(rows: Rows, provenance: Provenance | None) -> Rows:
+    """Leave out the records that have been on the target already."""
+    if provenance is None:
+        yield from rows
+        return
+    for plan, stretch in rows:
+        kept = stretch.filter(pc.invert(_has_been_on(stretch.column("headers"), provenance.target_id)))
+        if kept.num_rows:
+            yield plan, kept
+
+
+def _has_been_on(headers: pa.Array, cluster_id: str) -> pa.Array:
+    """For each row, whether one of its headers says that it came from this cluster."""
+    pairs = pc.list_flatten(headers)
+    matches = pc.and_(
+        pc.equal(pc.struct_field(pairs, "key"), HEADER),
+        pc.fill_null(pc.equal(pc.struct_field(pairs, "value"), pa.scalar(cluster_id.encode(), pa.binary())), False),
+    )
+    found = pc.unique(pc.filter(pc.list_parent_indices(headers), matches))
+    return pc.is_in(pa.array(range(len(headers)), found.type), value_set=found)
+
+
+def stamped(headers: list[tuple[str, bytes | None]], provenance: Provenance | None) -> list[tuple[str, bytes | None]]:
+    """The headers that a record goes on with."""
+    if provenance is None:
+        return headers
+    if provenance.strip:
+        return [header for header in headers if header[0] != HEADER]
+    return [*headers, (HEADER, provenance.source_id.encode())]

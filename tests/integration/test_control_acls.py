@@ -1,0 +1,280 @@
+"""ACLs on real brokers with Kafka's StandardAuthorizer, and on brokers that have none."""
+
+import logging
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from confluent_kafka.admin import (
+    AclBinding,
+    AclOperation,
+    AclPermissionType,
+    AdminClient,
+    ResourcePatternType,
+    ResourceType,
+)
+from pyspark.sql import SparkSession
+
+from mirrorlake.core.acl_plan import Acl, owned_acls
+from mirrorlake.core.changes import ChangeLog, MemoryLog
+from mirrorlake.engine.control_acls import AclSync
+from mirrorlake.lake.journal import Journal
+from mirrorlake.local.cluster import EmbeddedCluster, start_clusters, stop_clusters
+from tests.support.clusters import ClusterPair
+from tests.support.control import AUTHORIZER, acls_of, add_acls, eventually, make_sync, remove_acls
+from tests.support.kafka import create_topic, topics_of
+from tests.support.replication import FLOW, lake_of, write_topology
+
+
+@pytest.fixture(scope="module")
+def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ClusterPair]:
+    """Two clusters with an authorizer."""
+    embedded = start_clusters(["east", "west"], tmp_path_factory.mktemp("guarded"), properties=AUTHORIZER, heap="256m")
+    try:
+        yield ClusterPair(embedded["east"].bootstrap_servers, embedded["west"].bootstrap_servers, embedded)
+    finally:
+        stop_clusters(embedded)
+
+
+def acl(
+    name: str,
+    operation: str = "READ",
+    permission: str = "ALLOW",
+    pattern: str = "LITERAL",
+    principal: str = "User:ann",
+    host: str = "*",
+) -> Acl:
+    return Acl(pattern, name, principal, host, operation, permission)
+
+
+class Bench:
+    """ACL control over the topics whose names begin with a text, on two clusters."""
+
+    def __init__(self, directory: Path, clusters: ClusterPair, topic: str, log: ChangeLog, **settings: object) -> None:
+        self.clusters, self.topic, self.log = clusters, topic, log
+        flow = {"topics": [re.escape(topic).replace(r"\-", "-") + ".*"], **settings}
+        self.file = write_topology(directory, clusters.east, clusters.west, flow)
+        self.acls = make_sync(AclSync, self.file, log)
+
+    def sync(self) -> list[tuple[str, str | None]]:
+        """Sync and wait until the target shows it; returns outcome and error of every row."""
+        rows = self.acls.sync()
+        eventually(self.acls.plan, [])
+        return [(row.outcome, row.error) for row in rows]
+
+    def on_target(self) -> set[Acl]:
+        return acls_of(self.clusters.west, self.topic)
+
+
+def test_acls_follow_by_mirror_makers_rule(tmp_path: Path, guarded: ClusterPair, topic_name: str) -> None:
+    bench = Bench(tmp_path, guarded, topic_name, MemoryLog(), topics_exclude=[".*-excluded"])
+    create_topic(guarded.east, topic_name)
+    create_topic(guarded.east, f"{topic_name}-eu")
+    create_topic(guarded.east, f"{topic_name}-excluded")
+    wild = acl("*", "DESCRIBE_CONFIGS", principal="User:wild")
+    add_acls(
+        guarded.east,
+        acl(topic_name, principal="User:CN=ann,OU=a,O=b", host="10.1.2.3"),
+        acl(topic_name, "WRITE", principal="User:bob"),
+        acl(topic_name, "ALL", principal="User:carl"),
+        acl(topic_name, "WRITE", "DENY", principal="User:dora"),
+        acl(f"{topic_name}-e", pattern="PREFIXED", principal="User:eve"),
+        wild,
+    )
+    try:
+        bench.sync()
+    finally:
+        remove_acls(guarded.east, wild)
+    mirror = f"east.{topic_name}"
+    assert bench.on_target() == {
+        acl(mirror, principal="User:CN=ann,OU=a,O=b", host="10.1.2.3"),
+        acl(mirror, "READ", principal="User:carl"),
+        acl(mirror, "WRITE", "DENY", principal="User:dora"),
+        acl(f"{mirror}-eu", principal="User:eve"),
+        acl(mirror, "DESCRIBE_CONFIGS", principal="User:wild"),
+        acl(f"{mirror}-eu", "DESCRIBE_CONFIGS", principal="User:wild"),
+    }
+    assert not any(mirror in name for name in topics_of(guarded.west))  # the rights are there before the topic is
+
+
+def test_removal_takes_away_ours_and_nothing_made_by_hand(
+    tmp_path: Path, guarded: ClusterPair, topic_name: str
+) -> None:
+    bench = Bench(tmp_path, guarded, topic_name, MemoryLog())
+    mirror = f"east.{topic_name}"
+    create_topic(guarded.east, topic_name)
+    both = acl(topic_name, principal="User:both")
+    ours = acl(topic_name, pattern="PREFIXED", principal="User:ours")
+    add_acls(guarded.east, both, ours)
+    by_hand = {acl(mirror, principal="User:both"), acl(mirror, "ALTER", principal="User:hand")}
+    add_acls(guarded.west, *by_hand)
+    assert bench.sync() == [("done", None)]
+    assert bench.on_target() == by_hand | {acl(mirror, principal="User:ours")}
+    remove_acls(guarded.east, both, ours)
+    (dry,) = bench.acls.plan()
+    assert (dry.action, dry.acl) == ("delete", acl(mirror, principal="User:ours"))
+    assert len(bench.on_target()) == 3  # a dry run changes nothing
+    assert bench.sync() == [("done", None)]
+    assert bench.on_target() == by_hand
+    assert bench.sync() == []
+
+
+def test_rights_on_the_mirror_of_a_deleted_topic_stay_until_the_source_takes_them_back(
+    tmp_path: Path, guarded: ClusterPair, topic_name: str
+) -> None:
+    bench = Bench(tmp_path, guarded, topic_name, MemoryLog())
+    prefix = acl(topic_name, pattern="PREFIXED")
+    create_topic(guarded.east, topic_name)
+    add_acls(guarded.east, prefix)
+    bench.sync()
+    admin = AdminClient({"bootstrap.servers": guarded.east})
+    admin.delete_topics([topic_name])[topic_name].result(20)
+    eventually(lambda: topic_name in topics_of(guarded.east), False)
+    assert bench.sync() == [] and bench.on_target() == {acl(f"east.{topic_name}")}
+    remove_acls(guarded.east, prefix)
+    assert bench.sync() == [("done", None)] and bench.on_target() == set()
+
+
+def test_nothing_is_sent_when_nothing_differs(
+    tmp_path: Path, guarded: ClusterPair, topic_name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = MemoryLog()
+    bench = Bench(tmp_path, guarded, topic_name, log)
+    create_topic(guarded.east, topic_name)
+    add_acls(guarded.east, acl(topic_name))
+    client = bench.acls._target.client
+    sent: list[str] = []
+    for call in ("create_acls", "delete_acls"):
+        real = getattr(client, call)
+
+        def counted(acls: list[Any], _call: str = call, _real: Any = real, **settings: object) -> object:
+            sent.append(f"{_call} {len(acls)}")
+            return _real(acls, **settings)
+
+        monkeypatch.setattr(client, call, counted)
+    for _ in range(4):
+        bench.sync()
+    assert sent == ["create_acls 1"] and len(log.rows) == 1
+
+
+def test_what_is_ours_is_known_after_a_restart(
+    tmp_path: Path, guarded: ClusterPair, topic_name: str, spark: SparkSession
+) -> None:
+    """The lake remembers: another process takes away what the first one made, and only that."""
+    topology = write_topology(tmp_path, guarded.east, guarded.west, {"topics": [topic_name]})
+    lake = lake_of(spark, topology)
+    mirror, first = f"east.{topic_name}", acl(topic_name)
+    create_topic(guarded.east, topic_name)
+    add_acls(guarded.east, first)
+    add_acls(guarded.west, acl(mirror, principal="User:hand"))
+    bench = Bench(tmp_path, guarded, topic_name, Journal(lake))
+    bench.sync()
+    assert acl(mirror) in bench.on_target()
+    remove_acls(guarded.east, first)
+    later = Bench(tmp_path, guarded, topic_name, Journal(lake))
+    assert later.sync() == [("done", None)]
+    assert later.on_target() == {acl(mirror, principal="User:hand")}
+    rows = lake.table("changes").where("kind = 'acl'").orderBy("at").collect()
+    assert [(row["flow"], row["resource"], row["before"], row["after"], row["outcome"]) for row in rows] == [
+        (FLOW, mirror, None, acl(mirror).text(), "done"),
+        (FLOW, mirror, acl(mirror).text(), None, "done"),
+    ]
+
+
+def test_identity_in_both_directions_does_not_keep_an_acl_alive(
+    tmp_path: Path, guarded: ClusterPair, topic_name: str
+) -> None:
+    """What one flow made is nothing that the opposite flow would take for the other side's own."""
+    log = MemoryLog()
+    there = Bench(tmp_path, guarded, topic_name, log, policy="identity")
+    document = yaml.safe_load(there.file.read_text(encoding="utf-8"))
+    document["flows"]["west->east"] = document["flows"][FLOW]
+    there.file.write_text(yaml.safe_dump(document, sort_keys=False), encoding="utf-8")
+    there.acls, back = make_sync(AclSync, there.file, log), make_sync(AclSync, there.file, log, "west->east")
+    for address in (guarded.east, guarded.west):
+        create_topic(address, topic_name)
+    add_acls(guarded.east, acl(topic_name))
+    there.sync()
+    assert back.sync() == []
+    remove_acls(guarded.east, acl(topic_name))
+    assert back.sync() == []  # the west still has it, but only because the east had
+    there.sync()
+    assert there.on_target() == set() == acls_of(guarded.east, topic_name)
+
+
+@pytest.mark.parametrize("without", ["both", "target"])
+def test_a_cluster_without_an_authorizer_is_told_once(
+    tmp_path: Path,
+    guarded: ClusterPair,
+    clusters: ClusterPair,
+    topic_name: str,
+    without: str,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    source = guarded.east if without == "target" else clusters.east
+    bench = Bench(tmp_path, ClusterPair(source, clusters.west, None), topic_name, MemoryLog())
+    create_topic(source, topic_name)
+    with caplog.at_level(logging.INFO, "mirrorlake.engine.control_acls"):
+        rows = bench.acls.sync()
+        assert bench.acls.sync() == [] and bench.acls.sync() == [] and bench.acls.plan() == []
+    wanted = ["west"] if without == "target" else ["east", "west"]
+    assert [row.resource for row in rows] == [f"cluster {alias}" for alias in wanted]
+    assert all(row.outcome == "skipped" and "no authorizer" in str(row.error) for row in rows)
+    said = [record for record in caplog.records if "no authorizer" in record.message]
+    assert [record.levelname for record in said] == ["INFO"] * len(wanted)
+
+
+def test_a_cluster_that_does_not_let_us_ask_any_more_takes_no_rights_away(
+    tmp_path: Path, guarded: ClusterPair, topic_name: str
+) -> None:
+    """Once anybody has rights on the cluster, nobody else has: we may not describe its ACLs any more."""
+    directory = tmp_path / "closed"
+    closed = EmbeddedCluster("closed", directory, properties={**AUTHORIZER, "super.users": "User:nobody"}, heap="256m")
+    with closed:
+        bench = Bench(tmp_path, ClusterPair(closed.bootstrap_servers, guarded.west, None), topic_name, MemoryLog())
+        create_topic(closed.bootstrap_servers, topic_name)
+        add_acls(closed.bootstrap_servers, acl(topic_name), acl(topic_name, "DESCRIBE", principal="User:ANONYMOUS"))
+        assert bench.sync() == [("done", None)] * 2
+        _leave_us_only(closed.bootstrap_servers, AclOperation.CLUSTER_ACTION)
+        assert len(bench.acls.sync()) == 1 and bench.acls.sync() == []
+        row = bench.log.rows[-1][1]
+        assert (row.resource, row.outcome) == ("cluster east", "refused")
+        assert "DESCRIBE on the cluster is not allowed" in str(row.error)
+        assert acl(f"east.{topic_name}") in bench.on_target() and len(bench.on_target()) == 2
+
+
+def test_acls_that_the_target_refuses_are_told_once(
+    tmp_path: Path, guarded: ClusterPair, topic_name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """We may see the ACLs of the target, but not change them."""
+    directory = tmp_path / "closed"
+    closed = EmbeddedCluster("closed", directory, properties={**AUTHORIZER, "super.users": "User:nobody"}, heap="256m")
+    with closed:
+        bench = Bench(tmp_path, ClusterPair(guarded.east, closed.bootstrap_servers, None), topic_name, MemoryLog())
+        create_topic(guarded.east, topic_name)
+        add_acls(guarded.east, acl(topic_name), acl(topic_name, principal="User:bob"))
+        _leave_us_only(closed.bootstrap_servers, AclOperation.CLUSTER_ACTION, AclOperation.DESCRIBE)
+        rows = bench.acls.sync()
+        assert [(row.resource, row.outcome) for row in rows] == [(f"east.{topic_name}", "refused")] * 2
+        assert [row.error for row in rows] == ["ALTER on cluster west is not allowed"] * 2
+        monkeypatch.setattr(bench.acls._target.client, "create_acls", None)  # not asked again so soon
+        assert bench.acls.sync() == [] and len(bench.acls.plan()) == 2
+        assert owned_acls(bench.log.history(FLOW, "acl")) == set()
+
+
+def _leave_us_only(bootstrap: str, *operations: AclOperation) -> None:
+    """Give us these operations on a cluster, and so, by naming somebody, take all others; waits until that holds."""
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    where = (ResourceType.BROKER, "kafka-cluster", ResourcePatternType.LITERAL, "User:ANONYMOUS", "*")
+    bindings = [AclBinding(*where, operation, AclPermissionType.ALLOW) for operation in operations]
+    for future in admin.create_acls(bindings).values():
+        future.result(20)
+
+    def may() -> set[AclOperation]:
+        cluster = admin.describe_cluster(include_authorized_operations=True).result(20)
+        return set(cluster.authorized_operations or ()) & {AclOperation.ALTER, AclOperation.DESCRIBE}
+
+    eventually(may, set(operations) & {AclOperation.DESCRIBE})

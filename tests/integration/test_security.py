@@ -1,0 +1,347 @@
+"""Every security mode end to end, what is refused and how, the least ACLs, and that no secret shows anywhere."""
+
+import re
+import zipfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from threading import Event, Thread
+from typing import Any
+
+import psutil
+import pytest
+import yaml
+from pyspark.sql import SparkSession
+
+from mirrorlake.core.client_settings import JAVA_CONSUMER
+from mirrorlake.core.problem import Problem
+from mirrorlake.core.topology import load_topology
+from mirrorlake.engine.access import access_problems, transaction_problems
+from mirrorlake.engine.connections import Connections
+from mirrorlake.lake.lake import TABLES
+from mirrorlake.lake.translate import translate
+from mirrorlake.local.jars import spark_jars
+from tests.integration.test_wrong_input import Answer
+from tests.support.kafka import create_topic, numbered, read_topic, write
+from tests.support.replication import FLOW, finish, lake_of, start_run
+from tests.support.secure import USER, SecureClusters, grant, secure_clusters
+
+DOCS = Path(__file__).parents[2] / "docs" / "security.md"
+BACK = "west->east"
+#: Control off: what is left is records and topics.
+RECORDS_ONLY = {
+    "sync_topic_configs_enabled": False,
+    "sync_topic_acls_enabled": False,
+    "emit_checkpoints_enabled": False,
+    "sync_group_offsets_enabled": False,
+    "emit_heartbeats_enabled": False,
+}
+EVERYTHING = [
+    {"operation": "ALL", "resource": resource, "pattern": "LITERAL", "name": name}
+    for resource, name in (("TOPIC", "*"), ("GROUP", "*"), ("TRANSACTIONAL_ID", "*"), ("BROKER", "kafka-cluster"))
+]
+
+
+@pytest.fixture(scope="module")
+def secure(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecureClusters]:
+    with secure_clusters(tmp_path_factory.mktemp("secure")) as clusters:
+        yield clusters
+
+
+@pytest.fixture(autouse=True)
+def _environment(secure: SecureClusters, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in secure.environment().items():
+        monkeypatch.setenv(name, value)
+
+
+def topology(folder: Path, east: Mapping[str, Any], west: Mapping[str, Any], flows: Mapping[str, Any]) -> Path:
+    path = folder / "mirrorlake.yml"
+    document = {"clusters": {"east": east, "west": west}, "lake": {"path": "./lake"}, "flows": flows}
+    path.write_text(yaml.safe_dump(document), encoding="utf-8")
+    return path
+
+
+def documented_acls(kind: str) -> list[dict[str, str]]:
+    """The block of docs/security.md that lists ACLs of a kind."""
+    found = re.search(rf"```yaml acls: {kind}\n(.*?)```", DOCS.read_text(encoding="utf-8"), re.DOTALL)
+    assert found is not None
+    return list(yaml.safe_load(found[1]))
+
+
+class CommandLines:
+    """Notes the command lines of everything that a process starts, while it runs."""
+
+    def __init__(self, pid: int) -> None:
+        self.seen: set[str] = set()
+        self._stop = Event()
+        self._thread = Thread(target=self._watch, args=(pid,), daemon=True)
+        self._thread.start()
+
+    def _watch(self, pid: int) -> None:
+        while not self._stop.wait(0.2):
+            try:
+                parent = psutil.Process(pid)
+                for process in (parent, *parent.children(recursive=True)):
+                    self.seen.add(" ".join(process.cmdline()))
+            except psutil.Error:
+                continue
+
+    def end(self) -> set[str]:
+        self._stop.set()
+        self._thread.join()
+        return self.seen
+
+
+def run_once(path: Path) -> tuple[int, str]:
+    """`mirrorlake run --once`: its exit code, and all that its processes had on their command lines."""
+    run = start_run(path, "--once")
+    watch = CommandLines(run.pid)
+    code = finish(run, 400)
+    return code, "\n".join(watch.end())
+
+
+def said(path: Path) -> str:
+    """What a run printed."""
+    return (path.parent / "run.log").read_text(encoding="utf-8")
+
+
+MODES = [
+    ("SSL", "mTLS"),
+    ("PLAIN", "SCRAM-SHA-256+TLS"),
+    ("SCRAM-SHA-512", "OAUTHBEARER+TLS"),
+    ("OAUTHBEARER", "PLAIN+TLS"),
+    ("SCRAM-SHA-256", "SCRAM-SHA-512+TLS"),
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("east_mode", "west_mode"), MODES, ids=[" ".join(pair) for pair in MODES])
+def test_modes(
+    secure: SecureClusters, spark: SparkSession, topic_name: str, tmp_path: Path, east_mode: str, west_mode: str
+) -> None:
+    """Flows both ways, so that each mode is read by Java's client, and asked and written by librdkafka."""
+    flow = {"topics": [topic_name], **RECORDS_ONLY}
+    path = topology(
+        tmp_path,
+        secure.cluster("east", east_mode),
+        secure.cluster("west", west_mode),
+        {FLOW: flow, BACK: flow},
+    )
+    for name in ("east", "west"):
+        grant(secure.admin(name), EVERYTHING)
+        create_topic(secure.open_door(name), topic_name, 2)
+        write(secure.open_door(name), topic_name, numbered(20, 2))
+    code, lines = run_once(path)
+    assert code == 0, said(path)
+    assert "java" in lines
+    for name, mirror in (("west", f"east.{topic_name}"), ("east", f"west.{topic_name}")):
+        assert [len(partition) for partition in read_topic(secure.open_door(name), mirror)] == [10, 10]
+    lake = lake_of(spark, path)
+    for name in (FLOW, BACK):
+        assert translate(lake, name, topic_name, 1, 7).offset == 7
+    tables = "\n".join(str(lake.table(name).collect()) for name in TABLES)
+    assert_no_secret(secure, tmp_path, lines, tables)
+
+
+def assert_no_secret(secure: SecureClusters, folder: Path, lines: str, tables: str = "") -> None:
+    """No secret on command lines, in rows, or in any file that a run left: its output, tables, checkpoints."""
+    files = [(str(path), path.read_bytes()) for path in folder.rglob("*") if path.is_file()]
+    for where, data in [("a command line", lines.encode()), ("a table", tables.encode()), *files]:
+        for secret in secure.secrets():
+            assert secret not in data, f"a secret shows in {where}"
+
+
+REFUSED: dict[str, tuple[str, dict[str, Any], tuple[str, ...]]] = {
+    "wrong password": (
+        "SASL",
+        {"protocol": "SASL_PLAINTEXT", "mechanism": "PLAIN", "username": USER, "password": "${secret:kafka/wrong}"},
+        ("cluster east at", "refused the credentials of principal mirror", "Invalid username or password"),
+    ),
+    "wrong SCRAM password": (
+        "SASLTLS",
+        {
+            "protocol": "SASL_SSL",
+            "mechanism": "SCRAM-SHA-512",
+            "username": USER,
+            "password": "${secret:kafka/wrong}",
+            "ca_file": "{ca}",
+        },
+        ("refused the credentials of principal mirror", "SCRAM-SHA-512"),
+    ),
+    "wrong client secret": (
+        "SASL",
+        {
+            "protocol": "SASL_PLAINTEXT",
+            "mechanism": "OAUTHBEARER",
+            "token_endpoint": "{tokens}",
+            "client_id": USER,
+            "client_secret": "${secret:kafka/wrong}",
+        },
+        ("gave principal mirror no token", "invalid_client", "client_secret"),
+    ),
+    "expired certificate": (
+        "EXPIRED",
+        {"protocol": "SSL", "ca_file": "{ca}"},
+        ("cluster east at", "its certificate is not trusted: certificate has expired", "ca_file"),
+    ),
+    "unknown authority": (
+        "TLS",
+        {"protocol": "SSL", "ca_file": "{other}"},
+        ("its certificate is not trusted", "issuer certificate", "ca_file"),
+    ),
+    "no client certificate": ("MTLS", {"protocol": "SSL", "ca_file": "{ca}"}, ("refused an anonymous client", "TLS")),
+    "a CA that is none": (
+        "TLS",
+        {"protocol": "SSL", "ca_file": "${secret:kafka/mirror}"},
+        ("${secret:kafka/mirror}, a PEM file of cluster east",),
+    ),
+    "a missing secret": (
+        "SASL",
+        {"protocol": "SASL_PLAINTEXT", "mechanism": "PLAIN", "username": USER, "password": "${secret:kafka/none}"},
+        ("${secret:kafka/none} has no value", "put it into the file", "/kafka/none"),
+    ),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_refused_logins(secure: SecureClusters, tmp_path: Path, case: str) -> None:
+    door, security, parts = REFUSED[case]
+    files = {"{ca}": secure.authority.file, "{other}": secure.other_authority.file, "{tokens}": secure.tokens.url}
+    block = {key: str(files.get(value, value)) for key, value in security.items()}
+    topology(tmp_path, secure.through("east", door, **block), secure.cluster("west", "SSL"), {FLOW: {}})
+    answer = Answer(tmp_path, "plan")
+    answer.assert_one_sentence(*parts)
+    assert answer.seconds < 15
+    for secret in secure.secrets():
+        assert secret.decode() not in answer.err + answer.out
+
+
+@pytest.mark.slow
+def test_the_documented_acls_are_enough_and_none_too_many(secure: SecureClusters, tmp_path: Path) -> None:
+    acls = documented_acls("records")
+    for name, side in (("east", "source"), ("west", "target")):
+        grant(secure.admin(name), [acl for acl in acls if acl["cluster"] == side])
+    path = topology(
+        tmp_path,
+        secure.cluster("east", "SCRAM-SHA-512"),
+        secure.cluster("west", "SCRAM-SHA-512"),
+        {FLOW: {"topics": ["orders.*"], **RECORDS_ONLY}},
+    )
+    create_topic(secure.open_door("east"), "orders-eu", 2)
+    # One mirror is there with too few partitions, so that it has to grow.
+    create_topic(secure.open_door("east"), "orders-us", 2)
+    create_topic(secure.open_door("west"), "east.orders-us", 1)
+    for topic in ("orders-eu", "orders-us"):
+        write(secure.open_door("east"), topic, numbered(20, 2))
+    seen = {name: len(secure.authorizer_lines(name)) for name in ("east", "west")}
+    assert problems(path) == []
+    assert run_once(path)[0] == 0, said(path)
+    for topic in ("orders-eu", "orders-us"):
+        assert sum(map(len, read_topic(secure.open_door("west"), f"east.{topic}"))) == 20
+    for name, side in (("east", "source"), ("west", "target")):
+        lines = secure.authorizer_lines(name)[seen[name] :]
+        denied = [line for line in lines if " is Denied " in line]
+        assert not denied, denied
+        for acl in acls:
+            if acl["cluster"] == side:
+                assert any(_by_rule(line, acl) for line in lines), f"{acl} was not needed"
+
+
+def _by_rule(line: str, acl: Mapping[str, str]) -> bool:
+    """Whether the authorizer allowed the very operation of an ACL by that ACL."""
+    asked, _, rule = line.partition("based on rule")
+    resource, operation = f"resourceType={acl['resource']}", f"operation={acl['operation']},"
+    named = f"{resource}, resourceName={acl['name']}, patternType={acl['pattern']}"
+    return f" operation = {acl['operation']} from" in asked and named in rule and operation in rule
+
+
+def problems(path: Path) -> list[Problem]:
+    loaded = load_topology(path)
+    return access_problems(Connections(loaded), loaded.active_flows())
+
+
+LACKING = {
+    "describe": ("source", "READ", "TOPIC", "principal mirror may not DESCRIBE and READ topic {t} on cluster east"),
+    "write": ("target", "WRITE", "TOPIC", "principal mirror may not WRITE topic east.{t} on cluster west"),
+    "position": ("target", "READ", "TOPIC", "principal mirror may not READ topic east.{t} on cluster west"),
+    "create": ("target", "CREATE", "TOPIC", "principal mirror may not CREATE topic east.{t} on cluster west"),
+    "group": ("target", "READ", "GROUP", "principal mirror may not READ group mirrorlake-x-east->west on cluster west"),
+    "transactional id": (
+        "target",
+        "WRITE",
+        "TRANSACTIONAL_ID",
+        "principal mirror may not WRITE transactional ids mirrorlake-x-east->west-* on cluster west",
+    ),
+}
+
+
+def lacking(secure: SecureClusters, case: str, extra: list[dict[str, str]]) -> None:
+    """Grant the documented ACLs, but for one; `extra` besides at the source."""
+    side, operation, resource, _ = LACKING[case]
+    for name, which in (("east", "source"), ("west", "target")):
+        kept = [
+            acl
+            for acl in documented_acls("records")
+            if acl["cluster"] == which
+            and (acl["cluster"], acl["operation"], acl["resource"]) != (side, operation, resource)
+        ]
+        grant(secure.admin(name), [*kept, *(extra if which == "source" else [])])
+
+
+@pytest.mark.parametrize("case", LACKING)
+def test_a_lacking_right_is_named(secure: SecureClusters, tmp_path: Path, case: str) -> None:
+    topic = f"orders-{case.replace(' ', '-')}"
+    create_topic(secure.open_door("east"), topic)
+    if case != "create":
+        create_topic(secure.open_door("west"), f"east.{topic}")
+    lacking(secure, case, [])
+    path = topology(
+        tmp_path, secure.cluster("east", "PLAIN"), secure.cluster("west", "PLAIN"), {FLOW: {"topics": [topic]}}
+    )
+    connections, flow = Connections(load_topology(path)), load_topology(path).flow(FLOW)
+    found = [*access_problems(connections, [flow]), *transaction_problems(connections, flow, "mirrorlake-x-east->west")]
+    assert [problem.sentence for problem in found] == [LACKING[case][3].format(t=topic)]
+    assert "docs/security.md" in found[0].fix
+
+
+def test_a_topic_that_may_be_seen_but_not_read_is_named(secure: SecureClusters, tmp_path: Path) -> None:
+    create_topic(secure.open_door("east"), "orders-seen")
+    describe = {"operation": "DESCRIBE", "resource": "TOPIC", "pattern": "PREFIXED", "name": "orders-seen"}
+    lacking(secure, "describe", [describe])
+    path = topology(
+        tmp_path, secure.cluster("east", "PLAIN"), secure.cluster("west", "PLAIN"), {FLOW: {"topics": [".*seen"]}}
+    )
+    found = problems(path)
+    assert [(problem.sentence, problem.topic) for problem in found] == [
+        ("principal mirror may not READ topic orders-seen on cluster east", "orders-seen")
+    ]
+
+
+@pytest.mark.slow
+def test_a_run_that_is_refused_shows_no_secret(secure: SecureClusters, tmp_path: Path) -> None:
+    create_topic(secure.open_door("east"), "secrets")
+    write(secure.open_door("east"), "secrets", numbered(10))
+    grant(
+        secure.admin("east"), [{"operation": "DESCRIBE", "resource": "TOPIC", "pattern": "LITERAL", "name": "secrets"}]
+    )
+    grant(secure.admin("west"), EVERYTHING)
+    path = topology(
+        tmp_path,
+        secure.cluster("east", "OAUTHBEARER"),
+        secure.cluster("west", "SCRAM-SHA-256"),
+        {FLOW: {"topics": ["secrets"], **RECORDS_ONLY}},
+    )
+    code, lines = run_once(path)
+    assert code in (1, 2)
+    assert said(path).count("mirrorlake: ") == 1  # not at the start of a line: Spark's log ends without a line end
+    assert_no_secret(secure, tmp_path, lines)
+
+
+def test_the_table_of_java_settings_is_that_of_the_client() -> None:
+    """Each name that a `consumer` block may hold stands in the Java client that Spark uses."""
+    (jar,) = [path for path in spark_jars() if path.name.startswith("kafka-clients")]
+    with zipfile.ZipFile(jar) as archive:
+        folders = ("org/apache/kafka/clients/", "org/apache/kafka/common/config/")
+        names = [name for name in archive.namelist() if name.startswith(folders) and name.endswith("Config.class")]
+        names += [name for name in archive.namelist() if re.search(r"config/(Ssl|Sasl)Configs\.class$", name)]
+        text = b"".join(archive.read(name) for name in (*names, "org/apache/kafka/clients/CommonClientConfigs.class"))
+    assert {name for name in JAVA_CONSUMER if name.encode() not in text} == set()

@@ -1,0 +1,143 @@
+"""Configs and ACLs of real clusters, set and read as any other client would, and the parts of control to test."""
+
+import subprocess
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TypeVar
+
+from confluent_kafka.admin import (
+    AclBinding,
+    AclBindingFilter,
+    AclOperation,
+    AclPermissionType,
+    AdminClient,
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+    ConfigSource,
+    ResourcePatternType,
+    ResourceType,
+)
+
+from mirrorlake.core.acl_plan import Acl
+from mirrorlake.core.changes import ChangeLog
+from mirrorlake.core.policy import check_topic_name
+from mirrorlake.core.topology import load_topology
+from mirrorlake.engine.connections import Connections
+from mirrorlake.engine.control_acls import AclSync
+from mirrorlake.engine.control_configs import ConfigSync
+from mirrorlake.local.jars import kafka_jars
+from mirrorlake.local.java import find_java
+
+Sync = TypeVar("Sync", ConfigSync, AclSync)
+T = TypeVar("T")
+
+AUTHORIZER = {
+    "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+    "super.users": "User:ANONYMOUS",
+    "allow.everyone.if.no.acl.found": "true",
+}
+
+
+def make_sync(kind: type[Sync], topology_file: Path, log: ChangeLog, flow: str = "east->west") -> Sync:
+    """Config or ACL control of one flow of a topology file."""
+    topology = load_topology(topology_file)
+    resolved = topology.flow(flow)
+    policy = resolved.policy_object(topology.aliases)
+
+    def remote_topic(topic: str) -> str | None:
+        name = policy.remote_topic(resolved.source, topic)
+        return None if check_topic_name(name) else name
+
+    return kind(resolved, Connections(topology), log, remote_topic)
+
+
+def eventually(look: Callable[[], T], wanted: T, seconds: float = 15) -> None:
+    """Poll until a look gives what is wanted: brokers learn of a change some milliseconds after it was answered."""
+    deadline = time.monotonic() + seconds
+    while (found := look()) != wanted:
+        assert time.monotonic() < deadline, f"{found!r} is not {wanted!r}"
+        time.sleep(0.02)
+
+
+def own_configs(bootstrap: str, topic: str) -> dict[str, str]:
+    """What is set on a topic itself."""
+    resource = ConfigResource(ResourceType.TOPIC, topic)
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    found = admin.describe_configs([resource])[resource].result(20)
+    own = ConfigSource.DYNAMIC_TOPIC_CONFIG.value
+    return {key: entry.value for key, entry in found.items() if entry.source == own}
+
+
+def set_configs(bootstrap: str, topic: str, configs: Mapping[str, str | None]) -> None:
+    """Set values on a topic, None takes one away; returns when the brokers show it."""
+    _alter(bootstrap, ConfigResource(ResourceType.TOPIC, topic), configs)
+    wanted = {**own_configs(bootstrap, topic), **configs}
+    eventually(lambda: {**dict.fromkeys(wanted), **own_configs(bootstrap, topic)}, wanted)
+
+
+def set_cluster_default(bootstrap: str, key: str, value: str | None) -> None:
+    """Set a dynamic default of all brokers, None takes it away; by Kafka's own tool, since librdkafka cannot."""
+    change = ["--delete-config", key] if value is None else ["--add-config", f"{key}={value}"]
+    scope = ["--entity-type", "brokers", "--entity-default"]
+    tool = [str(find_java()), "-cp", str(kafka_jars()[0].parent / "*"), "kafka.admin.ConfigCommand"]
+    command = [*tool, "--bootstrap-server", bootstrap, "--alter", *scope, *change]
+    subprocess.run(command, check=True, timeout=60, capture_output=True)
+
+
+def _alter(bootstrap: str, resource: ConfigResource, configs: Mapping[str, str | None]) -> None:
+    for key, value in configs.items():
+        kind = AlterConfigOpType.DELETE if value is None else AlterConfigOpType.SET
+        resource.add_incremental_config(ConfigEntry(key, value, incremental_operation=kind))
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    admin.incremental_alter_configs([resource])[resource].result(20)
+
+
+def add_acls(bootstrap: str, *acls: Acl) -> None:
+    """Make ACLs on topics; returns when the broker shows them."""
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    for future in admin.create_acls([AclBinding(*_fields(acl)) for acl in acls]).values():
+        future.result(20)
+    eventually(lambda: set(acls) <= acls_of(bootstrap), True)
+
+
+def remove_acls(bootstrap: str, *acls: Acl) -> None:
+    """Take ACLs away; returns when the broker shows it."""
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    for future in admin.delete_acls([AclBindingFilter(*_fields(acl)) for acl in acls]).values():
+        assert len(future.result(20)) == 1
+    eventually(lambda: bool(set(acls) & acls_of(bootstrap)), False)
+
+
+def acls_of(bootstrap: str, text: str = "") -> set[Acl]:
+    """ACLs on topics whose names hold a text."""
+    every = AclBindingFilter(
+        ResourceType.TOPIC, None, ResourcePatternType.ANY, None, None, AclOperation.ANY, AclPermissionType.ANY
+    )
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    found = admin.describe_acls(every).result(20)
+    return {
+        Acl(
+            each.resource_pattern_type.name,
+            each.name,
+            each.principal,
+            each.host,
+            each.operation.name,
+            each.permission_type.name,
+        )
+        for each in found
+        if text in each.name
+    }
+
+
+def _fields(acl: Acl) -> tuple[object, ...]:
+    return (
+        ResourceType.TOPIC,
+        acl.name,
+        ResourcePatternType[acl.pattern],
+        acl.principal,
+        acl.host,
+        AclOperation[acl.operation],
+        AclPermissionType[acl.permission],
+    )
