@@ -4,10 +4,15 @@ import uuid
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import settings
 from pyspark.sql import SparkSession
 
 from mirrorlake.lake.session import local_session
 from tests.support.clusters import ClusterPair, cluster_pair
+
+# How long an example takes says more about the machine than about the code.
+settings.register_profile("mirrorlake", deadline=None)
+settings.load_profile("mirrorlake")
 
 
 @pytest.fixture(scope="session")

@@ -8,7 +8,7 @@ from confluent_kafka import KafkaError, KafkaException
 
 from mirrorlake.bench.contestants import Job, Running, TableRows
 from mirrorlake.bench.payload import PARTITIONS
-from mirrorlake.bench.processes import cpu_seconds
+from mirrorlake.bench.processes import cpu_seconds, memory_mib
 from mirrorlake.errors import ReplicationError
 from mirrorlake.kafka.admin import ClusterAdmin
 
@@ -20,7 +20,8 @@ _NEW_TOPIC = frozenset(
 
 @dataclass(frozen=True)
 class Sample:
-    """What was seen at one time: offsets at the target, rows in the stage to wait for, CPU seconds so far."""
+    """What was seen at one time: offsets at the target, rows in the stage to wait for, CPU seconds so far, and the
+    resident memory of mirrorlake's Python driver (0 for the others)."""
 
     at: float
     written: int
@@ -28,6 +29,7 @@ class Sample:
     landed: int
     cpu: float
     brokers_cpu: float
+    driver_mib: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -63,7 +65,8 @@ def watch(running: Running, job: Job, target: ClusterAdmin, brokers: list[int], 
             there = info is not None and info.partitions >= PARTITIONS
         written, committed = _ends(target, job.target_topic) if there else (0, 0)
         cpu, brokers_cpu = cpu_seconds(running.pids), cpu_seconds(brokers)
-        samples.append(Sample(time.time(), written, committed, landed, cpu, brokers_cpu))
+        driver_mib = memory_mib(running.pids, "mirrorlake.cli.main")
+        samples.append(Sample(time.time(), written, committed, landed, cpu, brokers_cpu, driver_mib))
         pause.wait(POLL_SECONDS)
     return Race(running.name, records, tuple(samples), first_read)
 

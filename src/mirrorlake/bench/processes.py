@@ -18,6 +18,19 @@ def cpu_seconds(roots: Iterable[int], proc: Path = Path("/proc")) -> float:
     return sum(table[pid][1] for pid in _tree(roots, table)) / _TICKS
 
 
+def memory_mib(roots: Iterable[int], part_of_command: str, proc: Path = Path("/proc")) -> float:
+    """Resident memory of the Python processes of trees whose command line holds a text, in MiB."""
+    pages = 0
+    for pid in _tree(roots, _processes(proc)):
+        try:
+            command = (proc / str(pid) / "cmdline").read_bytes().decode(errors="replace").split("\0")
+            if "python" in Path(command[0]).name and part_of_command in command:
+                pages += int((proc / str(pid) / "statm").read_text(encoding="utf-8").split()[1])
+        except OSError:
+            continue  # it ended meanwhile
+    return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
+
+
 def commands_of_tree(roots: Iterable[int]) -> dict[int, str]:
     """Command lines of process trees by process id: what identifies each of them later."""
     return {pid: command_of(pid) for pid in _tree(roots, _processes(Path("/proc")))}

@@ -25,7 +25,8 @@ class Throughput:
 
     `records_per_second` starts at the first read of a contestant that stages, else at its first record at the target:
     staging is work, and much of it is done before a first record comes out. `records_per_second_from_first_record`
-    starts at the first record at the target for all.
+    starts at the first record at the target for all. `driver_mib` is the resident memory of mirrorlake's Python driver
+    when a third of the records were there, and at the end: it must not grow with them.
     """
 
     seconds: float
@@ -34,6 +35,7 @@ class Throughput:
     cpu_seconds_per_million: float
     brokers_cpu_seconds_per_million: float
     seconds_from_start: float
+    driver_mib: tuple[float, float] = (0.0, 0.0)
 
 
 @dataclass(frozen=True)
@@ -63,6 +65,10 @@ def throughput_of(race: Race) -> Throughput:
         cpu_seconds_per_million=round((end.cpu - before.cpu) / millions, 2),
         brokers_cpu_seconds_per_million=round((end.brokers_cpu - before.brokers_cpu) / millions, 2),
         seconds_from_start=round(end.at - samples[0].at, 2),
+        driver_mib=(
+            round(next((one.driver_mib for one in samples if one.written >= race.records / 3), 0.0), 1),
+            round(end.driver_mib, 1),
+        ),
     )
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from pydantic import BaseModel, Field, PrivateAttr, ValidationError, field_validator, model_validator
 
+from mirrorlake.core.client_settings import Role, setting_refusal
 from mirrorlake.core.custom_policy import load_policy
 from mirrorlake.core.fields import Model, Override, beside, names_of
 from mirrorlake.core.flow import Flow
@@ -38,6 +39,15 @@ class Cluster(Model):
     producer: Override = {}
     admin: Override = {}
     landing: Landing = Landing()
+
+    @model_validator(mode="after")
+    def _known_settings(self) -> "Cluster":
+        roles: dict[Role, Override] = {"consumer": self.consumer, "producer": self.producer, "admin": self.admin}
+        for role, settings in roles.items():
+            for name in settings:
+                if reason := setting_refusal(role, name):
+                    raise ValueError(f"{role}.{name} {reason}")
+        return self
 
     @field_validator("bootstrap_servers", mode="before")
     @classmethod

@@ -60,13 +60,14 @@ class ControlLoop:
         settings, flow = self.flow.settings, self.flow
         targets = self._worker.targets
         tasks = []
+        # ACLs first: they are then there before the topics that they protect. Configs right behind the topics.
+        if settings.sync_topic_acls_enabled:
+            acls = AclSync(flow, self._connections, self._journal, targets.remote_topic)
+            tasks.append(Task("acls", settings.sync_topic_acls_interval_seconds, acls.sync))
         if settings.refresh_topics_enabled:
             tasks.append(Task("topics", settings.refresh_topics_interval_seconds, targets.refresh))
         if settings.sync_topic_configs_enabled:
             tasks.append(Task("configs", settings.sync_topic_configs_interval_seconds, targets.configs.sync))
-        if settings.sync_topic_acls_enabled:
-            acls = AclSync(flow, self._connections, self._journal, targets.remote_topic)
-            tasks.append(Task("acls", settings.sync_topic_acls_interval_seconds, acls.sync))
         tasks.append(Task("refused records", SAMPLE_SECONDS, self._worker.look_at_refused))
         return tasks
 

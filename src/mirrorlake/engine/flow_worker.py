@@ -17,7 +17,14 @@ from mirrorlake.engine.causes import cause_of, known_error
 from mirrorlake.engine.connections import Connections
 from mirrorlake.engine.landing import LandingWorker
 from mirrorlake.engine.targets import TargetTopics
-from mirrorlake.errors import InputError, MirrorlakeError, ReplicationError, TargetRefused
+from mirrorlake.errors import (
+    ClusterUnreachable,
+    HeldElsewhere,
+    InputError,
+    MirrorlakeError,
+    ReplicationError,
+    TargetRefused,
+)
 from mirrorlake.lake.journal import Journal
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.lease import Lease
@@ -135,7 +142,8 @@ class FlowWorker:
         if isinstance(known, ReplicationError) or over:
             logger.error("%s", problem)
             self.error = problem
-            self._journal.incidents.tell(self.flow.name, incident_kind(problem), problem)
+            if not isinstance(known, HeldElsewhere):  # the flow is well: somebody else does it
+                self._journal.incidents.tell(self.flow.name, incident_kind(problem), problem)
             return False
         logger.warning("flow %s: %s; trying again", self.flow.name, known or cause_of(error))
         if attempt == 2:
@@ -147,10 +155,19 @@ class FlowWorker:
         """Produce as the only process that does. True at the end, False to begin again."""
         self._lease.take()
         try:
-            self.targets.refresh()
+            self._refresh()
             return self._produce()
         finally:
             self._lease.release()
+
+    def _refresh(self) -> None:
+        """Make the target's topics. What is staged is produced even while the source does not answer."""
+        try:
+            self.targets.refresh()
+        except ClusterUnreachable as error:
+            if error.facts.get("alias") != self.flow.source:
+                raise
+            logger.warning("flow %s: %s; producing what is staged", self.flow.name, error)
 
     def _produce(self) -> bool:
         self._again.clear()
@@ -206,9 +223,9 @@ class FlowWorker:
 
     def _spec(self) -> FlowSpec:
         flow, settings = self.flow, self.flow.settings
-        ids = self._connections.identify([flow.source, flow.target])
         provenance = None
         if settings.provenance != "none":
+            ids = self._connections.identify([flow.source, flow.target])
             provenance = Provenance(ids[flow.source], ids[flow.target], settings.provenance == "strip")
         return FlowSpec(
             flow.name,
@@ -222,6 +239,7 @@ class FlowWorker:
             selection_key=flow.selection_key(self._connections.topology.aliases),
             left_out=(*self.targets.left_out, *(() if isinstance(settings.paused, bool) else settings.paused)),
             held=self._journal.incidents.stopped(flow.name),
+            skipped=self._journal.incidents.skipped(flow.name),
             provenance=provenance,
             on_refused=self._refused,
         )

@@ -82,8 +82,9 @@ class LandingWorker:
     def want(self, flows: Sequence[ResolvedFlow], connections: Connections) -> None:
         """Say which flows read from here; the query is started anew if that makes a difference."""
         with self._lock:
-            same = self._flows and self._pattern(self._flows) == self._pattern(flows)
+            before = self._read() if self._flows else None
             self._flows, self._connections = list(flows), connections
+            same = before == self._read()
         if not same:
             self._changed.set()
 
@@ -110,6 +111,10 @@ class LandingWorker:
         """Which life of a topic is landed now."""
         return self._generations.get(topic, 0)
 
+    def _read(self) -> object:
+        """What decides what the query reads, and how."""
+        return self._pattern(self._flows), self._connections.topology.clusters[self.alias]
+
     def _pattern(self, flows: Sequence[ResolvedFlow]) -> str:
         aliases = self._connections.topology.aliases
         return union_pattern([flow.selection(aliases) for flow in flows])
@@ -124,7 +129,7 @@ class LandingWorker:
                     attempt = 0
                 except (MirrorlakeError, KafkaException, PySparkException) as error:
                     problem = self._told(error)
-                    if self._once or isinstance(problem, SourceDataLost):
+                    if self._once:
                         self.error = problem
                         return
                     self._stop.wait(RETRY_SECONDS[min(attempt, len(RETRY_SECONDS) - 1)])
@@ -281,11 +286,12 @@ class LandingWorker:
     def _tell_gone(self, flows: Sequence[ResolvedFlow], gone: Collection[str]) -> None:
         """A topic that was deleted at the source stays on the target; it is said once."""
         for flow in flows:
+            selection = flow.selection(self._connections.topology.aliases)
             told = {change.resource for change in self._journal.history(flow.name, "topic") if change.outcome == "gone"}
-            news = sorted(set(gone) - told)
+            news = sorted(name for name in set(gone) - told if selection.selects(name))
             for name in news:
                 logger.warning("topic %s is not at cluster %s any more; its mirror stays", name, self.alias)
-            rows = [Change("topic", name, None, None, "gone", "deleted at the source, or excluded") for name in news]
+            rows = [Change("topic", name, None, None, "gone", "deleted at the source") for name in news]
             self._journal.record(flow.name, rows)
 
     def _told(self, error: BaseException) -> MirrorlakeError:

@@ -7,6 +7,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from confluent_kafka import KafkaException
+from pyspark.errors import PySparkException
+
 from mirrorlake.core.changes import Change, Outcome
 from mirrorlake.core.topology import ResolvedFlow, Topology
 from mirrorlake.engine.connections import Connections
@@ -46,6 +49,7 @@ class _Running:
 
     worker: FlowWorker
     control: ControlLoop
+    made_of: object
 
 
 class Replicator:
@@ -99,11 +103,12 @@ class Replicator:
 
     def _apply(self, verdict: Verdict) -> None:
         """Make what runs what is wanted: flows that are the same go on undisturbed."""
-        self._connections = verdict.connections
+        self._connections, self._flows = verdict.connections, list(verdict.flows)
         self.journal.clusters(verdict.ids)
         wanted = {flow.name: flow for flow in verdict.flows if not flow.paused}
-        for name in [name for name, running in self._running.items() if running.worker.flow != wanted.get(name)]:
-            self._stop_flow(name)
+        for name, running in list(self._running.items()):
+            if name not in wanted or running.made_of != _made_of(wanted[name], verdict):
+                self._stop_flow(name)
         self._apply_landings(verdict)
         for name, flow in wanted.items():
             if name not in self._running:
@@ -142,7 +147,7 @@ class Replicator:
             verdict.left_out.get(flow.name),
         )
         control = ControlLoop(flow, self.lake, self._connections, self.journal, worker)
-        self._running[flow.name] = _Running(worker, control)
+        self._running[flow.name] = _Running(worker, control, _made_of(flow, verdict))
         worker.start()
         if not self._options.once:
             control.start()
@@ -184,7 +189,7 @@ class Replicator:
             if topology is None:
                 return
             verdict = judge(self.lake, self._connections.renewed(topology), self._wanted(topology))
-        except MirrorlakeError as error:
+        except (MirrorlakeError, KafkaException, PySparkException) as error:
             logger.error("%s; what ran before goes on unchanged", error)
             self._tell_edit(watch.path, "refused", str(error))
             return
@@ -199,5 +204,12 @@ class Replicator:
         return [flow for flow in topology.active_flows() if chosen is None or flow.name in chosen]
 
     def _tell_edit(self, path: Path, outcome: Outcome, error: str | None) -> None:
-        for name in self._running:
-            self.journal.record(name, [Change("topology", str(path), None, None, outcome, error)])
+        for flow in self._flows:
+            self.journal.record(flow.name, [Change("topology", str(path), None, None, outcome, error)])
+
+
+def _made_of(flow: ResolvedFlow, verdict: Verdict) -> object:
+    """All of a topology that a running flow depends on: if it changes, the flow is started anew."""
+    topology = verdict.connections.topology
+    ends = [topology.clusters[alias] for alias in (flow.source, flow.target)]
+    return flow, ends, topology.aliases, dict(verdict.left_out.get(flow.name, {}))

@@ -7,9 +7,11 @@ from dataclasses import dataclass, field
 from mirrorlake.core.problem import Problem, left_out, refused_flows
 from mirrorlake.core.rules import check_flows
 from mirrorlake.core.topology import ResolvedFlow
+from mirrorlake.engine.access import access_problems, transaction_problems
 from mirrorlake.engine.connections import Connections
 from mirrorlake.errors import AuthenticationFailed, ClusterUnreachable, MirrorlakeError, TopologyError
 from mirrorlake.lake.lake import Lake
+from mirrorlake.produce.spec import name_at_target
 
 logger = logging.getLogger(__name__)
 
@@ -62,6 +64,12 @@ def look(lake: Lake | None, connections: Connections, flows: Sequence[ResolvedFl
         logger.warning("%s; its flows wait", unanswered)
     known = {} if lake is None else {row["cluster_id"]: row["alias"] for row in lake.query("known_clusters").collect()}
     problems = check_flows(connections.topology, flows, ids, topics, known, brokers)
+    refused = refused_flows(problems)
+    asked = [flow for flow in flows if flow.name not in refused and {flow.source, flow.target} <= ids.keys()]
+    problems += access_problems(connections, asked)
+    if lake is not None:  # `plan` must leave no trace, and this makes a transactional id
+        for flow in asked:
+            problems += transaction_problems(connections, flow, name_at_target(lake, flow.name))
     out = {
         flow.name: {topic: str(problem) for topic, problem in left_out(problems, flow.name).items()} for flow in flows
     }

@@ -2,6 +2,7 @@
 
 import logging
 import threading
+import time
 from collections.abc import Mapping, Sequence
 
 from mirrorlake.core.batch import PartitionPlan
@@ -15,6 +16,10 @@ from mirrorlake.kafka.admin import ClusterAdmin, TopicInfo
 from mirrorlake.lake.journal import Journal
 
 logger = logging.getLogger(__name__)
+
+#: How old the target's last answer may be before a batch is handed to tasks, seconds. Tasks that wait for a target that
+#: is gone hold the cores that other flows need.
+ANSWERED_SECONDS = 2.0
 
 
 class TargetTopics:
@@ -38,6 +43,7 @@ class TargetTopics:
         self.left_out = dict(sorted((left_out or {}).items()))
         self._told: set[TopicPlan] = set()
         self._ready: dict[str, int] = {}  # target topic -> partitions known to be there
+        self._answered = float("-inf")
         self._use = threading.RLock()  # control refreshes while the flow produces
 
     def remote_topic(self, topic: str) -> str | None:
@@ -94,8 +100,12 @@ class TargetTopics:
         )
 
     def ensure(self, plans: Sequence[PartitionPlan]) -> None:
-        """Be sure that the partitions of a batch are there; asks the clusters only for those not seen before."""
+        """Be sure that the target answers and that the partitions of a batch are there; asks the clusters only for those
+        not seen before. Raises ClusterUnreachable, TargetRefused."""
         with self._use:
+            if time.monotonic() - self._answered > ANSWERED_SECONDS:
+                self._target.cluster_id()
+                self._answered = time.monotonic()
             if all(plan.partition < self._ready.get(plan.target_topic, 0) for plan in plans):
                 return
             try:

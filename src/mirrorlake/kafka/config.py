@@ -14,7 +14,7 @@ from typing import TypeVar
 
 from pydantic import SecretStr
 
-from mirrorlake.core.client_settings import JAVA_CONSUMER, LIBRDKAFKA, Role, setting_refusal
+from mirrorlake.core.client_settings import JAVA_CONSUMER, LIBRDKAFKA, Role
 from mirrorlake.core.security import Security
 from mirrorlake.core.topology import Cluster
 from mirrorlake.errors import TopologyError
@@ -33,7 +33,6 @@ _LOGIN_MODULES = {
 }
 #: The object identifier 1.2.840.113549.1.5.13, as it stands in an encrypted key.
 _PBES2 = bytes.fromhex("06092a864886f70d01050d")
-_ROLES: tuple[Role, ...] = ("consumer", "producer", "admin")
 
 
 class ClientSettings(dict[str, V]):
@@ -58,7 +57,6 @@ def librdkafka_config(
     that executors need no file. A librdkafka consumer gets those of the `consumer` block that both clients know.
     Raises TopologyError for an override that is refused, and for a PEM file that cannot be read.
     """
-    _check_overrides(alias, cluster)
     config = ClientSettings[Value]()
     config["bootstrap.servers"] = resolve(cluster.bootstrap_servers)
     config["client.id"] = f"mirrorlake-{alias}-{role}"
@@ -85,7 +83,6 @@ def spark_options(
     (KIP-651), so that executors need no file. Raises TopologyError if one cannot be read, for a key that Java's client
     cannot use, and for an override that is refused.
     """
-    _check_overrides(alias, cluster)
     options: dict[str, str] = {"bootstrap.servers": resolve(cluster.bootstrap_servers)}
     if cluster.security is not None:
         security = cluster.security
@@ -94,14 +91,6 @@ def spark_options(
         options.update(_jvm_tls(alias, security, resolve, partial(_pem, alias, resolve, read_file)))
     options.update({name: _jvm_text(value) for name, value in _overrides(cluster.consumer, resolve).items()})
     return ClientSettings({f"kafka.{name}": value for name, value in options.items()})
-
-
-def _check_overrides(alias: str, cluster: Cluster) -> None:
-    for role in _ROLES:
-        for name in getattr(cluster, role):
-            if reason := setting_refusal(role, name):
-                key = f"clusters.{alias}.{role}.{name}"
-                raise TopologyError(f"{key} {reason}", alias=alias, key=key)
 
 
 def _overrides(settings: Mapping[str, Value], resolve: Resolve) -> dict[str, Value]:

@@ -57,7 +57,7 @@ class Incidents:
     def settle(self, flow: str, kind: str, topic: str | None, partition: int | None, resolution: str) -> None:
         """Close the incidents of one kind and place. Those stopped by an operator are closed anew."""
         with self._use:
-            self._lake.query(
+            self._lake.change(
                 "settle_incident", flow=flow, kind=kind, topic=topic, partition=partition, resolution=resolution
             )
 
@@ -70,6 +70,15 @@ class Incidents:
         """Partitions that an operator stopped because of refused records."""
         rows = self._lake.query("refusals", flow=flow).collect()
         return frozenset((row["topic"], row["partition"]) for row in rows if row["resolution"] == "stop")
+
+    def skipped(self, flow: str) -> dict[tuple[str, int], tuple[tuple[int, int], ...]]:
+        """Source offsets, first and last of each range, that an operator gave up because the target refused them."""
+        found: dict[tuple[str, int], tuple[tuple[int, int], ...]] = {}
+        for row in self._lake.query("refusals", flow=flow).collect():
+            if row["resolution"] == "skip":
+                key = (row["topic"], row["partition"])
+                found[key] = (*found.get(key, ()), (row["first_offset"], row["last_offset"]))
+        return found
 
     def _open(self) -> set[Place]:
         rows = self._lake.table("open_incidents").select("flow", "kind", "topic", "partition").collect()

@@ -1,5 +1,6 @@
 """What happened, for operators: rows of `changes` and `clusters`, and through `incidents` what they must know."""
 
+import json
 import threading
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
@@ -16,6 +17,8 @@ _CHANGES = pa.schema(
     [("flow", pa.string()), ("at", _TIME)]
     + [(name, pa.string()) for name in ("kind", "resource", "before", "after", "outcome", "error")]
 )
+
+
 class Journal:
     """Appends to the operators' tables of a lake."""
 
@@ -66,5 +69,4 @@ class Journal:
 
     def clusters(self, ids: Mapping[str, str]) -> None:
         """Record which cluster each alias was, now."""
-        for alias, cluster_id in ids.items():
-            self._lake.query("cluster_seen", alias=alias, cluster_id=cluster_id)
+        self._lake.change("clusters_seen", ids=json.dumps(dict(ids)))

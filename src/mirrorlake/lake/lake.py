@@ -14,7 +14,7 @@ from importlib.resources import files
 from pathlib import Path
 
 import pyarrow as pa
-from pyspark.errors import AnalysisException
+from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from mirrorlake.core.topology import Lake as Location
@@ -46,7 +46,8 @@ VIEWS = (
 #: The layout of the tables that this code writes; a lake with a higher number is refused.
 VERSION = 1
 
-_use = threading.Lock()
+_CHANGE_ATTEMPTS = 5
+_use = threading.RLock()
 
 
 def sql_text(kind: str, name: str) -> str:
@@ -65,6 +66,7 @@ class Lake:
         self.directory = directory
         self.checkpoints = checkpoints
         self.lake_id = lake_id
+        self._views_made: set[str] = set()
 
     def name(self, table: str) -> str:
         """The qualified name of a table or view."""
@@ -72,17 +74,45 @@ class Lake:
 
     def table(self, table: str) -> DataFrame:
         """A table or view, read as of now."""
+        self.make_views(table)
         return self.spark.table(self.name(table))
 
     def sql(self, text: str, args: Mapping[str, object] | None = None) -> DataFrame:
         """Run a statement in which bare table names mean this lake's; `args` fills `:named` parameters."""
         with _use:
+            self.make_views(text)
             self.spark.sql(f"USE {self.schema}")
             return self.spark.sql(text, args=dict(args)) if args else self.spark.sql(text)
+
+    def make_views(self, text: str) -> None:
+        """Make the views that a text names, and those that they are made of, unless this session has them already.
+
+        A session's catalog forgets them, and most commands need one or none of the seven.
+        """
+        with _use:
+            for view in VIEWS:
+                if view not in self._views_made and re.search(rf"\b{view}\b", text):
+                    self._views_made.add(view)
+                    made_of = sql_text("views", view)
+                    self.make_views(made_of)
+                    self.spark.sql(f"USE {self.schema}")
+                    self.spark.sql(made_of)
 
     def query(self, name: str, **args: object) -> DataFrame:
         """Run `sql/queries/<name>.sql` of the package."""
         return self.sql(sql_text("queries", name), args)
+
+    def change(self, name: str, **args: object) -> None:
+        """Run a statement of the package that changes rows; once more where another process changed them just then."""
+        for attempt in range(_CHANGE_ATTEMPTS):
+            try:
+                self.query(name, **args)
+                return
+            except PySparkException as error:
+                if "Concurrent" not in str(error) and "DELTA_CONCURRENT" not in str(error):
+                    raise
+                if attempt == _CHANGE_ATTEMPTS - 1:
+                    raise
 
     def append(self, table: str, rows: pa.Table, application: str | None = None, version: int = 0) -> None:
         """Append rows; columns that are missing become null.
@@ -115,8 +145,8 @@ def open_lake(spark: SparkSession, location: Location, directory: Path) -> Lake:
         if table not in existing:
             _create_table(lake, table)
     _refuse_newer(lake)
-    for view in VIEWS:
-        lake.sql(sql_text("views", view))
+    if root is None:
+        lake.make_views(" ".join(VIEWS))  # a catalog keeps them, for dashboards and other readers
     return lake
 
 

@@ -34,7 +34,7 @@ def begin_lives(lake: Lake, alias: str, lives: Mapping[str, Life]) -> None:
 
 def decisions_of(lake: Lake, alias: str) -> list[Decision]:
     """What is known of losses at a cluster, and what was decided."""
-    rows = lake.query("source_decisions", prefix=f"{alias}->").collect()
+    rows = lake.query("source_decisions", source_cluster=alias, prefix=f"{alias}->").collect()
     return [
         Decision(row["topic"], row["partition"], row["kind"], row["last_offset"], row["open"], row["resolution"])
         for row in rows

@@ -31,7 +31,7 @@ from mirrorlake.produce.backfill import Backfill
 from mirrorlake.produce.commit_log import CommitLog
 from mirrorlake.produce.ledger import Ledger, map_rows
 from mirrorlake.produce.report import RESULT_DDL
-from mirrorlake.produce.spec import FlowSpec
+from mirrorlake.produce.spec import FlowSpec, name_at_target
 from mirrorlake.produce.task import ReadFiles, ReadRows, ShardJob
 from mirrorlake.produce.writer import Target
 
@@ -140,7 +140,7 @@ class FlowProducer:
             self._ledger.drain()  # the metadata of a newer life can no longer tell of an elder one
         crash.reached("planned")
         jobs = [
-            ShardJob(self._with_unmapped(shard), self._target(shard), self._owners.get(shard.shard))
+            ShardJob(self._with_unmapped(shard), self._target(shard), self._owners.get(shard.shard), self.spec.skipped)
             for shard in plan.shards
         ]
         reader, result = self._run(jobs, plan, versions)
@@ -212,7 +212,7 @@ class FlowProducer:
         return "rows", rows.mapInArrow(ReadRows(jobs), RESULT_DDL).toArrow()
 
     def _target(self, shard: ShardPlan) -> Target:
-        name = f"mirrorlake-{self.lake.lake_id}-{self.spec.name}"
+        name = name_at_target(self.lake, self.spec.name)
         return Target(
             self.spec.client,
             self.spec.producer,

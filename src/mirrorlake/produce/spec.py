@@ -5,8 +5,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from mirrorlake.errors import TargetRefused
+from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.stage import Selected
 from mirrorlake.produce.provenance import Provenance
+
+
+def name_at_target(lake: Lake, flow: str) -> str:
+    """What a flow is called on its target: the group of its positions, and what its transactional ids begin with."""
+    return f"mirrorlake-{lake.lake_id}-{flow}"
 
 
 @dataclass(frozen=True)
@@ -15,7 +21,7 @@ class FlowSpec:
 
     `remote_topic` gives None for a topic that is not to be produced (not selected, paused, refused by its name);
     `selection_key` and `left_out` say the same in words, so that a change is noticed. `held` are partitions that wait
-    for an operator.
+    for an operator, `skipped` ranges of offsets (inclusive) that one gave up.
     """
 
     name: str
@@ -30,6 +36,7 @@ class FlowSpec:
     selection_key: str = ""
     left_out: tuple[str, ...] = ()
     held: frozenset[tuple[str, int]] = frozenset()
+    skipped: Mapping[tuple[str, int], tuple[tuple[int, int], ...]] = field(default_factory=dict)
     provenance: Provenance | None = None
     on_refused: Callable[[TargetRefused], None] | None = None
 

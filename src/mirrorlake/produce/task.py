@@ -8,7 +8,7 @@ already is not written again, and its map rows are rebuilt from the committed me
 import time
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
@@ -18,6 +18,7 @@ from mirrorlake.core.runs import Written, decode_written, trim_written
 from mirrorlake.errors import MapError, TargetRefused
 from mirrorlake.produce.provenance import unsent
 from mirrorlake.produce.report import Progress, Refused, measure, result_of
+from mirrorlake.produce.skipped import Skipped, without
 from mirrorlake.produce.stage_files import read_shard, split_by_partition
 from mirrorlake.produce.writer import Chunk, MetadataFull, ShardWriter, Target, add_written, check_rising
 
@@ -39,6 +40,7 @@ class ShardJob:
     plan: ShardPlan
     target: Target
     owner: str | None
+    skipped: Skipped = field(default_factory=dict)
 
 
 class ReadFiles:
@@ -99,7 +101,7 @@ def produce_shard(job: ShardJob, rows: Iterator[tuple[PartitionPlan, pa.RecordBa
     try:
         writer, fresh = _writer(job)
         progress = _progress(job, writer, fresh)
-        complete = _write_all(writer, progress, unsent(rows, job.target.provenance))
+        complete = _write_all(writer, progress, without(unsent(rows, job.target.provenance), job.skipped))
     except BaseException:
         # Whatever it was, this producer's state is not known any more; the next attempt starts a fresh one.
         _writers.pop(job.target.transactional_id, None)

@@ -12,16 +12,15 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from confluent_kafka import (
     Consumer,
-    ConsumerGroupTopicPartitions,
     KafkaError,
     KafkaException,
     Message,
     Producer,
     TopicPartition,
 )
-from confluent_kafka.admin import AdminClient
 
 from mirrorlake import crash
 from mirrorlake.core.batch import PartitionPlan
@@ -90,16 +89,25 @@ class ShardWriter:
         if target.transactional:
             settings["transactional.id"] = target.transactional_id
         self._producer = Producer(settings)
-        self._admin = AdminClient({**target.client, "logger": logger})
-        self._group = Consumer({**target.client, "group.id": target.group_id, "logger": logger})
+        # read_committed makes it wait for positions of transactions that are still being committed (KIP-447).
+        group = {"group.id": target.group_id, "isolation.level": "read_committed", "logger": logger}
+        self._group = Consumer({**target.client, **group})
         self._ask_each = False
         if target.transactional:
             # Fences whoever had this id before, and ends the transaction that they left open.
             self._producer.init_transactions(CALL_SECONDS)
 
     def positions(self, keys: Sequence[tuple[str, int]]) -> dict[tuple[str, int], tuple[int, str]]:
-        """The flow's committed (position, metadata) of (target topic, partition) keys; those without are left out."""
-        return committed_positions(self._admin, self.target.group_id, keys)
+        """The flow's committed (position, metadata) of (target topic, partition) keys; those without are left out.
+
+        Asked of the consumer: an AdminClient's `list_consumer_group_offsets` (librdkafka 2.16) crashes the process when
+        the group's coordinator is not there yet.
+        """
+        found = self._group.committed([TopicPartition(topic, partition) for topic, partition in keys], CALL_SECONDS)
+        for item in found:
+            if item.error is not None:
+                raise KafkaException(item.error)
+        return {(item.topic, item.partition): (item.offset, item.metadata or "") for item in found if item.offset >= 0}
 
     def write(
         self, chunks: Sequence[Chunk], written: Mapping[tuple[str, int], Sequence[Written]]
@@ -174,22 +182,6 @@ def add_written(written: list[Written], segments: Sequence[Segment]) -> list[Wri
     return items
 
 
-def committed_positions(
-    admin: AdminClient, group_id: str, keys: Sequence[tuple[str, int]]
-) -> dict[tuple[str, int], tuple[int, str]]:
-    """The committed (position, metadata) of a group, waiting for transactions that are still being committed."""
-    if not keys:
-        return {}
-    request = ConsumerGroupTopicPartitions(group_id, [TopicPartition(topic, partition) for topic, partition in keys])
-    futures = admin.list_consumer_group_offsets([request], require_stable=True, request_timeout=CALL_SECONDS)
-    found = futures[group_id].result()
-    return {
-        (item.topic, item.partition): (item.offset, item.metadata or "")
-        for item in found.topic_partitions
-        if item.offset >= 0
-    }
-
-
 class _Delivery:
     """One chunk on its way: sends its rows, and learns their target offsets from the first and last acknowledgement."""
 
@@ -202,29 +194,44 @@ class _Delivery:
         self._error: KafkaError | None = None
 
     def send(self, producer: Producer) -> None:
-        rows, plan = self.chunk.rows, self.chunk.plan
+        """Hand all rows to the producer; the loop in the middle is where most of a worker's time goes."""
+        rows, topic, partition = self.chunk.rows, self.chunk.plan.target_topic, self.chunk.plan.partition
         keys = rows.column("key").to_pylist()
         values = rows.column("value").to_pylist()
-        times = rows.column("timestamp").cast(pa.timestamp("ms"), safe=False).cast(pa.int64()).to_pylist()
+        times = pc.fill_null(
+            rows.column("timestamp").cast(pa.timestamp("ms"), safe=False).cast(pa.int64()), 0
+        ).to_pylist()
         headers = _headers(rows.column("headers"), self._provenance)
-        callbacks = self._callbacks(len(keys))
         produce = producer.produce
-        topic, partition = plan.target_topic, plan.partition
-        for index, (key, value, time) in enumerate(zip(keys, values, times, strict=True)):
-            extra: dict[str, Any] = {}
+
+        def send_one(index: int, **extra: Any) -> None:
             if headers is not None and headers[index]:
                 extra["headers"] = headers[index]
-            callback = callbacks.get(index)
-            if callback is not None:
-                extra["on_delivery"] = callback
             while True:
                 try:
-                    produce(topic, value, key, partition, timestamp=time or 0, **extra)
-                    break
+                    produce(topic, values[index], keys[index], partition, timestamp=times[index], **extra)
+                    return
                 except BufferError:
                     producer.poll(0.1)
                 except KafkaException as error:
                     raise self._refused(error.args[0]) from error
+
+        callbacks = self._callbacks(len(keys))
+        told = sorted(callbacks)
+        for index, following in zip(told, [*told[1:], len(keys)], strict=True):
+            send_one(index, on_delivery=callbacks[index])
+            if headers is not None:
+                for between in range(index + 1, following):
+                    send_one(between)
+                continue
+            part = slice(index + 1, following)
+            for between, value, key, time in zip(
+                range(index + 1, following), values[part], keys[part], times[part], strict=True
+            ):
+                try:
+                    produce(topic, value, key, partition, timestamp=time)
+                except (BufferError, KafkaException):
+                    send_one(between)
         producer.poll(0)
 
     def _callbacks(self, count: int) -> Mapping[int, Callable[[KafkaError | None, Message], None]]:

@@ -1,11 +1,12 @@
 -- Every stretch of equally distant source offsets with its target offsets; the k-th record of a row (from 0) has source
 -- offset source_first + k * stride and target offset target_first + k. run_* bound the map row, so that a predicate on
--- them skips files.
+-- them skips files. Source offsets of a topic that was deleted and made again begin anew with each generation.
 CREATE OR REPLACE VIEW offset_translation AS
 SELECT
   map.flow,
   map.topic,
   map.partition,
+  coalesce(map.generation, 0) AS generation,
   segment.source_first,
   segment.source_first + (segment.record_count - 1) * segment.stride AS source_last,
   segment.stride,

@@ -1,0 +1,47 @@
+"""`mirrorlake resolve`: what waits for an operator's decision, and deciding it."""
+
+import typer
+from rich.markup import escape
+from rich.table import Table
+
+from mirrorlake.cli.context import Context
+from mirrorlake.engine.resolve import Wanted, open_incidents
+from mirrorlake.engine.resolve import resolve as decide
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command()(resolve)
+
+
+def resolve(
+    context: typer.Context,
+    flow: str | None = typer.Option(None, "--flow", help="Only incidents of this flow."),
+    topic: str | None = typer.Option(None, "--topic", help="Only incidents of this source topic."),
+    partition: int | None = typer.Option(None, "--partition", help="Only incidents of this partition."),
+    kind: str | None = typer.Option(None, "--kind", help="Only incidents of this kind."),
+    choice: str | None = typer.Option(None, "--choice", help="What to do; without it, incidents are listed."),
+    as_json: bool = typer.Option(False, "--json", help="Print one JSON document."),
+) -> None:
+    """List open incidents with what can be chosen, or decide them with --choice. A running `run` takes notice."""
+    shared: Context = context.obj
+    shared.topology  # noqa: B018 - a wrong file is told before Spark starts
+    wanted = Wanted(flow, topic, partition, kind)
+    if choice is None:
+        incidents = open_incidents(shared.lake, wanted)
+    else:
+        incidents = decide(shared.lake, shared.connections, wanted, choice)
+    if as_json:
+        shared.answer({"choice": choice, "incidents": incidents})
+        return
+    if not incidents:
+        shared.say("no incident is open")
+        return
+    table = Table("flow", "kind", "topic", "offsets", "what", "choice" if choice is None else "decided")
+    for incident in incidents:
+        place = "" if incident["partition"] is None else f"-{incident['partition']}"
+        offsets = "" if incident["first_offset"] is None else f"{incident['first_offset']} to {incident['last_offset']}"
+        told = "\n".join(f"{name}: {meaning}" for name, meaning in incident["choices"].items())
+        cells = (incident["flow"], incident["kind"], f"{incident['topic'] or ''}{place}", offsets, incident["detail"])
+        table.add_row(*(escape(cell) for cell in cells), escape(told) if choice is None else choice)
+    shared.out.print(table)

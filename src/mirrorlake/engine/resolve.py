@@ -1,0 +1,109 @@
+"""Decisions of an operator about incidents: what can be chosen, and doing it. A running replicator notices."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from mirrorlake.core.survey import Life
+from mirrorlake.engine.connections import Connections
+from mirrorlake.errors import InputError
+from mirrorlake.lake.incidents import Incidents
+from mirrorlake.lake.lake import Lake
+from mirrorlake.lake.lives import begin_lives, lives_of
+
+#: What can be chosen for each kind of incident, and what it means. Any other kind can only be acknowledged.
+CHOICES: Mapping[str, Mapping[str, str]] = {
+    "topic_recreated": {
+        "new-generation": "mirror the new topic from its start, behind the records of the old one",
+        "stop": "mirror the topic no more",
+    },
+    "source_truncated": {
+        "continue": "accept that the records are lost and go on at the new start",
+        "stop": "mirror the topic no more",
+    },
+    "target_refused": {
+        "retry": "try the records again: the target was changed",
+        "skip": "give up the refused records and go on behind them",
+        "stop": "mirror the partition no more",
+    },
+}
+_OTHERS = {"acknowledge": "close it: it is known, or over"}
+#: Kinds that concern a source cluster, and so every flow that reads from it.
+_OF_SOURCE = frozenset({"topic_recreated", "source_truncated"})
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Which incidents are meant; None means any."""
+
+    flow: str | None = None
+    topic: str | None = None
+    partition: int | None = None
+    kind: str | None = None
+
+    def meets(self, incident: Mapping[str, Any]) -> bool:
+        """Whether an incident is one of them."""
+        asked = {"topic": self.topic, "partition": self.partition, "kind": self.kind}
+        same_flow = self.flow in (None, incident["flow"]) or (
+            incident["kind"] in _OF_SOURCE and source_of(str(self.flow)) == source_of(incident["flow"])
+        )
+        return same_flow and all(value in (None, incident[name]) for name, value in asked.items())
+
+
+def source_of(flow: str) -> str:
+    """The source's alias in the name of a flow."""
+    return flow.partition("->")[0]
+
+
+def choices_of(kind: str) -> Mapping[str, str]:
+    """What can be chosen for an incident, with the meaning."""
+    return CHOICES.get(kind, _OTHERS)
+
+
+def open_incidents(lake: Lake, wanted: Wanted) -> list[dict[str, Any]]:
+    """Open incidents, each with its `choices`: a mapping of choice to meaning."""
+    rows = [row.asDict() for row in lake.table("open_incidents").orderBy("at").collect()]
+    return [{**row, "choices": dict(choices_of(row["kind"]))} for row in rows if wanted.meets(row)]
+
+
+def resolve(lake: Lake, connections: Connections, wanted: Wanted, choice: str) -> list[dict[str, Any]]:
+    """Decide all incidents meant that offer this choice; returns them.
+
+    Raises InputError if there is none, and ClusterUnreachable when a new generation cannot be looked up.
+    """
+    found = open_incidents(lake, wanted)
+    deciding = [incident for incident in found if choice in incident["choices"]]
+    if not deciding:
+        raise InputError(_nothing(found, choice))
+    remade = {(source_of(item["flow"]), item["topic"]) for item in deciding if choice == "new-generation"}
+    for alias in sorted({alias for alias, _ in remade}):
+        _begin(lake, connections, alias, sorted(topic for source, topic in remade if source == alias))
+    incidents = Incidents(lake)
+    for item in deciding:
+        incidents.settle(item["flow"], item["kind"], item["topic"], item["partition"], choice)
+    return deciding
+
+
+def _begin(lake: Lake, connections: Connections, alias: str, topics: Sequence[str]) -> None:
+    """Let the next life of topics begin, with the topic that has the name now."""
+    lives, ids = lives_of(lake, alias), connections.admin(alias).topic_ids(topics)
+    for topic in topics:
+        if topic not in ids:
+            raise InputError(f"topic {topic} is not at cluster {alias} now; decide when it is there again", topic=topic)
+    # A decision that was noted before, and died before the incident was closed, is not noted twice.
+    begin_lives(
+        lake,
+        alias,
+        {
+            topic: Life(lives[topic].generation + 1, ids[topic])
+            for topic in topics
+            if topic in lives and lives[topic].topic_id != ids[topic]
+        },
+    )
+
+
+def _nothing(found: Sequence[Mapping[str, Any]], choice: str) -> str:
+    if not found:
+        return "no open incident is meant by these options; `mirrorlake resolve` without --choice lists them all"
+    offered = sorted({name for incident in found for name in incident["choices"]})
+    return f"none of the {len(found)} open incidents meant offers the choice {choice}; they offer {', '.join(offered)}"
