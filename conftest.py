@@ -1,5 +1,6 @@
 """Fixtures that tests of every folder share."""
 
+import os
 import uuid
 from collections.abc import Iterator
 
@@ -10,6 +11,8 @@ from pyspark.sql import SparkSession
 from mirrorlake.lake.session import local_session
 from tests.support.clusters import ClusterPair, cluster_pair
 
+# Most JVMs of the tests live for seconds: compiling their code well costs more than it gives.
+os.environ.setdefault("MIRRORLAKE_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1")
 # How long an example takes says more about the machine than about the code.
 settings.register_profile("mirrorlake", deadline=None)
 settings.load_profile("mirrorlake")

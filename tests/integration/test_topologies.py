@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from confluent_kafka.admin import AdminClient
 from pyspark.sql import SparkSession
 
 from mirrorlake.local.cluster import EmbeddedCluster
@@ -92,7 +93,7 @@ def worlds(
                 runs[policy],
                 mark,
                 {alias: read_topics(address, own(address, mark)) for alias, address in addresses.items()},
-                {alias: runs[policy].replicator._connections.identify([alias])[alias] for alias in addresses},
+                {alias: cluster_id(address) for alias, address in addresses.items()},
             )
             for policy, mark in marks.items()
         }
@@ -145,6 +146,10 @@ def expected(policy: str, mark: str) -> dict[str, dict[str, str]]:
             for alias, whose in places.items():
                 found[alias][mark + shape] = whose
     return found
+
+
+def cluster_id(address: str) -> str:
+    return str(AdminClient({"bootstrap.servers": address}).list_topics(timeout=20).cluster_id)
 
 
 def own(address: str, mark: str) -> list[str]:

@@ -71,6 +71,10 @@ WRONG = {
     "not a mapping": ("- a\n- b\n", ("mirrorlake.yml",)),
     "unknown key": (yaml.safe_dump({**GOOD, "flows": {FLOW: {"topic": ["orders"]}}}), ("topic", "topics")),
     "unknown cluster": (yaml.safe_dump({**GOOD, "flows": {"east->wets": {}}}), ("wets", "west")),
+    "names that Kafka does not allow": (
+        yaml.safe_dump({**GOOD, "flows": {FLOW: {"replication_policy_separator": "/"}}}),
+        ("replication_policy_separator",),
+    ),
     "one cluster on both ends": (yaml.safe_dump({**GOOD, "flows": {"east->east": {}}}), ("east->east",)),
 }
 

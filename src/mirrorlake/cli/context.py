@@ -19,6 +19,7 @@ class Context:
 
     def __init__(self, config: Path) -> None:
         self.config = config
+        self.short = True  # `run` says otherwise: its session lives long
         self.err = Console(stderr=True)
         self.out = Console()
 
@@ -35,7 +36,7 @@ class Context:
     @cached_property
     def spark(self) -> SparkSession:
         """The session there is, or a local one."""
-        return open_session(progress=self.say)
+        return open_session(self.say, self.short)
 
     @cached_property
     def lake(self) -> Lake:

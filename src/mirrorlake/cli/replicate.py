@@ -28,6 +28,7 @@ def run(
 ) -> None:
     """Land, produce and keep topics alike; continuous until SIGTERM or SIGINT, which finish the batch in hand."""
     shared: Context = context.obj
+    shared.short = False
     stop = _stop_on_signals()
     flows = shared.topology.active_flows(flow or None)
     # Before Spark starts, so that wrong input is told within seconds; clusters first, since checking the lake makes it.

@@ -10,16 +10,13 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from confluent_kafka import KafkaException
-from pyspark.errors import PySparkException
-
 from mirrorlake.core.topology import ResolvedFlow
 from mirrorlake.engine.causes import cause_of
 from mirrorlake.engine.connections import Connections
 from mirrorlake.engine.control_acls import AclSync
 from mirrorlake.engine.flow_worker import FlowWorker
 from mirrorlake.engine.samples import sample_positions
-from mirrorlake.errors import MirrorlakeError, ReplicationError
+from mirrorlake.errors import ReplicationError
 from mirrorlake.lake.journal import Journal
 from mirrorlake.lake.lake import Lake
 
@@ -113,7 +110,7 @@ class ControlLoop:
     def _do(self, task: Task) -> None:
         try:
             task.work()
-        except (MirrorlakeError, KafkaException, PySparkException) as error:
+        except Exception as error:  # whatever it is, the other tasks go on, and an operator is told
             logger.warning("flow %s: control of %s: %s", self.flow.name, task.name, cause_of(error))
             if task.name not in self._failing:
                 self._failing.add(task.name)

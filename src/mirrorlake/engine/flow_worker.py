@@ -219,6 +219,7 @@ class FlowWorker:
                 )
         if self._refused_here - {(topic, partition) for topic, partition, _ in waiting}:
             self._refused_here.clear()
+            self.error = None
             self._again.set()
 
     def _spec(self) -> FlowSpec:

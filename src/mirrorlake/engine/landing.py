@@ -235,8 +235,10 @@ class LandingWorker:
         self._drop_elder(lives)
         landed, passed = self._landed(ids.keys(), lives)
         starts = admin.start_offsets([key for key in landed if key[1] < topics.get(key[0], 0)])
-        found = survey(ids, lives, landed, starts, decisions_of(self._lake, self.alias), passed)
+        decisions = decisions_of(self._lake, self.alias)
+        found = survey(ids, lives, landed, starts, decisions, passed)
         begin_lives(self._lake, self.alias, found.new_lives)
+        self.error = waiting(self.alias, {item.topic for item in decisions if item.open} & ids.keys())
         self._tell_losses(flows, found.losses)
         self._tell_gone(flows, lives.keys() - ids.keys())
         self._blocked, self._generations = found.blocked, dict(found.generations)
@@ -305,6 +307,17 @@ class LandingWorker:
         for flow in self._flows:
             self._journal.incidents.tell(flow.name, "landing_failed", problem)
         return problem
+
+
+def waiting(alias: str, topics: Collection[str]) -> SourceDataLost | None:
+    """What an operator has to be reminded of: topics that wait, told by an earlier run."""
+    if not topics:
+        return None
+    named = ", ".join(sorted(topics))
+    return SourceDataLost(
+        f"topics of cluster {alias} wait until you decide about lost records: {named}; see mirrorlake resolve",
+        source=alias,
+    )
 
 
 def lost(alias: str, flow: str, loss: Loss) -> SourceDataLost:

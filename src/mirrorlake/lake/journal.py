@@ -32,8 +32,8 @@ class Journal:
         """Record what control did, or was refused (`core.changes.ChangeLog`)."""
         now = datetime.now(timezone.utc)
         rows = [{"flow": flow, "at": now, **vars(change)} for change in changes]
+        self._lake.append("changes", arrow_table(rows, _CHANGES))
         with self._history_use:
-            self._lake.append("changes", arrow_table(rows, _CHANGES))
             for change in changes:
                 if (flow, change.kind) in self._histories:
                     self._histories[flow, change.kind].append(change)

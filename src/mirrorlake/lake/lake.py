@@ -10,15 +10,17 @@ import re
 import threading
 import uuid
 from collections.abc import Mapping, Sequence
+from functools import partial
 from importlib.resources import files
 from pathlib import Path
 
 import pyarrow as pa
-from pyspark.errors import AnalysisException, PySparkException
+from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 
 from mirrorlake.core.topology import Lake as Location
 from mirrorlake.errors import LakeError
+from mirrorlake.lake.group_commit import GroupCommit
 
 #: The tables of DESIGN section 4, and `generations` (see core/survey.py), each made by `sql/tables/<name>.sql`.
 TABLES = (
@@ -67,6 +69,7 @@ class Lake:
         self.checkpoints = checkpoints
         self.lake_id = lake_id
         self._views_made: set[str] = set()
+        self._groups: dict[str, GroupCommit] = {}
 
     def name(self, table: str) -> str:
         """The qualified name of a table or view."""
@@ -108,20 +111,27 @@ class Lake:
             try:
                 self.query(name, **args)
                 return
-            except PySparkException as error:
-                if "Concurrent" not in str(error) and "DELTA_CONCURRENT" not in str(error):
-                    raise
-                if attempt == _CHANGE_ATTEMPTS - 1:
+            except Exception as error:  # Spark hands Delta's own exceptions over as errors of py4j
+                if "DELTA_CONCURRENT" not in str(error) or attempt == _CHANGE_ATTEMPTS - 1:
                     raise
 
     def append(self, table: str, rows: pa.Table, application: str | None = None, version: int = 0) -> None:
         """Append rows; columns that are missing become null.
 
         With `application` the append is idempotent: a second one with the same or a smaller `version` does nothing
-        (Delta's txnAppId and txnVersion).
+        (Delta's txnAppId and txnVersion). Without, threads that append to the same table share commits.
         """
         if rows.num_rows == 0:
             return
+        if application is not None:
+            self._commit(table, rows, application, version)
+            return
+        with _use:
+            if table not in self._groups:
+                self._groups[table] = GroupCommit(partial(self._commit, table))
+        self._groups[table].append(rows)
+
+    def _commit(self, table: str, rows: pa.Table, application: str | None = None, version: int = 0) -> None:
         writer = self.spark.createDataFrame(rows).write.format("delta").mode("append")
         if application is not None:
             writer = writer.option("txnAppId", application).option("txnVersion", str(version))

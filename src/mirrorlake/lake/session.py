@@ -58,8 +58,12 @@ def local_session(
     driver_memory: str = "2g",
     settings: Mapping[str, str] | None = None,
     progress: Callable[[str], None] | None = None,
+    short: bool = False,
 ) -> SparkSession:
     """Build, or return, a session on this machine; `cores` is what stands in `local[...]`, or a whole master URL.
+
+    `short` is for a session that answers a question and ends: the JVM then leaves out its optimising compiler, which
+    costs more than such a session ever gets back. MIRRORLAKE_JAVA_OPTIONS adds flags of your own.
 
     The first call on a machine resolves the JVM jars into a per-user cache; `progress` gets one line then.
     Raises MissingJava.
@@ -70,6 +74,8 @@ def local_session(
     os.environ["PYSPARK_PYTHON"] = sys.executable
     os.environ["MIRRORLAKE_DRIVER_PID"] = str(os.getpid())
     master = cores if "[" in cores or "://" in cores else f"local[{cores},4]"
+    flags = ["-XX:+UseParallelGC", *(["-XX:TieredStopAtLevel=1"] if short else [])]
+    flags += os.environ.get("MIRRORLAKE_JAVA_OPTIONS", "").split()
     log_settings = Path(str(files("mirrorlake.lake") / "log4j2.properties"))
     builder = SparkSession.builder.master(master).appName("mirrorlake")
     for key, value in {**LOCAL_SETTINGS, **(settings or {})}.items():
@@ -77,16 +83,16 @@ def local_session(
     builder = (
         builder.config("spark.jars", ",".join(str(jar) for jar in spark_jars(progress)))
         .config("spark.driver.memory", driver_memory)
-        .config("spark.driver.extraJavaOptions", f"-Dlog4j2.configurationFile={log_settings} -XX:+UseParallelGC")
+        .config("spark.driver.extraJavaOptions", f"-Dlog4j2.configurationFile={log_settings} {' '.join(flags)}")
     )
     return builder.getOrCreate()
 
 
-def open_session(progress: Callable[[str], None] | None = None) -> SparkSession:
-    """The session that is there (a notebook, a job, Spark Connect), else a local one."""
+def open_session(progress: Callable[[str], None] | None = None, short: bool = True) -> SparkSession:
+    """The session that is there (a notebook, a job, Spark Connect), else a local one: `short` as in `local_session`."""
     active = SparkSession.getActiveSession()
     if active is not None:
         return active
     if "DATABRICKS_RUNTIME_VERSION" in os.environ or "SPARK_REMOTE" in os.environ:
         return SparkSession.builder.getOrCreate()
-    return local_session(cores=os.environ.get("MIRRORLAKE_CORES", "*"), progress=progress)
+    return local_session(os.environ.get("MIRRORLAKE_CORES", "*"), progress=progress, short=short)

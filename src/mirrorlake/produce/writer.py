@@ -6,6 +6,7 @@ position on the *target* partition, with metadata that names what was written si
 """
 
 import logging
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -30,8 +31,16 @@ from mirrorlake.produce.provenance import Provenance, stamped
 
 logger = logging.getLogger(__name__)
 
-#: How long one call to the target may take before the task gives up and Spark tries it again, seconds.
-CALL_SECONDS = 60.0
+#: How long one call to the target may take before the task gives up and Spark tries it again, seconds. Tasks that wait
+#: for a target that is gone hold the cores that other flows need.
+CALL_SECONDS = 20.0
+#: How long a fresh producer waits for the target's first answer, seconds.
+ANSWER_SECONDS = 5.0
+#: How long a producer may take to hear of a partition that was just added, seconds.
+NEW_PARTITION_SECONDS = 10.0
+_NOT_SEEN_YET = (KafkaError._UNKNOWN_PARTITION, KafkaError._UNKNOWN_TOPIC)
+#: Errors beside those that Kafka calls retriable that trying again may mend: the topic is then made, if need be.
+_PASSING = (KafkaError._PURGE_QUEUE, KafkaError._TIMED_OUT, *_NOT_SEEN_YET)
 #: Kafka's default for `offset.metadata.max.bytes`, less some room.
 METADATA_BYTES = 4_000
 #: Ours where librdkafka's defaults are made for small producers; a cluster's `producer` block overrides them.
@@ -93,7 +102,10 @@ class ShardWriter:
         group = {"group.id": target.group_id, "isolation.level": "read_committed", "logger": logger}
         self._group = Consumer({**target.client, **group})
         self._ask_each = False
+        self._refused_before = False
         if target.transactional:
+            # So that a task that is tried again does not hold a core for long where nobody answers.
+            self._producer.list_topics(timeout=ANSWER_SECONDS)
             # Fences whoever had this id before, and ends the transaction that they left open.
             self._producer.init_transactions(CALL_SECONDS)
 
@@ -118,16 +130,26 @@ class ShardWriter:
         """
         while True:
             try:
-                return self._transaction(chunks, written)
+                done = self._transaction(chunks, written)
+                self._refused_before = False
+                return done
             except Interleaved:
                 # Nothing of it is visible. Once more, and from now on with the offset of each record.
                 logger.info("another producer writes to %s; asking for every offset", chunks[0].plan.target_topic)
                 self._producer.abort_transaction(CALL_SECONDS)
                 self._ask_each = True
-            except (MetadataFull, TargetRefused):
+            except (MetadataFull, TargetRefused) as error:
                 if self.target.transactional:
                     self._producer.abort_transaction(CALL_SECONDS)
+                self._refused_before = isinstance(error, TargetRefused)
                 raise
+            except KafkaException:
+                if not (self._refused_before and self.target.transactional):
+                    raise
+                # Refused records leave a hole in the producer's sequence. librdkafka (2.16) finds that out with the
+                # next transaction, fails it, and takes a new epoch when it is aborted; who is fenced is refused that.
+                self._refused_before = False
+                self._producer.abort_transaction(CALL_SECONDS)
 
     def _transaction(
         self, chunks: Sequence[Chunk], written: Mapping[tuple[str, int], Sequence[Written]]
@@ -202,7 +224,7 @@ class _Delivery:
             rows.column("timestamp").cast(pa.timestamp("ms"), safe=False).cast(pa.int64()), 0
         ).to_pylist()
         headers = _headers(rows.column("headers"), self._provenance)
-        produce = producer.produce
+        produce, deadline = producer.produce, time.monotonic() + NEW_PARTITION_SECONDS
 
         def send_one(index: int, **extra: Any) -> None:
             if headers is not None and headers[index]:
@@ -214,7 +236,11 @@ class _Delivery:
                 except BufferError:
                     producer.poll(0.1)
                 except KafkaException as error:
-                    raise self._refused(error.args[0]) from error
+                    if error.args[0].code() not in _NOT_SEEN_YET or time.monotonic() > deadline:
+                        raise self._refused(error.args[0]) from error
+                    # A partition that was added a moment ago: the producer knows the topic as it was.
+                    producer.list_topics(topic, timeout=CALL_SECONDS)
+                    producer.poll(0.05)
 
         callbacks = self._callbacks(len(keys))
         told = sorted(callbacks)
@@ -225,11 +251,11 @@ class _Delivery:
                     send_one(between)
                 continue
             part = slice(index + 1, following)
-            for between, value, key, time in zip(
+            for between, value, key, at in zip(
                 range(index + 1, following), values[part], keys[part], times[part], strict=True
             ):
                 try:
-                    produce(topic, value, key, partition, timestamp=time)
+                    produce(topic, value, key, partition, timestamp=at)
                 except (BufferError, KafkaException):
                     send_one(between)
         producer.poll(0)
@@ -277,7 +303,7 @@ class _Delivery:
         ]
 
     def _refused(self, error: KafkaError) -> TargetRefused | KafkaException:
-        if error.retriable() or error.fatal() or error.code() in (KafkaError._PURGE_QUEUE, KafkaError._TIMED_OUT):
+        if error.retriable() or error.fatal() or error.code() in _PASSING:
             return KafkaException(error)
         plan = self.chunk.plan
         first, last = int(self.chunk.offsets[0]), int(self.chunk.offsets[-1])

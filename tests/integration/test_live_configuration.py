@@ -1,0 +1,85 @@
+"""A running `run` takes over an edited topology file within 15 seconds, and an invalid edit changes nothing."""
+
+import uuid
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from tests.support.clusters import ClusterPair
+from tests.support.kafka import create_topic, read_topic, topics_of
+from tests.support.topologies import Live, ends, fill, live, until, values, write_flows
+
+#: What the issue promises; and how much longer a first record may take, of a flow that has to start.
+IN_FORCE, AND_A_RECORD = 15.0, 30.0
+
+
+def test_edits_are_in_force_within_15_seconds(spark: SparkSession, clusters: ClusterPair, tmp_path: Path) -> None:
+    mark = f"l{uuid.uuid4().hex[:6]}-"
+    addresses = {"east": clusters.east, "west": clusters.west}
+    for name in ("first", "second", "back"):
+        bootstrap = clusters.west if name == "back" else clusters.east
+        create_topic(bootstrap, mark + name)
+        fill(bootstrap, mark + name, "a", 10, 1)
+
+    def edit(flow: dict[str, Any], back: dict[str, Any] | None = None) -> None:
+        flows = {"east->west": flow}
+        if back is not None:
+            flows["west->east"] = back
+        write_flows(tmp_path, addresses, flows)
+
+    def arrived(name: str) -> int:
+        there = clusters.east if name == "back" else clusters.west
+        prefix = "west" if name == "back" else "east"
+        return ends(there, [f"{prefix}.{mark}{name}"])
+
+    def in_force(run: Live, outcome: str = "done") -> None:
+        known = told(run, outcome)
+        seconds = until(lambda: told(run, outcome) > known, "the edit is told in changes")
+        assert seconds < IN_FORCE
+
+    def told(run: Live, outcome: str) -> int:
+        return run.lake.table("changes").where(f"kind = 'topology' AND outcome = '{outcome}'").count()
+
+    def values_of(name: str) -> list[str]:
+        return values(read_topic(clusters.west, f"east.{mark}{name}")[0])
+
+    first, second, both = [mark + "first"], [mark + "second"], [mark + "first", mark + "second"]
+    edit({"topics": first})
+    with live(spark, tmp_path / "mirrorlake.yml", watch=True) as run:
+        until(lambda: arrived("first") >= 10, "the first topic")
+        assert f"east.{mark}second" not in topics_of(clusters.west)
+
+        edit({"topics": both})
+        assert until(lambda: arrived("second") >= 10, "a topic more") < AND_A_RECORD
+
+        edit({"topics": both, "paused": second})
+        in_force(run)
+        fill(clusters.east, mark + "second", "b", 10, 1)
+        fill(clusters.east, mark + "first", "b", 10, 1)
+        until(lambda: "b:9" in values_of("first"), "the other topic goes on")
+        staged = run.lake.table("records").where(f"topic = '{mark}second'")
+        until(lambda: staged.count() == 20, "a paused topic is landed")
+        assert len(values_of("second")) == 10
+
+        edit({"topics": both})
+        assert until(lambda: "b:9" in values_of("second"), "resumed") < AND_A_RECORD
+
+        edit({"topics": both, "paused": True})
+        in_force(run)
+        fill(clusters.east, mark + "first", "c", 10, 1)
+
+        (tmp_path / "mirrorlake.yml").write_text("flows: {east->wset: {topics: [", encoding="utf-8")
+        in_force(run, "refused")
+        assert len(values_of("first")) == 20, "a paused flow produces nothing"
+        edit({"topics": both, "topic": "x"})
+        in_force(run, "refused")
+
+        edit({"topics": both}, {"topics": [mark + "back"]})
+        assert until(lambda: arrived("back") >= 10, "a new flow") < AND_A_RECORD
+        assert until(lambda: "c:9" in values_of("first"), "the flow goes on") < AND_A_RECORD
+        assert not run.incidents()
+    assert values_of("first") == [f"{tag}:{n}" for tag in "abc" for n in range(10)]
+    assert values_of("second") == [f"{tag}:{n}" for tag in "ab" for n in range(10)]
+    refused = run.lake.table("changes").where("kind = 'topology' AND outcome = 'refused'").collect()
+    assert all("mirrorlake.yml" in row["error"] for row in refused) and len(refused) == 2

@@ -1,0 +1,260 @@
+"""Sources that change under a replicator: partitions, topics, lost records; found, told, decided, and gone on with."""
+
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from confluent_kafka import TopicPartition
+from confluent_kafka.admin import AdminClient, NewPartitions
+from pyspark.sql import SparkSession
+
+from mirrorlake.core.survey import Life, accepted_starts, blocked_topics
+from mirrorlake.core.topology import Lake as Location
+from mirrorlake.lake.lake import open_lake
+from mirrorlake.lake.lives import begin_lives, decisions_of
+from mirrorlake.lake.translate import translate
+from tests.support.clusters import ClusterPair
+from tests.support.kafka import create_topic, partition_count, read_topic, topics_of
+from tests.support.replication import FLOW
+from tests.support.topologies import (
+    Live,
+    assert_mapped,
+    ends,
+    fill,
+    incidents,
+    live,
+    map_pairs,
+    staged_count,
+    texts,
+    until,
+    values,
+    write_flows,
+)
+
+FOUND_SECONDS = 30.0
+
+
+@dataclass
+class Place:
+    """The two clusters and a family of topics on them."""
+
+    clusters: ClusterPair
+    prefix: str
+
+    def source(self, name: str) -> str:
+        return self.prefix + name
+
+    def target(self, name: str) -> str:
+        return f"east.{self.prefix}{name}"
+
+    def fill(self, name: str, tag: str, count: int, partitions: int = 2, start: int = 0) -> None:
+        fill(self.clusters.east, self.source(name), tag, count, partitions, start)
+
+    def create(self, name: str, partitions: int = 2) -> None:
+        create_topic(self.clusters.east, self.source(name), partitions)
+
+    def delete(self, name: str) -> None:
+        admin = AdminClient({"bootstrap.servers": self.clusters.east})
+        admin.delete_topics([self.source(name)], operation_timeout=20)[self.source(name)].result(30)
+        until(lambda: self.source(name) not in topics_of(self.clusters.east), "the topic is gone")
+
+    def truncate(self, name: str, offset: int) -> None:
+        """What retention does: everything of partition 0 below an offset is gone."""
+        partition = TopicPartition(self.source(name), 0, offset)
+        admin = AdminClient({"bootstrap.servers": self.clusters.east})
+        admin.delete_records([partition])[partition].result(30)
+
+    def arrived(self, name: str) -> int:
+        """Records and markers on the target."""
+        return ends(self.clusters.west, [self.target(name)])
+
+    def seen(self, name: str, partition: int = 0) -> list[str]:
+        return values(read_topic(self.clusters.west, self.target(name))[partition])
+
+    def goes_on(self, name: str, tag: str, count: int) -> None:
+        """A bystander that nothing may hold up: what is written now arrives soon."""
+        before = self.arrived(name)
+        self.fill(name, tag, count)
+        until(lambda: self.arrived(name) >= before + count, f"{name} goes on")
+
+    def wait_for(self, name: str, value: str, partition: int = 0) -> None:
+        until(lambda: value in self.seen(name, partition), f"{value} in {name}")
+
+
+@pytest.fixture
+def place(clusters: ClusterPair) -> Iterator[Place]:
+    yield Place(clusters, f"s{uuid.uuid4().hex[:6]}-")
+
+
+def flow_file(place: Place, directory: Path) -> Path:
+    addresses = {"east": place.clusters.east, "west": place.clusters.west}
+    return write_flows(directory, addresses, {FLOW: {"topics": [f"{place.prefix}.*"]}})
+
+
+def told(run: Live, kind: str) -> dict[tuple[str, int | None], tuple[int | None, int | None]]:
+    """Open incidents of a kind: place -> offsets."""
+    return {
+        (row["topic"], row["partition"]): (row["first_offset"], row["last_offset"]) for row in incidents(run.lake, kind)
+    }
+
+
+def test_topics_that_grow_come_go_and_come_again(spark: SparkSession, place: Place, tmp_path: Path) -> None:
+    """While up: a partition more, a new topic, a deleted one, one deleted and made again; while down: one made again,
+    one truncated. The bystander never waits."""
+    topology = flow_file(place, tmp_path)
+    for name in ("stays", "grows", "goes", "again", "down", "cut"):
+        place.create(name)
+        place.fill(name, "a", 100)
+    with live(spark, topology) as run:
+        until(
+            lambda: all(place.arrived(name) >= 100 for name in ("stays", "grows", "goes", "again", "down", "cut")), "a"
+        )
+        _grown(place)
+        _new(place)
+        _gone(run, place)
+        _made_again_while_up(run, place)
+        assert not run.incidents(), run.incidents()
+    place.delete("down")
+    place.create("down")
+    place.fill("down", "b", 60)
+    place.fill("cut", "b", 100)
+    place.truncate("cut", 80)  # partition 0 was landed up to 50
+    with live(spark, topology) as run:
+        _made_again_while_down(run, place)
+        _overtaken(run, place)
+        until(lambda: not run.incidents(), "nothing is left open")
+    _translated(run, place)
+    for name in ("stays", "grows", "new", "goes", "again", "down", "cut"):
+        rows, records = staged_count(run.lake, place.source(name))
+        assert rows == records > 0, name
+
+
+def _grown(place: Place) -> None:
+    name = place.source("grows")
+    admin = AdminClient({"bootstrap.servers": place.clusters.east})
+    admin.create_partitions([NewPartitions(name, 4)])[name].result(20)
+    until(lambda: partition_count(place.clusters.east, name) == 4, "grown at the source")
+    place.fill("grows", "b", 100, partitions=4)
+    seconds = until(lambda: partition_count(place.clusters.west, place.target("grows")) == 4, "grown at the target")
+    assert seconds < FOUND_SECONDS
+    until(lambda: place.arrived("grows") >= 200, "records of new partitions")
+    assert place.seen("grows", 3) == texts("b", 100, 4, 3)
+    assert place.seen("grows", 0) == texts("a", 100) + texts("b", 100, 4, 0)
+
+
+def _new(place: Place) -> None:
+    place.create("new", 3)
+    place.fill("new", "a", 90, 3)
+    assert until(lambda: place.arrived("new") >= 90, "a new topic") < FOUND_SECONDS
+    assert partition_count(place.clusters.west, place.target("new")) == 3
+
+
+def _gone(run: Live, place: Place) -> None:
+    place.delete("goes")
+    place.goes_on("stays", "b", 100)
+    changes = run.lake.table("changes").where(f"outcome = 'gone' AND resource = '{place.source('goes')}'")
+    until(lambda: changes.count() == 1, "told in changes")
+    assert place.seen("goes") == texts("a", 100)
+    until(lambda: not run.incidents(), "a deleted topic is no incident")
+
+
+def _made_again_while_up(run: Live, place: Place) -> None:
+    again = place.source("again")
+    place.delete("again")
+    place.create("again")
+    place.fill("again", "b", 40)
+    until(lambda: (again, None) in told(run, "topic_recreated"), "made again: told")
+    place.goes_on("stays", "c", 100)
+    assert place.seen("again") == texts("a", 100), "nothing is produced before the decision"
+    run.decide("new-generation", topic=again)
+    place.wait_for("again", "b:38")
+    place.wait_for("again", "b:39", 1)
+    place.fill("again", "b", 60, start=40)
+    place.wait_for("again", "b:98")
+    assert place.seen("again") == texts("a", 100) + texts("b", 100)
+    until(lambda: not run.incidents(), "decided")
+
+
+def _made_again_while_down(run: Live, place: Place) -> None:
+    down, cut = place.source("down"), place.source("cut")
+    until(lambda: (down, None) in told(run, "topic_recreated"), "made again while down: told")
+    until(lambda: (cut, 0) in told(run, "source_truncated"), "truncated: told")
+    assert told(run, "source_truncated") == {(cut, 0): (50, 79)}
+    assert told(run, "topic_recreated") == {(down, None): (None, None)}
+    place.goes_on("stays", "d", 100)
+    # A topic that had an elder life goes on where it was after a restart.
+    place.goes_on("again", "c", 20)
+    assert place.seen("again") == texts("a", 100) + texts("b", 100) + texts("c", 20)
+    run.decide("new-generation", topic=down)
+    place.wait_for("down", "b:58")
+    assert place.seen("down") == texts("a", 100) + texts("b", 60)
+
+
+def _overtaken(run: Live, place: Place) -> None:
+    assert place.seen("cut") == texts("a", 100)
+    run.decide("continue", topic=place.source("cut"))
+    place.wait_for("cut", "b:98")
+    lost = texts("b", 100)[:30]  # offsets 50 to 79 of partition 0
+    assert place.seen("cut") == texts("a", 100) + [value for value in texts("b", 100) if value not in lost]
+    assert place.seen("cut", 1) == texts("a", 100, partition=1) + texts("b", 100, partition=1)
+
+
+def _translated(run: Live, place: Place) -> None:
+    """Of a topic with two lives: positions of the newest one, and the target's whole history."""
+    again = place.source("again")
+    source, target = (
+        read_topic(place.clusters.east, again)[0],
+        read_topic(place.clusters.west, place.target("again"))[0],
+    )
+    assert map_pairs(run.lake, FLOW, again, 0, 1) == [
+        (record.offset, other.offset) for record, other in zip(source, target[50:], strict=True)
+    ]
+    for index in (0, 7, len(source) - 1):
+        there = translate(run.lake, FLOW, again, 0, source[index].offset)
+        assert (there.offset, there.exact) == (target[50 + index].offset, True)
+        back = translate(run.lake, FLOW, place.target("again"), 0, there.offset, reverse=True)
+        assert (back.offset, back.exact) == (source[index].offset, True)
+    elder = translate(run.lake, FLOW, place.target("again"), 0, target[3].offset, reverse=True)
+    assert elder.offset == 3
+    assert assert_mapped(
+        run.lake, FLOW, read_topic(place.clusters.east, place.source("stays")), place.source("stays"),
+        read_topic(place.clusters.west, place.target("stays")),
+    ) == 400  # fmt: skip
+
+
+def test_a_loss_accepted_for_an_elder_life_is_nothing_to_the_newer_one(spark: SparkSession, tmp_path: Path) -> None:
+    lake = open_lake(spark, Location(path="lake"), tmp_path)
+    now = datetime.now(timezone.utc)
+
+    def accepted(at: datetime, last: int) -> None:
+        row = {
+            "flow": FLOW,
+            "at": at,
+            "kind": "source_truncated",
+            "topic": "t",
+            "partition": 0,
+            "first_offset": 0,
+            "last_offset": last,
+            "resolved_at": at,
+            "resolution": "continue",
+        }
+        lake.append("incidents", pa.Table.from_pylist([row], schema=_INCIDENT))
+
+    accepted(now - timedelta(hours=1), 999)
+    assert accepted_starts(decisions_of(lake, "east")) == {("t", 0): 1_000}
+    begin_lives(lake, "east", {"t": Life(1, "new")})
+    assert accepted_starts(decisions_of(lake, "east")) == {}
+    accepted(now + timedelta(hours=1), 9)
+    assert accepted_starts(decisions_of(lake, "east")) == {("t", 0): 10}
+    assert blocked_topics(decisions_of(lake, "east")) == frozenset()
+
+
+_TIME = pa.timestamp("us", tz="UTC")
+_INCIDENT = pa.schema(
+    [("flow", pa.string()), ("at", _TIME), ("kind", pa.string()), ("topic", pa.string()), ("partition", pa.int32())]
+    + [("first_offset", pa.int64()), ("last_offset", pa.int64()), ("resolved_at", _TIME), ("resolution", pa.string())]
+)
