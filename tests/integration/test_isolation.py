@@ -72,7 +72,7 @@ def three(clusters: ClusterPair, north: EmbeddedCluster, tmp_path: Path) -> Thre
 
 
 def test_two_processes_share_the_work_and_never_do_the_same(spark: SparkSession, three: Three) -> None:
-    """One runs east->west, another east->north from the same stage; a third one that wants east->west is told why not."""
+    """One runs east->west, another east->north from the same stage; a third that wants east->west is told why not."""
     count = 100
     with live(spark, three.topology, chosen=["east->west"]) as run:
         until(lambda: three.arrived("east->west") >= count, "the first process produces")
@@ -115,7 +115,7 @@ def test_a_dead_cluster_holds_up_nobody_else(spark: SparkSession, three: Three) 
         for _ in range(4):
             fill(three.clusters.east, three.topic, "east", 100, start=count)
             count += 100
-            seconds = until(lambda: three.arrived("east->west") >= count, "east->west goes on")
+            seconds = until(lambda wanted=count: three.arrived("east->west") >= wanted, "east->west goes on")
             waited.append(seconds)
         assert max(waited) < HELD_UP_SECONDS, waited
         assert max(waited[1:]) < HELD_UP_SECONDS / 2, waited

@@ -110,7 +110,7 @@ class ControlLoop:
     def _do(self, task: Task) -> None:
         try:
             task.work()
-        except Exception as error:  # whatever it is, the other tasks go on, and an operator is told
+        except Exception as error:  # noqa: BLE001 - the other tasks go on, and an operator is told
             logger.warning("flow %s: control of %s: %s", self.flow.name, task.name, cause_of(error))
             if task.name not in self._failing:
                 self._failing.add(task.name)

@@ -100,8 +100,8 @@ class TargetTopics:
         )
 
     def ensure(self, plans: Sequence[PartitionPlan]) -> None:
-        """Be sure that the target answers and that the partitions of a batch are there; asks the clusters only for those
-        not seen before. Raises ClusterUnreachable, TargetRefused."""
+        """Be sure that the target answers and that the partitions of a batch are there; asks the clusters only for
+        those not seen before. Raises ClusterUnreachable, TargetRefused."""
         with self._use:
             if time.monotonic() - self._answered > ANSWERED_SECONDS:
                 self._target.cluster_id()

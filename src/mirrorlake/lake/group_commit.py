@@ -41,7 +41,7 @@ class GroupCommit:
                     return
             try:
                 self._write(pa.concat_tables([rows for rows, _ in group], promote_options="default"))
-            except BaseException as error:
+            except BaseException as error:  # noqa: BLE001 - raised in each thread that waits
                 for _, done in group:
                     done.set_exception(error)
             else:
