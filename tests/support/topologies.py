@@ -10,7 +10,7 @@ from typing import Any
 
 import yaml
 from confluent_kafka import TopicPartition
-from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin import AdminClient, OffsetSpec
 from pyspark.sql import SparkSession
 
 from mirrorlake.core.topology import load_topology
@@ -137,8 +137,6 @@ def ends(bootstrap: str, topics: Sequence[str]) -> int:
     """How many records some topics take up, markers included; a topic that is not there counts nothing."""
     there = topics_of(bootstrap)
     admin = AdminClient({"bootstrap.servers": bootstrap})
-    from confluent_kafka.admin import OffsetSpec
-
     asked = {
         TopicPartition(topic, partition): OffsetSpec.latest()
         for topic in topics

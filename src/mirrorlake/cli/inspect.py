@@ -9,7 +9,7 @@ from mirrorlake.cli.context import Context
 from mirrorlake.cli.plan_view import show_plan
 from mirrorlake.engine.plan import make_plan
 from mirrorlake.engine.status import read_status
-from mirrorlake.errors import InputError
+from mirrorlake.errors import InputError, TopologyError
 from mirrorlake.lake.translate import translate as translate_position
 
 AS_JSON = typer.Option(False, "--json", help="Print one JSON document.")
@@ -28,15 +28,19 @@ def plan(
     flow: list[str] = typer.Option([], "--flow", help="Only this flow."),
     as_json: bool = AS_JSON,
 ) -> None:
-    """Show everything that would be done, without doing it. Exits 1 when something is refused."""
+    """Show everything that would be done, without doing it. Exits 2 when a flow must not run, 1 when a topic is left
+    out."""
     shared: Context = context.obj
     found = make_plan(shared.connections, shared.topology.active_flows(flow or None))
     if as_json:
         shared.answer(found)
     else:
         show_plan(shared.out, found)
-    refused = any(problem["severity"] == "refuse" for problem in found["problems"])
-    if refused or any(topic["action"] == "refuse" for item in found["flows"] for topic in item["topics"]):
+    refusals = [problem for problem in found["problems"] if problem["severity"] == "refuse"]
+    for problem in refusals:
+        if problem["topic"] is None:
+            raise TopologyError(f"{problem['sentence']}; {problem['fix']}", rule=problem["rule"])
+    if refusals or any(topic["action"] == "refuse" for item in found["flows"] for topic in item["topics"]):
         raise typer.Exit(1)
 
 

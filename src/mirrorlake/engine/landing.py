@@ -4,7 +4,6 @@ One worker per source cluster, however many flows read from it; one process at a
 anew when other topics are wanted, when topics were lost or made again, and when the source was away.
 """
 
-import json
 import logging
 import threading
 import time
@@ -21,6 +20,8 @@ from mirrorlake.core.survey import Key, Life, Loss, blocked_topics, survey
 from mirrorlake.core.topology import ResolvedFlow
 from mirrorlake.engine.causes import cause_of
 from mirrorlake.engine.connections import Connections
+from mirrorlake.engine.landing_query import progress_ends, stop_between_batches
+from mirrorlake.engine.losses import lost, waiting
 from mirrorlake.errors import HeldElsewhere, MirrorlakeError, ReplicationError, SourceDataLost
 from mirrorlake.lake.journal import Journal
 from mirrorlake.lake.lake import Lake
@@ -29,7 +30,6 @@ from mirrorlake.lake.land import (
     checkpoint_ends,
     continues,
     forget_checkpoints,
-    parse_ends,
     start_landing,
 )
 from mirrorlake.lake.lease import Lease
@@ -43,6 +43,13 @@ SURVEY_SECONDS = 5.0
 RETRY_SECONDS = (1.0, 2.0, 5.0, 10.0)
 #: How long `--once` waits for another process that lands the same cluster.
 ONCE_WAITS_SECONDS = 600.0
+#: How long tasks wait for a source that may be gone, while they hold cores that others need; Kafka's defaults are 60 s,
+#: Spark's is 120 s.
+_PATIENCE: Mapping[str, str] = {
+    "kafka.default.api.timeout.ms": "20000",
+    "kafka.request.timeout.ms": "15000",
+    "kafkaConsumer.pollTimeoutMs": "20000",
+}
 #: How Spark's Kafka source says that offsets were not there any more.
 _LOST = (
     "KafkaIllegalStateException",
@@ -163,7 +170,8 @@ class LandingWorker:
         plan = self._look_around()
         with self._lock:
             cluster = self._connections.topology.clusters[self.alias]
-        query = start_landing(self._lake, self._connections.spark(self.alias), plan, cluster.landing, self._once)
+        options = {**_PATIENCE, **self._connections.spark(self.alias)}
+        query = start_landing(self._lake, options, plan, cluster.landing, self._once)
         self._query = query
         self._journal.incidents.came_through([flow.name for flow in self._flows], ("landing_failed",))
         try:
@@ -245,7 +253,8 @@ class LandingWorker:
         if found.blocked:
             pattern = f"(?!(?:{'|'.join(escape(name) for name in sorted(found.blocked))})$)(?:{pattern})"
         wanted = {name: count for name, count in topics.items() if name not in found.blocked}
-        plan = LandingPlan(self.alias, pattern, wanted, found.starts, found.generations)
+        # Spark takes every topic in which it finds the pattern, not those that match it as a whole.
+        plan = LandingPlan(self.alias, f"^(?:{pattern})$", wanted, found.starts, found.generations)
         if not continues(self._lake, plan):
             forget_checkpoints(self._lake, self.alias)
         return plan
@@ -307,54 +316,3 @@ class LandingWorker:
         for flow in self._flows:
             self._journal.incidents.tell(flow.name, "landing_failed", problem)
         return problem
-
-
-def waiting(alias: str, topics: Collection[str]) -> SourceDataLost | None:
-    """What an operator has to be reminded of: topics that wait, told by an earlier run."""
-    if not topics:
-        return None
-    named = ", ".join(sorted(topics))
-    return SourceDataLost(
-        f"topics of cluster {alias} wait until you decide about lost records: {named}; see mirrorlake resolve",
-        source=alias,
-    )
-
-
-def lost(alias: str, flow: str, loss: Loss) -> SourceDataLost:
-    """What was lost, and what can be decided."""
-    if loss.kind == "topic_recreated":
-        said = f"topic {loss.topic} was deleted and made again at cluster {alias}, so its offsets begin anew"
-        choice = "new-generation"
-    else:
-        said = (
-            f"offsets {loss.first} to {loss.last} of {loss.topic}-{loss.partition} were gone at cluster {alias} before "
-            "they were landed"
-        )
-        choice = "continue"
-    return SourceDataLost(
-        f"{said}; the topic waits until you decide: mirrorlake resolve --flow '{flow}' --topic '{loss.topic}' "
-        f"--choice {choice} (or stop)",
-        topic=loss.topic,
-        partition=loss.partition,
-        first_offset=loss.first,
-        last_offset=loss.last,
-    )
-
-
-def progress_ends(query: StreamingQuery) -> dict[Key, int]:
-    """How far a query has covered each partition, by its own report."""
-    progress = query.lastProgress
-    if progress is None:
-        return {}
-    end = json.loads(progress.json)["sources"][0]["endOffset"] or {}
-    # Spark Connect hands the offsets over as a JSON text within the JSON.
-    return parse_ends(json.loads(end) if isinstance(end, str) else end)
-
-
-def stop_between_batches(query: StreamingQuery) -> None:
-    """Stop a query when no batch is in flight: an interrupted one logs a long error and has to be done again."""
-    deadline = time.monotonic() + 60
-    pause = threading.Event()
-    while query.isActive and query.status["isTriggerActive"] and time.monotonic() < deadline:
-        pause.wait(0.005)
-    query.stop()
