@@ -23,6 +23,7 @@ from mirrorlake.engine.connections import Connections
 from mirrorlake.engine.landing_query import progress_ends, stop_between_batches
 from mirrorlake.engine.losses import lost, waiting
 from mirrorlake.errors import HeldElsewhere, MirrorlakeError, ReplicationError, SourceDataLost
+from mirrorlake.kafka.access import unreadable
 from mirrorlake.lake.journal import Journal
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.land import (
@@ -250,9 +251,11 @@ class LandingWorker:
         self._tell_losses(flows, found.losses)
         self._tell_gone(flows, lives.keys() - ids.keys())
         self._blocked, self._generations = found.blocked, dict(found.generations)
-        if found.blocked:
-            pattern = f"(?!(?:{'|'.join(escape(name) for name in sorted(found.blocked))})$)(?:{pattern})"
-        wanted = {name: count for name, count in topics.items() if name not in found.blocked}
+        # One topic that may not be read would stop the query for all; `engine/access.py` tells of it.
+        closed = found.blocked | unreadable(admin.client, ids)
+        if closed:
+            pattern = f"(?!(?:{'|'.join(escape(name) for name in sorted(closed))})$)(?:{pattern})"
+        wanted = {name: count for name, count in topics.items() if name not in closed}
         # Spark takes every topic in which it finds the pattern, not those that match it as a whole.
         plan = LandingPlan(self.alias, f"^(?:{pattern})$", wanted, found.starts, found.generations)
         if not continues(self._lake, plan):

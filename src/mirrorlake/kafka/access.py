@@ -44,6 +44,12 @@ def topic_rights(client: AdminClient, topics: Collection[str]) -> dict[str, froz
     return found
 
 
+def unreadable(client: AdminClient, topics: Collection[str]) -> frozenset[str]:
+    """Those of some topics that the principal may not read."""
+    rights = topic_rights(client, topics)
+    return frozenset(topic for topic, allowed in rights.items() if allowed is not None and "READ" not in allowed)
+
+
 def refused_creations(client: AdminClient, topics: Collection[str]) -> set[str]:
     """Those of some topics, none of them there, that the principal may not create; only asks, creates nothing."""
     if not topics:
