@@ -10,6 +10,7 @@ import pytest
 import yaml
 from pyspark.sql import SparkSession
 
+from mirrorlake.errors import ReplicationError
 from mirrorlake.local.ports import free_ports
 from tests.support.clusters import ClusterPair
 from tests.support.kafka import create_topic, numbered, read_topic, topics_of, write
@@ -148,8 +149,8 @@ def test_target_name_that_is_too_long(
     assert plan.code == 1, plan.err
     assert "refuse" in plan.out and "Traceback" not in plan.err
     assert not (tmp_path / "lake").exists()
-    try:
+    with pytest.raises(ReplicationError) as caught:
         replicate_once(spark, topology)
-    finally:
-        assert not [name for name in topics_of(clusters.west) if name.startswith(f"east.{long}"[:200])]
+    assert caught.value.facts["topic"] == long
+    assert not [name for name in topics_of(clusters.west) if name.startswith(f"east.{long}"[:200])]
     assert len(read_topic(clusters.west, f"east.{topic_name}")[0]) == 10

@@ -1,5 +1,6 @@
 """`mirrorlake demo`: the whole story in two minutes, told by `mirrorlake.local.story`."""
 
+from functools import partial
 from pathlib import Path
 
 import typer
@@ -21,7 +22,7 @@ def demo(
 ) -> None:
     """Two real clusters, a flow, a crash and a proof: nothing lost, nothing twice, every offset translated."""
     shared: Context = context.obj
-    outcome = tell(directory, records, shared.err.print)
+    outcome = tell(directory, records, partial(shared.err.print, highlight=False, soft_wrap=True))
     if as_json:
         shared.answer(vars(outcome))
     if not outcome.equal:

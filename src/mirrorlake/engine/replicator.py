@@ -18,7 +18,7 @@ from mirrorlake.engine.flow_worker import FlowWorker
 from mirrorlake.engine.landing import LandingWorker
 from mirrorlake.engine.rules import Verdict, judge
 from mirrorlake.engine.watch import TopologyWatch
-from mirrorlake.errors import MirrorlakeError, TopologyError
+from mirrorlake.errors import MirrorlakeError, ReplicationError, TopologyError
 from mirrorlake.lake.journal import Journal
 from mirrorlake.lake.lake import Lake
 from mirrorlake.produce.flow import BatchReport
@@ -74,6 +74,7 @@ class Replicator:
         self._landings: dict[str, LandingWorker] = {}
         self._running: dict[str, _Running] = {}
         self._errors: list[MirrorlakeError] = []
+        self._complaints: list[ReplicationError] = []
 
     def stop(self) -> None:
         """Ask for the end: batches in hand are finished."""
@@ -92,8 +93,8 @@ class Replicator:
                 looked = time.monotonic()
                 self._reload(watch)
         self._end()
-        if self._errors:
-            raise self._errors[0]
+        for error in (*self._errors, *self._complaints):
+            raise error
 
     def _all_ended(self) -> bool:
         """Whether there is nothing left to do. Paused flows wait in a continuous run."""
@@ -104,6 +105,7 @@ class Replicator:
     def _apply(self, verdict: Verdict) -> None:
         """Make what runs what is wanted: flows that are the same go on undisturbed."""
         self._connections, self._flows = verdict.connections, list(verdict.flows)
+        self._complaints = verdict.complaints()
         self.journal.clusters(verdict.ids)
         wanted = {flow.name: flow for flow in verdict.flows if not flow.paused}
         for name, running in list(self._running.items()):

@@ -9,7 +9,7 @@ from mirrorlake.core.rules import check_flows
 from mirrorlake.core.topology import ResolvedFlow
 from mirrorlake.engine.access import access_problems, transaction_problems
 from mirrorlake.engine.connections import Connections
-from mirrorlake.errors import AuthenticationFailed, ClusterUnreachable, MirrorlakeError, TopologyError
+from mirrorlake.errors import AuthenticationFailed, ClusterUnreachable, MirrorlakeError, ReplicationError, TopologyError
 from mirrorlake.lake.lake import Lake
 from mirrorlake.produce.spec import name_at_target
 
@@ -26,6 +26,14 @@ class Verdict:
     ids: Mapping[str, str]
     left_out: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     problems: tuple[Problem, ...] = ()
+
+    def complaints(self) -> list[ReplicationError]:
+        """Topics that are left out against the flow's wish: the others are mirrored, but all is not well."""
+        return [
+            ReplicationError(str(problem), rule=problem.rule, topic=problem.topic)
+            for problem in self.problems
+            if problem.severity == "refuse" and problem.topic is not None
+        ]
 
 
 def judge(lake: Lake | None, connections: Connections, flows: Sequence[ResolvedFlow]) -> Verdict:
