@@ -194,11 +194,18 @@ class ClusterAdmin:
             ) from error
 
     def topic_ids(self, topics: Sequence[str]) -> dict[str, str]:
-        """Topic ids by name: a topic that was deleted and made again has another one."""
+        """Topic ids by name: a topic that was deleted and made again has another one. One that is gone has none."""
         if not topics:
             return {}
         futures = self._client.describe_topics(TopicCollection(list(topics)), request_timeout=ANSWER_SECONDS)
-        return {name: str(future.result().topic_id) for name, future in futures.items()}
+        found = {}
+        for name, future in futures.items():
+            try:
+                found[name] = str(future.result().topic_id)
+            except KafkaException as error:
+                if error.args[0].code() != KafkaError.UNKNOWN_TOPIC_OR_PART:
+                    raise
+        return found
 
 
 def _chunks(topics: Sequence[TopicInfo]) -> Iterator[list[TopicInfo]]:
