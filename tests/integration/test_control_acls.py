@@ -23,6 +23,7 @@ from mirrorlake.core.changes import ChangeLog, MemoryLog
 from mirrorlake.engine.control_acls import AclSync
 from mirrorlake.lake.journal import Journal
 from mirrorlake.local.cluster import EmbeddedCluster, start_clusters, stop_clusters
+from tests.support.acls import acl
 from tests.support.clusters import ClusterPair
 from tests.support.control import AUTHORIZER, acls_of, add_acls, eventually, make_sync, remove_acls
 from tests.support.kafka import create_topic, topics_of
@@ -37,17 +38,6 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ClusterPair]:
         yield ClusterPair(embedded["east"].bootstrap_servers, embedded["west"].bootstrap_servers, embedded)
     finally:
         stop_clusters(embedded)
-
-
-def acl(
-    name: str,
-    operation: str = "READ",
-    permission: str = "ALLOW",
-    pattern: str = "LITERAL",
-    principal: str = "User:ann",
-    host: str = "*",
-) -> Acl:
-    return Acl(pattern, name, principal, host, operation, permission)
 
 
 class Bench:

@@ -5,19 +5,9 @@ from hypothesis import strategies as st
 
 from mirrorlake.core.acl_plan import Acl, AclChange, implied_acls, owned_acls, plan_acls
 from mirrorlake.core.changes import Change
+from tests.support.acls import acl
 
 NAMES = {"orders": "east.orders", "orders-eu": "east.orders-eu", "pay": "east.pay"}
-
-
-def acl(
-    name: str,
-    operation: str = "READ",
-    permission: str = "ALLOW",
-    pattern: str = "LITERAL",
-    principal: str = "User:ann",
-    host: str = "*",
-) -> Acl:
-    return Acl(pattern, name, principal, host, operation, permission)
 
 
 def test_literal_acls_are_renamed_and_carried_over_word_for_word() -> None:

@@ -1,8 +1,8 @@
-"""What lies behind an error: the one line of a Python or JVM text that says most, and errors of ours within it."""
+"""What lies behind an error: the one line of a Python or JVM text that says most."""
 
 import re
 
-from mirrorlake.errors import MirrorlakeError, TargetRefused
+from mirrorlake.errors import MirrorlakeError, ReplicationError
 
 
 def cause_of(error: BaseException | None) -> str:
@@ -13,13 +13,6 @@ def cause_of(error: BaseException | None) -> str:
     return ((raised[:1] or causes[-1:] or text.splitlines()[:1])[0])[:500]
 
 
-def known_error(error: BaseException) -> MirrorlakeError | None:
-    """The error of ours that a Spark task failed with, if it is one that trying again cannot mend."""
-    if isinstance(error, MirrorlakeError):
-        return error
-    text = str(error)
-    for kind in (TargetRefused,):
-        marker = f"{kind.__module__}.{kind.__name__}: "
-        if marker in text:
-            return kind(text.split(marker, 1)[1].splitlines()[0])
-    return None
+def in_our_words(error: BaseException, what: str) -> MirrorlakeError:
+    """An error of ours as it is; any other as one that says what stopped, and why."""
+    return error if isinstance(error, MirrorlakeError) else ReplicationError(f"{what} stopped: {cause_of(error)}")

@@ -13,7 +13,7 @@ from pyspark.errors import PySparkException
 
 from mirrorlake.core.survey import Key
 from mirrorlake.core.topology import ResolvedFlow
-from mirrorlake.engine.causes import cause_of, known_error
+from mirrorlake.engine.causes import cause_of, in_our_words
 from mirrorlake.engine.connections import Connections
 from mirrorlake.engine.landing import LandingWorker
 from mirrorlake.engine.targets import TargetTopics
@@ -136,18 +136,18 @@ class FlowWorker:
     def _goes_on_after(self, error: BaseException, attempt: int) -> bool:
         """Whether to try again: what can pass by itself is tried for ever by a continuous run, and some times by
         `--once`; what only an operator can mend is not."""
-        known = known_error(error)
-        problem = known or ReplicationError(f"flow {self.flow.name} stopped: {cause_of(error)}")
-        over = self._once and (isinstance(known, InputError) or attempt >= len(RETRY_SECONDS))
-        if isinstance(known, ReplicationError) or over:
+        problem = in_our_words(error, f"flow {self.flow.name}")
+        over = self._once and (isinstance(error, InputError) or attempt >= len(RETRY_SECONDS))
+        if isinstance(error, ReplicationError) or over:
             logger.error("%s", problem)
             self.error = problem
-            if not isinstance(known, HeldElsewhere):  # the flow is well: somebody else does it
+            if not isinstance(error, HeldElsewhere):  # the flow is well: somebody else does it
                 self._journal.incidents.tell(self.flow.name, incident_kind(problem), problem)
             return False
-        logger.warning("flow %s: %s; trying again", self.flow.name, known or cause_of(error))
+        said = error if isinstance(error, MirrorlakeError) else cause_of(error)
+        logger.warning("flow %s: %s; trying again", self.flow.name, said)
         if attempt == 2:
-            kind = "cluster_unreachable" if isinstance(known, InputError) else "flow_waits"
+            kind = "cluster_unreachable" if isinstance(error, InputError) else "flow_waits"
             self._journal.incidents.tell(self.flow.name, kind, problem)
         return True
 
@@ -228,6 +228,7 @@ class FlowWorker:
         if settings.provenance != "none":
             ids = self._connections.identify([flow.source, flow.target])
             provenance = Provenance(ids[flow.source], ids[flow.target], settings.provenance == "strip")
+        stopped, skipped = self._journal.incidents.decided(flow.name)
         return FlowSpec(
             flow.name,
             Selected(flow.source, self.targets.selection.java_pattern()),
@@ -239,8 +240,8 @@ class FlowWorker:
             reader=self._reader,
             selection_key=flow.selection_key(self._connections.topology.aliases),
             left_out=(*self.targets.left_out, *(() if isinstance(settings.paused, bool) else settings.paused)),
-            held=self._journal.incidents.stopped(flow.name),
-            skipped=self._journal.incidents.skipped(flow.name),
+            held=stopped,
+            skipped=skipped,
             provenance=provenance,
             on_refused=self._refused,
         )

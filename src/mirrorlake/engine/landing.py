@@ -18,7 +18,7 @@ from mirrorlake.core.policy import escape
 from mirrorlake.core.selection import union_pattern
 from mirrorlake.core.survey import Key, Life, Loss, blocked_topics, survey
 from mirrorlake.core.topology import ResolvedFlow
-from mirrorlake.engine.causes import cause_of
+from mirrorlake.engine.causes import cause_of, in_our_words
 from mirrorlake.engine.connections import Connections
 from mirrorlake.engine.landing_query import progress_ends, stop_between_batches
 from mirrorlake.engine.losses import lost, waiting
@@ -44,13 +44,6 @@ SURVEY_SECONDS = 5.0
 RETRY_SECONDS = (1.0, 2.0, 5.0, 10.0)
 #: How long `--once` waits for another process that lands the same cluster.
 ONCE_WAITS_SECONDS = 600.0
-#: How long tasks wait for a source that may be gone, while they hold cores that others need; Kafka's defaults are 60 s,
-#: Spark's is 120 s.
-_PATIENCE: Mapping[str, str] = {
-    "kafka.default.api.timeout.ms": "20000",
-    "kafka.request.timeout.ms": "15000",
-    "kafkaConsumer.pollTimeoutMs": "20000",
-}
 #: How Spark's Kafka source says that offsets were not there any more.
 _LOST = (
     "KafkaIllegalStateException",
@@ -171,8 +164,7 @@ class LandingWorker:
         plan = self._look_around()
         with self._lock:
             cluster = self._connections.topology.clusters[self.alias]
-        options = {**_PATIENCE, **self._connections.spark(self.alias)}
-        query = start_landing(self._lake, options, plan, cluster.landing, self._once)
+        query = start_landing(self._lake, self._connections.spark(self.alias), plan, cluster.landing, self._once)
         self._query = query
         self._journal.incidents.came_through([flow.name for flow in self._flows], ("landing_failed",))
         try:
@@ -310,11 +302,7 @@ class LandingWorker:
 
     def _told(self, error: BaseException) -> MirrorlakeError:
         """Tell the operators of every flow that reads from here; returns the error in our words."""
-        problem: MirrorlakeError
-        if isinstance(error, MirrorlakeError):
-            problem = error
-        else:
-            problem = ReplicationError(f"landing from cluster {self.alias} stopped: {cause_of(error)}")
+        problem = in_our_words(error, f"landing from cluster {self.alias}")
         logger.error("%s", problem)
         for flow in self._flows:
             self._journal.incidents.tell(flow.name, "landing_failed", problem)

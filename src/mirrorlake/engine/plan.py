@@ -4,13 +4,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from mirrorlake.core.changes import MemoryLog
-from mirrorlake.core.problem import Problem
-from mirrorlake.core.topic_plan import plan_topics
+from mirrorlake.core.problem import refused_flows
 from mirrorlake.core.topology import ResolvedFlow
 from mirrorlake.engine.connections import Connections
 from mirrorlake.engine.control_acls import AclSync
 from mirrorlake.engine.control_configs import ConfigSync
 from mirrorlake.engine.rules import Verdict, look
+from mirrorlake.engine.targets import observe_topics
 
 
 def make_plan(connections: Connections, flows: Sequence[ResolvedFlow]) -> dict[str, Any]:
@@ -44,30 +44,15 @@ def _flow(verdict: Verdict, flow: ResolvedFlow) -> dict[str, Any]:
         "configs": [],
         "acls": [],
     }
-    if _may_start(verdict.problems, flow) and {flow.source, flow.target} <= verdict.ids.keys():
+    if flow.name not in refused_flows(verdict.problems) and {flow.source, flow.target} <= verdict.ids.keys():
         document.update(_differences(verdict, flow))
     return document
-
-
-def _may_start(problems: Sequence[Problem], flow: ResolvedFlow) -> bool:
-    return not any(item.severity == "refuse" and item.topic is None and flow.name in item.flows for item in problems)
 
 
 def _differences(verdict: Verdict, flow: ResolvedFlow) -> dict[str, Any]:
     """What one flow would do to its target: topics, configs of those that are there, ACLs."""
     connections, settings = verdict.connections, flow.settings
-    aliases = connections.topology.aliases
-    source, target = connections.admin(flow.source), connections.admin(flow.target)
-    plans = plan_topics(
-        flow.selection(aliases),
-        flow.policy_object(aliases),
-        flow.source,
-        source.topics(),
-        target.topics(),
-        target.broker_count(),
-        settings.replication_factor,
-        verdict.left_out.get(flow.name),
-    )
+    plans = observe_topics(flow, connections, verdict.left_out.get(flow.name))
     names = {plan.topic: plan.target_topic for plan in plans if plan.action != "refuse"}
     configs = ConfigSync(flow, connections, MemoryLog(), names.get)
     created = {plan.topic: plan.factor for plan in plans if plan.action == "create"}

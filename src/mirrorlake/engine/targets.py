@@ -22,6 +22,22 @@ logger = logging.getLogger(__name__)
 ANSWERED_SECONDS = 2.0
 
 
+def observe_topics(flow: ResolvedFlow, connections: Connections, left_out: Mapping[str, str] | None) -> list[TopicPlan]:
+    """What the target of a flow lacks now, by asking both clusters; `left_out` says why topics are not mirrored."""
+    aliases = connections.topology.aliases
+    source, target = connections.admin(flow.source), connections.admin(flow.target)
+    return plan_topics(
+        flow.selection(aliases),
+        flow.policy_object(aliases),
+        flow.source,
+        source.topics(),
+        target.topics(),
+        target.broker_count(),
+        flow.settings.replication_factor,
+        left_out,
+    )
+
+
 class TargetTopics:
     """Keeps the topics of one flow's target as its source has them. `left_out` says why topics are not mirrored."""
 
@@ -37,7 +53,7 @@ class TargetTopics:
         self.selection = flow.selection(aliases)
         self.policy = flow.policy_object(aliases)
         self.configs = ConfigSync(flow, connections, journal, self.remote_topic)
-        self._source: ClusterAdmin = connections.admin(flow.source)
+        self._connections = connections
         self._target: ClusterAdmin = connections.admin(flow.target)
         self._journal = journal
         self.left_out = dict(sorted((left_out or {}).items()))
@@ -61,16 +77,7 @@ class TargetTopics:
 
     def plan(self) -> list[TopicPlan]:
         """What the target lacks now, by asking both clusters."""
-        return plan_topics(
-            self.selection,
-            self.policy,
-            self.flow.source,
-            self._source.topics(),
-            self._target.topics(),
-            self._target.broker_count(),
-            self.flow.settings.replication_factor,
-            self.left_out,
-        )
+        return observe_topics(self.flow, self._connections, self.left_out)
 
     def refresh(self) -> list[TopicPlan]:
         """Make what is missing; returns the plans that were carried out or refused."""

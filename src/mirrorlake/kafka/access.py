@@ -11,6 +11,7 @@ from confluent_kafka import KafkaError, KafkaException, Producer, TopicCollectio
 from confluent_kafka.admin import AclOperation, AdminClient, NewTopic
 
 from mirrorlake.kafka.admin import ANSWER_SECONDS
+from mirrorlake.kafka.admin_configs import chunks
 
 #: Topics in one request.
 _AT_ONCE = 500
@@ -27,9 +28,9 @@ def topic_rights(client: AdminClient, topics: Collection[str]) -> dict[str, froz
     """
     names = sorted(topics)
     found: dict[str, frozenset[str] | None] = {}
-    for start in range(0, len(names), _AT_ONCE):
+    for chunk in chunks(names, _AT_ONCE):
         futures = client.describe_topics(
-            TopicCollection(names[start : start + _AT_ONCE]),
+            TopicCollection(list(chunk)),
             include_authorized_operations=True,
             request_timeout=ANSWER_SECONDS,
         )

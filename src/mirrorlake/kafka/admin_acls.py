@@ -1,7 +1,8 @@
 """ACLs on topics, described, made and taken away (KIP-140, KIP-290)."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from confluent_kafka import KafkaError
 from confluent_kafka.admin import (
@@ -64,21 +65,23 @@ def _why_none(admin: ClusterAdmin) -> NoAcls | None:
 
 def create_acls(admin: ClusterAdmin, acls: Sequence[Acl]) -> dict[Acl, str | None]:
     """Make ACLs; returns what the target said to each, None for done. Raises ClusterUnreachable."""
-    answers: dict[Acl, str | None] = {}
-    for chunk in chunks(acls, ACLS_PER_REQUEST):
-        bindings = {AclBinding(ResourceType.TOPIC, *_arguments(acl)): acl for acl in chunk}
-        futures = admin.client.create_acls(list(bindings), request_timeout=ANSWER_SECONDS)
-        answers.update({bindings[binding]: _said(admin, future) for binding, future in futures.items()})
-    return answers
+    return _send(admin, acls, AclBinding, admin.client.create_acls)
 
 
 def delete_acls(admin: ClusterAdmin, acls: Sequence[Acl]) -> dict[Acl, str | None]:
     """Take away exactly these ACLs; returns what the target said to each, None for done. Raises ClusterUnreachable."""
+    return _send(admin, acls, AclBindingFilter, admin.client.delete_acls)
+
+
+def _send(
+    admin: ClusterAdmin, acls: Sequence[Acl], kind: Callable[..., Any], call: Callable[..., Mapping[Any, object]]
+) -> dict[Acl, str | None]:
+    """Put ACLs into requests of one kind, and gather what the target said to each."""
     answers: dict[Acl, str | None] = {}
     for chunk in chunks(acls, ACLS_PER_REQUEST):
-        filters = {AclBindingFilter(ResourceType.TOPIC, *_arguments(acl)): acl for acl in chunk}
-        futures = admin.client.delete_acls(list(filters), request_timeout=ANSWER_SECONDS)
-        answers.update({filters[exact]: _said(admin, future) for exact, future in futures.items()})
+        asked = {kind(ResourceType.TOPIC, *_arguments(acl)): acl for acl in chunk}
+        futures = call(list(asked), request_timeout=ANSWER_SECONDS)
+        answers.update({asked[key]: _said(admin, future) for key, future in futures.items()})
     return answers
 
 

@@ -6,6 +6,7 @@ from datetime import datetime, timezone
 
 import pyarrow as pa
 
+from mirrorlake.core.survey import Key
 from mirrorlake.errors import MirrorlakeError
 from mirrorlake.lake.lake import Lake, arrow_table
 
@@ -66,19 +67,17 @@ class Incidents:
         rows = self._lake.query("refusals", flow=flow).collect()
         return [(row["topic"], row["partition"], row["last_offset"]) for row in rows if row["open"]]
 
-    def stopped(self, flow: str) -> frozenset[tuple[str, int]]:
-        """Partitions that an operator stopped because of refused records."""
+    def decided(self, flow: str) -> tuple[frozenset[Key], dict[Key, tuple[tuple[int, int], ...]]]:
+        """What an operator said about refused records: partitions that are stopped, and by partition the ranges of
+        source offsets (first and last) that were given up."""
         rows = self._lake.query("refusals", flow=flow).collect()
-        return frozenset((row["topic"], row["partition"]) for row in rows if row["resolution"] == "stop")
-
-    def skipped(self, flow: str) -> dict[tuple[str, int], tuple[tuple[int, int], ...]]:
-        """Source offsets, first and last of each range, that an operator gave up because the target refused them."""
-        found: dict[tuple[str, int], tuple[tuple[int, int], ...]] = {}
-        for row in self._lake.query("refusals", flow=flow).collect():
+        stopped = frozenset((row["topic"], row["partition"]) for row in rows if row["resolution"] == "stop")
+        skipped: dict[Key, tuple[tuple[int, int], ...]] = {}
+        for row in rows:
             if row["resolution"] == "skip":
                 key = (row["topic"], row["partition"])
-                found[key] = (*found.get(key, ()), (row["first_offset"], row["last_offset"]))
-        return found
+                skipped[key] = (*skipped.get(key, ()), (row["first_offset"], row["last_offset"]))
+        return stopped, skipped
 
     def _open(self) -> set[Place]:
         rows = self._lake.table("open_incidents").select("flow", "kind", "topic", "partition").collect()

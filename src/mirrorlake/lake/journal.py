@@ -51,21 +51,21 @@ class Journal:
 
     def topics(self, flow: str, plans: Sequence[TopicPlan]) -> None:
         """Record what was done about topics, and what was refused."""
-        now = datetime.now(timezone.utc)
         kinds = {"create": "topic", "refuse": "topic", "add_partitions": "partitions"}
-        rows = [
-            {
-                "flow": flow,
-                "at": now,
-                "kind": kinds[plan.action],
-                "resource": plan.target_topic,
-                "after": f"partitions={plan.partitions}, factor={plan.factor}",
-                "outcome": "refused" if plan.action == "refuse" else "done",
-                "error": plan.reason or None,
-            }
-            for plan in plans
-        ]
-        self._lake.append("changes", arrow_table(rows, _CHANGES))
+        self.record(
+            flow,
+            [
+                Change(
+                    kinds[plan.action],
+                    plan.target_topic,
+                    None,
+                    f"partitions={plan.partitions}, factor={plan.factor}",
+                    "refused" if plan.action == "refuse" else "done",
+                    plan.reason or None,
+                )
+                for plan in plans
+            ],
+        )
 
     def clusters(self, ids: Mapping[str, str]) -> None:
         """Record which cluster each alias was, now."""

@@ -21,12 +21,18 @@ from mirrorlake.lake.lake import Lake
 
 logger = logging.getLogger(__name__)
 
-#: Measured: 1.6 times the rate of the client's defaults on 1 KB records (platform.md).
-FETCH_SETTINGS: Mapping[str, str] = {
+#: A cluster's own settings override these.
+SOURCE_SETTINGS: Mapping[str, str] = {
+    # Measured: 1.6 times the rate of the client's defaults on 1 KB records (platform.md).
     "kafka.max.partition.fetch.bytes": str(8 << 20),
     "kafka.fetch.max.bytes": str(64 << 20),
     "kafka.receive.buffer.bytes": str(1 << 20),
     "kafka.max.poll.records": "5000",
+    # How long tasks wait for a source that may be gone, while they hold cores that others need: Kafka's defaults are
+    # 60 s, Spark's is 120 s.
+    "kafka.default.api.timeout.ms": "20000",
+    "kafka.request.timeout.ms": "15000",
+    "kafkaConsumer.pollTimeoutMs": "20000",
 }
 
 
@@ -113,7 +119,7 @@ def start_landing(
     forget_checkpoints(lake, plan.alias, but=checkpoint)
     source = (
         lake.spark.readStream.format("kafka")
-        .options(**FETCH_SETTINGS)
+        .options(**SOURCE_SETTINGS)
         .options(**options)
         .option("subscribePattern", plan.pattern)
         .option("startingOffsets", _starting_offsets(plan))

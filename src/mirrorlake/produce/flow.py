@@ -67,13 +67,7 @@ class FlowProducer:
         self._log = None if lake.directory is None else CommitLog(lake.directory / "records")
         self.stage_version = -1
         self.batch_id = 0
-        self.last: BatchReport | None = None
         self._load_progress()
-
-    @property
-    def reader(self) -> str:
-        """Which reader is in use: `files` or `rows`."""
-        return "files" if self._files_work else "rows"
 
     def floor(self, topic: str, partition: int) -> Floor:
         """Where the map ends for a source partition."""
@@ -151,10 +145,10 @@ class FlowProducer:
         self._hold_refused(result)
         self._ledger.add(result, self.batch_id, stage_version, self.spec.fingerprint())
         count = int(pc.sum(result["record_count"]).as_py() or 0)
-        self.last = BatchReport(self.batch_id, stage_version, count, reader, complete)
+        report = BatchReport(self.batch_id, stage_version, count, reader, complete)
         self.stage_version = stage_version
         self.batch_id += 1
-        return self.last
+        return report
 
     def _hold_refused(self, result: pa.Table) -> None:
         """Leave alone, from now on, the partitions of which the target refused a record (DESIGN 2, law 4)."""
