@@ -8,11 +8,11 @@ import pytest
 from hypothesis import settings
 from pyspark.sql import SparkSession
 
-from mirrorlake.lake.session import local_session
+from mirrorlake.lake.session import SHORT_VARIABLE, local_session
 from tests.support.clusters import ClusterPair, cluster_pair
 
-# Most JVMs of the tests live for seconds: compiling their code well costs more than it gives.
-os.environ.setdefault("MIRRORLAKE_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1")
+# The sessions of the tests handle few rows: compiling code for them costs more than it gives.
+os.environ.setdefault(SHORT_VARIABLE, "1")
 # How long an example takes says more about the machine than about the code.
 settings.register_profile("mirrorlake", deadline=None)
 settings.load_profile("mirrorlake")

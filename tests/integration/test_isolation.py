@@ -14,8 +14,8 @@ from mirrorlake.errors import TargetRefused
 from mirrorlake.local.cluster import EmbeddedCluster
 from tests.support.clusters import ClusterPair
 from tests.support.control import set_configs
-from tests.support.kafka import NewRecord, create_topic, numbered, read_topic, write
-from tests.support.replication import FLOW, assert_same, finish, replicate_once, start_run, write_topology
+from tests.support.kafka import NewRecord, create_topic, delete_topic, numbered, read_topic, write
+from tests.support.replication import FLOW, assert_same, finish, lake_of, replicate_once, start_run, write_topology
 from tests.support.topologies import (
     Live,
     assert_mapped,
@@ -167,4 +167,25 @@ def test_a_refused_record_stops_its_partition_alone(
     write(clusters.east, topic_name, numbered(20, 2, 220))
     again = replicate_once(spark, topology)
     assert_same(again.lake, clusters.east, clusters.west, {topic_name: remote}, 241)
+    assert not incidents(again.lake)
+
+
+def test_a_topic_that_the_target_will_not_make_stops_no_other(
+    spark: SparkSession, clusters: ClusterPair, topic_name: str, tmp_path: Path
+) -> None:
+    """Kafka refuses a name that differs from another one by `.` and `_` only."""
+    odd, good = f"{topic_name}.odd", f"{topic_name}.good"
+    for topic in (odd, good):
+        create_topic(clusters.east, topic, 2)
+        write(clusters.east, topic, numbered(100, 2))
+    create_topic(clusters.west, f"east.{topic_name}_odd", 1)
+    topology = write_topology(tmp_path, clusters.east, clusters.west, {"topics": [odd, good]})
+    with pytest.raises(TargetRefused, match="collides"):
+        replicate_once(spark, topology)
+    run = lake_of(spark, topology)
+    assert_same(run, clusters.east, clusters.west, {good: f"east.{good}"}, 100)
+    assert [(row["kind"], row["topic"]) for row in incidents(run)] == [("topic_refused", odd)]
+    delete_topic(clusters.west, f"east.{topic_name}_odd")
+    again = replicate_once(spark, topology)
+    assert_same(again.lake, clusters.east, clusters.west, {name: f"east.{name}" for name in (odd, good)}, 200)
     assert not incidents(again.lake)

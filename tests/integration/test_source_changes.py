@@ -18,7 +18,7 @@ from mirrorlake.lake.lake import open_lake
 from mirrorlake.lake.lives import begin_lives, decisions_of
 from mirrorlake.lake.translate import translate
 from tests.support.clusters import ClusterPair
-from tests.support.kafka import create_topic, partition_count, read_topic, topics_of
+from tests.support.kafka import create_topic, delete_topic, partition_count, read_topic, topics_of
 from tests.support.replication import FLOW
 from tests.support.topologies import (
     Live,
@@ -58,8 +58,7 @@ class Place:
         create_topic(self.clusters.east, self.source(name), partitions)
 
     def delete(self, name: str) -> None:
-        admin = AdminClient({"bootstrap.servers": self.clusters.east})
-        admin.delete_topics([self.source(name)], operation_timeout=20)[self.source(name)].result(30)
+        delete_topic(self.clusters.east, self.source(name))
         until(lambda: self.source(name) not in topics_of(self.clusters.east), "the topic is gone")
 
     def truncate(self, name: str, offset: int) -> None:

@@ -37,6 +37,12 @@ def create_topic(bootstrap: str, topic: str, partitions: int = 1, **config: str)
     admin.create_topics([NewTopic(topic, partitions, 1, config=settings)], operation_timeout=20)[topic].result(30)
 
 
+def delete_topic(bootstrap: str, topic: str) -> None:
+    """Delete a topic and wait until the broker has."""
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    admin.delete_topics([topic], operation_timeout=20)[topic].result(30)
+
+
 def write(bootstrap: str, topic: str, records: Iterable[NewRecord], **settings: str | int) -> None:
     """Write records and wait for every acknowledgement; `settings` keys have `_` for `.`."""
     failed: list[object] = []

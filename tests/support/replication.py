@@ -98,7 +98,7 @@ def replicating(spark: SparkSession, topology: Path) -> Iterator[Run]:
         yield run
     finally:
         replicator.stop()
-        thread.join(120)
+        thread.join(240)
     assert not thread.is_alive(), "the replicator does not stop"
     if raised:
         raise raised[0]
@@ -118,7 +118,7 @@ def start_run(topology: Path, *flags: str, **environment: str) -> "subprocess.Po
         )
 
 
-def finish(run: "subprocess.Popen[bytes]", seconds: float = 200) -> int:
+def finish(run: "subprocess.Popen[bytes]", seconds: float = 400) -> int:
     """Wait for a command to end; never leaves it behind."""
     try:
         return run.wait(seconds)

@@ -2,7 +2,15 @@
 
 import re
 
-from mirrorlake.errors import MirrorlakeError, ReplicationError
+from confluent_kafka import KafkaException
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+
+from mirrorlake.errors import MapError, MirrorlakeError, ReplicationError
+
+#: What a worker's thread may meet and try again after. A job that fails while its rows are on their way to the driver
+#: comes as an error of py4j, not of Spark.
+FAILURES = (MirrorlakeError, KafkaException, PySparkException, Py4JError)
 
 
 def cause_of(error: BaseException | None) -> str:
@@ -14,5 +22,10 @@ def cause_of(error: BaseException | None) -> str:
 
 
 def in_our_words(error: BaseException, what: str) -> MirrorlakeError:
-    """An error of ours as it is; any other as one that says what stopped, and why."""
-    return error if isinstance(error, MirrorlakeError) else ReplicationError(f"{what} stopped: {cause_of(error)}")
+    """An error of ours as it is, also when a task raised it; any other as one that says what stopped, and why."""
+    if isinstance(error, MirrorlakeError):
+        return error
+    contradiction = re.search(r"^mirrorlake\.errors\.MapError: (.*)$", str(error), re.MULTILINE)
+    if contradiction is not None:
+        return MapError(contradiction[1])
+    return ReplicationError(f"{what} stopped: {cause_of(error)}")

@@ -62,7 +62,7 @@ class ControlLoop:
             acls = AclSync(flow, self._connections, self._journal, targets.remote_topic)
             tasks.append(Task("acls", settings.sync_topic_acls_interval_seconds, acls.sync))
         if settings.refresh_topics_enabled:
-            tasks.append(Task("topics", settings.refresh_topics_interval_seconds, targets.refresh))
+            tasks.append(Task("topics", settings.refresh_topics_interval_seconds, self._worker.refresh_topics))
         if settings.sync_topic_configs_enabled:
             tasks.append(Task("configs", settings.sync_topic_configs_interval_seconds, targets.configs.sync))
         tasks.append(Task("refused records", SAMPLE_SECONDS, self._worker.look_at_refused))

@@ -8,19 +8,17 @@ import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from confluent_kafka import KafkaException
-from pyspark.errors import PySparkException
-
 from mirrorlake.core.survey import Key
 from mirrorlake.core.topology import ResolvedFlow
-from mirrorlake.engine.causes import cause_of, in_our_words
+from mirrorlake.engine.causes import FAILURES, cause_of, in_our_words
 from mirrorlake.engine.connections import Connections
 from mirrorlake.engine.landing import LandingWorker
-from mirrorlake.engine.targets import TargetTopics
+from mirrorlake.engine.targets import TargetTopics, TopicsUnmade
 from mirrorlake.errors import (
     ClusterUnreachable,
     HeldElsewhere,
     InputError,
+    MapError,
     MirrorlakeError,
     ReplicationError,
     TargetRefused,
@@ -122,7 +120,7 @@ class FlowWorker:
                     if self._hold():
                         return
                     attempt = 0
-                except (MirrorlakeError, KafkaException, PySparkException) as error:
+                except FAILURES as error:
                     if not self._goes_on_after(error, attempt):
                         return
                     self._stop.wait(RETRY_SECONDS[min(attempt, len(RETRY_SECONDS) - 1)])
@@ -131,6 +129,7 @@ class FlowWorker:
             self.error = ReplicationError(f"flow {self.flow.name} stopped: {cause_of(error)}")
             logger.exception("flow %s stopped", self.flow.name)
         finally:
+            self.error = self.error or next(iter(self.targets.unmade.values()), None)
             self.ended.set()
 
     def _goes_on_after(self, error: BaseException, attempt: int) -> bool:
@@ -138,7 +137,7 @@ class FlowWorker:
         `--once`; what only an operator can mend is not."""
         problem = in_our_words(error, f"flow {self.flow.name}")
         over = self._once and (isinstance(error, InputError) or attempt >= len(RETRY_SECONDS))
-        if isinstance(error, ReplicationError) or over:
+        if isinstance(error, ReplicationError) or isinstance(problem, MapError) or over:
             logger.error("%s", problem)
             self.error = problem
             if not isinstance(error, HeldElsewhere):  # the flow is well: somebody else does it
@@ -179,7 +178,10 @@ class FlowWorker:
                 wanted = self._wanted.is_set()
                 # Asked for before the look: what was landed by then is produced once the look finds nothing.
                 covered = self._landing.covered() if wanted or ended else {}
-                report = producer.step()
+                try:
+                    report = producer.step()
+                except TopicsUnmade:
+                    return False
                 if report is not None:
                     self._report(self.flow.name, report)
                 if not told and (report is not None or ended):
@@ -208,6 +210,13 @@ class FlowWorker:
         self._wanted.clear()
         self._taken.set()
 
+    def refresh_topics(self) -> None:
+        """Follow the source's topics; produce those that the target makes only now from where the map ends."""
+        before = self.targets.unmade.keys()
+        self.targets.refresh()
+        if self.targets.unmade.keys() != before:
+            self._again.set()
+
     def look_at_refused(self) -> None:
         """Close incidents of refused records that were taken since, and go on where an operator said so."""
         snapshot = self._snapshot
@@ -229,17 +238,22 @@ class FlowWorker:
             ids = self._connections.identify([flow.source, flow.target])
             provenance = Provenance(ids[flow.source], ids[flow.target], settings.provenance == "strip")
         stopped, skipped = self._journal.incidents.decided(flow.name)
+        unmade = tuple(self.targets.unmade)  # as of now: what follows the stage must not change under its feet
+
+        def produced(topic: str) -> str | None:
+            return None if topic in unmade else self.targets.produced_topic(topic)
+
         return FlowSpec(
             flow.name,
             Selected(flow.source, self.targets.selection.java_pattern()),
-            self.targets.produced_topic,
+            produced,
             self._connections.client(flow.target, "admin"),
             self._connections.client(flow.target, "producer"),
             settings.produce_tasks,
             settings.delivery == "exactly_once",
             reader=self._reader,
             selection_key=flow.selection_key(self._connections.topology.aliases),
-            left_out=(*self.targets.left_out, *(() if isinstance(settings.paused, bool) else settings.paused)),
+            left_out=(*self.targets.left_out, *unmade, *(() if isinstance(settings.paused, bool) else settings.paused)),
             held=stopped,
             skipped=skipped,
             provenance=provenance,

@@ -9,8 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 
-from confluent_kafka import KafkaException
-from pyspark.errors import PySparkException, StreamingQueryException
+from pyspark.errors import StreamingQueryException
 from pyspark.sql.streaming.query import StreamingQuery
 
 from mirrorlake.core.changes import Change
@@ -18,7 +17,7 @@ from mirrorlake.core.policy import escape
 from mirrorlake.core.selection import union_pattern
 from mirrorlake.core.survey import Key, Life, Loss, blocked_topics, survey
 from mirrorlake.core.topology import ResolvedFlow
-from mirrorlake.engine.causes import cause_of, in_our_words
+from mirrorlake.engine.causes import FAILURES, cause_of, in_our_words
 from mirrorlake.engine.connections import Connections
 from mirrorlake.engine.landing_query import progress_ends, stop_between_batches
 from mirrorlake.engine.losses import lost, waiting
@@ -53,6 +52,10 @@ _LOST = (
     "were gone",
     "was changed",
 )
+
+
+#: How often a run with an end tries again what Spark reports: a task that died, a broker that was away for a moment.
+ONCE_TRIES = 3
 
 
 class LandingWorker:
@@ -128,9 +131,9 @@ class LandingWorker:
                     if self._hold(self._land):
                         return
                     attempt = 0
-                except (MirrorlakeError, KafkaException, PySparkException) as error:
+                except FAILURES as error:
                     problem = self._told(error)
-                    if self._once:
+                    if self._once and (isinstance(error, MirrorlakeError) or attempt >= ONCE_TRIES):
                         self.error = problem
                         return
                     self._stop.wait(RETRY_SECONDS[min(attempt, len(RETRY_SECONDS) - 1)])

@@ -7,11 +7,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from confluent_kafka import KafkaException
-from pyspark.errors import PySparkException
-
 from mirrorlake.core.changes import Change, Outcome
 from mirrorlake.core.topology import ResolvedFlow, Topology
+from mirrorlake.engine.causes import FAILURES
 from mirrorlake.engine.connections import Connections
 from mirrorlake.engine.control import ControlLoop
 from mirrorlake.engine.flow_worker import FlowWorker
@@ -106,7 +104,8 @@ class Replicator:
         """Make what runs what is wanted: flows that are the same go on undisturbed."""
         self._connections, self._flows = verdict.connections, list(verdict.flows)
         self._complaints = verdict.complaints()
-        self.journal.clusters(verdict.ids)
+        if verdict.to_note:
+            self.journal.clusters(verdict.to_note)
         wanted = {flow.name: flow for flow in verdict.flows if not flow.paused}
         for name, running in list(self._running.items()):
             if name not in wanted or running.made_of != _made_of(wanted[name], verdict):
@@ -191,7 +190,7 @@ class Replicator:
             if topology is None:
                 return
             verdict = judge(self.lake, self._connections.renewed(topology), self._wanted(topology))
-        except (MirrorlakeError, KafkaException, PySparkException) as error:
+        except FAILURES as error:
             logger.error("%s; what ran before goes on unchanged", error)
             self._tell_edit(watch.path, "refused", str(error))
             return

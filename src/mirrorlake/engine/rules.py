@@ -18,14 +18,15 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Verdict:
-    """The flows that may run, with what was found out about them: cluster ids by alias, topics that a flow leaves out
-    with the reason, and all problems, notes included."""
+    """The flows that may run, with what was found out about them: cluster ids by alias, which of these aliases the lake
+    has to note, topics that a flow leaves out with the reason, and all problems, notes included."""
 
     connections: Connections
     flows: tuple[ResolvedFlow, ...]
     ids: Mapping[str, str]
     left_out: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     problems: tuple[Problem, ...] = ()
+    to_note: Mapping[str, str] = field(default_factory=dict)
 
     def complaints(self) -> list[ReplicationError]:
         """Topics that are left out against the flow's wish: the others are mirrored, but all is not well."""
@@ -70,7 +71,9 @@ def look(lake: Lake | None, connections: Connections, flows: Sequence[ResolvedFl
         raise next(iter(silent.values()))
     for unanswered in silent.values():
         logger.warning("%s; its flows wait", unanswered)
-    known = {} if lake is None else {row["cluster_id"]: row["alias"] for row in lake.query("known_clusters").collect()}
+    seen = [] if lake is None else lake.query("known_clusters").collect()
+    known = {row["cluster_id"]: row["alias"] for row in seen}
+    noted = {(row["alias"], row["cluster_id"]) for row in seen if row["fresh"]}
     problems = check_flows(connections.topology, flows, ids, topics, known, brokers)
     refused = refused_flows(problems)
     asked = [flow for flow in flows if flow.name not in refused and {flow.source, flow.target} <= ids.keys()]
@@ -81,4 +84,5 @@ def look(lake: Lake | None, connections: Connections, flows: Sequence[ResolvedFl
     out = {
         flow.name: {topic: str(problem) for topic, problem in left_out(problems, flow.name).items()} for flow in flows
     }
-    return Verdict(connections, tuple(flows), ids, out, tuple(problems))
+    to_note = {alias: cluster_id for alias, cluster_id in ids.items() if (alias, cluster_id) not in noted}
+    return Verdict(connections, tuple(flows), ids, out, tuple(problems), to_note)

@@ -11,7 +11,7 @@ from mirrorlake.core.topic_plan import TopicPlan, plan_topics, refusals
 from mirrorlake.core.topology import ResolvedFlow
 from mirrorlake.engine.connections import Connections
 from mirrorlake.engine.control_configs import ConfigSync
-from mirrorlake.errors import ClusterUnreachable, ReplicationError
+from mirrorlake.errors import ClusterUnreachable, ReplicationError, TargetRefused
 from mirrorlake.kafka.admin import ClusterAdmin, TopicInfo
 from mirrorlake.lake.journal import Journal
 
@@ -38,6 +38,10 @@ def observe_topics(flow: ResolvedFlow, connections: Connections, left_out: Mappi
     )
 
 
+class TopicsUnmade(Exception):
+    """The target refused to make or grow a topic of this batch: plan it again without (`TargetTopics.unmade`)."""
+
+
 class TargetTopics:
     """Keeps the topics of one flow's target as its source has them. `left_out` says why topics are not mirrored."""
 
@@ -57,6 +61,8 @@ class TargetTopics:
         self._target: ClusterAdmin = connections.admin(flow.target)
         self._journal = journal
         self.left_out = dict(sorted((left_out or {}).items()))
+        #: Source topics that the target would not make or grow, and what it said; each refresh tries them again.
+        self.unmade: dict[str, TargetRefused] = {}
         self._told: set[TopicPlan] = set()
         self._ready: dict[str, int] = {}  # target topic -> partitions known to be there
         self._answered = float("-inf")
@@ -83,32 +89,55 @@ class TargetTopics:
         """Make what is missing; returns the plans that were carried out or refused."""
         with self._use:
             plans = self.plan()
-            self._create([plan for plan in plans if plan.action == "create"])
+            refused = self._carry_out(plans)
             for plan in plans:
-                if plan.action == "add_partitions":
-                    self._target.add_partitions(plan.target_topic, plan.partitions)
-                if plan.action != "refuse":
+                if plan.action != "refuse" and plan.topic not in refused:
                     self._ready[plan.target_topic] = plan.partitions
+            self._note_unmade(refused)
             done = [plan for plan in plans if plan.action != "none" and plan not in self._told]
             for plan in refusals(done):
                 self._told.add(plan)
                 self._journal.incidents.tell(self.flow.name, "topic_refused", _refused(self.flow.name, plan))
+            done = [plan for plan in done if plan.topic not in refused]
             self._journal.topics(self.flow.name, done)
             return done
 
-    def _create(self, plans: Sequence[TopicPlan]) -> None:
+    def _carry_out(self, plans: Sequence[TopicPlan]) -> dict[str, TargetRefused]:
+        """Make and grow topics; returns what the target refused, by source topic. One refused topic stops no other."""
+        refused = self._create([plan for plan in plans if plan.action == "create"])
+        for plan in plans:
+            if plan.action == "add_partitions":
+                try:
+                    self._target.add_partitions(plan.target_topic, plan.partitions)
+                except TargetRefused as error:
+                    refused[plan.target_topic] = error
+        return {plan.topic: refused[plan.target_topic] for plan in plans if plan.target_topic in refused}
+
+    def _create(self, plans: Sequence[TopicPlan]) -> dict[str, TargetRefused]:
         if not plans:
-            return
+            return {}
         configs = {}
         if self.flow.settings.sync_topic_configs_enabled:
             configs = self.configs.creation({plan.topic: plan.factor for plan in plans})
-        self._target.create_topics(
+        refused = self._target.try_create_topics(
             [TopicInfo(plan.target_topic, plan.partitions, plan.factor, configs.get(plan.topic, {})) for plan in plans]
         )
+        return {str(error.facts["topic"]): error for error in refused}
+
+    def _note_unmade(self, refused: Mapping[str, TargetRefused]) -> None:
+        incidents, flow = self._journal.incidents, self.flow.name
+        for topic in refused.keys() - self.unmade.keys():
+            error = refused[topic]
+            incidents.tell(
+                flow, "topic_refused", ReplicationError(f"{error}; the flow goes on without it", topic=topic)
+            )
+        for topic in self.unmade.keys() - refused.keys():
+            incidents.settle(flow, "topic_refused", topic, None, "the target took the topic")
+        self.unmade = dict(sorted(refused.items()))
 
     def ensure(self, plans: Sequence[PartitionPlan]) -> None:
         """Be sure that the target answers and that the partitions of a batch are there; asks the clusters only for
-        those not seen before. Raises ClusterUnreachable, TargetRefused."""
+        those not seen before. Raises ClusterUnreachable, TopicsUnmade, TargetRefused."""
         with self._use:
             if time.monotonic() - self._answered > ANSWERED_SECONDS:
                 self._target.cluster_id()
@@ -121,6 +150,8 @@ class TargetTopics:
                 if error.facts.get("alias") != self.flow.source:
                     raise
                 logger.warning("flow %s: %s; making target topics by what is staged", self.flow.name, error)
+            if any(plan.topic in self.unmade for plan in plans):
+                raise TopicsUnmade
             self._make_staged(plans)
 
     def _make_staged(self, plans: Sequence[PartitionPlan]) -> None:

@@ -130,17 +130,21 @@ class ClusterAdmin:
         return {(key.topic, key.partition): future.result().offset for key, future in futures.items()}
 
     def create_topics(self, topics: Sequence[TopicInfo]) -> None:
+        """As `try_create_topics`; raises the first refusal, after all have been tried."""
+        for refusal in self.try_create_topics(topics):
+            raise refusal
+
+    def try_create_topics(self, topics: Sequence[TopicInfo]) -> list[TargetRefused]:
         """Create topics with their configs and wait until they can be written. One that is there already is no error.
 
-        A topic whose configs the cluster does not accept is made without them. Raises TargetRefused with the first
-        refusal, after all have been tried.
+        A topic whose configs the cluster does not accept is made without them. Returns the refusals, each with its
+        topic; the others are made.
         """
         refused: list[TargetRefused] = []
         plain = [topic for chunk in _chunks(topics) for topic in self._create(chunk, refused)]
         for chunk in _chunks([replace(topic, configs={}) for topic in plain]):
             self._create(chunk, refused)
-        if refused:
-            raise refused[0]
+        return refused
 
     def _create(self, topics: Sequence[TopicInfo], refused: list[TargetRefused]) -> list[TopicInfo]:
         """One request; returns the topics whose configs were not accepted, adds other refusals to `refused`."""

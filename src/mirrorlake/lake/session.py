@@ -51,6 +51,14 @@ LOCAL_SETTINGS: Mapping[str, str] = {
     "spark.python.worker.reuse": "true",
     "spark.sql.legacy.createHiveTableByDefault": "false",
 }
+#: What a short session adds: it handles few rows, and generating, compiling and loading code for each plan costs twice
+#: what interpreting the plan does.
+SHORT_SETTINGS: Mapping[str, str] = {
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.codegen.wholeStage": "false",
+}
+#: Set to 1, it makes every session of this process and its children a short one.
+SHORT_VARIABLE = "MIRRORLAKE_SHORT_SESSIONS"
 
 
 def local_session(
@@ -62,8 +70,9 @@ def local_session(
 ) -> SparkSession:
     """Build, or return, a session on this machine; `cores` is what stands in `local[...]`, or a whole master URL.
 
-    `short` is for a session that answers a question and ends: the JVM then leaves out its optimising compiler, which
-    costs more than such a session ever gets back. MIRRORLAKE_JAVA_OPTIONS adds flags of your own.
+    `short` is for a session that answers a question and ends: the JVM then leaves out its optimising compiler, and
+    Spark its code generation, which cost more than such a session ever gets back. MIRRORLAKE_JAVA_OPTIONS adds flags
+    of your own.
 
     The first call on a machine resolves the JVM jars into a per-user cache; `progress` gets one line then.
     Raises MissingJava.
@@ -73,12 +82,15 @@ def local_session(
     # Else the Python workers take whatever python3 is first on PATH.
     os.environ["PYSPARK_PYTHON"] = sys.executable
     os.environ["MIRRORLAKE_DRIVER_PID"] = str(os.getpid())
-    master = cores if "[" in cores or "://" in cores else f"local[{cores},4]"
+    # A task is tried once: whoever started the job knows better when to try again (engine/flow_worker.py), and a task
+    # that waits for a cluster that is gone holds a core that other flows need.
+    master = cores if "[" in cores or "://" in cores else f"local[{cores},1]"
+    short = short or os.environ.get(SHORT_VARIABLE) == "1"
     flags = ["-XX:+UseParallelGC", *(["-XX:TieredStopAtLevel=1"] if short else [])]
     flags += os.environ.get("MIRRORLAKE_JAVA_OPTIONS", "").split()
     log_settings = Path(str(files("mirrorlake.lake") / "log4j2.properties"))
     builder = SparkSession.builder.master(master).appName("mirrorlake")
-    for key, value in {**LOCAL_SETTINGS, **(settings or {})}.items():
+    for key, value in {**LOCAL_SETTINGS, **(SHORT_SETTINGS if short else {}), **(settings or {})}.items():
         builder = builder.config(key, value)
     builder = (
         builder.config("spark.jars", ",".join(str(jar) for jar in spark_jars(progress)))
