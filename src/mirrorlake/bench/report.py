@@ -135,7 +135,8 @@ def latency_document(runs: Mapping[str, Latency]) -> dict[str, Any]:
 def tables(document: Mapping[str, Any]) -> list[Table]:
     """Give the tables of a whole bench document, for a terminal."""
     made = [_throughput_table(int(size), part) for size, part in document.get("throughput", {}).items()]
-    return made + ([_latency_table(document["latency"])] if "latency" in document else [])
+    made += [_latency_table(document["latency"])] if "latency" in document else []
+    return made + ([_control_table(document["control"])] if "control" in document else [])
 
 
 def _throughput_table(size: int, part: Mapping[str, Any]) -> Table:
@@ -169,4 +170,18 @@ def _latency_table(part: Mapping[str, Any]) -> Table:
         shares = [f"{against[key]:.2f}x" for key in ("p50", "p99") if against.get(key) is not None]
         figures = [f"{run[key]:,.0f}" for key in ("p50_ms", "p95_ms", "p99_ms", "lost")]
         table.add_row(TITLES[name], *figures, " / ".join(shares))
+    return table
+
+
+def _control_table(part: Mapping[str, Any]) -> Table:
+    title = f"Control of {part['topics']:,} topics with {part['partitions']:,} partitions"
+    table = Table(title=title, title_justify="left")
+    table.add_column("what", no_wrap=True)
+    table.add_column("seconds", justify="right")
+    for what, key in (
+        ("make all mirrors with their configs", "create_seconds"),
+        ("refresh of topics, nothing changed", "refresh_topics_seconds"),
+        ("refresh of configs, nothing changed", "refresh_configs_seconds"),
+    ):
+        table.add_row(what, f"{part[key]:.2f}")
     return table

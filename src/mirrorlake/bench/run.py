@@ -24,6 +24,7 @@ from mirrorlake.bench.contestants import (
     start_mirrormaker_and_landing,
     start_naive_pipeline,
 )
+from mirrorlake.bench.control import measure_control
 from mirrorlake.bench.latency import Pace, measure_latency
 from mirrorlake.bench.measure import watch
 from mirrorlake.bench.payload import PARTITIONS, load_topic
@@ -65,10 +66,12 @@ _PACED: Mapping[str, Start] = {
 
 @dataclass(frozen=True)
 class BenchOptions:
-    """What to measure: `backlogs` are records by record size in bytes; empty, or `pace` None, leaves a part out."""
+    """What to measure: `backlogs` are records by record size in bytes; empty, `pace` None, or `control`
+    False, leaves a part out."""
 
     backlogs: Mapping[int, int]
     pace: Pace | None = field(default_factory=Pace)
+    control: bool = True
     keep: bool = False
 
 
@@ -115,6 +118,9 @@ def run_bench(options: BenchOptions, parent: Path, say: Say) -> dict[str, Any]:
             }
         if options.pace is not None:
             document["latency"] = _latencies(arena, options.pace)
+        if options.control:
+            say("control: making 300 topics with 1,000 partitions")
+            document["control"] = asdict(measure_control(arena.east.bootstrap_servers, arena.west.bootstrap_servers))
     finally:
         stop_clusters(clusters)
     if not options.keep:

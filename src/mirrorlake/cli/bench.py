@@ -20,6 +20,7 @@ class Part(str, Enum):
 
     throughput = "throughput"
     latency = "latency"
+    control = "control"
 
 
 def register(app: typer.Typer) -> None:
@@ -44,8 +45,9 @@ def bench(
     shared: Context = context.obj
     backlogs = {size: records_120 if size < SMALL else records_1k for size in _sizes(record_bytes)}
     options = BenchOptions(
-        {} if only is Part.latency else backlogs,
-        None if only is Part.throughput else Pace(rate, warm_up_seconds=warm_up, seconds=seconds),
+        backlogs if only in (None, Part.throughput) else {},
+        Pace(rate, warm_up_seconds=warm_up, seconds=seconds) if only in (None, Part.latency) else None,
+        only in (None, Part.control),
         keep,
     )
     document = run_bench(options, out.absolute().parent, shared.say)

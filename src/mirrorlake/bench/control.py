@@ -1,0 +1,83 @@
+"""How long control takes for many topics when nothing changed: what it costs every refresh interval, for ever."""
+
+import statistics
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from mirrorlake.core.changes import MemoryLog
+from mirrorlake.core.topology import ResolvedFlow, Topology
+from mirrorlake.engine.connections import Connections
+from mirrorlake.engine.control_configs import ConfigSync
+from mirrorlake.engine.targets import observe_topics
+from mirrorlake.kafka.admin import TopicInfo
+
+TOPICS, PARTITIONS = 300, 1_000
+ROUNDS = 5
+PREFIX = "bench-control-"
+
+
+@dataclass(frozen=True)
+class ControlTimes:
+    """Seconds to make all mirrors with their configs, and the median ones of a refresh of topics and of configs when
+    nothing changed."""
+
+    topics: int
+    partitions: int
+    create_seconds: float
+    refresh_topics_seconds: float
+    refresh_configs_seconds: float
+
+
+def measure_control(east: str, west: str) -> ControlTimes:
+    """Make 300 topics with 1,000 partitions on `east` and their mirrors on `west`, and time what control does then."""
+    topology = _topology(east, west)
+    (flow,) = topology.active_flows()
+    connections = Connections(topology)
+    source, target = connections.admin("east"), connections.admin("west")
+    source.create_topics(many_topics())
+    names = {topic.name: f"east.{topic.name}" for topic in many_topics()}
+    configs = ConfigSync(flow, connections, MemoryLog(), names.get)
+
+    def create() -> None:
+        plans = observe_topics(flow, connections, None)
+        given = configs.creation({plan.topic: plan.factor for plan in plans})
+        target.create_topics(
+            [TopicInfo(plan.target_topic, plan.partitions, plan.factor, given[plan.topic]) for plan in plans]
+        )
+
+    made = _seconds(create)
+    return ControlTimes(
+        len(names),
+        PARTITIONS,
+        made,
+        statistics.median(_seconds(lambda: _nothing_to_do(flow, connections)) for _ in range(ROUNDS)),
+        statistics.median(_seconds(configs.plan) for _ in range(ROUNDS)),
+    )
+
+
+def many_topics(prefix: str = PREFIX) -> list[TopicInfo]:
+    """The topics: as even as 1,000 partitions go into 300 topics, each with a config of its own."""
+    few, more = divmod(PARTITIONS, TOPICS)
+    return [
+        TopicInfo(f"{prefix}{number:03}", few + (number < more), 1, {"retention.bytes": str(10**9 + number)})
+        for number in range(TOPICS)
+    ]
+
+
+def _topology(east: str, west: str) -> Topology:
+    clusters = {"east": {"bootstrap_servers": east}, "west": {"bootstrap_servers": west}}
+    flows = {"east->west": {"topics": [f"{PREFIX}.*"]}}
+    return Topology.model_validate({"clusters": clusters, "lake": {"path": "./lake"}, "flows": flows})
+
+
+def _nothing_to_do(flow: ResolvedFlow, connections: Connections) -> None:
+    left = [plan for plan in observe_topics(flow, connections, None) if plan.action != "none"]
+    if left:
+        raise RuntimeError(f"the mirrors are not all made: {left[:3]}")
+
+
+def _seconds(work: Callable[[], object]) -> float:
+    begun = time.monotonic()
+    work()
+    return time.monotonic() - begun

@@ -1,0 +1,38 @@
+"""300 topics with 1,000 partitions in all: planned, made with their configs, and replicated."""
+
+import uuid
+from pathlib import Path
+
+from confluent_kafka import Producer
+from pyspark.sql import SparkSession
+
+from mirrorlake.bench.control import PARTITIONS, TOPICS, many_topics
+from mirrorlake.core.topology import load_topology
+from mirrorlake.engine.connections import Connections
+from mirrorlake.engine.plan import make_plan
+from tests.support.clusters import ClusterPair
+from tests.support.kafka import NewRecord, send
+from tests.support.replication import assert_same, replicate_once, write_topology
+
+
+def test_three_hundred_topics(spark: SparkSession, clusters: ClusterPair, tmp_path: Path) -> None:
+    topics = many_topics(f"many-{uuid.uuid4().hex[:8]}-")
+    prefix = topics[0].name.removesuffix("000")
+    topology = write_topology(tmp_path, clusters.east, clusters.west, {"topics": [f"{prefix}.*"]})
+    connections = Connections(load_topology(topology))
+    connections.admin("east").create_topics(topics)
+    (planned,) = make_plan(connections, connections.topology.active_flows())["flows"]
+    assert [item["action"] for item in planned["topics"]] == ["create"] * TOPICS
+    assert sum(item["partitions"] for item in planned["topics"]) == PARTITIONS
+    producer = Producer({"bootstrap.servers": clusters.east, "linger.ms": 50})
+    for topic in topics:
+        for partition in range(topic.partitions):
+            send(producer, topic.name, NewRecord(b"%d" % partition, topic.name.encode(), partition))
+    assert producer.flush(60) == 0
+    run = replicate_once(spark, topology)
+    assert_same(
+        run.lake, clusters.east, clusters.west, {topic.name: f"east.{topic.name}" for topic in topics}, PARTITIONS
+    )
+    (planned,) = make_plan(connections, connections.topology.active_flows())["flows"]
+    assert {item["action"] for item in planned["topics"]} == {"none"}
+    assert planned["configs"] == [], "the mirrors were not made with their configs"
