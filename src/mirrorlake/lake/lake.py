@@ -105,6 +105,14 @@ class Lake:
         """Run `sql/queries/<name>.sql` of the package."""
         return self.sql(sql_text("queries", name), args)
 
+    def query_over(self, name: str, frames: Mapping[str, DataFrame], **args: object) -> DataFrame:
+        """Run `sql/queries/<name>.sql`, which names frames as `{frame}`."""
+        text = sql_text("queries", name)
+        with _use:
+            self.make_views(text)
+            self.spark.sql(f"USE {self.schema}")
+            return self.spark.sql(text, args=dict(args), **frames)
+
     def change(self, name: str, **args: object) -> None:
         """Run a statement of the package that changes rows; once more where another process changed them just then."""
         for attempt in range(_CHANGE_ATTEMPTS):
