@@ -15,6 +15,8 @@ POINTS = (
     "kafka-committed",  # a Kafka transaction is committed, no map row is
     "produced",  # all transactions of a batch are committed, no map row is
     "mapped",  # the map rows are committed, the latency rows are not
+    "checkpointed",  # positions of groups are in `checkpoints`, the target's groups are not moved
+    "group-moved",  # `failover` has moved one group, the next ones and the rows about it are left
 )
 
 

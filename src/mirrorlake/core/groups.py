@@ -1,7 +1,7 @@
 """Positions of consumer groups: which groups a flow mirrors, and the checkpoints that its positions become. Pure.
 
-MirrorMaker 2's rules of what gets a checkpoint (mm2.md 1.11): a committed position on a topic that the flow mirrors. The
-translation is exact here, so that a checkpoint is written whenever the position changes, forward or backward.
+MirrorMaker 2's rules of what gets a checkpoint (mm2.md 1.11): a committed position on a topic that the flow mirrors.
+The translation is exact here, so that a checkpoint is written whenever the position changes, forward or backward.
 """
 
 import re
@@ -36,7 +36,8 @@ class Translated:
     """Where a position leads on the other cluster.
 
     Not `exact`: not replicated yet, and `offset` is the highest safe position. `ahead`: a mapped record lies at or
-    behind the position. `mapped`: a record of the topic was mapped at all.
+    behind the position. `mapped`: a record of the topic was mapped at all. `end`: where the map of the partition ends,
+    on the side that the position is from.
     """
 
     topic: str
@@ -45,6 +46,7 @@ class Translated:
     exact: bool
     ahead: bool = True
     mapped: bool = True
+    end: int = 0
 
 
 @dataclass(frozen=True)
@@ -87,8 +89,13 @@ def selects_group(settings: Flow, group: str) -> bool:
     return (
         matches_any(settings.groups, group)
         and not matches_any(settings.groups_exclude, group)
-        and _OURS.fullmatch(group) is None
+        and not is_own_group(group)
     )
+
+
+def is_own_group(group: str) -> bool:
+    """Whether a group holds the positions of a flow, of this lake or of another."""
+    return _OURS.fullmatch(group) is not None
 
 
 def to_translate(

@@ -1,7 +1,7 @@
 """The process that speaks about consumer groups to one cluster, for `kafka.groups`; it holds nothing but a connection.
 
-Reads one JSON document a line from stdin, the client's settings first, and answers each in one line on stdout. Ends when
-stdin does, so also when its parent is killed.
+Reads one JSON document a line from stdin, the client's settings first, and answers each in one line on stdout. Ends
+when stdin does, so also when its parent is killed.
 """
 
 import json
@@ -73,13 +73,11 @@ def _alter(client: AdminClient, seconds: float, groups: Mapping[str, list[list[A
     """Set positions; the refusals: by group, [topic, partition, reason] each."""
     refused: dict[str, list[list[Any]]] = {}
     for chunk in _chunks(groups):
-        asked = {
-            group: client.alter_consumer_group_offsets(
-                [ConsumerGroupTopicPartitions(group, [TopicPartition(t, p, o, metadata=m) for t, p, o, m in groups[group]])],
-                request_timeout=seconds,
-            )[group]
-            for group in chunk
-        }
+        asked = {}
+        for group in chunk:
+            wanted = [TopicPartition(t, p, offset, metadata=text) for t, p, offset, text in groups[group]]
+            request = [ConsumerGroupTopicPartitions(group, wanted)]
+            asked[group] = client.alter_consumer_group_offsets(request, request_timeout=seconds)[group]
         for group, future in asked.items():
             try:
                 found = future.result().topic_partitions

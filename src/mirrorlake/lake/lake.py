@@ -44,6 +44,7 @@ VIEWS = (
     "open_incidents",
     "flow_status",
     "group_positions",
+    "divergence",
 )
 #: The layout of the tables that this code writes; a lake with a higher number is refused.
 VERSION = 1
@@ -90,7 +91,7 @@ class Lake:
     def make_views(self, text: str) -> None:
         """Make the views that a text names, and those that they are made of, unless this session has them already.
 
-        A session's catalog forgets them, and most commands need one or none of the seven.
+        A session's catalog forgets them, and most commands need one or none of them.
         """
         with _use:
             for view in VIEWS:

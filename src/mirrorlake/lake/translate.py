@@ -86,13 +86,13 @@ def translate_all(lake: Lake, flow: str, asked: Iterable[Asked], reverse: bool =
     runs = lake.table("offset_translation").where((F.col("flow") == flow) & column.isin(topics))
     samples = lake.table("positions").where((F.col("flow") == flow) & column.isin(topics))
     found = _run(lake, flow, rows, runs, samples.withColumn("mapped_end", F.lit(0).cast("bigint")), reverse)
-    return {key: item for key, (item, known, _) in found.items() if known}
+    return {key: item for key, (item, known) in found.items() if known}
 
 
 class Translator:
     """Translates positions of one running flow forward, again and again; remembers where the map ended.
 
-    So it reads only what of the map lies behind its last ends, or behind the lowest position asked for. Not thread safe.
+    So it reads only what of the map lies behind its last ends, or behind the lowest position asked for. For one thread.
     """
 
     def __init__(self, lake: Lake, flow: str) -> None:
@@ -120,9 +120,9 @@ class Translator:
         else:
             samples = self._samples({key: item for key, item in passed.items() if key[0] in set(topics)})
         found = _run(self._lake, self._flow, rows, runs, samples, False)
-        for (topic, partition, _), (_, _, end) in found.items():
-            self._ends[topic, partition] = end
-        return {key: item for key, (item, known, _) in found.items() if known or item.mapped}
+        for (topic, partition, _), (item, _) in found.items():
+            self._ends[topic, partition] = item.end
+        return {key: item for key, (item, known) in found.items() if known or item.mapped}
 
     def _samples(self, passed: Mapping[Key, Passed]) -> DataFrame:
         now = datetime.now(timezone.utc)
@@ -138,22 +138,30 @@ class Translator:
         for topic, partition, offset in rows:
             bound = min(offset, self._ends.get((topic, partition), 0) - 1)
             lowest[topic] = min(lowest.get(topic, bound), bound)
-        topic, last = F.col("topic"), F.col("run_source_last")
+        named, last = F.col("topic"), F.col("run_source_last")
         if len(lowest) > _BOUNDED_TOPICS:
-            return topic.isin(sorted(lowest)) & (last >= min(lowest.values()))
-        return reduce(or_, ((topic == name) & (last >= bound) for name, bound in lowest.items()))
+            return named.isin(sorted(lowest)) & (last >= min(lowest.values()))
+        return reduce(or_, ((named == name) & (last >= bound) for name, bound in lowest.items()))
 
 
 def _run(
     lake: Lake, flow: str, rows: Sequence[Asked], runs: DataFrame, samples: DataFrame, reverse: bool
-) -> dict[Asked, tuple[Translated, bool, int]]:
-    """What the law says of each position, whether its partition is known, and where the map of it ends."""
+) -> dict[Asked, tuple[Translated, bool]]:
+    """What the law says of each position, and whether its partition is known."""
     table = arrow_table([dict(zip(_ASKED.names, row, strict=True)) for row in rows], _ASKED)
     frames = {"asked": lake.spark.createDataFrame(table), "runs": runs, "samples": samples}
     query = "translate_reverse" if reverse else "translate_forward"
     args = {} if reverse else {"flow": flow}
     found = {}
     for row in lake.query_over(query, frames, **args).collect():
-        item = Translated(row["topic"], row["partition"], row["offset"], row["exact"], row["ahead"], row["mapped"])
-        found[row["asked_topic"], row["partition"], row["asked_offset"]] = (item, row["known"], row["mapped_end"])
+        item = Translated(
+            row["topic"],
+            row["partition"],
+            row["offset"],
+            row["exact"],
+            row["ahead"],
+            row["mapped"],
+            row["mapped_end"],
+        )
+        found[row["asked_topic"], row["partition"], row["asked_offset"]] = (item, row["known"])
     return found
