@@ -93,6 +93,7 @@ def divergence(context: typer.Context, flow: str = FLOW, as_json: bool = AS_JSON
 
 def _move(shared: Context, flow: str, reverse: bool, options: MoveOptions, as_json: bool) -> None:
     way = Way(shared.topology.flow(flow), reverse)
+    shared.connections.admin(way.goal).cluster_id()  # before Spark starts, so that it is told within seconds
     found = move_groups(shared.lake, shared.connections, way, options)
     if as_json:
         shared.answer(found)

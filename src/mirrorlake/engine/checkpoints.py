@@ -64,12 +64,12 @@ class Checkpoints:
 
         Raises ReplicationError when some groups were not told; the others are written before that.
         """
-        newest = self._known()
         listing = self._listing()
         groups = [group for group in listing.states if selects_group(self.flow.settings, group)]
         told = self._source.positions(groups)
         committed = self._mirrored_only(told.positions)
         self._begin_lives({place[1] for place in committed})
+        newest = self._known()
         wanted = to_translate(committed, newest)
         translated = {}
         if wanted:
@@ -147,11 +147,14 @@ class Checkpoints:
         }
 
     def _begin_lives(self, topics: Iterable[str]) -> None:
-        """What was translated of a topic's elder life says nothing about the newer one."""
+        """What was translated of a topic's elder life says nothing about the newer one.
+
+        Nor do rows of the lake tell of which life they are: those of a topic that has had more than one are not used.
+        """
         newest = self._known()
         for topic in topics:
             life = self._life(topic)
-            if self._lives.setdefault(topic, life) != life:
+            if self._lives.setdefault(topic, 0) != life:
                 self._lives[topic] = life
                 self._translator.forget(topic)
                 self._newest = newest = {place: item for place, item in newest.items() if place[1] != topic}
