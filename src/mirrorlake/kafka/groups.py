@@ -1,9 +1,9 @@
 """Consumer groups of a cluster: which there are, their positions, and setting those (KIP-222, KIP-396, KIP-709).
 
 A process of its own asks about positions. `AdminClient.list_consumer_group_offsets` (librdkafka 2.16) crashes its
-process when a group's coordinator is away at that moment, and to look first leaves a gap. `Consumer.committed`, which is
-safe, wants a client with threads and connections for each group, 80 ms each. So the fast way is taken where a crash costs
-one round and not the replicator: 500 groups in 0.6 s, one request a group.
+process when a group's coordinator is away at that moment, and to look first leaves a gap. `Consumer.committed`, which
+is safe, wants a client with threads and connections for each group, 80 ms each. So the fast way is taken where a crash
+costs one round and not the replicator: 500 groups in 0.6 s, one request a group.
 """
 
 import json
