@@ -114,7 +114,9 @@ def _carry_out(goal: GroupAdmin, outcomes: Sequence[Outcome]) -> list[Outcome]:
 def _note_down(lake: Lake, way: Way, outcomes: Sequence[Outcome]) -> None:
     changed = [item for item in outcomes if item.done != "there"]
     Journal(lake).record(way.flow.name, [item.change() for item in changed])
-    rows = [item.checkpoint(way.reverse, _word(way)) for item in outcomes if item.done in ("moved", "kept", "failed")]
+    # What failback did not move is no position of the source, and so no checkpoint.
+    noted = ("moved",) if way.reverse else ("moved", "kept", "failed")
+    rows = [item.checkpoint(way.reverse, _word(way)) for item in outcomes if item.done in noted]
     append_checkpoints(lake, way.flow.name, rows)
 
 

@@ -22,23 +22,15 @@ def main() -> None:
     settings = json.loads(sys.stdin.readline())
     seconds = float(settings.pop("mirrorlake.seconds"))
     client = AdminClient({**settings, "log_level": 0})
-    work: Mapping[str, Callable[..., object]] = {"list": _list, "offsets": _offsets, "alter": _alter}
+    work: Mapping[str, Callable[..., object]] = {"offsets": _offsets, "alter": _alter}
     for line in sys.stdin:
         request = json.loads(line)
         try:
-            answer = {"answer": work[request["do"]](client, seconds, request.get("groups"))}
+            answer = {"answer": work[request["do"]](client, seconds, request["groups"])}
         except KafkaException as error:
             answer = {"error": str(error.args[0].str())}
         sys.stdout.write(json.dumps(answer) + "\n")
         sys.stdout.flush()
-
-
-def _list(client: AdminClient, seconds: float, _groups: object) -> object:
-    found = client.list_consumer_groups(request_timeout=seconds).result()
-    return {
-        "groups": [[item.group_id, item.state.name, item.type.name] for item in found.valid or ()],
-        "errors": [str(error.args[0].str()) for error in found.errors or ()],
-    }
 
 
 def _offsets(client: AdminClient, seconds: float, groups: list[str]) -> object:
