@@ -21,7 +21,7 @@ from mirrorlake.core.topology import load_topology
 from mirrorlake.engine.checkpoints import Checkpoints
 from mirrorlake.engine.connections import Connections
 from mirrorlake.engine.failover import MoveOptions, move_groups
-from mirrorlake.engine.group_survey import Way
+from mirrorlake.engine.shared_topics import Way
 from mirrorlake.errors import InputError
 from mirrorlake.lake.lake import Lake
 from tests.support.clusters import ClusterPair

@@ -9,8 +9,8 @@ from rich.table import Table
 from mirrorlake.cli.context import Context
 from mirrorlake.engine.divergence import divergence_of
 from mirrorlake.engine.failover import MoveOptions, checked_groups, move_groups
-from mirrorlake.engine.group_survey import Way
 from mirrorlake.engine.groups_view import read_groups
+from mirrorlake.engine.shared_topics import Way
 
 AS_JSON = typer.Option(False, "--json", help="Print one JSON document.")
 FLOW = typer.Option(..., "--flow", help="The flow, as source->target.")

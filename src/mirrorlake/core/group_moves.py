@@ -109,22 +109,23 @@ def stand_by_checkpoint(checkpoint: Checkpoint, found: Translated, since: dateti
     return Standing(item, found.exact, behind + missing, since)
 
 
-def join_ways(back: Translated, onward: Translated | None) -> Translated:
-    """A position on a topic that two opposite flows share, as one position at the goal.
+def join_ways(primary: Translated, other: Translated | None, reverse: bool, settled: bool) -> Translated:
+    """A position on a topic that two opposite flows share, as one position at the goal: what is unread stays unread.
 
-    `back` is by the flow that is undone, of the records that came from the goal; `onward` by the opposite flow, of
-    those that were born at the origin and went to the same topic of the goal. What is unread of either stays unread.
+    `primary` is by the flow that was named, of the records born on its source; `other` by the opposite flow. One of
+    them is by the map read backwards (`reverse`: the primary), of records born at the goal: behind the last that came
+    to the origin lie those that never came, unless `settled` says that there are none. What the other one brings comes
+    at the end.
     """
-    if onward is None or not onward.mapped or onward.topic != back.topic:
-        return back
-    exact = back.exact or (onward.exact and onward.ahead)
-    if back.ahead and onward.ahead:
-        return replace(back, offset=min(back.offset, onward.offset), exact=back.exact and onward.exact)
-    if back.ahead:
-        return back
-    if onward.ahead:
-        return replace(back, offset=onward.offset, exact=onward.exact, ahead=True)
-    return replace(back, offset=max(back.offset, onward.offset), exact=exact or onward.exact)
+    if other is None or not other.mapped or other.topic != primary.topic:
+        return primary
+    onward, back = (other, primary) if reverse else (primary, other)
+    bounds = [item.offset for item in (onward, back) if item.ahead]
+    if not back.ahead and not settled:
+        bounds.append(back.offset)
+    offset = min(bounds) if bounds else max(onward.offset, back.offset)
+    exact = onward.exact and back.exact and (back.ahead or settled)
+    return replace(primary, offset=offset, exact=exact, ahead=bool(bounds))
 
 
 def plan_moves(

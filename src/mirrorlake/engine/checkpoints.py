@@ -21,6 +21,7 @@ from mirrorlake.core.groups import (
 )
 from mirrorlake.core.topology import ResolvedFlow
 from mirrorlake.engine.connections import Connections
+from mirrorlake.engine.shared_topics import Way, joined
 from mirrorlake.errors import ReplicationError
 from mirrorlake.kafka.groups import GroupAdmin, Listing
 from mirrorlake.lake.checkpoints import append_checkpoints, newest_checkpoints
@@ -48,6 +49,7 @@ class Checkpoints:
     ) -> None:
         self.flow = flow
         self._lake = lake
+        self._connections = connections
         self._source = connections.groups(flow.source)
         self._target = connections.groups(flow.target)
         self._mirrored = mirrored
@@ -74,7 +76,8 @@ class Checkpoints:
         translated = {}
         if wanted:
             passed = self._passed({(topic, partition) for topic, partition, _ in wanted})
-            translated = self._translator.translate(wanted, passed)
+            found = self._translator.translate(wanted, passed)
+            translated = joined(self._lake, self._connections, Way(self.flow), found)
         asked = set(told.positions)
         if not listing.errors:
             asked |= {place[0] for place in newest} - listing.states.keys()

@@ -16,8 +16,9 @@ from mirrorlake.engine.checkpoints import by_group, target_groups
 from mirrorlake.engine.connections import Connections
 from mirrorlake.engine.divergence import divergence_of
 from mirrorlake.engine.drain import Drained, drain
-from mirrorlake.engine.group_survey import Survey, Way, survey
+from mirrorlake.engine.group_survey import Survey, survey
 from mirrorlake.engine.precedence import opposite_name
+from mirrorlake.engine.shared_topics import Way
 from mirrorlake.errors import ClusterUnreachable, InputError, MirrorlakeError
 from mirrorlake.kafka.groups import GroupAdmin
 from mirrorlake.lake.checkpoints import append_checkpoints
@@ -133,7 +134,8 @@ def _left(found: Survey, outcomes: Sequence[Outcome], drained: Sequence[Drained]
             left.append(f"{where}: {item.detail}")
         else:
             again = item.standing.again
-            left.append(f"{where}: held at {place.target_position}, up to {again} records will be read again")
+            meaning = f"up to {again} records will be read again" if again else "the opposite flow has not caught up"
+            left.append(f"{where}: held at {place.target_position}, {meaning}")
     return left
 
 

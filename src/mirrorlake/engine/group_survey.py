@@ -3,33 +3,15 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from mirrorlake.core.group_moves import Standing, join_ways, stand, stand_by_checkpoint
+from mirrorlake.core.group_moves import Standing, stand, stand_by_checkpoint
 from mirrorlake.core.groups import Committed, Place, Translated, is_own_group, selects_group
 from mirrorlake.core.topology import ResolvedFlow
 from mirrorlake.engine.connections import Connections
-from mirrorlake.engine.precedence import opposite_name
+from mirrorlake.engine.shared_topics import Way, joined
 from mirrorlake.errors import ClusterUnreachable, InputError
 from mirrorlake.lake.checkpoints import newest_checkpoints
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.translate import translate_all
-
-
-@dataclass(frozen=True)
-class Way:
-    """A flow as groups move along it: from `origin` to `goal`; with `reverse` from its target back to its source."""
-
-    flow: ResolvedFlow
-    reverse: bool = False
-
-    @property
-    def origin(self) -> str:
-        """Alias of the cluster whose positions count."""
-        return self.flow.target if self.reverse else self.flow.source
-
-    @property
-    def goal(self) -> str:
-        """Alias of the cluster on which groups are moved."""
-        return self.flow.source if self.reverse else self.flow.target
 
 
 @dataclass(frozen=True)
@@ -54,7 +36,7 @@ def survey(lake: Lake, connections: Connections, way: Way, named: Sequence[str] 
     except ClusterUnreachable as error:
         if way.reverse:
             raise
-        return _by_checkpoints(lake, way, named, str(error))
+        return _by_checkpoints(lake, connections, way, named, str(error))
 
 
 def _by_cluster(lake: Lake, connections: Connections, way: Way, named: Sequence[str] | None) -> Survey:
@@ -84,7 +66,7 @@ def _mirrors(connections: Connections, flow: ResolvedFlow, topic: str) -> bool:
     return flow.selection(connections.topology.aliases).selects(topic)
 
 
-def _by_checkpoints(lake: Lake, way: Way, named: Sequence[str] | None, gone: str) -> Survey:
+def _by_checkpoints(lake: Lake, connections: Connections, way: Way, named: Sequence[str] | None, gone: str) -> Survey:
     newest = newest_checkpoints(lake, way.flow.name)
     if named is not None:
         _refuse_unknown(named, {place[0] for place in newest}, "the table checkpoints")
@@ -94,7 +76,7 @@ def _by_checkpoints(lake: Lake, way: Way, named: Sequence[str] | None, gone: str
         if (place[0] in named if named is not None else selects_group(way.flow.settings, place[0]) and not item.is_gone)
     }
     asked = [(item.topic, item.partition, item.source_position) for item, _ in chosen.values()]
-    found = translate_all(lake, way.flow.name, asked)
+    found = joined(lake, connections, way, translate_all(lake, way.flow.name, asked))
     standings = []
     for _, (item, at) in sorted(chosen.items()):
         # What was never sampled has its checkpoint still: a partition without records, and position 0.
@@ -117,9 +99,4 @@ def _translated(
     lake: Lake, connections: Connections, way: Way, committed: Mapping[Place, Committed]
 ) -> dict[tuple[str, int, int], Translated]:
     asked = {(place[1], place[2], position.offset) for place, position in committed.items()}
-    found = translate_all(lake, way.flow.name, asked, way.reverse)
-    onward = connections.topology.flows.get(opposite_name(way.flow)) if way.reverse else None
-    if onward is None:
-        return found
-    ways = translate_all(lake, opposite_name(way.flow), asked & found.keys())
-    return {key: join_ways(item, ways.get(key)) for key, item in found.items()}
+    return joined(lake, connections, way, translate_all(lake, way.flow.name, asked, way.reverse))

@@ -8,7 +8,8 @@ from mirrorlake.core.group_moves import Standing
 from mirrorlake.core.groups import Checkpoint, Key, Place
 from mirrorlake.core.topology import ResolvedFlow
 from mirrorlake.engine.connections import Connections
-from mirrorlake.engine.group_survey import Survey, Way, survey
+from mirrorlake.engine.group_survey import Survey, survey
+from mirrorlake.engine.shared_topics import Way
 from mirrorlake.errors import ClusterUnreachable
 from mirrorlake.kafka.admin import ClusterAdmin
 from mirrorlake.kafka.groups import Listing, Told
