@@ -8,13 +8,18 @@ import os
 import signal
 from pathlib import Path
 
-#: Every point, in the order in which a record meets them.
+#: The points on the way of records, in the order in which a record meets them.
 POINTS = (
     "planned",  # a batch is planned, nothing has been produced
     "mid-transaction",  # records are sent, the Kafka transaction is open
     "kafka-committed",  # a Kafka transaction is committed, no map row is
     "produced",  # all transactions of a batch are committed, no map row is
     "mapped",  # the map rows are committed, the latency rows are not
+)
+#: Points on the way of positions of consumer groups.
+GROUP_POINTS = (
+    "checkpointed",  # positions are in `checkpoints`, the target's groups are not moved
+    "group-moved",  # `failover` has moved one group, the next ones and the rows about it are left
 )
 
 

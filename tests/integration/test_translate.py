@@ -12,8 +12,8 @@ from pyspark.sql import SparkSession
 from mirrorlake.core.runs import runs_of, segments_of
 from mirrorlake.core.topology import Lake as Location
 from mirrorlake.errors import UnknownOffset
-from mirrorlake.lake.lake import Lake, open_lake, sql_text
-from mirrorlake.lake.translate import Translation, translate
+from mirrorlake.lake.lake import Lake, open_lake
+from mirrorlake.lake.translate import Translation, translate, translate_all
 from tests.support.clusters import ClusterPair
 from tests.support.kafka import NewRecord, Record, create_topic, read_topic, send, transactional_producer
 from tests.support.replication import FLOW, replicate_once, write_topology
@@ -32,12 +32,8 @@ def all_positions(
     lake: Lake, topic: str, partition: int, positions: list[int], reverse: bool = False
 ) -> dict[int, tuple[int, bool]]:
     """What `sql/queries/translate_*.sql` says of many positions, all in one statement."""
-    text = sql_text("queries", "translate_reverse" if reverse else "translate_forward")
-    for name, value in (("flow", f"'{FLOW}'"), ("topic", f"'{topic}'"), ("partition", str(partition))):
-        text = text.replace(f":{name}", value)
-    # As it is shipped, once for each position: no second wording of the law.
-    parts = [f"SELECT {p} AS asked, * FROM ({text.replace(':offset', str(p) + 'L')}\n)" for p in positions]
-    return {row["asked"]: (row["offset"], row["exact"]) for row in lake.sql(" UNION ALL ".join(parts)).collect()}
+    found = translate_all(lake, FLOW, [(topic, partition, position) for position in positions], reverse)
+    return {position: (item.offset, item.exact) for (_, _, position), item in found.items()}
 
 
 def expected_forward(pairs: list[tuple[int, int]], position: int) -> tuple[int, bool]:

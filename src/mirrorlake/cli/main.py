@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.logging import RichHandler
 
 from mirrorlake import __version__
-from mirrorlake.cli import bench, demo, importing, inspect, local, replicate, resolve
+from mirrorlake.cli import bench, demo, groups, importing, inspect, local, replicate, resolve
 from mirrorlake.cli.context import Context
 from mirrorlake.errors import MirrorlakeError
 
@@ -48,6 +48,7 @@ def version() -> None:
 inspect.register(app)
 replicate.register(app)
 resolve.register(app)
+groups.register(app)
 local.register(app)
 demo.register(app)
 bench.register(app)

@@ -8,6 +8,7 @@ from mirrorlake.core.references import env_provider, resolve
 from mirrorlake.core.topology import Topology
 from mirrorlake.kafka.admin import ClusterAdmin
 from mirrorlake.kafka.config import librdkafka_config, spark_options
+from mirrorlake.kafka.groups import GroupAdmin
 from mirrorlake.kafka.secrets import secret_provider, secret_stores
 
 
@@ -17,6 +18,7 @@ class Connections:
     def __init__(self, topology: Topology) -> None:
         self.topology = topology
         self._admins: dict[str, ClusterAdmin] = {}
+        self._groups: dict[str, GroupAdmin] = {}
         self._ids: dict[str, str] = {}
 
     @cached_property
@@ -29,6 +31,12 @@ class Connections:
         if alias not in self._admins:
             self._admins[alias] = ClusterAdmin(alias, self.client(alias, "admin"))
         return self._admins[alias]
+
+    def groups(self, alias: str) -> GroupAdmin:
+        """The consumer groups of a cluster."""
+        if alias not in self._groups:
+            self._groups[alias] = GroupAdmin(self.admin(alias), self.client(alias, "admin"))
+        return self._groups[alias]
 
     def client(self, alias: str, role: str) -> dict[str, str | int | bool]:
         """librdkafka settings for a role: admin, consumer or producer."""
@@ -57,5 +65,6 @@ class Connections:
         for alias, cluster in topology.clusters.items():
             if cluster == self.topology.clusters.get(alias):
                 fresh._admins.update({alias: self._admins[alias]} if alias in self._admins else {})
+                fresh._groups.update({alias: self._groups[alias]} if alias in self._groups else {})
                 fresh._ids.update({alias: self._ids[alias]} if alias in self._ids else {})
         return fresh

@@ -7,18 +7,21 @@ failure is an incident until it comes through.
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+from mirrorlake.core.groups import Key
 from mirrorlake.core.topology import ResolvedFlow
 from mirrorlake.engine.causes import cause_of
+from mirrorlake.engine.checkpoints import Checkpoints
 from mirrorlake.engine.connections import Connections
 from mirrorlake.engine.control_acls import AclSync
-from mirrorlake.engine.flow_worker import FlowWorker
-from mirrorlake.engine.samples import sample_positions
+from mirrorlake.engine.flow_worker import FlowWorker, Snapshot
+from mirrorlake.engine.samples import passed, sample_positions
 from mirrorlake.errors import ReplicationError
 from mirrorlake.lake.journal import Journal
 from mirrorlake.lake.lake import Lake
+from mirrorlake.lake.translate import Passed
 
 logger = logging.getLogger(__name__)
 
@@ -48,6 +51,7 @@ class ControlLoop:
         self._connections = connections
         self._journal = journal
         self._worker = worker
+        self._groups = Checkpoints(flow, lake, connections, worker.mirrors, worker.life, self._passed)
         self._failing: set[str] = set()
         self._stop = threading.Event()
         self._tasks = self._made()
@@ -65,6 +69,10 @@ class ControlLoop:
             tasks.append(Task("topics", settings.refresh_topics_interval_seconds, self._worker.refresh_topics))
         if settings.sync_topic_configs_enabled:
             tasks.append(Task("configs", settings.sync_topic_configs_interval_seconds, targets.configs.sync))
+        if settings.emit_checkpoints_enabled:
+            tasks.append(Task("checkpoints", settings.emit_checkpoints_interval_seconds, self._groups.checkpoint))
+            if settings.sync_group_offsets_enabled:
+                tasks.append(Task("group offsets", settings.sync_group_offsets_interval_seconds, self._groups.sync))
         tasks.append(Task("refused records", SAMPLE_SECONDS, self._worker.look_at_refused))
         return tasks
 
@@ -87,12 +95,24 @@ class ControlLoop:
 
     def sample(self) -> None:
         """Write one sample of where every partition is."""
-        if self._worker.ended.is_set():
-            snapshot = self._worker.last_snapshot
-        else:
-            snapshot = self._worker.snapshot(SNAPSHOT_SECONDS)
+        snapshot = self._snapshot()
         if snapshot is not None:
             sample_positions(self._lake, self._connections, self.flow, self._worker.targets, snapshot)
+
+    def _snapshot(self) -> Snapshot | None:
+        return self._worker.last_snapshot if self._worker.ended.is_set() else self._worker.snapshot(SNAPSHOT_SECONDS)
+
+    def _passed(self, keys: Iterable[Key]) -> dict[Key, Passed] | None:
+        """How far the flow is in partitions; None when it does not come to a look in time."""
+        snapshot = self._snapshot()
+        if snapshot is None:
+            return None
+        targets = self._worker.targets
+        return {
+            key: Passed(passed(snapshot, targets, key)[1], snapshot.floors.get(key, 0), name)
+            for key in keys
+            if (name := targets.remote_topic(key[0])) is not None
+        }
 
     def finish(self) -> None:
         """A last sample, of where the flow ended."""

@@ -112,6 +112,14 @@ class FlowWorker:
         self._wanted.set()
         return self._snapshot if self._taken.wait(seconds) else None
 
+    def mirrors(self, topic: str) -> bool:
+        """Whether the flow mirrors a topic of its source."""
+        return self.targets.selection.selects(topic) and self.targets.remote_topic(topic) is not None
+
+    def life(self, topic: str) -> int:
+        """Which life of a topic is landed now."""
+        return self._landing.generation(topic)
+
     def _run(self) -> None:
         attempt = 0
         try:

@@ -4,6 +4,7 @@ from datetime import datetime, timezone
 
 import pyarrow as pa
 
+from mirrorlake.core.survey import Key
 from mirrorlake.core.topology import ResolvedFlow
 from mirrorlake.engine.connections import Connections
 from mirrorlake.engine.flow_worker import Snapshot
@@ -24,13 +25,21 @@ _POSITIONS = pa.schema(
 )
 
 
-def sample_positions(
-    lake: Lake, connections: Connections, flow: ResolvedFlow, targets: TargetTopics, snapshot: Snapshot
-) -> None:
-    """Append one row of `positions` per partition of a flow, as of a look of its producer.
+def passed(snapshot: Snapshot, targets: TargetTopics, key: Key) -> tuple[int, int]:
+    """How far a partition is landed and how far it is produced, as of a look.
 
     What a look found nothing behind has been produced: the flow has passed the transaction markers there too.
     """
+    floor = snapshot.floors.get(key, 0)
+    covered = max(floor, snapshot.covered.get(key, floor))
+    waits = key in snapshot.held or targets.produced_topic(key[0]) is None
+    return covered, covered if snapshot.caught_up and not waits else floor
+
+
+def sample_positions(
+    lake: Lake, connections: Connections, flow: ResolvedFlow, targets: TargetTopics, snapshot: Snapshot
+) -> None:
+    """Append one row of `positions` per partition of a flow, as of a look of its producer."""
     source, target = connections.admin(flow.source), connections.admin(flow.target)
     topics = {name: info for name, info in source.topics().items() if targets.selection.selects(name)}
     keys = [(name, partition) for name, info in topics.items() for partition in range(info.partitions)]
@@ -42,10 +51,7 @@ def sample_positions(
     now = datetime.now(timezone.utc)
     rows = []
     for topic, partition in keys:
-        floor = snapshot.floors.get((topic, partition), 0)
-        covered = max(floor, snapshot.covered.get((topic, partition), floor))
-        waits = (topic, partition) in snapshot.held or targets.produced_topic(topic) is None
-        produced = covered if snapshot.caught_up and not waits else floor
+        covered, produced = passed(snapshot, targets, (topic, partition))
         lag = max(0, ends[topic, partition] - max(produced, starts[topic, partition]))
         rows.append(
             {

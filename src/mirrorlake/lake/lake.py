@@ -44,6 +44,7 @@ VIEWS = (
     "open_incidents",
     "flow_status",
     "group_positions",
+    "divergence",
 )
 #: The layout of the tables that this code writes; a lake with a higher number is refused.
 VERSION = 1
@@ -90,7 +91,7 @@ class Lake:
     def make_views(self, text: str) -> None:
         """Make the views that a text names, and those that they are made of, unless this session has them already.
 
-        A session's catalog forgets them, and most commands need one or none of the seven.
+        A session's catalog forgets them, and most commands need one or none of them.
         """
         with _use:
             for view in VIEWS:
@@ -104,6 +105,14 @@ class Lake:
     def query(self, name: str, **args: object) -> DataFrame:
         """Run `sql/queries/<name>.sql` of the package."""
         return self.sql(sql_text("queries", name), args)
+
+    def query_over(self, name: str, frames: Mapping[str, DataFrame], **args: object) -> DataFrame:
+        """Run `sql/queries/<name>.sql`, which names frames as `{frame}`."""
+        text = sql_text("queries", name)
+        with _use:
+            self.make_views(text)
+            self.spark.sql(f"USE {self.schema}")
+            return self.spark.sql(text, args=dict(args), **frames)
 
     def change(self, name: str, **args: object) -> None:
         """Run a statement of the package that changes rows; once more where another process changed them just then."""

@@ -1,12 +1,39 @@
 """Translation of positions between source and target: the library's door to the one law, which is SQL.
 
-`sql/queries/translate_forward.sql` and `translate_reverse.sql` hold the law over the view `offset_translation`.
+`sql/queries/translate_forward.sql` and `translate_reverse.sql` hold the law over the view `offset_translation`, for any
+number of positions in one statement.
 """
 
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime, timezone
+from functools import reduce
+from operator import or_
 
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from mirrorlake.core.groups import Key, Translated
 from mirrorlake.errors import UnknownOffset
-from mirrorlake.lake.lake import Lake
+from mirrorlake.lake.lake import Lake, arrow_table
+
+#: (topic, partition, position), the topic as on the side that the position is from.
+Asked = tuple[str, int, int]
+
+#: With more topics than this, one lower bound is used for all: Spark plans a long condition slowly.
+_BOUNDED_TOPICS = 100
+_ASKED = pa.schema([("topic", pa.string()), ("partition", pa.int32()), ("offset", pa.int64())])
+_SAMPLES = pa.schema(
+    [
+        ("topic", pa.string()),
+        ("partition", pa.int32()),
+        ("sampled_at", pa.timestamp("us", tz="UTC")),
+        ("produced_end", pa.int64()),
+        ("mapped_end", pa.int64()),
+        ("target_topic", pa.string()),
+    ]
+)
 
 
 @dataclass(frozen=True)
@@ -19,15 +46,25 @@ class Translation:
     exact: bool
 
 
+@dataclass(frozen=True)
+class Passed:
+    """How far a flow is in a partition, of its own knowledge: produced up to `produced_end` (transaction markers too),
+    of which the map must have what is before `mapped_end`."""
+
+    produced_end: int
+    mapped_end: int
+    target_topic: str
+
+
 def translate(lake: Lake, flow: str, topic: str, partition: int, offset: int, reverse: bool = False) -> Translation:
     """Translate a position: from the source to the target of a flow, or back with `reverse`.
 
     `topic` is named as on the side that the position is from. A position inside a gap goes to the next record; reading
     from the translated position never skips a record, and repeats none. Raises UnknownOffset for what was never seen.
     """
-    query = "translate_reverse" if reverse else "translate_forward"
-    row = lake.query(query, flow=flow, topic=topic, partition=partition, offset=offset).collect()[0]
-    if not row["known"]:
+    asked = (topic, partition, offset)
+    found = translate_all(lake, flow, [asked], reverse).get(asked)
+    if found is None:
         side = "target" if reverse else "source"
         raise UnknownOffset(
             f"flow {flow} has never seen partition {partition} of {side} topic {topic}; "
@@ -36,4 +73,95 @@ def translate(lake: Lake, flow: str, topic: str, partition: int, offset: int, re
             topic=topic,
             partition=partition,
         )
-    return Translation(row["topic"], int(row["partition"]), int(row["offset"]), bool(row["exact"]))
+    return Translation(found.topic, found.partition, found.offset, found.exact)
+
+
+def translate_all(lake: Lake, flow: str, asked: Iterable[Asked], reverse: bool = False) -> dict[Asked, Translated]:
+    """Translate many positions in one statement; what was never seen is left out."""
+    rows = sorted(set(asked))
+    if not rows:
+        return {}
+    topics = sorted({topic for topic, _, _ in rows})
+    column = F.col("target_topic" if reverse else "topic")
+    runs = lake.table("offset_translation").where((F.col("flow") == flow) & column.isin(topics))
+    samples = lake.table("positions").where((F.col("flow") == flow) & column.isin(topics))
+    found = _run(lake, flow, rows, runs, samples.withColumn("mapped_end", F.lit(0).cast("bigint")), reverse)
+    return {key: item for key, (item, known) in found.items() if known}
+
+
+class Translator:
+    """Translates positions of one running flow forward, again and again; remembers where the map ended.
+
+    So it reads only what of the map lies behind its last ends, or behind the lowest position asked for. For one thread.
+    """
+
+    def __init__(self, lake: Lake, flow: str) -> None:
+        self._lake = lake
+        self._flow = flow
+        self._ends: dict[Key, int] = {}
+
+    def forget(self, topic: str) -> None:
+        """Forget a topic that began a new life."""
+        self._ends = {key: end for key, end in self._ends.items() if key[0] != topic}
+
+    def translate(self, asked: Iterable[Asked], passed: Mapping[Key, Passed] | None) -> dict[Asked, Translated]:
+        """Translate positions; `passed` is how far the flow is, else the newest samples of the lake say so.
+
+        A partition that was never seen, of a topic that was, has its target offset from 0 on.
+        """
+        rows = sorted(set(asked))
+        if not rows:
+            return {}
+        topics = sorted({topic for topic, _, _ in rows})
+        runs = self._lake.table("offset_translation").where((F.col("flow") == self._flow) & self._bounds(rows))
+        if passed is None:
+            samples = self._lake.table("positions").where((F.col("flow") == self._flow) & F.col("topic").isin(topics))
+            samples = samples.withColumn("mapped_end", F.lit(0).cast("bigint"))
+        else:
+            samples = self._samples({key: item for key, item in passed.items() if key[0] in set(topics)})
+        found = _run(self._lake, self._flow, rows, runs, samples, False)
+        for (topic, partition, _), (item, _) in found.items():
+            self._ends[topic, partition] = item.end
+        return {key: item for key, (item, known) in found.items() if known or item.mapped}
+
+    def _samples(self, passed: Mapping[Key, Passed]) -> DataFrame:
+        now = datetime.now(timezone.utc)
+        rows = [
+            {"topic": topic, "partition": partition, "sampled_at": now, **vars(item)}
+            for (topic, partition), item in passed.items()
+        ]
+        return self._lake.spark.createDataFrame(arrow_table(rows, _SAMPLES))
+
+    def _bounds(self, rows: Sequence[Asked]) -> Column:
+        """Which runs can matter. The newest run of each partition ends at or behind the end that was seen last."""
+        lowest: dict[str, int] = {}
+        for topic, partition, offset in rows:
+            bound = min(offset, self._ends.get((topic, partition), 0) - 1)
+            lowest[topic] = min(lowest.get(topic, bound), bound)
+        named, last = F.col("topic"), F.col("run_source_last")
+        if len(lowest) > _BOUNDED_TOPICS:
+            return named.isin(sorted(lowest)) & (last >= min(lowest.values()))
+        return reduce(or_, ((named == name) & (last >= bound) for name, bound in lowest.items()))
+
+
+def _run(
+    lake: Lake, flow: str, rows: Sequence[Asked], runs: DataFrame, samples: DataFrame, reverse: bool
+) -> dict[Asked, tuple[Translated, bool]]:
+    """What the law says of each position, and whether its partition is known."""
+    table = arrow_table([dict(zip(_ASKED.names, row, strict=True)) for row in rows], _ASKED)
+    frames = {"asked": lake.spark.createDataFrame(table), "runs": runs, "samples": samples}
+    query = "translate_reverse" if reverse else "translate_forward"
+    args = {} if reverse else {"flow": flow}
+    found = {}
+    for row in lake.query_over(query, frames, **args).collect():
+        item = Translated(
+            row["topic"],
+            row["partition"],
+            row["offset"],
+            row["exact"],
+            row["ahead"],
+            row["mapped"],
+            row["mapped_end"],
+        )
+        found[row["asked_topic"], row["partition"], row["asked_offset"]] = (item, row["known"])
+    return found

@@ -1,51 +1,71 @@
 -- The law of translation, forward: a source position goes to the target offset of the first mapped record at or behind
 -- it. Without such a record the position is behind all that is mapped: it goes behind the last one, exactly if nothing
 -- staged or to be staged lies in between (covered). A position is one in the newest life of its topic, since the offsets
--- of elder ones are no more. Parameters: flow, topic, partition, offset.
+-- of elder ones are no more. A sample with mapped_end counts only once the map has come that far.
+-- Frames: asked (topic, partition, offset), runs (of offset_translation, all that the positions can need), samples (of
+-- positions). Parameters: flow. One row per position asked.
 WITH lives AS (
-  SELECT generation, started_at
+  SELECT topic, generation, started_at
   FROM generations
-  WHERE source_cluster = split(:flow, '->')[0] AND topic = :topic AND generation > 0
+  WHERE source_cluster = split(:flow, '->')[0] AND generation > 0
   UNION ALL
-  SELECT generation, CAST(NULL AS TIMESTAMP)
-  FROM offset_translation
-  WHERE flow = :flow AND topic = :topic
+  SELECT topic, generation, CAST(NULL AS TIMESTAMP)
+  FROM {runs}
 ),
-newest AS (SELECT coalesce(max(generation), 0) AS generation, max(started_at) AS began FROM lives),
+newest AS (SELECT topic, max(generation) AS generation, max(started_at) AS began FROM lives GROUP BY topic),
+living AS (SELECT runs.* FROM {runs} AS runs JOIN newest USING (topic, generation)),
+-- One pass down the offsets of a partition: the last run met is the first one at or behind the position.
+steps AS (
+  SELECT topic, partition, source_last AS at, 0 AS asks, struct(source_first, stride, target_first, target_topic) AS run
+  FROM living
+  UNION ALL
+  SELECT topic, partition, offset, 1, NULL
+  FROM {asked}
+),
 ahead AS (
-  SELECT min_by(struct(*), source_first) AS next
-  FROM offset_translation
-  WHERE flow = :flow AND topic = :topic AND partition = :partition
-    AND generation = (SELECT generation FROM newest)
-    AND run_source_last >= :offset AND source_last >= :offset
+  SELECT topic, partition, at AS offset, asks, last(run) IGNORE NULLS OVER (
+    PARTITION BY topic, partition ORDER BY at DESC, asks ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS next
+  FROM steps
 ),
 behind AS (
-  SELECT max_by(struct(*), source_last) AS last
-  FROM offset_translation
-  WHERE flow = :flow AND topic = :topic AND partition = :partition
-    AND generation = (SELECT generation FROM newest)
+  SELECT topic, partition, max(source_last) AS source_last, max(target_last) AS target_last
+  FROM living
+  GROUP BY topic, partition
 ),
 elder AS (
-  SELECT max_by(struct(*), target_last) AS last
-  FROM offset_translation
-  WHERE flow = :flow AND topic = :topic AND partition = :partition
+  SELECT topic, partition, max(target_last) AS target_last, max_by(target_topic, target_last) AS target_topic
+  FROM {runs}
+  GROUP BY topic, partition
 ),
+mapped AS (SELECT topic, max_by(target_topic, target_last) AS target_topic FROM {runs} GROUP BY topic),
 sample AS (
-  SELECT max(produced_end) AS produced_end, max_by(target_topic, sampled_at) AS target_topic
-  FROM positions
-  WHERE flow = :flow AND topic = :topic AND partition = :partition
-    AND sampled_at >= coalesce((SELECT began FROM newest), TIMESTAMP '1970-01-01')
+  SELECT samples.topic, partition, max(produced_end) AS produced_end, max(mapped_end) AS mapped_end,
+         max_by(target_topic, sampled_at) AS target_topic
+  FROM {samples} AS samples LEFT JOIN newest ON samples.topic = newest.topic
+  WHERE sampled_at >= coalesce(began, TIMESTAMP '1970-01-01')
+  GROUP BY samples.topic, partition
 )
 SELECT
-  coalesce(ahead.next.target_topic, elder.last.target_topic, sample.target_topic) AS topic,
-  :partition AS partition,
+  topic AS asked_topic,
+  partition,
+  ahead.offset AS asked_offset,
+  coalesce(next.target_topic, elder.target_topic, sample.target_topic, mapped.target_topic) AS topic,
   CASE
-    WHEN ahead.next IS NOT NULL THEN ahead.next.target_first + greatest(
-      0L, (:offset - ahead.next.source_first + ahead.next.stride - 1) DIV ahead.next.stride)
-    ELSE coalesce(behind.last.target_last, elder.last.target_last, -1L) + 1
+    WHEN next IS NOT NULL
+      THEN next.target_first + greatest(0L, (ahead.offset - next.source_first + next.stride - 1) DIV next.stride)
+    ELSE coalesce(behind.target_last, elder.target_last, -1L) + 1
   END AS offset,
-  ahead.next IS NOT NULL
-    OR :offset <= coalesce(behind.last.source_last + 1, 0L)
-    OR :offset <= coalesce(sample.produced_end, 0L) AS exact,
-  ahead.next IS NOT NULL OR elder.last IS NOT NULL OR sample.target_topic IS NOT NULL AS known
-FROM ahead CROSS JOIN behind CROSS JOIN elder CROSS JOIN sample
+  next IS NOT NULL
+    OR ahead.offset <= coalesce(behind.source_last + 1, 0L)
+    OR ahead.offset <= coalesce(sample.produced_end, 0L)
+      AND coalesce(behind.source_last + 1, 0L) >= coalesce(sample.mapped_end, 0L) AS exact,
+  next IS NOT NULL OR elder.target_last IS NOT NULL OR sample.target_topic IS NOT NULL AS known,
+  next IS NOT NULL AS ahead,
+  mapped.target_topic IS NOT NULL AS mapped,
+  coalesce(behind.source_last + 1, 0L) AS mapped_end
+FROM ahead
+LEFT JOIN behind USING (topic, partition)
+LEFT JOIN elder USING (topic, partition)
+LEFT JOIN sample USING (topic, partition)
+LEFT JOIN mapped USING (topic)
+WHERE asks = 1

@@ -1,0 +1,181 @@
+"""Consumer groups: `groups` shows where they stand, `failover` and `failback` move them, `divergence` what was lost."""
+
+from typing import Any
+
+import typer
+from rich.markup import escape
+from rich.table import Table
+
+from mirrorlake.cli.context import Context
+from mirrorlake.engine.divergence import divergence_of
+from mirrorlake.engine.failover import MoveOptions, checked_groups, move_groups
+from mirrorlake.engine.groups_view import read_groups
+from mirrorlake.engine.shared_topics import Way
+
+AS_JSON = typer.Option(False, "--json", help="Print one JSON document.")
+FLOW = typer.Option(..., "--flow", help="The flow, as source->target.")
+GROUPS = typer.Option([], "--group", help="This group; may be given several times.")
+ALL_GROUPS = typer.Option(False, "--all-groups", help="All groups that the flow mirrors.")
+DRY_RUN = typer.Option(False, "--dry-run", help="Show what would be done, change nothing.")
+FORCE = typer.Option(False, "--force", help="Move positions backwards too.")
+NO_DRAIN = typer.Option(False, "--no-drain", help="Do not catch up before.")
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands."""
+    for command in (groups, failover, failback, divergence):
+        app.command()(command)
+
+
+def groups(
+    context: typer.Context,
+    flow: list[str] = typer.Option([], "--flow", help="Only this flow; may be given several times."),
+    group: list[str] = typer.Option([], "--group", help="Only this group; may be given several times."),
+    as_json: bool = AS_JSON,
+) -> None:
+    """Show where groups stand on both sides, and what a failover now would mean. Exits 1 when not all was told."""
+    shared: Context = context.obj
+    flows = [shared.topology.flow(name) for name in flow] or shared.topology.active_flows()
+    found = [read_groups(shared.lake, shared.connections, item, group or None) for item in flows]
+    if as_json:
+        shared.answer({"flows": found})
+    else:
+        for item in found:
+            _show_groups(shared, item)
+    if any(item["errors"] or item["source_unreachable"] or item["target_unreachable"] for item in found):
+        raise typer.Exit(1)
+
+
+def failover(
+    context: typer.Context,
+    flow: str = FLOW,
+    group: list[str] = GROUPS,
+    all_groups: bool = ALL_GROUPS,
+    dry_run: bool = DRY_RUN,
+    force: bool = FORCE,
+    no_drain: bool = NO_DRAIN,
+    as_json: bool = AS_JSON,
+) -> None:
+    """Move groups to the target of a flow: catch up, translate, set, read back. Exits 1 when something is left; then
+    run it again."""
+    options = MoveOptions(checked_groups(group, all_groups), dry_run, force, not no_drain)
+    _move(context.obj, flow, False, options, as_json)
+
+
+def failback(
+    context: typer.Context,
+    flow: str = FLOW,
+    group: list[str] = GROUPS,
+    all_groups: bool = ALL_GROUPS,
+    dry_run: bool = DRY_RUN,
+    force: bool = FORCE,
+    no_drain: bool = NO_DRAIN,
+    as_json: bool = AS_JSON,
+) -> None:
+    """Move groups from the target of a flow back to its source, by the exact map. Exits 1 when something is left; then
+    run it again."""
+    options = MoveOptions(checked_groups(group, all_groups), dry_run, force, not no_drain)
+    _move(context.obj, flow, True, options, as_json)
+
+
+def divergence(context: typer.Context, flow: str = FLOW, as_json: bool = AS_JSON) -> None:
+    """List the source records that never reached the target of a flow. Exits 1 when there are some."""
+    shared: Context = context.obj
+    shared.topology.flow(flow)
+    found = divergence_of(shared.lake, flow)
+    if as_json:
+        shared.answer({"flow": flow, **found})
+    else:
+        _show_divergence(shared, found)
+    if any(found.values()):
+        raise typer.Exit(1)
+
+
+def _move(shared: Context, flow: str, reverse: bool, options: MoveOptions, as_json: bool) -> None:
+    way = Way(shared.topology.flow(flow), reverse)
+    shared.connections.admin(way.goal).cluster_id()  # before Spark starts, so that it is told within seconds
+    found = move_groups(shared.lake, shared.connections, way, options)
+    if as_json:
+        shared.answer(found)
+    else:
+        _show_moves(shared, found)
+    if not found["complete"]:
+        raise typer.Exit(1)
+
+
+def _show_groups(shared: Context, found: dict[str, Any]) -> None:
+    table = Table("group", "topic", "position", "lag", "state", "target", "position", "lag", "state", "failover now")
+    for row in found["groups"]:
+        table.add_row(
+            *_cells(
+                row["group"],
+                f"{row['topic']}-{row['partition']}",
+                row["source_position"],
+                row["source_lag"],
+                row["source_state"],
+                f"{row['target_topic']} {row['translated_position']}",
+                row["target_position"],
+                row["target_lag"],
+                row["target_state"],
+                _meaning(row),
+            )
+        )
+    shared.out.print(f"flow {found['flow']}")
+    shared.out.print(table)
+    for alias in ("source", "target"):
+        if found[f"{alias}_unreachable"]:
+            shared.say(found[f"{alias}_unreachable"])
+    for name, why in found["errors"].items():
+        shared.say(f"group {name} was not told: {why}")
+
+
+def _show_moves(shared: Context, found: dict[str, Any]) -> None:
+    table = Table("group", "from", "position", "to", "position", "before", "done", "read again", "what")
+    for row in found["groups"]:
+        table.add_row(
+            *_cells(
+                row["group"],
+                f"{row['topic']}-{row['partition']}",
+                row["position"],
+                f"{row['to_topic']}-{row['partition']}",
+                row["to_position"],
+                row["before"],
+                row["done"],
+                _again(row),
+                row["detail"],
+            )
+        )
+    for item in found["drained"]:
+        said = "is drained" if item["complete"] else "is not drained"
+        shared.say(f"flow {item['flow']} {said} ({item['records']:,} records on the way)")
+    shared.out.print(table)
+    if found["origin_unreachable"]:
+        shared.say(f"{found['origin_unreachable']}; the last checkpoints were used")
+        _show_divergence(shared, found)
+    for line in found["warnings"]:
+        shared.say(line)
+    for line in found["left"]:
+        shared.say(f"left: {line}")
+
+
+def _show_divergence(shared: Context, found: dict[str, Any]) -> None:
+    table = Table("topic", "first", "last", "records", "where")
+    for row in found["staged_only"]:
+        place = f"{row['topic']}-{row['partition']}"
+        table.add_row(*_cells(place, row["first_offset"], row["last_offset"], row["record_count"], "only in the lake"))
+    for row in found["never_staged"]:
+        place = f"{row['topic']}-{row['partition']}"
+        table.add_row(*_cells(place, row["first_offset"], row["last_offset"], None, f"unknown, at {row['sampled_at']}"))
+    shared.out.print(table)
+
+
+def _meaning(row: dict[str, Any]) -> str:
+    return "exact" if row["exact"] and not row["read_again_at_most"] else f"reads again: {_again(row)}"
+
+
+def _again(row: dict[str, Any]) -> str:
+    return str(row["read_again_at_most"] and f"up to {row['read_again_at_most']:,}")
+
+
+def _cells(*values: object) -> list[str]:
+    return ["-" if value is None else escape(str(value)) for value in values]

@@ -1,0 +1,69 @@
+"""Whether a group's position on the target is set to a translated one (KIP-545's purpose; mm2.md 1.12). Pure.
+
+The laws: a group with members is never touched, and no position moves backwards, unless an operator forces it. Unlike
+MirrorMaker 2, the current position counts whatever state the group is in.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from mirrorlake.core.groups import HELD, Checkpoint, Committed, Key
+
+#: States of a group without members. A group that is not there has none either; any other state may have some.
+_EMPTY = frozenset({None, "EMPTY", "DEAD"})
+
+ACTIVE = "the group has members at the target: not touched"
+BEHIND = "the group is further on at the target: not moved backwards"
+GONE_TARGET = "the target has no such partition"
+
+
+class Move(NamedTuple):
+    """Set the position."""
+
+    to: Committed
+    backwards: bool = False
+
+
+class Keep(NamedTuple):
+    """Leave the position; `there` says that it is already the wanted one."""
+
+    reason: str
+    there: bool = False
+
+
+@dataclass(frozen=True)
+class TargetGroup:
+    """A group as the target has it: its state, None where there is no such group, and what it committed."""
+
+    state: str | None
+    positions: Mapping[Key, Committed]
+
+    @property
+    def is_active(self) -> bool:
+        """Whether it may have members."""
+        return self.state not in _EMPTY
+
+
+def decide(checkpoint: Checkpoint, group: TargetGroup, force: bool = False) -> Move | Keep:
+    """Say what becomes of one position at the target. `force` moves backwards too; who has members is left alone.
+
+    The brokers themselves refuse to move a group with members, so nothing could force that.
+    """
+    current = group.positions.get(checkpoint.target)
+    wanted = Committed(checkpoint.target_position, checkpoint.metadata)
+    if current is not None and current.offset == wanted.offset:
+        return Keep("there already", there=True)
+    if group.is_active:
+        return Keep(ACTIVE)
+    backwards = current is not None and current.offset > wanted.offset
+    if backwards and not force:
+        return Keep(BEHIND)
+    return Move(wanted, backwards)
+
+
+def noted(checkpoint: Checkpoint, synced: bool, said: str | None) -> Checkpoint:
+    """The checkpoint with what became of it; a held one says so still."""
+    held = not checkpoint.is_exact
+    reason = "; ".join(part for part in (HELD if held else None, said) if part) or None
+    return replace(checkpoint, synced=synced, reason=reason)

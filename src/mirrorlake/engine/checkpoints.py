@@ -1,0 +1,196 @@
+"""Checkpoints of a flow's consumer groups, and their positions set on the target: two tasks of its control loop.
+
+A round asks the source once for each group, translates all that is new in one statement, and writes what changed. What
+is newest is kept in memory and read from the lake at the start, so a round in which nothing moved writes nothing.
+"""
+
+import logging
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from mirrorlake import crash
+from mirrorlake.core.group_sync import Keep, Move, TargetGroup, decide, noted
+from mirrorlake.core.groups import (
+    Checkpoint,
+    Committed,
+    Key,
+    Place,
+    plan_checkpoints,
+    selects_group,
+    to_translate,
+)
+from mirrorlake.core.topology import ResolvedFlow
+from mirrorlake.engine.connections import Connections
+from mirrorlake.engine.shared_topics import Way, joined
+from mirrorlake.errors import ReplicationError
+from mirrorlake.kafka.groups import GroupAdmin, Listing
+from mirrorlake.lake.checkpoints import append_checkpoints, newest_checkpoints
+from mirrorlake.lake.lake import Lake
+from mirrorlake.lake.translate import Passed, Translator
+
+logger = logging.getLogger(__name__)
+
+
+class Checkpoints:
+    """The groups of one flow. Used by one thread; every call raises ClusterUnreachable when a cluster is silent.
+
+    `mirrored` says whether a source topic is mirrored, `life` which life of it is landed, `passed` how far the flow is
+    in partitions of its own knowledge (None if it cannot tell just now).
+    """
+
+    def __init__(
+        self,
+        flow: ResolvedFlow,
+        lake: Lake,
+        connections: Connections,
+        mirrored: Callable[[str], bool],
+        life: Callable[[str], int],
+        passed: Callable[[Iterable[Key]], Mapping[Key, Passed] | None],
+    ) -> None:
+        self.flow = flow
+        self._lake = lake
+        self._connections = connections
+        self._source = connections.groups(flow.source)
+        self._target = connections.groups(flow.target)
+        self._mirrored = mirrored
+        self._life = life
+        self._passed = passed
+        self._translator = Translator(lake, flow.name)
+        self._newest: dict[Place, Checkpoint] | None = None
+        self._lives: dict[str, int] = {}
+        self._listed: Listing | None = None
+        self._listed_at = float("-inf")
+
+    def checkpoint(self) -> list[Checkpoint]:
+        """Translate what groups have committed since the last round; returns the rows that it wrote.
+
+        Raises ReplicationError when some groups were not told; the others are written before that.
+        """
+        listing = self._listing()
+        groups = [group for group in listing.states if selects_group(self.flow.settings, group)]
+        told = self._source.positions(groups)
+        committed = self._mirrored_only(told.positions)
+        self._begin_lives({place[1] for place in committed})
+        newest = self._known()
+        wanted = to_translate(committed, newest)
+        translated = {}
+        if wanted:
+            passed = self._passed({(topic, partition) for topic, partition, _ in wanted})
+            found = self._translator.translate(wanted, passed)
+            translated = joined(self._lake, self._connections, Way(self.flow), found)
+        asked = set(told.positions)
+        if not listing.errors:
+            asked |= {place[0] for place in newest} - listing.states.keys()
+        changed = plan_checkpoints(committed, translated, newest, asked)
+        self._write(changed)
+        crash.reached("checkpointed")
+        problems = [*listing.errors, *told.errors.values()]
+        if problems:
+            raise ReplicationError(
+                f"cluster {self.flow.source} did not tell the positions of some groups ({problems[0]}); they are asked "
+                "for again"
+            )
+        return changed
+
+    def sync(self) -> list[Checkpoint]:
+        """Set the positions of groups at the target where that is right; returns the rows that it wrote.
+
+        Raises ReplicationError when the target did not tell, or refused, some; the others are written before that.
+        """
+        checkpoints = [item for item in self._known().values() if not item.is_gone]
+        groups, errors = target_groups(self._target, {item.group_id for item in checkpoints})
+        rows, moves = [], []
+        for item in checkpoints:
+            if item.group_id not in groups:
+                continue
+            decision = decide(item, groups[item.group_id])
+            if isinstance(decision, Move):
+                moves.append(item)
+            else:
+                rows.append(_kept(item, decision))
+        refused = self._target.move(by_group(moves))
+        rows += [noted(item, (why := refused.get(_at_target(item))) is None, why) for item in moves]
+        changed = [row for row in rows if row != self._known()[row.place]]
+        self._write(changed)
+        if moves:
+            logger.info("flow %s: set %d positions on %s", self.flow.name, len(moves) - len(refused), self.flow.target)
+        problems = [*errors, *refused.values()]
+        if problems:
+            raise ReplicationError(
+                f"cluster {self.flow.target} did not take the positions of some groups: {problems[0]}"
+            )
+        return changed
+
+    def _known(self) -> dict[Place, Checkpoint]:
+        if self._newest is None:
+            self._newest = {place: item for place, (item, _) in newest_checkpoints(self._lake, self.flow.name).items()}
+        return self._newest
+
+    def _write(self, rows: Sequence[Checkpoint]) -> None:
+        append_checkpoints(self._lake, self.flow.name, rows)
+        self._known().update({row.place: row for row in rows})
+
+    def _listing(self) -> Listing:
+        """The source's groups, asked for again when the last answer is old enough."""
+        settings = self.flow.settings
+        old = time.monotonic() - self._listed_at >= settings.refresh_groups_interval_seconds
+        if self._listed is None or self._listed.errors or (settings.refresh_groups_enabled and old):
+            self._listed = self._source.listing()
+            self._listed_at = time.monotonic()
+        return self._listed
+
+    def _mirrored_only(self, positions: Mapping[str, Mapping[Key, Committed]]) -> dict[Place, Committed]:
+        topics = {topic for items in positions.values() for topic, _ in items}
+        mirrored = {topic for topic in topics if self._mirrored(topic)}
+        return {
+            (group, topic, partition): position
+            for group, items in positions.items()
+            for (topic, partition), position in items.items()
+            if topic in mirrored
+        }
+
+    def _begin_lives(self, topics: Iterable[str]) -> None:
+        """What was translated of a topic's elder life says nothing about the newer one.
+
+        Nor do rows of the lake tell of which life they are: those of a topic that has had more than one are not used.
+        """
+        newest = self._known()
+        for topic in topics:
+            life = self._life(topic)
+            if self._lives.setdefault(topic, 0) != life:
+                self._lives[topic] = life
+                self._translator.forget(topic)
+                self._newest = newest = {place: item for place, item in newest.items() if place[1] != topic}
+
+
+def target_groups(admin: GroupAdmin, groups: Iterable[str]) -> tuple[dict[str, TargetGroup], list[str]]:
+    """How groups stand on a cluster, and what it did not tell; groups that it did not tell about are left out.
+
+    Positions of groups with members are not asked for: nothing is done to them.
+    """
+    wanted = sorted(set(groups))
+    if not wanted:
+        return {}, []
+    listing = admin.listing()
+    found = {group: TargetGroup(listing.states.get(group), {}) for group in wanted}
+    told = admin.positions([group for group in wanted if not found[group].is_active])
+    for group, positions in told.positions.items():
+        found[group] = TargetGroup(listing.states.get(group), positions)
+    left = {group: item for group, item in found.items() if group not in told.errors}
+    return left, [*listing.errors, *told.errors.values()]
+
+
+def by_group(checkpoints: Iterable[Checkpoint]) -> dict[str, dict[Key, Committed]]:
+    """Positions to set on the target, by group."""
+    moves: dict[str, dict[Key, Committed]] = {}
+    for item in checkpoints:
+        moves.setdefault(item.group_id, {})[item.target] = Committed(item.target_position, item.metadata)
+    return moves
+
+
+def _kept(item: Checkpoint, decision: Keep) -> Checkpoint:
+    return noted(item, decision.there, None if decision.there else decision.reason)
+
+
+def _at_target(item: Checkpoint) -> tuple[str, str, int]:
+    return item.group_id, item.target_topic, item.partition

@@ -1,0 +1,17 @@
+"""What of a flow's source never reached its target: what an unclean failover leaves behind. Reads the lake only."""
+
+from typing import Any
+
+from mirrorlake.lake.lake import Lake
+
+
+def divergence_of(lake: Lake, flow: str) -> dict[str, Any]:
+    """Returns {"staged_only": [...], "never_staged": [...]}, offsets inclusive.
+
+    `staged_only` are records that the lake has and the target has not: the rows of the view `divergence`.
+    `never_staged` are offsets that the source had at the newest sample and the lake has not; of what the source got
+    after that sample nobody knows.
+    """
+    staged = [row.asDict() for row in lake.query("divergence_of", flow=flow).collect()]
+    unknown = [row.asDict() for row in lake.query("never_staged", flow=flow).collect()]
+    return {"staged_only": staged, "never_staged": unknown}

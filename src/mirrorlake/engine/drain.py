@@ -1,0 +1,87 @@
+"""The last catch-up before groups are moved: a flow goes up to the end offsets that its source has now."""
+
+import logging
+import time
+from dataclasses import dataclass
+
+from mirrorlake.core.topology import ResolvedFlow
+from mirrorlake.engine.connections import Connections
+from mirrorlake.engine.replicator import Replicator, RunOptions
+from mirrorlake.errors import HeldElsewhere, MirrorlakeError
+from mirrorlake.lake.lake import Lake
+from mirrorlake.lake.lease import Lease
+from mirrorlake.lake.translate import translate_all
+
+logger = logging.getLogger(__name__)
+
+#: How long a running `mirrorlake run` may take to come up to the end, and how often it is looked at, seconds.
+WAIT_SECONDS = 120.0
+LOOK_SECONDS = 2.0
+
+
+@dataclass(frozen=True)
+class Drained:
+    """How a catch-up ended. `missing` are partitions whose end was not reached; `records` were produced by it."""
+
+    flow: str
+    complete: bool
+    records: int = 0
+    missing: tuple[str, ...] = ()
+    detail: str | None = None
+
+
+def drain(lake: Lake, connections: Connections, flow: ResolvedFlow) -> Drained:
+    """Bring a flow up to the end of its source: by this process, or by waiting for the one that runs it.
+
+    What stops it is told and not raised; positions behind what is there are then held. Raises ClusterUnreachable.
+    """
+    ends = _ends(connections, flow)
+    counted: list[int] = []
+    detail = None
+    if _is_free(lake, flow):
+        try:
+            Replicator(
+                lake,
+                connections,
+                [flow],
+                RunOptions(once=True),
+                lambda _flow, batch: counted.append(batch.record_count),
+            ).run()
+        except MirrorlakeError as error:
+            detail = str(error)
+        missing = _missing(lake, flow, ends)
+    else:
+        missing = _wait(lake, flow, ends)
+    return Drained(flow.name, not missing and detail is None, sum(counted), tuple(missing), detail)
+
+
+def _ends(connections: Connections, flow: ResolvedFlow) -> dict[tuple[str, int], int]:
+    admin = connections.admin(flow.source)
+    selection = flow.selection(connections.topology.aliases)
+    topics = [info for name, info in admin.topics().items() if selection.selects(name) and not flow.pauses(name)]
+    return admin.end_offsets((info.name, partition) for info in topics for partition in range(info.partitions))
+
+
+def _is_free(lake: Lake, flow: ResolvedFlow) -> bool:
+    lease = Lease(lake.checkpoints, f"flow {flow.name}")
+    try:
+        lease.take()
+    except HeldElsewhere:
+        return False
+    lease.release()
+    return True
+
+
+def _wait(lake: Lake, flow: ResolvedFlow, ends: dict[tuple[str, int], int]) -> list[str]:
+    deadline = time.monotonic() + WAIT_SECONDS
+    while (missing := _missing(lake, flow, ends)) and time.monotonic() < deadline:
+        logger.info("flow %s: waiting for %d partitions to come to their end", flow.name, len(missing))
+        time.sleep(LOOK_SECONDS)
+    return missing
+
+
+def _missing(lake: Lake, flow: ResolvedFlow, ends: dict[tuple[str, int], int]) -> list[str]:
+    """Partitions of which something is not mapped yet: an end that translates exactly has been reached."""
+    asked = [(topic, partition, end) for (topic, partition), end in ends.items() if end > 0]
+    found = translate_all(lake, flow.name, asked)
+    return [f"{key[0]}-{key[1]}" for key in asked if key not in found or not found[key].exact]

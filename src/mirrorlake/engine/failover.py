@@ -1,0 +1,171 @@
+"""`mirrorlake failover` and `failback`: groups moved to the other cluster, verified by reading back, and noted down.
+
+Resumable: every step looks at what is there, so that a second run after a kill does what is left and ends in the same
+state. Nothing is remembered but in the groups themselves, `changes` and `checkpoints`.
+"""
+
+import logging
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from mirrorlake import crash
+from mirrorlake.core.group_moves import Outcome, documents, plan_moves, verified
+from mirrorlake.core.topology import ResolvedFlow
+from mirrorlake.engine.checkpoints import by_group, target_groups
+from mirrorlake.engine.connections import Connections
+from mirrorlake.engine.divergence import divergence_of
+from mirrorlake.engine.drain import Drained, drain
+from mirrorlake.engine.group_survey import Survey, survey
+from mirrorlake.engine.precedence import opposite_name
+from mirrorlake.engine.shared_topics import Way
+from mirrorlake.errors import ClusterUnreachable, InputError, MirrorlakeError
+from mirrorlake.kafka.groups import GroupAdmin
+from mirrorlake.lake.checkpoints import append_checkpoints
+from mirrorlake.lake.journal import Journal
+from mirrorlake.lake.lake import Lake
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class MoveOptions:
+    """How groups are to be moved. `groups` None is all that the flow mirrors."""
+
+    groups: tuple[str, ...] | None = None
+    dry_run: bool = False
+    force: bool = False
+    drain: bool = True
+
+
+def move_groups(lake: Lake, connections: Connections, way: Way, options: MoveOptions) -> dict[str, Any]:
+    """Move groups along a way; returns what was done, as one document. `complete` is whether nothing is left.
+
+    Raises InputError for groups that are nowhere, ClusterUnreachable when the goal does not answer.
+    """
+    _answers(connections, way.goal)
+    drained = [] if options.dry_run or not options.drain else _catch_up(lake, connections, way)
+    found = survey(lake, connections, way, options.groups)
+    goal = connections.groups(way.goal)
+    goals, problems = target_groups(goal, {item.checkpoint.group_id for item in found.standings})
+    errors = {group: problems[0] for group in _groups(found) - goals.keys() if problems}
+    outcomes = plan_moves(found.standings, goals, errors, options.force)
+    if not options.dry_run:
+        outcomes = _carry_out(goal, outcomes)
+        _note_down(lake, way, outcomes)
+    left = _left(found, outcomes, drained)
+    return {
+        "flow": way.flow.name,
+        "command": _word(way),
+        "dry_run": options.dry_run,
+        "complete": not left,
+        "origin_unreachable": found.gone,
+        "drained": [asdict(item) for item in drained],
+        "groups": documents(outcomes),
+        "warnings": _warnings(lake, way, found),
+        "left": left,
+        **({} if found.gone is None else divergence_of(lake, way.flow.name)),
+    }
+
+
+def _answers(connections: Connections, alias: str) -> None:
+    connections.admin(alias).cluster_id()
+
+
+def _catch_up(lake: Lake, connections: Connections, way: Way) -> list[Drained]:
+    """Drain the flow, and on the way home the opposite one too: what was written at the target goes to the source."""
+    flows = [way.flow]
+    opposite = opposite_name(way.flow)
+    if way.reverse and opposite in connections.topology.flows:
+        flows.append(connections.topology.flow(opposite))
+    return [item for flow in flows if (item := _drained(lake, connections, flow)) is not None]
+
+
+def _drained(lake: Lake, connections: Connections, flow: ResolvedFlow) -> Drained | None:
+    """None where there is nothing to drain: the flow is switched off, or its source is gone."""
+    if not flow.settings.enabled or flow.paused:
+        return None
+    try:
+        return drain(lake, connections, flow)
+    except ClusterUnreachable as error:
+        logger.warning("flow %s is not drained: %s", flow.name, error)
+        return None
+    except MirrorlakeError as error:
+        return Drained(flow.name, False, detail=str(error))
+
+
+def _carry_out(goal: GroupAdmin, outcomes: Sequence[Outcome]) -> list[Outcome]:
+    """Send what is to be moved, group by group, and read it back."""
+    moving = [item for item in outcomes if item.done == "would move"]
+    refused: dict[tuple[str, str, int], str] = {}
+    for group, moves in by_group(item.standing.checkpoint for item in moving).items():
+        refused.update(goal.move({group: moves}))
+        crash.reached("group-moved")
+    now = goal.positions({item.standing.checkpoint.group_id for item in moving}).positions
+    done = []
+    for item in outcomes:
+        if item.done == "would move":
+            wanted = item.standing.checkpoint
+            why = refused.get((wanted.group_id, wanted.target_topic, wanted.partition))
+            item = verified(item, why, now.get(wanted.group_id, {}).get(wanted.target))
+        done.append(item)
+    return done
+
+
+def _note_down(lake: Lake, way: Way, outcomes: Sequence[Outcome]) -> None:
+    changed = [item for item in outcomes if item.done != "there"]
+    Journal(lake).record(way.flow.name, [item.change() for item in changed])
+    # What failback did not move is no position of the source, and so no checkpoint.
+    noted = ("moved",) if way.reverse else ("moved", "kept", "failed")
+    rows = [item.checkpoint(way.reverse, _word(way)) for item in outcomes if item.done in noted]
+    append_checkpoints(lake, way.flow.name, rows)
+
+
+def _left(found: Survey, outcomes: Sequence[Outcome], drained: Sequence[Drained]) -> list[str]:
+    """What is not as it should be, one sentence each."""
+    left = [f"flow {item.flow} was not drained: {_why(item)}" for item in drained if not item.complete]
+    left += [f"group {group} was not told: {why}" for group, why in sorted(found.errors.items())]
+    for item in outcomes:
+        if not item.is_left:
+            continue
+        place = item.standing.checkpoint
+        where = f"group {place.group_id}, {place.target_topic}-{place.partition}"
+        if item.done in ("kept", "failed"):
+            left.append(f"{where}: {item.detail}")
+        else:
+            again = item.standing.again
+            meaning = f"up to {again} records will be read again" if again else "the opposite flow has not caught up"
+            left.append(f"{where}: held at {place.target_position}, {meaning}")
+    return left
+
+
+def _why(item: Drained) -> str:
+    if item.detail is not None:
+        return item.detail
+    return f"{len(item.missing)} partitions are not at their end, such as {item.missing[0]}"
+
+
+def _warnings(lake: Lake, way: Way, found: Survey) -> list[str]:
+    """What an operator should know before consumers start: members left at the origin, open incidents of the flow."""
+    warnings = [
+        f"group {group} still has members on {way.origin}: stop them, then run this again, or they read on there"
+        for group, state in sorted(found.states.items())
+        if state not in ("EMPTY", "DEAD")
+    ]
+    incidents = lake.table("open_incidents").where(f"flow = '{way.flow.name}'").collect()
+    return warnings + [f"open incident {row['kind']}: {row['detail']}" for row in incidents]
+
+
+def _groups(found: Survey) -> set[str]:
+    return {item.checkpoint.group_id for item in found.standings}
+
+
+def _word(way: Way) -> str:
+    return "failback" if way.reverse else "failover"
+
+
+def checked_groups(names: Sequence[str], everything: bool) -> tuple[str, ...] | None:
+    """The groups that `--group` and `--all-groups` mean. Raises InputError unless it is exactly one of them."""
+    if bool(names) == everything:
+        raise InputError("say which groups: --group NAME, several times for several, or --all-groups")
+    return None if everything else tuple(dict.fromkeys(names))

@@ -1,0 +1,102 @@
+"""Where consumer groups stand: their positions on one side of a flow, and what these mean on the other."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from mirrorlake.core.group_moves import Standing, stand, stand_by_checkpoint
+from mirrorlake.core.groups import Committed, Place, Translated, is_own_group, selects_group
+from mirrorlake.core.topology import ResolvedFlow
+from mirrorlake.engine.connections import Connections
+from mirrorlake.engine.shared_topics import Way, joined
+from mirrorlake.errors import ClusterUnreachable, InputError
+from mirrorlake.lake.checkpoints import newest_checkpoints
+from mirrorlake.lake.lake import Lake
+from mirrorlake.lake.translate import translate_all
+
+
+@dataclass(frozen=True)
+class Survey:
+    """What was found. `states` of the groups at the origin, `errors` of groups that were not told, by group. `gone`
+    says why the origin's positions are those of the last checkpoints."""
+
+    standings: tuple[Standing, ...]
+    states: Mapping[str, str] = field(default_factory=dict)
+    errors: Mapping[str, str] = field(default_factory=dict)
+    gone: str | None = None
+
+
+def survey(lake: Lake, connections: Connections, way: Way, named: Sequence[str] | None) -> Survey:
+    """Where groups stand now: those `named`, else all that the flow mirrors.
+
+    When the source of a flow does not answer, the last checkpoints stand for it. Raises InputError for a group that is
+    nowhere, ClusterUnreachable when the target does not answer.
+    """
+    try:
+        return _by_cluster(lake, connections, way, named)
+    except ClusterUnreachable as error:
+        if way.reverse:
+            raise
+        return _by_checkpoints(lake, connections, way, named, str(error))
+
+
+def _by_cluster(lake: Lake, connections: Connections, way: Way, named: Sequence[str] | None) -> Survey:
+    admin = connections.groups(way.origin)
+    listing = admin.listing()
+    wanted = [group for group in listing.states if selects_group(way.flow.settings, group)]
+    if named is not None:
+        _refuse_unknown(named, listing.states, way.origin)
+        wanted = list(named)
+    told = admin.positions(wanted)
+    committed = {
+        (group, topic, partition): position
+        for group, items in told.positions.items()
+        for (topic, partition), position in items.items()
+        if way.reverse or _mirrors(connections, way.flow, topic)
+    }
+    found = _translated(lake, connections, way, committed)
+    standings = [
+        stand(place, position, item)
+        for place, position in sorted(committed.items())
+        if (item := found.get((place[1], place[2], position.offset))) is not None and item.mapped
+    ]
+    return Survey(tuple(standings), {group: listing.states[group] for group in wanted}, told.errors)
+
+
+def _mirrors(connections: Connections, flow: ResolvedFlow, topic: str) -> bool:
+    return flow.selection(connections.topology.aliases).selects(topic)
+
+
+def _by_checkpoints(lake: Lake, connections: Connections, way: Way, named: Sequence[str] | None, gone: str) -> Survey:
+    newest = newest_checkpoints(lake, way.flow.name)
+    if named is not None:
+        _refuse_unknown(named, {place[0] for place in newest}, "the table checkpoints")
+    chosen = {
+        place: (item, at)
+        for place, (item, at) in newest.items()
+        if (place[0] in named if named is not None else selects_group(way.flow.settings, place[0]) and not item.is_gone)
+    }
+    asked = [(item.topic, item.partition, item.source_position) for item, _ in chosen.values()]
+    found = joined(lake, connections, way, translate_all(lake, way.flow.name, asked))
+    standings = []
+    for _, (item, at) in sorted(chosen.items()):
+        # What was never sampled has its checkpoint still: a partition without records, and position 0.
+        kept = Translated(item.target_topic, item.partition, item.target_position, item.is_exact)
+        key = (item.topic, item.partition, item.source_position)
+        standings.append(stand_by_checkpoint(item, found.get(key, kept), at))
+    return Survey(tuple(standings), gone=gone)
+
+
+def _refuse_unknown(named: Sequence[str], known: "Mapping[str, str] | set[str]", where: str) -> None:
+    ours = [group for group in named if is_own_group(group)]
+    if ours:
+        raise InputError(f"group {ours[0]} holds the positions of a flow of mirrorlake; it must not be moved")
+    unknown = sorted(set(named) - set(known))
+    if unknown:
+        raise InputError(f"group {unknown[0]} is not known on {where}; `mirrorlake groups` lists those that are")
+
+
+def _translated(
+    lake: Lake, connections: Connections, way: Way, committed: Mapping[Place, Committed]
+) -> dict[tuple[str, int, int], Translated]:
+    asked = {(place[1], place[2], position.offset) for place, position in committed.items()}
+    return joined(lake, connections, way, translate_all(lake, way.flow.name, asked, way.reverse))

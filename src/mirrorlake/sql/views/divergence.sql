@@ -1,0 +1,30 @@
+-- Staged records that a flow never brought to its target, per partition and life of its topic: those behind the end of
+-- the map, and those that were given up in between. Records that were on the target already (provenance) are none.
+-- Reads the coordinates of the stage: for the day after an unclean failover.
+CREATE OR REPLACE VIEW divergence AS
+WITH targets AS (SELECT alias, max_by(cluster_id, last_seen) AS cluster_id FROM clusters GROUP BY alias),
+mirrored AS (
+  SELECT named.flow, named.topic, split(named.flow, '->')[0] AS source_cluster, targets.cluster_id
+  FROM (SELECT flow, topic FROM offset_map UNION SELECT flow, topic FROM positions) AS named
+  LEFT JOIN targets ON targets.alias = split(named.flow, '->')[1]
+),
+steps AS (
+  SELECT flow, topic, partition, generation, source_first AS at, 0 AS is_record, struct(source_first, source_last, stride)
+         AS run
+  FROM offset_translation
+  UNION ALL
+  SELECT mirrored.flow, records.topic, records.partition, coalesce(records.generation, 0), records.offset, 1, NULL
+  FROM records JOIN mirrored ON mirrored.source_cluster = records.source_cluster AND mirrored.topic = records.topic
+  WHERE NOT coalesce(exists(headers, header -> header.key = 'mirrorlake-provenance'
+                            AND CAST(header.value AS STRING) = mirrored.cluster_id), false)
+),
+met AS (
+  SELECT flow, topic, partition, generation, at, is_record, last(run) IGNORE NULLS OVER (
+    PARTITION BY flow, topic, partition, generation ORDER BY at, is_record
+    ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS run
+  FROM steps
+)
+SELECT flow, topic, partition, generation, min(at) AS first_offset, max(at) AS last_offset, count(*) AS record_count
+FROM met
+WHERE is_record = 1 AND (run IS NULL OR at > run.source_last OR (at - run.source_first) % run.stride <> 0)
+GROUP BY flow, topic, partition, generation

@@ -1,0 +1,420 @@
+"""Consumer groups on real clusters: checkpoints, sync, failover and failback, to the record."""
+
+import json
+import uuid
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from confluent_kafka import Consumer, TopicPartition
+from pyspark.sql import SparkSession
+from typer.testing import CliRunner
+
+from mirrorlake import crash
+from mirrorlake.cli.main import app
+from mirrorlake.core.group_sync import ACTIVE, BEHIND
+from mirrorlake.core.groups import GONE, HELD, Checkpoint, Committed
+from mirrorlake.core.topology import load_topology
+from mirrorlake.engine.checkpoints import Checkpoints
+from mirrorlake.engine.connections import Connections
+from mirrorlake.engine.failover import MoveOptions, move_groups
+from mirrorlake.engine.shared_topics import Way
+from mirrorlake.errors import InputError
+from mirrorlake.lake.lake import Lake
+from tests.support.clusters import ClusterPair
+from tests.support.kafka import (
+    NewRecord,
+    Record,
+    create_topic,
+    numbered,
+    read_topic,
+    send,
+    transactional_producer,
+    write,
+)
+from tests.support.replication import FLOW, replicate_once, write_topology
+
+RECORDS, TRANSACTIONS = 5_000, 150
+LAGS = (0, 10, 1_000)
+
+
+def committed(bootstrap: str, group: str, keys: list[tuple[str, int]]) -> dict[tuple[str, int], tuple[int, str]]:
+    """What a group has committed."""
+    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": group})
+    found = consumer.committed([TopicPartition(*key) for key in keys], 20)
+    consumer.close()
+    return {(item.topic, item.partition): (item.offset, item.metadata or "") for item in found if item.offset >= 0}
+
+
+def commit(bootstrap: str, group: str, topic: str, partition: int, offset: int, metadata: str = "") -> None:
+    """Commit a position as a group without members does."""
+    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": group, "enable.auto.commit": False})
+    consumer.commit(offsets=[TopicPartition(topic, partition, offset, metadata=metadata)], asynchronous=False)
+    consumer.close()
+
+
+def unread(bootstrap: str, group: str, topic: str, limit: int | None = None) -> list[bytes | None]:
+    """What a real consumer of the group reads from its positions to the end; commits what it read, and leaves."""
+    consumer = Consumer(
+        {
+            "bootstrap.servers": bootstrap,
+            "group.id": group,
+            "auto.offset.reset": "error",
+            "enable.auto.commit": False,
+            "enable.partition.eof": True,
+            "isolation.level": "read_committed",
+        }
+    )
+    consumer.assign([TopicPartition(topic, 0)])  # from the committed position
+    values: list[bytes | None] = []
+    while limit is None or len(values) < limit:
+        (message,) = consumer.consume(1, timeout=20)
+        if message.error() is not None:
+            break
+        values.append(message.value())
+        last = message.offset()
+    if values:
+        consumer.commit(offsets=[TopicPartition(topic, 0, last + 1)], asynchronous=False)
+    consumer.close()
+    return values
+
+
+@dataclass
+class Scene:
+    """A flow that has run once, with groups at its source."""
+
+    clusters: ClusterPair
+    topology: Path
+    lake: Lake
+    name: str
+    source: Mapping[str, list[Record]]
+
+    @property
+    def connections(self) -> Connections:
+        return Connections(load_topology(self.topology))
+
+    def topic(self, kind: str) -> str:
+        return f"{self.name}-{kind}"
+
+    def group(self, kind: str) -> str:
+        return f"{self.name}-{kind}"
+
+    def rounds(self) -> Checkpoints:
+        """The control tasks of groups, as a replicator that has just started has them."""
+        connections = self.connections
+        flow = connections.topology.flow(FLOW)
+        selection = flow.selection(connections.topology.aliases)
+        return Checkpoints(flow, self.lake, connections, selection.selects, lambda _: 0, lambda _: None)
+
+    def newest(self) -> dict[tuple[str, str, int], Any]:
+        rows = self.lake.sql(f"SELECT * FROM group_positions WHERE flow = '{FLOW}'").collect()
+        return {
+            (
+                row["group_id"].removeprefix(f"{self.name}-"),
+                row["topic"].removeprefix(f"{self.name}-"),
+                row["partition"],
+            ): row
+            for row in rows
+        }
+
+    def move(self, *groups: str, reverse: bool = False, **options: Any) -> dict[str, Any]:
+        connections = self.connections
+        way = Way(connections.topology.flow(FLOW), reverse)
+        named = tuple(self.group(group) for group in groups) or None
+        return move_groups(self.lake, connections, way, MoveOptions(named, **{"drain": False, **options}))
+
+    def at_target(self, group: str, kind: str, partition: int = 0) -> tuple[int, str] | None:
+        key = (f"east.{self.topic(kind)}", partition)
+        return committed(self.clusters.west, self.group(group), [key]).get(key)
+
+    def position(self, kind: str, lag: int) -> int:
+        """The position of a group that has all but the last `lag` records behind it."""
+        records = self.source[kind]
+        return records[-lag].offset if lag else records[-1].offset + 1
+
+    def rest(self, kind: str, lag: int) -> list[bytes | None]:
+        return [record.value for record in self.source[kind]][len(self.source[kind]) - lag :]
+
+
+@pytest.fixture(scope="module")
+def scene(spark: SparkSession, clusters: ClusterPair, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
+    name = f"groups-{uuid.uuid4().hex[:6]}"
+    for kind, partitions in (("plain", 2), ("marked", 1), ("void", 1)):
+        create_topic(clusters.east, f"{name}-{kind}", partitions)
+    write(clusters.east, f"{name}-plain", numbered(RECORDS))
+    producer = transactional_producer(clusters.east)
+    for number in range(TRANSACTIONS):  # a marker every second offset
+        producer.begin_transaction()
+        send(producer, f"{name}-marked", NewRecord(b"%d" % number))
+        producer.commit_transaction(30)
+    source = {kind: read_topic(clusters.east, f"{name}-{kind}")[0] for kind in ("plain", "marked")}
+    settings = {"topics": [f"{name}-.*"], "groups": [f"{name}-.*", "mirrorlake-.*"]}
+    topology = write_topology(tmp_path_factory.mktemp("groups"), clusters.east, clusters.west, settings)
+    made = Scene(clusters, topology, None, name, source)  # type: ignore[arg-type]
+    for lag in LAGS:
+        commit(clusters.east, made.group(f"lag{lag}"), made.topic("plain"), 0, made.position("plain", lag), f"m{lag}")
+    for lag in (0, 10, 100):
+        commit(clusters.east, made.group(f"tx{lag}"), made.topic("marked"), 0, made.position("marked", lag))
+    # Behind the marker of the last record: where a consumer that has read all commits.
+    commit(clusters.east, made.group("txend"), made.topic("marked"), 0, made.position("marked", 0) + 1)
+    commit(clusters.east, made.group("lag0"), made.topic("plain"), 1, 0)
+    commit(clusters.east, made.group("void"), made.topic("void"), 0, 0)
+    commit(clusters.east, made.group("held"), made.topic("plain"), 0, RECORDS + 70)
+    commit(clusters.east, "mirrorlake-0a1b2c3d-west->east", made.topic("plain"), 0, 3)
+    made.lake = replicate_once(spark, topology).lake
+    yield made
+
+
+def test_a_run_writes_checkpoints_and_moves_absent_groups(scene: Scene) -> None:
+    newest = scene.newest()
+    assert {key[0] for key in newest} == {*(f"lag{lag}" for lag in LAGS), "tx0", "tx10", "tx100", "txend", "held"}
+    assert newest["lag0", "plain", 1]["target_position"] == 0
+    assert (newest["held", "plain", 0]["target_position"], newest["held", "plain", 0]["reason"]) == (RECORDS, HELD)
+    for lag in LAGS:
+        row = newest[f"lag{lag}", "plain", 0]
+        assert (row["synced"], row["reason"], row["metadata"]) == (True, None, f"m{lag}")
+        assert scene.at_target(f"lag{lag}", "plain") == (row["target_position"], f"m{lag}")
+    assert newest["txend", "marked", 0]["reason"] is None
+    count = scene.lake.table("checkpoints").count()
+    rounds = scene.rounds()
+    assert (rounds.checkpoint(), rounds.sync()) == ([], [])
+    assert scene.lake.table("checkpoints").count() == count
+
+
+def test_groups_read_after_failover_exactly_what_they_had_not(scene: Scene) -> None:
+    cases = [(f"lag{lag}", "plain", lag) for lag in LAGS]
+    cases += [(f"tx{lag}", "marked", lag) for lag in (0, 10, 100)] + [("txend", "marked", 0)]
+    found = scene.move(*(group for group, _, _ in cases))
+    assert found["complete"] and not found["left"]
+    assert {row["done"] for row in found["groups"]} == {"there"}
+    assert all(row["exact"] and row["read_again_at_most"] == 0 for row in found["groups"])
+    for group, kind, lag in cases:
+        got = unread(scene.clusters.west, scene.group(group), f"east.{scene.topic(kind)}")
+        assert got == scene.rest(kind, lag), f"{group}: {len(got)} records instead of {lag}"
+
+
+def test_failback_reads_at_home_exactly_what_was_not_read_there(scene: Scene) -> None:
+    plain = scene.topic("plain")
+    commit(scene.clusters.west, scene.group("home"), f"east.{plain}", 0, 100, "w")
+    read = unread(scene.clusters.west, scene.group("home"), f"east.{plain}", limit=4_000)
+    tried = scene.move("home", reverse=True, dry_run=True)
+    assert [row["done"] for row in tried["groups"]] == ["would move"]
+    assert committed(scene.clusters.east, scene.group("home"), [(plain, 0)]) == {}
+    found = scene.move("home", reverse=True)
+    assert found["complete"] and [row["done"] for row in found["groups"]] == ["moved"]
+    values = [record.value for record in scene.source["plain"]]
+    assert read == values[100:4_100]
+    assert unread(scene.clusters.east, scene.group("home"), plain) == values[4_100:]
+    # In the middle of a topic with markers: between two records of the source lies one offset more.
+    commit(scene.clusters.west, scene.group("txhome"), f"east.{scene.topic('marked')}", 0, 0)
+    got = unread(scene.clusters.west, scene.group("txhome"), f"east.{scene.topic('marked')}", limit=40)
+    assert scene.move("txhome", reverse=True)["complete"]
+    rest = unread(scene.clusters.east, scene.group("txhome"), scene.topic("marked"))
+    assert [*got, *rest] == [record.value for record in scene.source["marked"]]
+    row = scene.newest()["home", "plain", 0]
+    assert (row["source_position"], row["target_position"], row["reason"]) == (4_100, 4_100, "failback")
+
+
+def test_a_group_rewound_at_the_source_moves_only_when_forced(scene: Scene) -> None:
+    group = scene.group("rewound")
+    rounds = scene.rounds()
+    for position in (3_000, 1_200):
+        commit(scene.clusters.east, group, scene.topic("plain"), 0, position)
+        rounds.checkpoint()
+        rounds.sync()
+    row = scene.newest()["rewound", "plain", 0]
+    assert (row["source_position"], row["target_position"], row["synced"], row["reason"]) == (1200, 1200, False, BEHIND)
+    assert scene.at_target("rewound", "plain") == (3_000, "")
+    found = scene.move("rewound")
+    assert not found["complete"] and BEHIND in found["left"][0]
+    assert scene.move("rewound", force=True)["complete"]
+    assert scene.at_target("rewound", "plain") == (1_200, "")
+    change = scene.lake.sql(f"SELECT * FROM changes WHERE kind = 'group' AND startswith(resource, '{group}')").collect()
+    assert sorted((row["outcome"], row["before"], row["after"]) for row in change) == [
+        ("done", "3000", "1200"),
+        ("refused", "3000", "1200"),
+    ]
+
+
+def test_an_active_group_is_not_touched_and_an_empty_one_is(scene: Scene) -> None:
+    topic = f"east.{scene.topic('plain')}"
+    consumer = Consumer(
+        {
+            "bootstrap.servers": scene.clusters.west,
+            "group.id": scene.group("active"),
+            "auto.offset.reset": "latest",
+            "enable.auto.commit": False,
+        }
+    )
+    try:
+        consumer.subscribe([topic])
+        for _ in range(60):
+            consumer.poll(0.5)
+            if consumer.assignment():
+                break
+        assert consumer.assignment()
+        commit(scene.clusters.west, scene.group("idle"), topic, 0, 11)
+        for group in ("active", "idle"):
+            commit(scene.clusters.east, scene.group(group), scene.topic("plain"), 0, 2_000)
+        rounds = scene.rounds()
+        rounds.checkpoint()
+        rounds.sync()
+        newest = scene.newest()
+        assert newest["idle", "plain", 0]["synced"]
+        assert (newest["active", "plain", 0]["synced"], newest["active", "plain", 0]["reason"]) == (False, ACTIVE)
+        for force in (False, True):
+            found = scene.move("active", "idle", force=force)
+            assert not found["complete"] and len(found["left"]) == 1 and ACTIVE in found["left"][0]
+    finally:
+        consumer.close()
+    assert scene.at_target("idle", "plain") == (2_000, "")
+    assert scene.at_target("active", "plain") is None
+    scene.rounds().sync()
+    assert scene.at_target("active", "plain") == (2_000, ""), "its members left"
+
+
+def test_a_kill_between_checkpoint_and_sync_is_made_up_for(scene: Scene) -> None:
+    commit(scene.clusters.east, scene.group("killed"), scene.topic("plain"), 0, 77, "k")
+    (row,) = scene.rounds().checkpoint()
+    assert isinstance(row, Checkpoint) and not row.synced
+    assert scene.at_target("killed", "plain") is None
+    later = scene.rounds()  # knows nothing but the lake
+    assert later.checkpoint() == []
+    later.sync()
+    assert scene.at_target("killed", "plain") == (77, "k")
+    scene.connections.admin("east").client.delete_consumer_groups([scene.group("killed")])[
+        scene.group("killed")
+    ].result(20)
+    fresh = scene.rounds()
+    assert [item.reason for item in fresh.checkpoint()] == [GONE]
+    assert fresh.sync() == []
+
+
+def test_a_failover_that_was_killed_half_way_ends_in_the_same_state(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    groups = [f"half{number}" for number in range(3)]
+    for number, group in enumerate(groups):
+        commit(scene.clusters.east, scene.group(group), scene.topic("plain"), 0, 500 + number)
+    tried = scene.move(*groups, dry_run=True)
+    assert [row["done"] for row in tried["groups"]] == ["would move"] * 3
+    assert [scene.at_target(group, "plain") for group in groups] == [None] * 3
+
+    class Killed(BaseException):
+        """Nobody catches it, as nobody catches a kill."""
+
+    def die(point: str) -> None:
+        if point == "group-moved":
+            raise Killed
+
+    monkeypatch.setattr(crash, "reached", die)
+    with pytest.raises(Killed):
+        scene.move(*groups)
+    monkeypatch.undo()
+    assert [scene.at_target(group, "plain") for group in groups].count(None) == 2
+    found = scene.move(*groups)
+    assert found["complete"] and sorted(row["done"] for row in found["groups"]) == ["moved", "moved", "there"]
+    assert [scene.at_target(group, "plain") for group in groups] == [(500 + number, "") for number in range(3)]
+
+
+def test_a_planned_migration_catches_up_first(scene: Scene) -> None:
+    plain = scene.topic("plain")
+    write(scene.clusters.east, plain, numbered(60, start=RECORDS))
+    commit(scene.clusters.east, scene.group("planned"), plain, 0, RECORDS + 20)
+    early = scene.move("planned", dry_run=True)
+    assert not early["complete"] and early["groups"][0]["read_again_at_most"] == 20
+    found = scene.move("planned", drain=True)
+    assert found["complete"], found["left"]
+    assert [(item["complete"], item["records"]) for item in found["drained"]] == [(True, 60)]
+    got = unread(scene.clusters.west, scene.group("planned"), f"east.{plain}")
+    assert got == [record.value for record in numbered(40, start=RECORDS + 20)]
+    end = read_topic(scene.clusters.west, f"east.{plain}")[0][-1].offset + 1
+    assert scene.newest()["held", "plain", 0]["target_position"] == end
+
+
+def test_a_source_that_is_gone_is_stood_for_by_the_last_checkpoints(scene: Scene) -> None:
+    rounds = scene.rounds()
+    commit(scene.clusters.east, scene.group("lost"), scene.topic("plain"), 0, 4_000)
+    rounds.checkpoint()
+    document = yaml.safe_load(scene.topology.read_text(encoding="utf-8"))
+    document["clusters"]["east"]["bootstrap_servers"] = "127.0.0.1:1"
+    path = scene.topology.with_name("lost.yml")
+    path.write_text(yaml.safe_dump(document), encoding="utf-8")
+    command = ["-c", str(path), "failover", "--flow", FLOW, "--json"]
+    result = CliRunner().invoke(app, [*command, "--group", scene.group("lost")])
+    found = json.loads(result.stdout)
+    assert result.exit_code == 0 and found["complete"], found
+    assert "east" in found["origin_unreachable"]
+    (row,) = found["groups"]
+    assert (row["to_position"], row["done"]) == (4_000, "moved")
+    assert row["read_again_at_most"] >= RECORDS - 4_000 and row["seen_at"] is not None
+    assert (found["staged_only"], found["never_staged"]) == ([], [])
+    assert scene.at_target("lost", "plain") == (4_000, "")
+
+
+def test_divergence_lists_what_never_reached_the_target(scene: Scene) -> None:
+    scene.lake.sql(
+        f"""INSERT INTO records (source_cluster, topic, partition, offset)
+        SELECT 'east', '{scene.topic("void")}', 0, id FROM range(5, 12)"""
+    )
+    result = CliRunner().invoke(app, ["-c", str(scene.topology), "divergence", "--flow", FLOW, "--json"])
+    assert result.exit_code == 1
+    assert json.loads(result.stdout)["staged_only"] == [
+        {"topic": scene.topic("void"), "partition": 0, "first_offset": 5, "last_offset": 11, "record_count": 7}
+    ]
+    rows = scene.lake.sql(f"SELECT topic, record_count FROM divergence WHERE flow = '{FLOW}'").collect()
+    assert [tuple(row) for row in rows] == [(scene.topic("void"), 7)]
+
+
+def test_commands_say_what_is_and_refuse_what_is_wrong(scene: Scene) -> None:
+    commit(scene.clusters.east, scene.group("shown"), scene.topic("plain"), 0, 2_000)
+    rounds = scene.rounds()
+    rounds.checkpoint()
+    rounds.sync()
+    result = CliRunner().invoke(app, ["-c", str(scene.topology), "groups", "--flow", FLOW, "--json"])
+    assert result.exit_code == 0, result.output
+    (flow,) = json.loads(result.stdout)["flows"]
+    rows = {(row["group"], row["topic"], row["partition"]): row for row in flow["groups"]}
+    row = rows[scene.group("shown"), scene.topic("plain"), 0]
+    end = read_topic(scene.clusters.east, scene.topic("plain"))[0][-1].offset + 1
+    assert (row["source_position"], row["target_position"], row["translated_position"]) == (2_000, 2_000, 2_000)
+    assert (row["source_state"], row["target_state"], row["exact"], row["synced"]) == ("EMPTY", "EMPTY", True, True)
+    assert row["source_lag"] == end - 2_000 <= row["target_lag"]
+    assert rows[scene.group("held"), scene.topic("plain"), 0]["read_again_at_most"] == RECORDS + 70 - end
+    shown = CliRunner().invoke(
+        app, ["-c", str(scene.topology), "failover", "--flow", FLOW, "--all-groups", "--dry-run"]
+    )
+    assert shown.exit_code == 1 and "left:" in shown.output
+    for group, told in (("nobody", "not known"), ("mirrorlake-0a1b2c3d-west->east", "flow of mirrorlake")):
+        command = ["-c", str(scene.topology), "failover", "--flow", FLOW, "--group", group]
+        refused = CliRunner().invoke(app, command)
+        assert isinstance(refused.exception, InputError) and told in str(refused.exception)
+
+
+def test_the_broker_lists_groups_of_the_new_protocol(scene: Scene) -> None:
+    consumer = Consumer(
+        {
+            "bootstrap.servers": scene.clusters.east,
+            "group.id": scene.group("kip848"),
+            "group.protocol": "consumer",
+            "auto.offset.reset": "earliest",
+            "enable.auto.commit": False,
+        }
+    )
+    try:
+        consumer.subscribe([scene.topic("plain")])
+        messages = consumer.consume(10, timeout=60)
+        assert messages
+        last = max(message.offset() for message in messages if message.partition() == 0)
+        consumer.commit(offsets=[TopicPartition(scene.topic("plain"), 0, last + 1)], asynchronous=False)
+        groups = scene.connections.groups("east")
+        assert groups.listing().states[scene.group("kip848")] not in ("EMPTY", "DEAD")
+        positions = groups.positions([scene.group("kip848")]).positions
+        assert positions == {scene.group("kip848"): {(scene.topic("plain"), 0): Committed(last + 1)}}
+        scene.rounds().checkpoint()
+        assert scene.newest()["kip848", "plain", 0]["target_position"] == last + 1
+    finally:
+        consumer.close()
