@@ -1,0 +1,104 @@
+"""Writes into topics of MirrorMaker 2's own: one partition, compacted, made when they are first written to."""
+
+import logging
+import threading
+from collections.abc import Mapping, Sequence
+
+from confluent_kafka import KafkaError, Message, Producer
+
+from mirrorlake.core.mm2_topics import INTERNAL_CONFIGS, INTERNAL_PARTITIONS, internal_factor
+from mirrorlake.errors import ClusterUnreachable, TargetRefused
+from mirrorlake.kafka.admin import ANSWER_SECONDS, ClusterAdmin, TopicInfo
+from mirrorlake.kafka.refusals import reason_of
+
+logger = logging.getLogger(__name__)
+
+#: Ours, over what a cluster's `producer` block says: a retry must not change what was written last for a key.
+_SETTINGS: Mapping[str, str | int | bool] = {
+    "acks": "all",
+    "enable.idempotence": True,
+    "linger.ms": 5,
+    "message.timeout.ms": int(ANSWER_SECONDS * 1000),
+}
+_UNANSWERED = frozenset({KafkaError._MSG_TIMED_OUT, KafkaError._TIMED_OUT, KafkaError._ALL_BROKERS_DOWN})
+
+
+class InternalTopic:
+    """One such topic on one cluster. Connects when it is first used; every call is bounded by some ANSWER_SECONDS."""
+
+    def __init__(
+        self, admin: ClusterAdmin, producer: Mapping[str, str | int | bool], name: str, factor: int | None
+    ) -> None:
+        """Prepare; `producer` are librdkafka settings, `factor` None means MirrorMaker 2's 3."""
+        self.name = name
+        self._admin = admin
+        self._settings = producer
+        self._factor = factor
+        self._producer: Producer | None = None
+        self._ready = False
+        self._lock = threading.Lock()
+
+    def ensure(self) -> None:
+        """Make the topic unless it is there, whatever its shape. Asks the cluster once, and again after a failure.
+
+        Raises ClusterUnreachable, AuthenticationFailed, TargetRefused.
+        """
+        with self._lock:
+            if self._ready:
+                return
+            if self.name not in self._admin.topics():
+                factor = internal_factor(self._factor, self._admin.broker_count())
+                self._admin.create_topics([TopicInfo(self.name, INTERNAL_PARTITIONS, factor, INTERNAL_CONFIGS)])
+                logger.info("made topic %s on cluster %s", self.name, self._admin.alias)
+            self._ready = True
+
+    def write(self, records: Sequence[tuple[bytes, bytes]]) -> None:
+        """Write keys and values in order, and wait until all are acknowledged. Raises as `ensure`.
+
+        After an error any of them may have been written, or none.
+        """
+        self.ensure()
+        failed: list[KafkaError] = []
+
+        def told(error: KafkaError | None, _message: Message) -> None:
+            if error is not None:
+                failed.append(error)
+
+        with self._lock:
+            producer = self._connected()
+            for key, value in records:
+                self._send(producer, key, value, told)
+            left = producer.flush(ANSWER_SECONDS + 1)
+            if left or failed:
+                self._ready = False  # somebody may have deleted it
+                raise self._refusal(failed[0] if failed else KafkaError(KafkaError._MSG_TIMED_OUT))
+
+    def _send(self, producer: Producer, key: bytes, value: bytes, told) -> None:  # type: ignore[no-untyped-def]
+        while True:
+            try:
+                producer.produce(self.name, value, key, partition=0, on_delivery=told)
+                producer.poll(0)
+                return
+            except BufferError:  # the queue is full: messages leave it within their timeout
+                producer.poll(0.1)
+
+    def _connected(self) -> Producer:
+        if self._producer is None:
+            self._producer = Producer({**self._settings, **_SETTINGS, "logger": logger})
+        return self._producer
+
+    def _refusal(self, error: KafkaError) -> ClusterUnreachable | TargetRefused:
+        if error.code() in _UNANSWERED:
+            return ClusterUnreachable(
+                f"cluster {self._admin.alias} does not take records of topic {self.name} within "
+                f"{ANSWER_SECONDS:.0f} s; check that the topic's leader runs",
+                alias=self._admin.alias,
+                address=self._admin.address,
+                seconds=ANSWER_SECONDS,
+            )
+        return TargetRefused(
+            f"cannot write to topic {self.name} on cluster {self._admin.alias}: {reason_of(error)}",
+            alias=self._admin.alias,
+            topic=self.name,
+            reason=error.name(),
+        )
