@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from confluent_kafka.admin import AdminClient
 
+from mirrorlake.core.changes import MemoryLog
 from mirrorlake.core.mm2_formats import Checkpoint, decode_checkpoint, decode_heartbeat
 from mirrorlake.core.topology import Topology, load_topology
 from mirrorlake.engine.connections import Connections
@@ -48,9 +49,16 @@ def test_one_hop(own: ClusterPair, tmp_path: Path) -> None:
     flow = topology.flow(FLOW)
     create_topic(own.west, "east.heartbeats")  # as the flow does, which mirrors the source's
     create_topic(own.west, "east.orders", 8)
-    sent = Heartbeats(flow, connections).beat()
-    topic = CheckpointTopic(flow, connections)
+    log = MemoryLog()
+    sent = Heartbeats(flow, connections, log).beat()
+    topic = CheckpointTopic(flow, connections, log)
     assert topic.publish(CHECKPOINTS) == len(CHECKPOINTS)
+    made = [(change.resource, change.after) for _, change in log.rows]
+    assert made == [
+        ("heartbeats on cluster east", "partitions=1, factor=1"),
+        ("heartbeats", "partitions=1, factor=1"),
+        ("east.checkpoints.internal", "partitions=1, factor=1"),
+    ]
     found = ask_mirror_client(own.west, "east", "g1", "gré", "nobody")
     g1 = {"east.orders/0": [42, ""], "east.orders/7": [0, "by hand"], "east.payments/0": [5, ""]}
     wanted = {"g1": g1, "gré": {"east.orders/0": [2**40, "mé"]}, "nobody": {}}
@@ -72,7 +80,7 @@ def test_a_pipe_of_two(own: ClusterPair, tmp_path: Path) -> None:
     for name in ("west.heartbeats", "west.east.heartbeats", "heartbeats", "b.a.heartbeats"):
         create_topic(own.west, name)
     topology, connections = setup(tmp_path, own)
-    far = CheckpointTopic(topology.flow(FLOW), connections)
+    far = CheckpointTopic(topology.flow(FLOW), connections, MemoryLog())
     far.publish([Checkpoint("g", "east.west.orders", 0, 3, 9)])
     found = ask_mirror_client(own.west, "east", "g")
     assert found["upstreamClusters"] == ["a", "b", "east", "west"]
@@ -91,7 +99,7 @@ def test_another_separator(own: ClusterPair, tmp_path: Path, enabled: bool, name
         replication_policy_internal_topic_separator_enabled=enabled,
     )
     create_topic(own.west, "east_heartbeats")
-    topic = CheckpointTopic(topology.flow(FLOW), connections)
+    topic = CheckpointTopic(topology.flow(FLOW), connections, MemoryLog())
     topic.publish([Checkpoint("g", "east_orders", 1, 3, 4)])
     assert topic.name == name
     found = ask_mirror_client(own.west, "east", "g", separator="_", internal_separator=enabled)
@@ -102,7 +110,7 @@ def test_another_separator(own: ClusterPair, tmp_path: Path, enabled: bool, name
 
 def test_the_last_checkpoint_wins_and_nothing_is_written_twice(own: ClusterPair, tmp_path: Path) -> None:
     topology, connections = setup(tmp_path, own)
-    topic = CheckpointTopic(topology.flow(FLOW), connections)
+    topic = CheckpointTopic(topology.flow(FLOW), connections, MemoryLog())
     assert topic.publish([]) == 0
     assert partition_count(own.west, topic.name) == 1, "made even for nothing: clients wait for it"
     assert own_configs(own.west, topic.name)["cleanup.policy"] == "compact"
@@ -117,7 +125,7 @@ def test_the_last_checkpoint_wins_and_nothing_is_written_twice(own: ClusterPair,
 
 def test_many_checkpoints_at_once(own: ClusterPair, tmp_path: Path) -> None:
     topology, connections = setup(tmp_path, own)
-    topic = CheckpointTopic(topology.flow(FLOW), connections)
+    topic = CheckpointTopic(topology.flow(FLOW), connections, MemoryLog())
     many = [Checkpoint(f"g{n % 500}", f"east.t{n % 200}", n // 500, n, n) for n in range(100_000)]
     assert topic.publish(many) == len(set(many))
     assert sum(map(len, read_topic(own.west, topic.name))) == len(many)
@@ -125,7 +133,7 @@ def test_many_checkpoints_at_once(own: ClusterPair, tmp_path: Path) -> None:
 
 def test_switched_off_writes_nothing(own: ClusterPair, tmp_path: Path) -> None:
     topology, connections = setup(tmp_path, own, emit_checkpoints_enabled=False)
-    topic = CheckpointTopic(topology.flow(FLOW), connections)
+    topic = CheckpointTopic(topology.flow(FLOW), connections, MemoryLog())
     assert topic.publish(CHECKPOINTS) == 0
     assert topic.name not in topics_of(own.west)
 
@@ -133,7 +141,7 @@ def test_switched_off_writes_nothing(own: ClusterPair, tmp_path: Path) -> None:
 def test_a_topic_of_another_shape_is_used_as_it_is(own: ClusterPair, tmp_path: Path) -> None:
     create_topic(own.west, "heartbeats", 3)
     topology, connections = setup(tmp_path, own)
-    Heartbeats(topology.flow(FLOW), connections).beat()
+    Heartbeats(topology.flow(FLOW), connections, MemoryLog()).beat()
     assert [len(records) for records in read_topic(own.west, "heartbeats")] == [1, 0, 0]
 
 
@@ -141,5 +149,5 @@ def test_an_end_that_is_away_does_not_hinder_the_other(own: ClusterPair, tmp_pat
     file = write_topology(tmp_path, "127.0.0.1:9", own.west, {})
     topology = load_topology(file)
     with pytest.raises(ClusterUnreachable, match="east"):
-        Heartbeats(topology.flow(FLOW), Connections(topology)).beat()
+        Heartbeats(topology.flow(FLOW), Connections(topology), MemoryLog()).beat()
     assert sum(map(len, read_topic(own.west, "heartbeats"))) == 1

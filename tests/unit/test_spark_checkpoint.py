@@ -60,7 +60,7 @@ def test_the_committed_offset_wins_over_where_a_source_began() -> None:
 
 
 def test_without_a_committed_batch_all_sources_go_on_where_they_began() -> None:
-    found = read_position(None, None, {0: 'v1\n{"orders":{"0":-2}}', 2: '\0v1\n{"payments":{"0":-1}}'})
+    found = read_position(None, None, {0: '\0v1\n{"orders":{"0":-2}}', 1: "v1\n7", 2: '\0v1\n{"payments":{"0":-1}}'})
     assert found == QueryPosition(None, {0: {("orders", 0): -2}, 2: {("payments", 0): -1}})
 
 

@@ -23,7 +23,7 @@ def offset_syncs_topic(other: str, settings: Flow) -> str:
 
 
 def internal_factor(asked: int | None, brokers: int) -> int:
-    """Replication factor to make one with: as asked for, else INTERNAL_FACTOR, and never more than there are brokers."""
+    """Replication factor to make one with: as asked for, else INTERNAL_FACTOR; never more than there are brokers."""
     return max(1, min(asked or INTERNAL_FACTOR, brokers))
 
 

@@ -1,8 +1,8 @@
 """Where the next start of a Structured Streaming query would begin to read, from the files of its checkpoint. Pure.
 
 A checkpoint has `offsets/N`, where batch N ends, written before the batch; `commits/N`, written behind it; and
-`sources/I/0`, where source I began. A query that starts again does batch N once more if it is not committed: so the next
-start begins where the last *committed* batch ends, and without one where the sources began.
+`sources/I/0`, where source I began. A query that starts again does batch N once more if it is not committed: so the
+next start begins where the last *committed* batch ends, and without one where the sources began.
 """
 
 import json
@@ -14,6 +14,7 @@ from mirrorlake.errors import InputError
 EARLIEST, LATEST = -2, -1
 """What Spark writes in `startingOffsets` for the start and the end of a partition."""
 _NO_OFFSET = "-"
+_BEGAN = "\0v1\n"  # the zero byte is there for Spark 2.1.0 (SPARK-19517)
 
 Offsets = dict[tuple[str, int], int]
 """Positions by topic and partition."""
@@ -53,9 +54,7 @@ def read_position(batch: int | None, offsets: str | None, began: Mapping[int, st
     lines = {} if offsets is None else dict(enumerate(_body(offsets)[1:]))
     for number in sorted({*lines, *began}):
         line = lines.get(number, _NO_OFFSET)
-        if line == _NO_OFFSET and number in began:
-            line = "".join(_body(began[number].lstrip("\0")))  # a zero byte is there for Spark 2.1.0 (SPARK-19517)
-        found = _kafka_offsets(line)
+        found = _kafka_offsets(began.get(number, "").removeprefix(_BEGAN) if line == _NO_OFFSET else line)
         if found is not None:
             sources[number] = found
     if not sources:

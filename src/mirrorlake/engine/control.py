@@ -15,6 +15,7 @@ from mirrorlake.engine.causes import cause_of
 from mirrorlake.engine.connections import Connections
 from mirrorlake.engine.control_acls import AclSync
 from mirrorlake.engine.flow_worker import FlowWorker
+from mirrorlake.engine.mirror_topics import Heartbeats
 from mirrorlake.engine.samples import sample_positions
 from mirrorlake.errors import ReplicationError
 from mirrorlake.lake.journal import Journal
@@ -29,12 +30,13 @@ SNAPSHOT_SECONDS = 5.0
 
 @dataclass
 class Task:
-    """Something to do every `seconds`; `due` is when next, by the monotonic clock."""
+    """Something to do every `seconds`; `due` is when next, by the monotonic clock. Not `once`: only while it runs."""
 
     name: str
     seconds: float
     work: Callable[[], object]
     due: float = 0.0
+    once: bool = True
 
 
 class ControlLoop:
@@ -65,6 +67,9 @@ class ControlLoop:
             tasks.append(Task("topics", settings.refresh_topics_interval_seconds, targets.refresh))
         if settings.sync_topic_configs_enabled:
             tasks.append(Task("configs", settings.sync_topic_configs_interval_seconds, targets.configs.sync))
+        if settings.emit_heartbeats_enabled:
+            heartbeats = Heartbeats(flow, self._connections, self._journal)
+            tasks.append(Task("heartbeats", settings.emit_heartbeats_interval_seconds, heartbeats.beat, once=False))
         tasks.append(Task("refused records", SAMPLE_SECONDS, self._worker.look_at_refused))
         return tasks
 
@@ -81,9 +86,10 @@ class ControlLoop:
         self._thread.join()
 
     def run_once(self) -> None:
-        """Do every task one time."""
+        """Do every task one time. No heartbeats: nobody would mirror them any more."""
         for task in self._tasks:
-            self._do(task)
+            if task.once:
+                self._do(task)
 
     def sample(self) -> None:
         """Write one sample of where every partition is."""

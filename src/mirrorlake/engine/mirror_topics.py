@@ -1,26 +1,33 @@
-"""MirrorMaker 2's own topics of one flow, so that its clients work on our clusters unchanged (docs/mirror_clients.md)."""
+"""MirrorMaker 2's own topics of one flow: its clients work on our clusters unchanged (docs/mirror_clients.md)."""
 
+import logging
 import time
 from collections.abc import Iterable
 
+from mirrorlake.core.changes import Change, ChangeLog
 from mirrorlake.core.mm2_formats import Checkpoint, Heartbeat, encode_checkpoint, encode_heartbeat
 from mirrorlake.core.mm2_topics import checkpoints_topic
 from mirrorlake.core.policy import HEARTBEATS
 from mirrorlake.core.topology import ResolvedFlow
 from mirrorlake.engine.connections import Connections
 from mirrorlake.errors import MirrorlakeError
+from mirrorlake.kafka.admin import TopicInfo
 from mirrorlake.kafka.internal_topics import InternalTopic
+
+logger = logging.getLogger(__name__)
 
 
 class CheckpointTopic:
     """The topic `<source>.checkpoints.internal` on the target of a flow. For one thread at a time."""
 
-    def __init__(self, flow: ResolvedFlow, connections: Connections) -> None:
+    def __init__(self, flow: ResolvedFlow, connections: Connections, log: ChangeLog) -> None:
         settings = flow.settings
         self.enabled = settings.emit_checkpoints_enabled
-        self._topic = InternalTopic(
-            connections.admin(flow.target),
-            connections.client(flow.target, "producer"),
+        self._topic = _topic(
+            flow,
+            connections,
+            log,
+            flow.target,
             checkpoints_topic(flow.source, settings),
             settings.checkpoints_topic_replication_factor,
         )
@@ -62,16 +69,11 @@ class Heartbeats:
     the whole path. The same is written to the target's, where MirrorMaker 2 writes it.
     """
 
-    def __init__(self, flow: ResolvedFlow, connections: Connections) -> None:
+    def __init__(self, flow: ResolvedFlow, connections: Connections, log: ChangeLog) -> None:
         self._flow = flow
+        factor = flow.settings.heartbeats_topic_replication_factor
         self._topics = [
-            InternalTopic(
-                connections.admin(alias),
-                connections.client(alias, "producer"),
-                HEARTBEATS,
-                flow.settings.heartbeats_topic_replication_factor,
-            )
-            for alias in (flow.source, flow.target)
+            _topic(flow, connections, log, alias, HEARTBEATS, factor) for alias in (flow.source, flow.target)
         ]
 
     def beat(self) -> Heartbeat:
@@ -90,3 +92,15 @@ class Heartbeats:
         if failed:
             raise failed[0]
         return heartbeat
+
+
+def _topic(
+    flow: ResolvedFlow, connections: Connections, log: ChangeLog, alias: str, name: str, factor: int | None
+) -> InternalTopic:
+    def made(where: str, topic: TopicInfo) -> None:
+        logger.info("flow %s: made topic %s on %s", flow.name, topic.name, where)
+        resource = topic.name if where == flow.target else f"{topic.name} on cluster {where}"
+        shape = f"partitions={topic.partitions}, factor={topic.factor}"
+        log.record(flow.name, [Change("topic", resource, None, shape)])
+
+    return InternalTopic(connections.admin(alias), connections.client(alias, "producer"), name, factor, made)

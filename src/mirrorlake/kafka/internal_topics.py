@@ -2,7 +2,7 @@
 
 import logging
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from confluent_kafka import KafkaError, Message, Producer
 
@@ -27,13 +27,22 @@ class InternalTopic:
     """One such topic on one cluster. Connects when it is first used; every call is bounded by some ANSWER_SECONDS."""
 
     def __init__(
-        self, admin: ClusterAdmin, producer: Mapping[str, str | int | bool], name: str, factor: int | None
+        self,
+        admin: ClusterAdmin,
+        producer: Mapping[str, str | int | bool],
+        name: str,
+        factor: int | None,
+        made: Callable[[str, TopicInfo], object],
     ) -> None:
-        """Prepare; `producer` are librdkafka settings, `factor` None means MirrorMaker 2's 3."""
+        """Prepare; `producer` are librdkafka settings, `factor` None means MirrorMaker 2's 3.
+
+        `made` is told the cluster's alias and the topic when it had to be made.
+        """
         self.name = name
         self._admin = admin
         self._settings = producer
         self._factor = factor
+        self._made = made
         self._producer: Producer | None = None
         self._ready = False
         self._lock = threading.Lock()
@@ -48,8 +57,9 @@ class InternalTopic:
                 return
             if self.name not in self._admin.topics():
                 factor = internal_factor(self._factor, self._admin.broker_count())
-                self._admin.create_topics([TopicInfo(self.name, INTERNAL_PARTITIONS, factor, INTERNAL_CONFIGS)])
-                logger.info("made topic %s on cluster %s", self.name, self._admin.alias)
+                topic = TopicInfo(self.name, INTERNAL_PARTITIONS, factor, INTERNAL_CONFIGS)
+                self._admin.create_topics([topic])
+                self._made(self._admin.alias, topic)
             self._ready = True
 
     def write(self, records: Sequence[tuple[bytes, bytes]]) -> None:
