@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from confluent_kafka.admin import AdminClient
 
 from mirrorlake.core.changes import MemoryLog
 from mirrorlake.core.mm2_formats import Checkpoint, decode_checkpoint, decode_heartbeat
@@ -12,8 +11,8 @@ from mirrorlake.core.topology import Topology, load_topology
 from mirrorlake.engine.connections import Connections
 from mirrorlake.engine.mirror_topics import CheckpointTopic, Heartbeats
 from mirrorlake.errors import ClusterUnreachable
-from tests.support.clusters import ClusterPair
-from tests.support.control import eventually, own_configs
+from tests.support.clusters import ClusterPair, own_topics
+from tests.support.control import own_configs
 from tests.support.kafka import create_topic, partition_count, read_topic, topics_of
 from tests.support.mirror_client import ask_mirror_client
 from tests.support.replication import FLOW, write_topology
@@ -29,14 +28,8 @@ CHECKPOINTS = [
 @pytest.fixture
 def own(clusters: ClusterPair) -> Iterator[ClusterPair]:
     """The clusters; topics that a test makes are gone behind it, since flows of other tests would mirror heartbeats."""
-    before = {address: topics_of(address) for address in (clusters.east, clusters.west)}
-    yield clusters
-    for address, known in before.items():
-        made = sorted(topics_of(address) - known - {"__consumer_offsets"})
-        admin = AdminClient({"bootstrap.servers": address})
-        for future in admin.delete_topics(made).values() if made else ():
-            future.result(20)
-        eventually(lambda address=address, made=made: topics_of(address).isdisjoint(made), True)
+    with own_topics(clusters):
+        yield clusters
 
 
 def setup(directory: Path, clusters: ClusterPair, **settings: object) -> tuple[Topology, Connections]:
