@@ -7,6 +7,8 @@ import pytest
 
 from mirrorlake.core.changes import MemoryLog
 from mirrorlake.core.mm2_formats import Checkpoint, decode_checkpoint, decode_heartbeat
+from mirrorlake.core.policy import HEARTBEATS, DefaultPolicy
+from mirrorlake.core.selection import TopicSelection
 from mirrorlake.core.topology import Topology, load_topology
 from mirrorlake.engine.connections import Connections
 from mirrorlake.engine.mirror_topics import CheckpointTopic, Heartbeats
@@ -43,7 +45,11 @@ def test_one_hop(own: ClusterPair, tmp_path: Path) -> None:
     create_topic(own.west, "east.heartbeats")  # as the flow does, which mirrors the source's
     create_topic(own.west, "east.orders", 8)
     log = MemoryLog()
-    sent = Heartbeats(flow, connections, log).beat()
+    heartbeats = Heartbeats(flow, connections, log)
+    planned = [(alias, topic.name) for alias, topic in heartbeats.missing()]
+    assert planned == [("east", "heartbeats"), ("west", "heartbeats")]
+    sent = heartbeats.beat()
+    assert heartbeats.missing() == []
     topic = CheckpointTopic(flow, connections, log)
     assert topic.publish(CHECKPOINTS) == len(CHECKPOINTS)
     made = [(change.resource, change.after) for _, change in log.rows]
@@ -69,16 +75,20 @@ def test_one_hop(own: ClusterPair, tmp_path: Path) -> None:
 
 
 def test_a_pipe_of_two(own: ClusterPair, tmp_path: Path) -> None:
-    """On the last of a pipe east -> west -> far, here west's names stand for those on far."""
-    for name in ("west.heartbeats", "west.east.heartbeats", "heartbeats", "b.a.heartbeats"):
-        create_topic(own.west, name)
+    """The last cluster of pipes east -> mid -> west and a -> b -> west, with the names that the flows give there."""
+    for first, second in (("east", "mid"), ("a", "b")):
+        policy = DefaultPolicy(aliases=frozenset({first, second, "west"}))
+        once = policy.remote_topic(first, HEARTBEATS)
+        for topic in (HEARTBEATS, once):
+            assert TopicSelection((), (), policy, second, "west").selects(topic)
+            create_topic(own.west, policy.remote_topic(second, topic))
     topology, connections = setup(tmp_path, own)
-    far = CheckpointTopic(topology.flow(FLOW), connections, MemoryLog())
-    far.publish([Checkpoint("g", "east.west.orders", 0, 3, 9)])
+    topic = CheckpointTopic(topology.flow(FLOW), connections, MemoryLog())
+    topic.publish([Checkpoint("g", "mid.east.orders", 0, 3, 9)])
     found = ask_mirror_client(own.west, "east", "g")
-    assert found["upstreamClusters"] == ["a", "b", "east", "west"]
-    assert found["replicationHops"] == {"a": 2, "b": 1, "east": 2, "west": 1, "nobody": -1}
-    assert found["translateOffsets"] == {"g": {"east.west.orders/0": [9, ""]}}
+    assert found["upstreamClusters"] == ["a", "b", "east", "mid"]
+    assert found["replicationHops"] == {"a": 2, "b": 1, "east": 2, "mid": 1, "nobody": -1}
+    assert found["translateOffsets"] == {"g": {"mid.east.orders/0": [9, ""]}}
 
 
 @pytest.mark.parametrize(
@@ -109,6 +119,7 @@ def test_the_last_checkpoint_wins_and_nothing_is_written_twice(own: ClusterPair,
     assert own_configs(own.west, topic.name)["cleanup.policy"] == "compact"
     first, second = Checkpoint("g", "east.t", 0, 10, 20), Checkpoint("g", "east.t", 0, 5, 8, "rewound")
     other = Checkpoint("g", "east.t", 1, 1, 1)
+    assert topic.publish([Checkpoint("g", "east.t", 2, 7, -1)]) == 0, "there is no position below 0"
     assert [topic.publish(some) for some in ([first, other], [first, other], [second, other], [second])] == [2, 0, 1, 0]
     (records,) = read_topic(own.west, topic.name)
     assert [decode_checkpoint(record.key, record.value) for record in records] == [first, other, second]

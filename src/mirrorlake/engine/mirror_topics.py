@@ -43,7 +43,8 @@ class CheckpointTopic:
 
         Makes the topic, even for no checkpoint: clients wait a minute for one that is not there. Does nothing when
         `emit_checkpoints_enabled` is false. Never writes a tombstone, which MirrorMaker 2's clients cannot read: a
-        group that is gone keeps its last checkpoint. Returns how many were written; all are acknowledged.
+        group that is gone keeps its last checkpoint. Positions below 0, which are none, are left out, as MirrorMaker 2
+        does. Returns how many were written; all are acknowledged.
 
         Raises ClusterUnreachable, AuthenticationFailed, TargetRefused; any of them may have been written then, and
         calling again writes all once more. Raises InputError, before anything is written, for a name or metadata that
@@ -51,7 +52,7 @@ class CheckpointTopic:
         """
         if not self.enabled:
             return 0
-        wanted = dict(map(encode_checkpoint, checkpoints))
+        wanted = dict(encode_checkpoint(item) for item in checkpoints if min(item.upstream, item.downstream) >= 0)
         fresh = {key: value for key, value in wanted.items() if self._written.get(key) != value}
         self._topic.ensure()
         if fresh:
@@ -75,6 +76,12 @@ class Heartbeats:
         self._topics = [
             _topic(flow, connections, log, alias, HEARTBEATS, factor) for alias in (flow.source, flow.target)
         ]
+
+    def missing(self) -> list[tuple[str, TopicInfo]]:
+        """What the first heartbeat would make: a cluster's alias and its topic; changes nothing. Raises
+        ClusterUnreachable, AuthenticationFailed."""
+        found = [(topic.alias, topic.missing()) for topic in self._topics]
+        return [(alias, topic) for alias, topic in found if topic is not None]
 
     def beat(self) -> Heartbeat:
         """Write one to both ends; returns it. An end that takes none does not hinder the other.

@@ -39,6 +39,7 @@ class InternalTopic:
         `made` is told the cluster's alias and the topic when it had to be made.
         """
         self.name = name
+        self.alias = admin.alias
         self._admin = admin
         self._settings = producer
         self._factor = factor
@@ -55,12 +56,19 @@ class InternalTopic:
         with self._lock:
             if self._ready:
                 return
-            if self.name not in self._admin.topics():
-                factor = internal_factor(self._factor, self._admin.broker_count())
-                topic = TopicInfo(self.name, INTERNAL_PARTITIONS, factor, INTERNAL_CONFIGS)
+            topic = self.missing()
+            if topic is not None:
                 self._admin.create_topics([topic])
-                self._made(self._admin.alias, topic)
+                self._made(self.alias, topic)
             self._ready = True
+
+    def missing(self) -> TopicInfo | None:
+        """The topic as it would be made, None if it is there; changes nothing. Raises ClusterUnreachable,
+        AuthenticationFailed."""
+        if self.name in self._admin.topics():
+            return None
+        factor = internal_factor(self._factor, self._admin.broker_count())
+        return TopicInfo(self.name, INTERNAL_PARTITIONS, factor, INTERNAL_CONFIGS)
 
     def write(self, records: Sequence[tuple[bytes, bytes]]) -> None:
         """Write keys and values in order, and wait until all are acknowledged. Raises as `ensure`.
@@ -100,15 +108,15 @@ class InternalTopic:
     def _refusal(self, error: KafkaError) -> ClusterUnreachable | TargetRefused:
         if error.code() in _UNANSWERED:
             return ClusterUnreachable(
-                f"cluster {self._admin.alias} does not take records of topic {self.name} within "
+                f"cluster {self.alias} does not take records of topic {self.name} within "
                 f"{ANSWER_SECONDS:.0f} s; check that the topic's leader runs",
-                alias=self._admin.alias,
+                alias=self.alias,
                 address=self._admin.address,
                 seconds=ANSWER_SECONDS,
             )
         return TargetRefused(
-            f"cannot write to topic {self.name} on cluster {self._admin.alias}: {reason_of(error)}",
-            alias=self._admin.alias,
+            f"cannot write to topic {self.name} on cluster {self.alias}: {reason_of(error)}",
+            alias=self.alias,
             topic=self.name,
             reason=error.name(),
         )
