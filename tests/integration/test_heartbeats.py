@@ -1,5 +1,6 @@
 """Heartbeats take the way of every record: how old the newest one is at the target measures the whole path."""
 
+import math
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -34,12 +35,14 @@ def heartbeats(bootstrap: str, topic: str) -> list[Heartbeat]:
 
 def status(lake: Lake) -> dict[str, object]:
     """The flow's row of `flow_status`."""
-    (row,) = lake.table("flow_status").collect()
-    return dict(row.asDict())
+    rows = lake.table("flow_status").collect()
+    return dict(rows[0].asDict()) if rows else {}
 
 
 def age_of(lake: Lake) -> float:
-    return float(str(status(lake)["heartbeat_age_seconds"]))
+    """Seconds since its newest heartbeat was sent; none yet is older than any."""
+    age = status(lake).get("heartbeat_age_seconds")
+    return math.inf if age is None else float(str(age))
 
 
 def test_heartbeats_are_mirrored_and_their_age_is_told(
