@@ -5,8 +5,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
+from typer.testing import CliRunner, Result
 
+from mirrorlake.cli.context import Context
 from mirrorlake.cli.main import app
 from mirrorlake.core.flow import Flow
 from mirrorlake.core.spark_checkpoint import QueryPosition
@@ -118,15 +119,51 @@ def test_what_cannot_be_translated_is_named() -> None:
     assert "no mirror" in problem.reason
 
 
-@pytest.mark.parametrize("flags", [(), ("--json",), ("--reverse",)])
-def test_a_wrong_folder_is_told_before_spark_starts(tmp_path: Path, flags: tuple[str, ...]) -> None:
+def command(root: Path, directory: Path, *flags: str) -> Result:
+    """`mirrorlake translate-checkpoint`."""
     document = {
         "clusters": {"east": {"bootstrap_servers": "127.0.0.1:9"}, "west": {"bootstrap_servers": "127.0.0.1:9"}},
         "lake": {"path": "lake"},
         "flows": {FLOW.name: {}},
     }
-    file = fill(tmp_path, {"mirrorlake.yml": json.dumps(document)}) / "mirrorlake.yml"
-    command = ["-c", str(file), "translate-checkpoint", str(tmp_path / "nothing"), "--flow", FLOW.name, *flags]
-    result = CliRunner().invoke(app, command)
+    file = fill(root, {"mirrorlake.yml": json.dumps(document)}) / "mirrorlake.yml"
+    arguments = ["-c", str(file), "translate-checkpoint", str(directory), "--flow", FLOW.name, *flags]
+    return CliRunner().invoke(app, arguments)
+
+
+@pytest.mark.usefixtures("law")
+def test_the_command_answers_a_line_for_each_source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Context, "lake", None)
+    whole = checkpoint(tmp_path / "query")
+    result = command(tmp_path, whole)
+    assert result.stdout.splitlines() == ['{"east.orders":{"0":1005,"1":1007}}', '{"east.payments":{"0":1001}}']
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert json.loads(command(tmp_path, whole, "--json").stdout) == {
+        "flow": "east->west",
+        "batch": 1,
+        "sources": [
+            {"source": 0, "starting_offsets": {"east.orders": {"0": 1005, "1": 1007}}},
+            {"source": 1, "starting_offsets": {"east.payments": {"0": 1001}}},
+        ],
+        "problems": [],
+    }
+
+
+@pytest.mark.usefixtures("law")
+def test_the_command_names_what_it_could_not_translate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Context, "lake", None)
+    text = batch('{"orders":{"0":5,"9":7}}')
+    broken = fill(tmp_path / "query", {"offsets/0": text, "commits/0": "v1\n{}"})
+    result = command(tmp_path, broken, "--json")
+    found = json.loads(result.stdout)
+    assert (result.exit_code, found["sources"][0]["starting_offsets"]) == (1, {"east.orders": {"0": 1005}})
+    assert found["problems"] == [{"source": 0, "topic": "orders", "partition": 9, "offset": 7, "reason": "never seen"}]
+    result = command(tmp_path, broken)
+    assert (result.exit_code, result.stdout) == (1, '{"east.orders":{"0":1005}}\n')
+
+
+@pytest.mark.parametrize("flags", [(), ("--json",), ("--reverse",)])
+def test_a_wrong_folder_is_told_before_spark_starts(tmp_path: Path, flags: tuple[str, ...]) -> None:
+    result = command(tmp_path, tmp_path / "nothing", *flags)
     assert isinstance(result.exception, InputError) and result.exception.exit_code == 2
     assert not (tmp_path / "lake").exists()

@@ -1,7 +1,7 @@
 """Control: what keeps the two sides of a flow alike beside records, each task at its own interval.
 
-A thread per flow, so that a slow cluster never holds up records. A task that fails is tried again at its next turn; the
-failure is an incident until it comes through.
+A thread per flow, so that a slow cluster never holds up records. A task that fails is tried again at its next turn, or
+after RETRY_SECONDS if that is later; the failure is an incident until it comes through.
 """
 
 import logging
@@ -24,6 +24,8 @@ from mirrorlake.lake.lake import Lake
 logger = logging.getLogger(__name__)
 
 SAMPLE_SECONDS = 10.0
+#: How long a task that failed waits at least, seconds: heartbeats would otherwise complain every second.
+RETRY_SECONDS = 10.0
 #: How long a sample waits for the flow's next look, seconds.
 SNAPSHOT_SECONDS = 5.0
 
@@ -110,7 +112,8 @@ class ControlLoop:
             for task in tasks:
                 if not self._stop.is_set() and time.monotonic() >= task.due:
                     self._do(task)
-                    task.due = time.monotonic() + task.seconds
+                    pause = RETRY_SECONDS if task.name in self._failing else 0.0
+                    task.due = time.monotonic() + max(pause, task.seconds)
             self._stop.wait(max(0.05, min(task.due for task in tasks) - time.monotonic()))
 
     def _do(self, task: Task) -> None:
