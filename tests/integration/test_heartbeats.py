@@ -53,8 +53,8 @@ def test_heartbeats_are_mirrored_and_their_age_is_told(
     settings = {"topics": [topic_name], "emit_heartbeats_enabled": True, "refresh_topics_interval_seconds": 1}
     topology = write_topology(tmp_path, own.east, own.west, settings)
     with replicating(spark, topology) as run:
-        until(lambda: len(heartbeats(own.west, "east.heartbeats")) >= 5, "five heartbeats came through")
-        until(lambda: 0 <= age_of(run.lake) < 30, "what came through is young")
+        until(lambda: len(heartbeats(own.west, "east.heartbeats")) >= 5, "five heartbeats came through", 240)
+        until(lambda: 0 <= age_of(run.lake) < 30, "what came through is young", 240)
         assert ask_mirror_client(own.west, "east")["replicationHops"]["east"] == 1
     arrived, sent = heartbeats(own.west, "east.heartbeats"), heartbeats(own.east, "heartbeats")
     assert arrived == sent[: len(arrived)]
