@@ -55,7 +55,9 @@ def _environment(secure: SecureClusters, monkeypatch: pytest.MonkeyPatch) -> Non
 
 def topology(folder: Path, east: Mapping[str, Any], west: Mapping[str, Any], flows: Mapping[str, Any]) -> Path:
     path = folder / "mirrorlake.yml"
-    document = {"clusters": {"east": east, "west": west}, "lake": {"path": "./lake"}, "flows": flows}
+    defaults = {"emit_heartbeats_enabled": False}  # a right that most of these principals are not given
+    clusters = {"east": east, "west": west}
+    document = {"clusters": clusters, "lake": {"path": "./lake"}, "defaults": defaults, "flows": flows}
     path.write_text(yaml.safe_dump(document), encoding="utf-8")
     return path
 

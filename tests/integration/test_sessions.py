@@ -27,7 +27,7 @@ def topology(clusters: ClusterPair, topic_name: str, tmp_path: Path) -> Path:
     document = {
         "clusters": {"east": {"bootstrap_servers": clusters.east}, "west": {"bootstrap_servers": clusters.west}},
         "lake": {"path": "./lake"},
-        "flows": {"east->west": {"topics": [topic_name]}},
+        "flows": {"east->west": {"topics": [topic_name], "emit_heartbeats_enabled": False}},
     }
     path.write_text(yaml.safe_dump(document), encoding="utf-8")
     return path

@@ -1,10 +1,13 @@
 """The two Kafka clusters that integration tests run against."""
 
 import os
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+
+from confluent_kafka.admin import AdminClient
 
 from mirrorlake.local.cluster import EmbeddedCluster, start_clusters, stop_clusters
 
@@ -31,3 +34,19 @@ def cluster_pair(directory: Path) -> Iterator[ClusterPair]:
         yield ClusterPair(embedded["east"].bootstrap_servers, embedded["west"].bootstrap_servers, embedded)
     finally:
         stop_clusters(embedded)
+
+
+@contextmanager
+def own_topics(clusters: ClusterPair) -> Iterator[None]:
+    """Delete, behind the block, the topics that were made in it."""
+    admins = [AdminClient({"bootstrap.servers": address}) for address in (clusters.east, clusters.west)]
+    before = [set(admin.list_topics(timeout=20).topics) for admin in admins]
+    try:
+        yield
+    finally:
+        for admin, known in zip(admins, before, strict=True):
+            made = [name for name in admin.list_topics(timeout=20).topics if name not in known and name[:2] != "__"]
+            for future in admin.delete_topics(made).values() if made else ():
+                future.result(20)
+            while set(made) & set(admin.list_topics(timeout=20).topics):
+                time.sleep(0.05)

@@ -34,7 +34,8 @@ def write_flows(directory: Path, clusters: Mapping[str, str], flows: Mapping[str
         "clusters": {alias: {"bootstrap_servers": address} for alias, address in clusters.items()},
         "lake": {"path": "./lake"},
         # Quick, so that tests need not wait: a new topic is then seen within 2 s.
-        "defaults": {"refresh_topics_interval_seconds": 2},
+        # And without heartbeats, which are records that go on coming.
+        "defaults": {"refresh_topics_interval_seconds": 2, "emit_heartbeats_enabled": False},
         "flows": {name: dict(settings) for name, settings in flows.items()},
     }
     fresh = directory / ".mirrorlake.yml"

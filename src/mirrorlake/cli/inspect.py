@@ -59,6 +59,7 @@ def status(context: typer.Context, as_json: bool = AS_JSON) -> None:
             "lag_records",
             "record_count",
             "replication_p50_ms",
+            "heartbeat_age_seconds",
             "last_produced_at",
         )
         table = Table(*columns)

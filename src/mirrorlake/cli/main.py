@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.logging import RichHandler
 
 from mirrorlake import __version__
-from mirrorlake.cli import bench, demo, groups, importing, inspect, local, replicate, resolve
+from mirrorlake.cli import bench, demo, groups, importing, inspect, local, replicate, resolve, spark_queries
 from mirrorlake.cli.context import Context
 from mirrorlake.errors import MirrorlakeError
 
@@ -46,6 +46,7 @@ def version() -> None:
 
 
 inspect.register(app)
+spark_queries.register(app)
 replicate.register(app)
 resolve.register(app)
 groups.register(app)

@@ -30,6 +30,7 @@ def _flow(out: Console, flow: dict[str, Any]) -> None:
     title = f"{flow['flow']}  ({', '.join(told)})"
     if not flow["topics"]:
         out.print(f"{title}: no topic to mirror", soft_wrap=True, highlight=False)
+        _heartbeats(out, flow)
         return
     table = Table(title=title, title_justify="left")
     for column in ("topic", "on the target", "partitions", "factor", "configs", "would"):
@@ -49,6 +50,13 @@ def _flow(out: Console, flow: dict[str, Any]) -> None:
             f"  acl: {acl['action']} {acl['permission']} {acl['operation']} for {acl['principal']} from {acl['host']} "
             f"on {acl['pattern']} {acl['name']}"
         )
+        out.print(escape(line), soft_wrap=True, highlight=False)
+    _heartbeats(out, flow)
+
+
+def _heartbeats(out: Console, flow: dict[str, Any]) -> None:
+    for topic in flow["heartbeats"]:
+        line = f"  heartbeats: create topic {topic['topic']} on {topic['cluster']}, factor {topic['factor']}"
         out.print(escape(line), soft_wrap=True, highlight=False)
 
 

@@ -1,7 +1,7 @@
 """Control: what keeps the two sides of a flow alike beside records, each task at its own interval.
 
-A thread per flow, so that a slow cluster never holds up records. A task that fails is tried again at its next turn; the
-failure is an incident until it comes through.
+A thread per flow, so that a slow cluster never holds up records. A task that fails is tried again at its next turn, or
+after RETRY_SECONDS if that is later; the failure is an incident until it comes through.
 """
 
 import logging
@@ -17,6 +17,7 @@ from mirrorlake.engine.checkpoints import Checkpoints
 from mirrorlake.engine.connections import Connections
 from mirrorlake.engine.control_acls import AclSync
 from mirrorlake.engine.flow_worker import FlowWorker, Snapshot
+from mirrorlake.engine.mirror_topics import Heartbeats
 from mirrorlake.engine.samples import passed, sample_positions
 from mirrorlake.errors import ReplicationError
 from mirrorlake.lake.journal import Journal
@@ -26,18 +27,21 @@ from mirrorlake.lake.translate import Passed
 logger = logging.getLogger(__name__)
 
 SAMPLE_SECONDS = 10.0
+#: How long a task that failed waits at least, seconds: heartbeats would otherwise complain every second.
+RETRY_SECONDS = 10.0
 #: How long a sample waits for the flow's next look, seconds.
 SNAPSHOT_SECONDS = 5.0
 
 
 @dataclass
 class Task:
-    """Something to do every `seconds`; `due` is when next, by the monotonic clock."""
+    """Something to do every `seconds`; `due` is when next, by the monotonic clock. Not `once`: only while it runs."""
 
     name: str
     seconds: float
     work: Callable[[], object]
     due: float = 0.0
+    once: bool = True
 
 
 class ControlLoop:
@@ -73,6 +77,9 @@ class ControlLoop:
             tasks.append(Task("checkpoints", settings.emit_checkpoints_interval_seconds, self._groups.checkpoint))
             if settings.sync_group_offsets_enabled:
                 tasks.append(Task("group offsets", settings.sync_group_offsets_interval_seconds, self._groups.sync))
+        if settings.emit_heartbeats_enabled:
+            heartbeats = Heartbeats(flow, self._connections, self._journal)
+            tasks.append(Task("heartbeats", settings.emit_heartbeats_interval_seconds, heartbeats.beat, once=False))
         tasks.append(Task("refused records", SAMPLE_SECONDS, self._worker.look_at_refused))
         return tasks
 
@@ -89,9 +96,10 @@ class ControlLoop:
         self._thread.join()
 
     def run_once(self) -> None:
-        """Do every task one time."""
+        """Do every task one time. No heartbeats: nobody would mirror them any more."""
         for task in self._tasks:
-            self._do(task)
+            if task.once:
+                self._do(task)
 
     def sample(self) -> None:
         """Write one sample of where every partition is."""
@@ -124,7 +132,8 @@ class ControlLoop:
             for task in tasks:
                 if not self._stop.is_set() and time.monotonic() >= task.due:
                     self._do(task)
-                    task.due = time.monotonic() + task.seconds
+                    pause = RETRY_SECONDS if task.name in self._failing else 0.0
+                    task.due = time.monotonic() + max(pause, task.seconds)
             self._stop.wait(max(0.05, min(task.due for task in tasks) - time.monotonic()))
 
     def _do(self, task: Task) -> None:

@@ -9,6 +9,7 @@ from mirrorlake.core.topology import ResolvedFlow
 from mirrorlake.engine.connections import Connections
 from mirrorlake.engine.control_acls import AclSync
 from mirrorlake.engine.control_configs import ConfigSync
+from mirrorlake.engine.mirror_topics import Heartbeats
 from mirrorlake.engine.rules import Verdict, look
 from mirrorlake.engine.targets import observe_topics
 
@@ -19,7 +20,8 @@ def make_plan(connections: Connections, flows: Sequence[ResolvedFlow]) -> dict[s
     Returns {"clusters": {alias: cluster id}, "problems": [{rule, severity, flows, subject, sentence, fix, topic}],
     "flows": [{flow, source, target, policy, delivery, provenance, paused, topics: [{topic, target_topic, partitions,
     factor, configs, action, reason, note}], configs: [{topic, target_topic, key, before, after, refusal}], acls:
-    [{action, pattern, name, principal, host, operation, permission}]}]}. A flow that must not start, or has an end that
+    [{action, pattern, name, principal, host, operation, permission}], heartbeats: [{cluster, topic, partitions, factor}
+    of the topics that would be made]}]}. A flow that must not start, or has an end that
     cannot be asked, has no topics. Raises TopologyError, ClusterUnreachable, AuthenticationFailed.
     """
     verdict = look(None, connections, flows)
@@ -43,6 +45,7 @@ def _flow(verdict: Verdict, flow: ResolvedFlow) -> dict[str, Any]:
         "topics": [],
         "configs": [],
         "acls": [],
+        "heartbeats": [],
     }
     if flow.name not in refused_flows(verdict.problems) and {flow.source, flow.target} <= verdict.ids.keys():
         document.update(_differences(verdict, flow))
@@ -64,4 +67,13 @@ def _differences(verdict: Verdict, flow: ResolvedFlow) -> dict[str, Any]:
         "acls": [{"action": item.action, **vars(item.acl)} for item in acls.plan()]
         if settings.sync_topic_acls_enabled
         else [],
+        "heartbeats": _heartbeats(verdict, flow) if settings.emit_heartbeats_enabled else [],
     }
+
+
+def _heartbeats(verdict: Verdict, flow: ResolvedFlow) -> list[dict[str, Any]]:
+    missing = Heartbeats(flow, verdict.connections, MemoryLog()).missing()
+    return [
+        {"cluster": alias, "topic": topic.name, "partitions": topic.partitions, "factor": topic.factor}
+        for alias, topic in missing
+    ]

@@ -14,6 +14,7 @@ from mirrorlake.engine.connections import Connections
 from mirrorlake.engine.control import ControlLoop
 from mirrorlake.engine.flow_worker import FlowWorker
 from mirrorlake.engine.landing import LandingWorker
+from mirrorlake.engine.mirror_topics import Heartbeats
 from mirrorlake.engine.rules import Verdict, judge
 from mirrorlake.engine.watch import TopologyWatch
 from mirrorlake.errors import MirrorlakeError, ReplicationError, TopologyError
@@ -110,10 +111,21 @@ class Replicator:
         for name, running in list(self._running.items()):
             if name not in wanted or running.made_of != _made_of(wanted[name], verdict):
                 self._stop_flow(name)
+        if self._options.once:
+            self._beat(list(wanted.values()))
         self._apply_landings(verdict)
         for name, flow in wanted.items():
             if name not in self._running:
                 self._start_flow(flow, verdict)
+
+    def _beat(self, flows: Sequence[ResolvedFlow]) -> None:
+        """One heartbeat a flow for a run with an end, before landing asks for the ends: this run then mirrors it."""
+        for flow in flows:
+            if flow.settings.emit_heartbeats_enabled:
+                try:
+                    Heartbeats(flow, self._connections, self.journal).beat()
+                except (MirrorlakeError, KafkaException) as error:
+                    logger.warning("flow %s: no heartbeat: %s", flow.name, error)
 
     def _apply_landings(self, verdict: Verdict) -> None:
         readers: dict[str, list[ResolvedFlow]] = {}

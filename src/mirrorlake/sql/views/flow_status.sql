@@ -1,4 +1,5 @@
--- One row per flow: how far it is, how late, and whether something is open.
+-- One row per flow: how far it is, how late, and whether something is open. heartbeat_age_seconds is how long ago the
+-- newest heartbeat was sent that came through to the target; it goes on growing while nothing comes through.
 CREATE OR REPLACE VIEW flow_status AS
 WITH lag AS (
   SELECT flow, count(DISTINCT topic) AS topics, count(*) AS partitions, sum(lag_records) AS lag_records,
@@ -21,6 +22,13 @@ last_minutes AS (
   WHERE newest = 1
   GROUP BY flow
 ),
+-- When the newest heartbeat that arrived was sent, ms: a batch's newest record is the one with the least latency.
+heartbeat AS (
+  SELECT flow, max(unix_millis(produced_at) - replication_min_ms) AS sent_ms
+  FROM latency
+  WHERE topic = 'heartbeats'
+  GROUP BY flow
+),
 open AS (SELECT flow, count(*) AS open_incidents FROM open_incidents GROUP BY flow)
 SELECT
   coalesce(lag.flow, recent.flow) AS flow,
@@ -34,8 +42,10 @@ SELECT
   recent.record_count,
   last_minutes.replication_p50_ms,
   last_minutes.replication_p99_ms,
-  coalesce(open.open_incidents, 0) AS open_incidents
+  coalesce(open.open_incidents, 0) AS open_incidents,
+  (unix_millis(current_timestamp()) - heartbeat.sent_ms) / 1000 AS heartbeat_age_seconds
 FROM lag
 FULL OUTER JOIN recent ON lag.flow = recent.flow
 LEFT JOIN last_minutes ON last_minutes.flow = coalesce(lag.flow, recent.flow)
+LEFT JOIN heartbeat ON heartbeat.flow = coalesce(lag.flow, recent.flow)
 LEFT JOIN open ON open.flow = coalesce(lag.flow, recent.flow)

@@ -1,0 +1,44 @@
+"""The command for consumers that are Structured Streaming queries: translate-checkpoint."""
+
+import json
+from pathlib import Path
+
+import typer
+
+from mirrorlake.cli.context import Context
+from mirrorlake.cli.inspect import AS_JSON
+from mirrorlake.core.spark_checkpoint import starting_offsets
+from mirrorlake.engine.query_checkpoint import read_checkpoint, translate_query
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command()(translate_checkpoint)
+
+
+def translate_checkpoint(
+    context: typer.Context,
+    directory: Path = typer.Argument(..., metavar="DIR", help="The query's checkpointLocation; it is only read."),
+    flow: str = typer.Option(..., "--flow", help="The flow, as source->target."),
+    reverse: bool = typer.Option(False, "--reverse", help="From the target back to the source."),
+    as_json: bool = AS_JSON,
+) -> None:
+    """Print the startingOffsets with which a Structured Streaming query goes on at the other cluster, a line for each
+    of its Kafka sources. Exits 1 when a partition could not be translated exactly."""
+    shared: Context = context.obj
+    resolved = shared.topology.flow(flow)
+    policy = resolved.policy_object(shared.topology.aliases)
+    query = read_checkpoint(directory)  # before Spark starts
+    found = translate_query(shared.lake, resolved, policy, query, reverse)
+    texts = {number: starting_offsets(positions) for number, positions in found.positions.items()}
+    if as_json:
+        sources = [{"source": number, "starting_offsets": json.loads(text)} for number, text in texts.items()]
+        problems = [vars(problem) for problem in found.problems]
+        shared.answer({"flow": flow, "batch": query.batch, "sources": sources, "problems": problems})
+    else:
+        for text in texts.values():
+            typer.echo(text)
+        for problem in found.problems:
+            shared.say(f"not exact: source {problem.source}: {problem.reason}")
+    if found.problems:
+        raise typer.Exit(1)

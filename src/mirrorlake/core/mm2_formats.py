@@ -1,0 +1,132 @@
+"""MirrorMaker 2's own records, byte for byte: checkpoints, heartbeats, offset syncs (KIP-382; mm2.md section 2). Pure.
+
+All numbers are big-endian, a text is an int16 byte length and UTF-8. Values of checkpoints and heartbeats begin with a
+version, which is 0; keys and offset syncs have none. Read as MirrorMaker 2's own reader does: bytes behind the end and
+another version are ignored, and what is too short is refused.
+"""
+
+from dataclasses import dataclass
+from struct import Struct
+from struct import error as StructError
+
+from mirrorlake.errors import InputError
+
+_VERSION = 0
+_TEXT, _INT, _LONG, _LONGS = Struct(">h"), Struct(">i"), Struct(">q"), Struct(">qq")
+_LONGEST_TEXT = 32_767
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """A position of a group on both clusters, a record of `<source>.checkpoints.internal`.
+
+    `topic` is named as on the target, `upstream` is the position at the source and `downstream` the one at the target;
+    `metadata` is what the group committed with it, "" for none.
+    """
+
+    group_id: str
+    topic: str
+    partition: int
+    upstream: int
+    downstream: int
+    metadata: str = ""
+
+
+@dataclass(frozen=True)
+class Heartbeat:
+    """A sign of life of a flow, a record of `heartbeats`; `timestamp` is when it was sent, ms since 1970."""
+
+    source: str
+    target: str
+    timestamp: int
+
+
+@dataclass(frozen=True)
+class OffsetSync:
+    """Two offsets of one record, a record of `mm2-offset-syncs.<other>.internal`; `topic` is named as at the source."""
+
+    topic: str
+    partition: int
+    upstream: int
+    downstream: int
+
+
+def encode_checkpoint(checkpoint: Checkpoint) -> tuple[bytes, bytes]:
+    """Key and value. Raises InputError for what the format cannot hold: a text above 32,767 bytes, a number too big."""
+    key = _text(checkpoint.group_id) + _text(checkpoint.topic) + _number(_INT, checkpoint.partition)
+    offsets = _number(_LONGS, checkpoint.upstream, checkpoint.downstream)
+    return key, _TEXT.pack(_VERSION) + offsets + _text(checkpoint.metadata)
+
+
+def decode_checkpoint(key: bytes | None, value: bytes | None) -> Checkpoint:
+    """The checkpoint of a record. Raises InputError if it is none."""
+    names, facts = _Reader("checkpoint", key), _Reader("checkpoint", value)
+    facts.numbers(_TEXT)
+    group_id, topic, (partition,) = names.text(), names.text(), names.numbers(_INT)
+    upstream, downstream = facts.numbers(_LONGS)
+    return Checkpoint(group_id, topic, partition, upstream, downstream, facts.text())
+
+
+def encode_heartbeat(heartbeat: Heartbeat) -> tuple[bytes, bytes]:
+    """Key and value. Raises InputError for what the format cannot hold."""
+    value = _TEXT.pack(_VERSION) + _number(_LONG, heartbeat.timestamp)
+    return _text(heartbeat.source) + _text(heartbeat.target), value
+
+
+def decode_heartbeat(key: bytes | None, value: bytes | None) -> Heartbeat:
+    """The heartbeat of a record. Raises InputError if it is none."""
+    names, facts = _Reader("heartbeat", key), _Reader("heartbeat", value)
+    facts.numbers(_TEXT)
+    source, target, (timestamp,) = names.text(), names.text(), facts.numbers(_LONG)
+    return Heartbeat(source, target, timestamp)
+
+
+def encode_offset_sync(sync: OffsetSync) -> tuple[bytes, bytes]:
+    """Key and value. Raises InputError for what the format cannot hold."""
+    return _text(sync.topic) + _number(_INT, sync.partition), _number(_LONGS, sync.upstream, sync.downstream)
+
+
+def decode_offset_sync(key: bytes | None, value: bytes | None) -> OffsetSync:
+    """The offset sync of a record. Raises InputError if it is none."""
+    names, facts = _Reader("offset sync", key), _Reader("offset sync", value)
+    topic, (partition,) = names.text(), names.numbers(_INT)
+    upstream, downstream = facts.numbers(_LONGS)
+    return OffsetSync(topic, partition, upstream, downstream)
+
+
+def _text(text: str) -> bytes:
+    data = text.encode()
+    if len(data) > _LONGEST_TEXT:
+        raise InputError(f"a text of {len(data):,} bytes is too long for MirrorMaker 2's format: {text[:40]!r}...")
+    return _TEXT.pack(len(data)) + data
+
+
+def _number(kind: Struct, *values: int) -> bytes:
+    try:
+        return kind.pack(*values)
+    except StructError:
+        raise InputError(f"{', '.join(map(str, values))} is too big for MirrorMaker 2's format") from None
+
+
+class _Reader:
+    """Reads fields one after another; what does not fit is no such record."""
+
+    def __init__(self, what: str, data: bytes | None) -> None:
+        self._what = what
+        self._data = data
+        self._at = 0
+
+    def numbers(self, kind: Struct) -> tuple[int, ...]:
+        return kind.unpack(self._take(kind.size))
+
+    def text(self) -> str:
+        (length,) = self.numbers(_TEXT)
+        # As Java does, so that a name with broken bytes is read alike on both sides.
+        return self._take(length).decode(errors="replace")
+
+    def _take(self, length: int) -> bytes:
+        taken = None if self._data is None or length < 0 else self._data[self._at : self._at + length]
+        if taken is None or len(taken) < length:
+            raise InputError(f"a record is no {self._what} of MirrorMaker 2: it ends too early")
+        self._at += length
+        return taken

@@ -1,0 +1,98 @@
+"""Where the next start of a Structured Streaming query would begin to read, from the files of its checkpoint. Pure.
+
+A checkpoint has `offsets/N`, where batch N ends, written before the batch; `commits/N`, written behind it; and
+`sources/I/0`, where source I began. A query that starts again does batch N once more if it is not committed: so the
+next start begins where the last *committed* batch ends, and without one where the sources began.
+"""
+
+import json
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+from mirrorlake.errors import InputError
+
+EARLIEST, LATEST = -2, -1
+"""What Spark writes in `startingOffsets` for the start and the end of a partition."""
+_NO_OFFSET = "-"
+_BEGAN = "\0v1\n"  # the zero byte is there for Spark 2.1.0 (SPARK-19517)
+
+Offsets = dict[tuple[str, int], int]
+"""Positions by topic and partition."""
+
+
+@dataclass(frozen=True)
+class QueryPosition:
+    """Where a query goes on. `batch` is the last committed one, None if there is none; `sources` has the positions of
+    every source that reads Kafka, by its number among all sources of the query."""
+
+    batch: int | None
+    sources: Mapping[int, Offsets]
+
+
+def committed_batch(offsets: Collection[int], commits: Collection[int]) -> int | None:
+    """Number of the last batch that is committed, None if none is.
+
+    Raises InputError if its offsets are gone, or if there is nothing at all.
+    """
+    if not offsets:
+        raise InputError("it holds no offsets: the query has not begun a batch yet")
+    if not commits:
+        return None
+    newest = max(commits)
+    if newest not in offsets:
+        raise InputError(f"batch {newest} is committed and its offsets are missing: the checkpoint is not whole")
+    return newest
+
+
+def read_position(batch: int | None, offsets: str | None, began: Mapping[int, str]) -> QueryPosition:
+    """Read the positions from the text of `offsets/<batch>` and from those of `sources/I/0`.
+
+    `offsets` is None if no batch is committed. A source that had no offset in that batch goes on where it began.
+    Raises InputError for files that are not Spark's, and if no source reads Kafka.
+    """
+    sources: dict[int, Offsets] = {}
+    lines = {} if offsets is None else dict(enumerate(_body(offsets)[1:]))
+    for number in sorted({*lines, *began}):
+        line = lines.get(number, _NO_OFFSET)
+        found = _kafka_offsets(began.get(number, "").removeprefix(_BEGAN) if line == _NO_OFFSET else line)
+        if found is not None:
+            sources[number] = found
+    if not sources:
+        raise InputError("none of the query's sources reads Kafka, or none has begun")
+    return QueryPosition(batch, sources)
+
+
+def starting_offsets(positions: Mapping[tuple[str, int], int]) -> str:
+    """The text for Spark's option `startingOffsets`."""
+    topics: dict[str, dict[str, int]] = {}
+    for (topic, partition), offset in sorted(positions.items()):
+        topics.setdefault(topic, {})[str(partition)] = offset
+    return json.dumps(topics, ensure_ascii=False, separators=(",", ":"))
+
+
+def _body(text: str) -> list[str]:
+    """Lines behind the version. Raises InputError for another version than v1."""
+    lines = [line for line in text.splitlines() if line]
+    if not lines or lines[0] != "v1":
+        told = lines[0][:20] if lines else ""
+        raise InputError(f"its files begin with {told!r} and not with 'v1': no checkpoint of Spark that is known here")
+    return lines[1:]
+
+
+def _kafka_offsets(line: str) -> Offsets | None:
+    """Positions of a Kafka source, as `{"topic":{"0":5}}`; None for another source's, or for no offset."""
+    try:
+        document = json.loads(line)
+    except ValueError:
+        return None
+    if not isinstance(document, dict):
+        return None
+    found: Offsets = {}
+    for topic, partitions in document.items():
+        if not isinstance(partitions, dict):
+            return None
+        for partition, offset in partitions.items():
+            if not partition.isdecimal() or type(offset) is not int:
+                return None
+            found[topic, int(partition)] = offset
+    return found or None
