@@ -19,8 +19,10 @@ from mirrorlake.core.groups import (
     selects_group,
     to_translate,
 )
+from mirrorlake.core.mm2_formats import Checkpoint as PublishedCheckpoint
 from mirrorlake.core.topology import ResolvedFlow
 from mirrorlake.engine.connections import Connections
+from mirrorlake.engine.mirror_topics import CheckpointTopic
 from mirrorlake.engine.shared_topics import Way, joined
 from mirrorlake.errors import ReplicationError
 from mirrorlake.kafka.groups import GroupAdmin, Listing
@@ -34,8 +36,8 @@ logger = logging.getLogger(__name__)
 class Checkpoints:
     """The groups of one flow. Used by one thread; every call raises ClusterUnreachable when a cluster is silent.
 
-    `mirrored` says whether a source topic is mirrored, `life` which life of it is landed, `passed` how far the flow is
-    in partitions of its own knowledge (None if it cannot tell just now).
+    `topic` publishes them for MirrorMaker 2's clients. `mirrored` says whether a source topic is mirrored, `life` which
+    life of it is landed, `passed` how far the flow is in partitions of its own knowledge (None if it cannot tell now).
     """
 
     def __init__(
@@ -46,6 +48,7 @@ class Checkpoints:
         mirrored: Callable[[str], bool],
         life: Callable[[str], int],
         passed: Callable[[Iterable[Key]], Mapping[Key, Passed] | None],
+        topic: CheckpointTopic,
     ) -> None:
         self.flow = flow
         self._lake = lake
@@ -55,6 +58,7 @@ class Checkpoints:
         self._mirrored = mirrored
         self._life = life
         self._passed = passed
+        self._topic = topic
         self._translator = Translator(lake, flow.name)
         self._newest: dict[Place, Checkpoint] | None = None
         self._lives: dict[str, int] = {}
@@ -84,6 +88,7 @@ class Checkpoints:
         changed = plan_checkpoints(committed, translated, newest, asked)
         self._write(changed)
         crash.reached("checkpointed")
+        self._topic.publish(_published(item) for item in self._known().values() if not item.is_gone)
         problems = [*listing.errors, *told.errors.values()]
         if problems:
             raise ReplicationError(
@@ -178,6 +183,12 @@ def target_groups(admin: GroupAdmin, groups: Iterable[str]) -> tuple[dict[str, T
         found[group] = TargetGroup(listing.states.get(group), positions)
     left = {group: item for group, item in found.items() if group not in told.errors}
     return left, [*listing.errors, *told.errors.values()]
+
+
+def _published(item: Checkpoint) -> PublishedCheckpoint:
+    """As MirrorMaker 2's clients read it."""
+    positions = item.source_position, item.target_position
+    return PublishedCheckpoint(item.group_id, item.target_topic, item.partition, *positions, item.metadata)
 
 
 def by_group(checkpoints: Iterable[Checkpoint]) -> dict[str, dict[Key, Committed]]:

@@ -17,7 +17,7 @@ from mirrorlake.engine.checkpoints import Checkpoints
 from mirrorlake.engine.connections import Connections
 from mirrorlake.engine.control_acls import AclSync
 from mirrorlake.engine.flow_worker import FlowWorker, Snapshot
-from mirrorlake.engine.mirror_topics import Heartbeats
+from mirrorlake.engine.mirror_topics import CheckpointTopic, Heartbeats
 from mirrorlake.engine.samples import passed, sample_positions
 from mirrorlake.errors import ReplicationError
 from mirrorlake.lake.journal import Journal
@@ -55,7 +55,8 @@ class ControlLoop:
         self._connections = connections
         self._journal = journal
         self._worker = worker
-        self._groups = Checkpoints(flow, lake, connections, worker.mirrors, worker.life, self._passed)
+        published = CheckpointTopic(flow, connections, journal)
+        self._groups = Checkpoints(flow, lake, connections, worker.mirrors, worker.life, self._passed, published)
         self._failing: set[str] = set()
         self._stop = threading.Event()
         self._tasks = self._made()

@@ -124,7 +124,7 @@ class Replicator:
             if flow.settings.emit_heartbeats_enabled:
                 try:
                     Heartbeats(flow, self._connections, self.journal).beat()
-                except (MirrorlakeError, KafkaException) as error:
+                except FAILURES as error:
                     logger.warning("flow %s: no heartbeat: %s", flow.name, error)
 
     def _apply_landings(self, verdict: Verdict) -> None:
