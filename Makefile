@@ -7,18 +7,21 @@ BIN := .venv/bin
 STAMP := .venv/.made-from-lock
 UV := $(or $(shell command -v uv 2>/dev/null),.uv/bin/uv)
 
-.PHONY: help env demo test unit check fmt bench clean
+.PHONY: help env demo test test-all unit check fmt bench clean
 .DEFAULT_GOAL := help
 
 help: ## list these targets
-	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/\1|\2/' | awk -F'|' '{printf "  make %-8s %s\n", $$1, $$2}'
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/\1|\2/' | awk -F'|' '{printf "  make %-8s %s\n", $$1, $$2}'
 
 env: $(STAMP) ## create .venv from the lock file (instant when it is there)
 
 demo: env ## two Kafka clusters, a flow, a crash and a failover on this machine
 	@$(BIN)/mirrorlake demo
 
-test: check ## everything that CI runs: check, then all tests
+test: check ## what CI runs: check, then the tests of every law, command and format
+	$(BIN)/pytest -m "not slow"
+
+test-all: check ## those, and what takes an hour: every topology, dead clusters, all security modes, other sessions
 	$(BIN)/pytest
 
 unit: env ## the tests that need neither Java nor Kafka

@@ -220,6 +220,7 @@ def _watch(bootstrap: str, topic: str, enough: int) -> Iterator[list[tuple[int, 
         consumer.close()
 
 
+@pytest.mark.slow
 def test_brokers_killed_under_load(spark: SparkSession, scene: Scene, clusters: ClusterPair) -> None:
     """The target's broker dies while transactions are open, then the source's while records are read."""
     if clusters.embedded is None:

@@ -30,6 +30,8 @@ from tests.support.topologies import (
     write_flows,
 )
 
+pytestmark = pytest.mark.slow
+
 #: How long a flow may stand still while the target of another one has just died, seconds (see DESIGN.md).
 HELD_UP_SECONDS = 60.0
 

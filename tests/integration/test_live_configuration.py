@@ -4,11 +4,14 @@ import uuid
 from pathlib import Path
 from typing import Any
 
+import pytest
 from pyspark.sql import SparkSession
 
 from tests.support.clusters import ClusterPair
 from tests.support.kafka import create_topic, read_topic, topics_of
 from tests.support.topologies import Live, ends, fill, live, until, values, write_flows
+
+pytestmark = pytest.mark.slow
 
 #: What the issue promises; and how much longer a first record may take, of a flow that has to start.
 IN_FORCE, AND_A_RECORD = 15.0, 30.0

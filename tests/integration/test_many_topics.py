@@ -3,6 +3,7 @@
 import uuid
 from pathlib import Path
 
+import pytest
 from confluent_kafka import Producer
 from pyspark.sql import SparkSession
 
@@ -13,6 +14,8 @@ from mirrorlake.engine.plan import make_plan
 from tests.support.clusters import ClusterPair
 from tests.support.kafka import NewRecord, send
 from tests.support.replication import assert_same, replicate_once, write_topology
+
+pytestmark = pytest.mark.slow
 
 
 def test_three_hundred_topics(spark: SparkSession, clusters: ClusterPair, tmp_path: Path) -> None:

@@ -35,6 +35,8 @@ from tests.support.topologies import (
     write_flows,
 )
 
+pytestmark = pytest.mark.slow
+
 FOUND_SECONDS = 30.0
 
 

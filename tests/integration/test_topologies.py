@@ -17,6 +17,8 @@ from tests.support.clusters import ClusterPair
 from tests.support.kafka import Record, create_topic, read_topics, topics_of
 from tests.support.topologies import Live, assert_mapped, ends, fill, live, texts, until, values, write_flows
 
+pytestmark = pytest.mark.slow
+
 COUNT, PARTITIONS, IDLE_SECONDS = 200, 2, 30
 
 #: Where records are written: shape -> clusters.
