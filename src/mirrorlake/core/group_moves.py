@@ -5,7 +5,7 @@ the *origin* cluster to the one that means the same on the *goal* cluster.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Literal
 
@@ -168,8 +168,3 @@ def verified(outcome: Outcome, refused: str | None, now: Committed | None) -> Ou
 def documents(outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
     """As the commands show them."""
     return [outcome.document() for outcome in outcomes]
-
-
-def standing_document(standing: Standing) -> dict[str, Any]:
-    """A standing alone, as plain values."""
-    return {**asdict(standing.checkpoint), "exact": standing.exact, "read_again_at_most": standing.again}
