@@ -418,3 +418,34 @@ def test_the_broker_lists_groups_of_the_new_protocol(scene: Scene) -> None:
         assert scene.newest()["kip848", "plain", 0]["target_position"] == last + 1
     finally:
         consumer.close()
+
+
+def test_positions_in_a_topic_that_two_flows_share(
+    spark: SparkSession, clusters: ClusterPair, tmp_path: Path, topic_name: str
+) -> None:
+    """Identity names, both ways: each cluster has the records in its own order."""
+    settings = {"topics": [topic_name], "groups": [f"{topic_name}.*"], "policy": "identity", "provenance": "headers"}
+    topology = write_topology(tmp_path, clusters.east, clusters.west, settings)
+    document = yaml.safe_load(topology.read_text(encoding="utf-8"))
+    document["flows"]["west->east"] = settings
+    topology.write_text(yaml.safe_dump(document), encoding="utf-8")
+    for bootstrap, start, count in ((clusters.east, 0, 30), (clusters.west, 1_000, 20)):
+        create_topic(bootstrap, topic_name)
+        write(bootstrap, topic_name, numbered(count, start=start))
+    replicate_once(spark, topology)
+    run = replicate_once(spark, topology)
+    east, west = (read_topic(bootstrap, topic_name)[0] for bootstrap in (clusters.east, clusters.west))
+    assert len(east) == len(west) == 50
+    for read in (10, 30, 35, 50):
+        group = f"{topic_name}-{read}"
+        commit(clusters.east, group, topic_name, 0, east[read].offset if read < 50 else east[-1].offset + 1)
+        connections = Connections(load_topology(topology))
+        way = Way(connections.topology.flow(FLOW))
+        found = move_groups(run.lake, connections, way, MoveOptions((group,), drain=False))
+        assert found["complete"], found["left"]
+        seen = {record.value for record in east[:read]}
+        got = unread(clusters.west, group, topic_name)
+        again = [value for value in got if value in seen]
+        assert set(got) | seen == {record.value for record in west}, f"{read}: records were skipped"
+        assert not got or got[0] not in seen, f"{read}: begins with a record that was read"
+        assert len(again) <= found["groups"][0]["read_again_at_most"]

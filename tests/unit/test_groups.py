@@ -226,6 +226,7 @@ def _way(origin: list[str], goal: list[str], kind: str, position: int) -> Transl
 def _check_joined(origin: list[str], goal: list[str], position: int, found: Translated) -> None:
     unread = set(goal) - set(origin[:position])
     assert unread <= set(goal[found.offset :]), "nothing is skipped"
+    assert len(set(goal[found.offset :]) & set(origin[:position])) <= found.again
     if found.exact:
         assert not unread or goal[found.offset] in unread, "it begins with a record that was not read"
         assert unread or found.offset == len(goal)

@@ -5,7 +5,7 @@ the *origin* cluster to the one that means the same on the *goal* cluster.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Literal
 
@@ -95,7 +95,8 @@ def stand(place: Place, position: Committed, found: Translated) -> Standing:
     """Where a live group stands: what is not replicated yet comes later, and is then read a second time."""
     group, topic, partition = place
     checkpoint = Checkpoint(group, topic, partition, position.offset, found.topic, found.offset, position.metadata)
-    return Standing(checkpoint, found.exact, 0 if found.exact else max(0, position.offset - found.end))
+    missing = 0 if found.exact else max(0, position.offset - found.end)
+    return Standing(checkpoint, found.exact, missing + found.again)
 
 
 def stand_by_checkpoint(checkpoint: Checkpoint, found: Translated, since: datetime) -> Standing:
@@ -106,7 +107,7 @@ def stand_by_checkpoint(checkpoint: Checkpoint, found: Translated, since: dateti
     item = replace(checkpoint, target_topic=found.topic, target_position=found.offset, synced=False, reason=None)
     behind = max(0, found.end - checkpoint.source_position)
     missing = 0 if found.exact else max(0, checkpoint.source_position - found.end)
-    return Standing(item, found.exact, behind + missing, since)
+    return Standing(item, found.exact, behind + missing + found.again, since)
 
 
 def join_ways(primary: Translated, other: Translated | None, reverse: bool, settled: bool) -> Translated:
@@ -123,9 +124,10 @@ def join_ways(primary: Translated, other: Translated | None, reverse: bool, sett
     bounds = [item.offset for item in (onward, back) if item.ahead]
     if not back.ahead and not settled:
         bounds.append(back.offset)
-    offset = min(bounds) if bounds else max(onward.offset, back.offset)
+    end = max(onward.offset, back.offset)  # all that was read, of either kind, lies before it
+    offset = min(bounds) if bounds else end
     exact = onward.exact and back.exact and (back.ahead or settled)
-    return replace(primary, offset=offset, exact=exact, ahead=bool(bounds))
+    return replace(primary, offset=offset, exact=exact, ahead=bool(bounds), again=max(0, end - offset))
 
 
 def plan_moves(
@@ -166,8 +168,3 @@ def verified(outcome: Outcome, refused: str | None, now: Committed | None) -> Ou
 def documents(outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
     """As the commands show them."""
     return [outcome.document() for outcome in outcomes]
-
-
-def standing_document(standing: Standing) -> dict[str, Any]:
-    """A standing alone, as plain values."""
-    return {**asdict(standing.checkpoint), "exact": standing.exact, "read_again_at_most": standing.again}

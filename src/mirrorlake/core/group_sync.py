@@ -15,7 +15,6 @@ _EMPTY = frozenset({None, "EMPTY", "DEAD"})
 
 ACTIVE = "the group has members at the target: not touched"
 BEHIND = "the group is further on at the target: not moved backwards"
-GONE_TARGET = "the target has no such partition"
 
 
 class Move(NamedTuple):

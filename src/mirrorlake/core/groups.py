@@ -37,7 +37,8 @@ class Translated:
 
     Not `exact`: not replicated yet, and `offset` is the highest safe position. `ahead`: a mapped record lies at or
     behind the position. `mapped`: a record of the topic was mapped at all. `end`: where the map of the partition ends,
-    on the side that the position is from.
+    on the side that the position is from. `again`: how many records behind `offset` at most were read before; only a
+    topic that two flows share has some.
     """
 
     topic: str
@@ -47,6 +48,7 @@ class Translated:
     ahead: bool = True
     mapped: bool = True
     end: int = 0
+    again: int = 0
 
 
 @dataclass(frozen=True)

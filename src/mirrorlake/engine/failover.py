@@ -43,9 +43,10 @@ def move_groups(lake: Lake, connections: Connections, way: Way, options: MoveOpt
 
     Raises InputError for groups that are nowhere, ClusterUnreachable when the goal does not answer.
     """
-    _answers(connections, way.goal)
-    drained = [] if options.dry_run or not options.drain else _catch_up(lake, connections, way)
-    found = survey(lake, connections, way, options.groups)
+    connections.admin(way.goal).cluster_id()
+    gone = _silence(connections, way)
+    drained = [] if gone or options.dry_run or not options.drain else _catch_up(lake, connections, way)
+    found = survey(lake, connections, way, options.groups, gone)
     goal = connections.groups(way.goal)
     goals, problems = target_groups(goal, {item.checkpoint.group_id for item in found.standings})
     errors = {group: problems[0] for group in _groups(found) - goals.keys() if problems}
@@ -68,8 +69,15 @@ def move_groups(lake: Lake, connections: Connections, way: Way, options: MoveOpt
     }
 
 
-def _answers(connections: Connections, alias: str) -> None:
-    connections.admin(alias).cluster_id()
+def _silence(connections: Connections, way: Way) -> str | None:
+    """Why the origin does not answer, None if it does. On the way home nothing can stand for it."""
+    try:
+        connections.admin(way.origin).cluster_id()
+    except ClusterUnreachable as error:
+        if way.reverse:
+            raise
+        return str(error)
+    return None
 
 
 def _catch_up(lake: Lake, connections: Connections, way: Way) -> list[Drained]:

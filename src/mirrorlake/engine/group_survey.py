@@ -25,12 +25,16 @@ class Survey:
     gone: str | None = None
 
 
-def survey(lake: Lake, connections: Connections, way: Way, named: Sequence[str] | None) -> Survey:
+def survey(
+    lake: Lake, connections: Connections, way: Way, named: Sequence[str] | None, gone: str | None = None
+) -> Survey:
     """Where groups stand now: those `named`, else all that the flow mirrors.
 
-    When the source of a flow does not answer, the last checkpoints stand for it. Raises InputError for a group that is
-    nowhere, ClusterUnreachable when the target does not answer.
+    When the source of a flow does not answer, or is known to be `gone`, the last checkpoints stand for it. Raises
+    InputError for a group that is nowhere, ClusterUnreachable when the target does not answer.
     """
+    if gone is not None:
+        return _by_checkpoints(lake, connections, way, named, gone)
     try:
         return _by_cluster(lake, connections, way, named)
     except ClusterUnreachable as error:

@@ -22,7 +22,7 @@ from mirrorlake.lake.lake import Lake, arrow_table
 Asked = tuple[str, int, int]
 
 #: With more topics than this, one lower bound is used for all: Spark plans a long condition slowly.
-_BOUNDED_TOPICS = 100
+_BOUNDED_TOPICS = 8
 _ASKED = pa.schema([("topic", pa.string()), ("partition", pa.int32()), ("offset", pa.int64())])
 _SAMPLES = pa.schema(
     [
