@@ -21,8 +21,10 @@ from mirrorlake.core.topology import load_topology
 from mirrorlake.engine.checkpoints import Checkpoints
 from mirrorlake.engine.connections import Connections
 from mirrorlake.engine.failover import MoveOptions, move_groups
+from mirrorlake.engine.mirror_topics import CheckpointTopic
 from mirrorlake.engine.shared_topics import Way
 from mirrorlake.errors import InputError
+from mirrorlake.lake.journal import Journal
 from mirrorlake.lake.lake import Lake
 from tests.support.clusters import ClusterPair
 from tests.support.kafka import (
@@ -82,6 +84,9 @@ def unread(bootstrap: str, group: str, topic: str, limit: int | None = None) -> 
     return values
 
 
+GROUPS = {"emit_checkpoints_enabled": True}
+
+
 @dataclass
 class Scene:
     """A flow that has run once, with groups at its source."""
@@ -107,7 +112,8 @@ class Scene:
         connections = self.connections
         flow = connections.topology.flow(FLOW)
         selection = flow.selection(connections.topology.aliases)
-        return Checkpoints(flow, self.lake, connections, selection.selects, lambda _: 0, lambda _: None)
+        published = CheckpointTopic(flow, connections, Journal(self.lake))
+        return Checkpoints(flow, self.lake, connections, selection.selects, lambda _: 0, lambda _: None, published)
 
     def newest(self) -> dict[tuple[str, str, int], Any]:
         rows = self.lake.sql(f"SELECT * FROM group_positions WHERE flow = '{FLOW}'").collect()
@@ -151,7 +157,7 @@ def scene(spark: SparkSession, clusters: ClusterPair, tmp_path_factory: pytest.T
         send(producer, f"{name}-marked", NewRecord(b"%d" % number))
         producer.commit_transaction(30)
     source = {kind: read_topic(clusters.east, f"{name}-{kind}")[0] for kind in ("plain", "marked")}
-    settings = {"topics": [f"{name}-.*"], "groups": [f"{name}-.*", "mirrorlake-.*"]}
+    settings = {"topics": [f"{name}-.*"], "groups": [f"{name}-.*", "mirrorlake-.*"], **GROUPS}
     topology = write_topology(tmp_path_factory.mktemp("groups"), clusters.east, clusters.west, settings)
     made = Scene(clusters, topology, None, name, source)  # type: ignore[arg-type]
     for lag in LAGS:
@@ -424,7 +430,13 @@ def test_positions_in_a_topic_that_two_flows_share(
     spark: SparkSession, clusters: ClusterPair, tmp_path: Path, topic_name: str
 ) -> None:
     """Identity names, both ways: each cluster has the records in its own order."""
-    settings = {"topics": [topic_name], "groups": [f"{topic_name}.*"], "policy": "identity", "provenance": "headers"}
+    settings = {
+        "topics": [topic_name],
+        "groups": [f"{topic_name}.*"],
+        "policy": "identity",
+        "provenance": "headers",
+        **GROUPS,
+    }
     topology = write_topology(tmp_path, clusters.east, clusters.west, settings)
     document = yaml.safe_load(topology.read_text(encoding="utf-8"))
     document["flows"]["west->east"] = settings

@@ -21,6 +21,8 @@ from mirrorlake.produce.flow import BatchReport
 from tests.support.kafka import Record, read_topics
 
 FLOW = "east->west"
+#: What of a flow costs every test time and is about few: their own tests switch it on.
+QUIET = {"emit_heartbeats_enabled": False, "emit_checkpoints_enabled": False}
 
 
 def write_topology(
@@ -36,7 +38,7 @@ def write_topology(
         },
         "lake": {"path": "./lake"},
         # Heartbeats are off unless a test is about them: it would find a topic more, and records that go on coming.
-        "flows": {FLOW: {"emit_heartbeats_enabled": False, **flow}},
+        "flows": {FLOW: {**QUIET, **flow}},
     }
     path.write_text(yaml.safe_dump(document), encoding="utf-8")
     return path

@@ -20,7 +20,7 @@ from mirrorlake.engine.resolve import Wanted, resolve
 from mirrorlake.lake.lake import Lake
 from mirrorlake.produce.flow import BatchReport
 from tests.support.kafka import NewRecord, Record, partition_count, read_topics, topics_of, write
-from tests.support.replication import lake_of
+from tests.support.replication import QUIET, lake_of
 
 #: How long something may take until it must have happened, seconds: the machine may be busy.
 SECONDS = 90.0
@@ -35,7 +35,7 @@ def write_flows(directory: Path, clusters: Mapping[str, str], flows: Mapping[str
         "lake": {"path": "./lake"},
         # Quick, so that tests need not wait: a new topic is then seen within 2 s.
         # And without heartbeats, which are records that go on coming.
-        "defaults": {"refresh_topics_interval_seconds": 2, "emit_heartbeats_enabled": False},
+        "defaults": {"refresh_topics_interval_seconds": 2, **QUIET},
         "flows": {name: dict(settings) for name, settings in flows.items()},
     }
     fresh = directory / ".mirrorlake.yml"
