@@ -35,7 +35,8 @@ def own(clusters: ClusterPair) -> Iterator[ClusterPair]:
 
 
 def setup(directory: Path, clusters: ClusterPair, **settings: object) -> tuple[Topology, Connections]:
-    topology = load_topology(write_topology(directory, clusters.east, clusters.west, settings))
+    loud = {"emit_checkpoints_enabled": True, "emit_heartbeats_enabled": True}
+    topology = load_topology(write_topology(directory, clusters.east, clusters.west, {**loud, **settings}))
     return topology, Connections(topology)
 
 
