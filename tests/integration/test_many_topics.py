@@ -7,7 +7,7 @@ import pytest
 from confluent_kafka import Producer
 from pyspark.sql import SparkSession
 
-from mirrorlake.bench.control import PARTITIONS, TOPICS, many_topics
+from mirrorlake.bench.control import PARTITIONS, TOPICS, create_many, many_topics
 from mirrorlake.core.topology import load_topology
 from mirrorlake.engine.connections import Connections
 from mirrorlake.engine.plan import make_plan
@@ -19,11 +19,11 @@ pytestmark = pytest.mark.slow
 
 
 def test_three_hundred_topics(spark: SparkSession, clusters: ClusterPair, tmp_path: Path) -> None:
-    topics = many_topics(f"many-{uuid.uuid4().hex[:8]}-")
-    prefix = topics[0].name.removesuffix("000")
+    prefix = f"many-{uuid.uuid4().hex[:8]}-"
+    topics = many_topics(prefix)
     topology = write_topology(tmp_path, clusters.east, clusters.west, {"topics": [f"{prefix}.*"]})
     connections = Connections(load_topology(topology))
-    connections.admin("east").create_topics(topics)
+    create_many(connections.admin("east"), prefix)
     (planned,) = make_plan(connections, connections.topology.active_flows())["flows"]
     assert [item["action"] for item in planned["topics"]] == ["create"] * TOPICS
     assert sum(item["partitions"] for item in planned["topics"]) == PARTITIONS

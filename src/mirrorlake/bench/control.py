@@ -2,7 +2,7 @@
 
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 from mirrorlake.core.changes import MemoryLog
@@ -10,10 +10,12 @@ from mirrorlake.core.topology import ResolvedFlow, Topology
 from mirrorlake.engine.connections import Connections
 from mirrorlake.engine.control_configs import ConfigSync
 from mirrorlake.engine.targets import observe_topics
-from mirrorlake.kafka.admin import TopicInfo
+from mirrorlake.kafka.admin import ClusterAdmin, TopicInfo
 
 TOPICS, PARTITIONS = 300, 1_000
 ROUNDS = 5
+#: How long the brokers may take to list topics that were made, seconds.
+LISTED_SECONDS = 60.0
 PREFIX = "bench-control-"
 
 
@@ -35,7 +37,7 @@ def measure_control(east: str, west: str) -> ControlTimes:
     (flow,) = topology.active_flows()
     connections = Connections(topology)
     source, target = connections.admin("east"), connections.admin("west")
-    source.create_topics(many_topics())
+    create_many(source)
     names = {topic.name: f"east.{topic.name}" for topic in many_topics()}
     configs = ConfigSync(flow, connections, MemoryLog(), names.get)
 
@@ -47,6 +49,7 @@ def measure_control(east: str, west: str) -> ControlTimes:
         )
 
     made = _seconds(create)
+    _wait_until_listed(target, names.values())
     return ControlTimes(
         len(names),
         PARTITIONS,
@@ -63,6 +66,21 @@ def many_topics(prefix: str = PREFIX) -> list[TopicInfo]:
         TopicInfo(f"{prefix}{number:03}", few + (number < more), 1, {"retention.bytes": str(10**9 + number)})
         for number in range(TOPICS)
     ]
+
+
+def create_many(admin: ClusterAdmin, prefix: str = PREFIX) -> None:
+    """Make the topics and wait until the brokers list them all: the controller acknowledges them before that."""
+    topics = many_topics(prefix)
+    admin.create_topics(topics)
+    _wait_until_listed(admin, [topic.name for topic in topics])
+
+
+def _wait_until_listed(admin: ClusterAdmin, names: Collection[str]) -> None:
+    end = time.monotonic() + LISTED_SECONDS
+    while missing := set(names) - admin.topics().keys():
+        if time.monotonic() > end:
+            raise RuntimeError(f"{len(missing)} topics are not listed by cluster {admin.alias}")
+        time.sleep(0.05)
 
 
 def _topology(east: str, west: str) -> Topology:

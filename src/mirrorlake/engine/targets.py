@@ -3,7 +3,7 @@
 import logging
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from mirrorlake.core.batch import PartitionPlan
 from mirrorlake.core.policy import check_topic_name
@@ -63,6 +63,7 @@ class TargetTopics:
         self.left_out = dict(sorted((left_out or {}).items()))
         #: Source topics that the target would not make or grow, and what it said; each refresh tries them again.
         self.unmade: dict[str, TargetRefused] = {}
+        self._looked = False
         self._told: set[TopicPlan] = set()
         self._ready: dict[str, int] = {}  # target topic -> partitions known to be there
         self._answered = float("-inf")
@@ -93,7 +94,7 @@ class TargetTopics:
             for plan in plans:
                 if plan.action != "refuse" and plan.topic not in refused:
                     self._ready[plan.target_topic] = plan.partitions
-            self._note_unmade(refused)
+            self._note_unmade(refused, {*refused, *(plan.topic for plan in refusals(plans))})
             done = [plan for plan in plans if plan.action != "none" and plan not in self._told]
             for plan in refusals(done):
                 self._told.add(plan)
@@ -124,15 +125,16 @@ class TargetTopics:
         )
         return {str(error.facts["topic"]): error for error in refused}
 
-    def _note_unmade(self, refused: Mapping[str, TargetRefused]) -> None:
+    def _note_unmade(self, refused: Mapping[str, TargetRefused], still: Collection[str]) -> None:
         incidents, flow = self._journal.incidents, self.flow.name
         for topic in refused.keys() - self.unmade.keys():
             error = refused[topic]
             incidents.tell(
                 flow, "topic_refused", ReplicationError(f"{error}; the flow goes on without it", topic=topic)
             )
-        for topic in self.unmade.keys() - refused.keys():
-            incidents.settle(flow, "topic_refused", topic, None, "the target took the topic")
+        if not self._looked or self.unmade.keys() - refused.keys():  # a process before this one told some, perhaps
+            incidents.over(flow, "topic_refused", still)
+            self._looked = True
         self.unmade = dict(sorted(refused.items()))
 
     def ensure(self, plans: Sequence[PartitionPlan]) -> None:

@@ -1,7 +1,7 @@
 """Incidents: what an operator must know, told once while it is open, and closed when it is over or decided."""
 
 import threading
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from datetime import datetime, timezone
 
 import pyarrow as pa
@@ -53,6 +53,13 @@ class Incidents:
         with self._use:
             for flow, kind, topic, partition in self._open():
                 if flow in named and kind in wanted:
+                    self.settle(flow, kind, topic, partition, "it came through again")
+
+    def over(self, flow: str, kind: str, still: Collection[str]) -> None:
+        """Close a flow's incidents of one kind that are about topics, but for the topics of which it still holds."""
+        with self._use:
+            for name, what, topic, partition in self._open():
+                if (name, what) == (flow, kind) and topic not in still:
                     self.settle(flow, kind, topic, partition, "it came through again")
 
     def settle(self, flow: str, kind: str, topic: str | None, partition: int | None, resolution: str) -> None:
