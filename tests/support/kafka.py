@@ -105,7 +105,8 @@ def read_topics(
     bootstrap: str, topics: Iterable[str], isolation: str = "read_committed"
 ) -> Mapping[str, list[list[Record]]]:
     """All of some topics: a list per partition of its records in order."""
-    found = {topic: [[] for _ in range(partition_count(bootstrap, topic))] for topic in topics}
+    there = AdminClient({"bootstrap.servers": bootstrap}).list_topics(timeout=20).topics
+    found = {topic: [[] for _ in (there[topic].partitions if topic in there else ())] for topic in topics}
     waiting = {(topic, partition) for topic, held in found.items() for partition in range(len(held))}
     if not waiting:
         return found
