@@ -7,7 +7,7 @@ import pytest
 from confluent_kafka import Producer
 from pyspark.sql import SparkSession
 
-from mirrorlake.bench.control import PARTITIONS, TOPICS, create_many, many_topics
+from mirrorlake.bench.control import PARTITIONS, TOPICS, create_many
 from mirrorlake.core.topology import load_topology
 from mirrorlake.engine.connections import Connections
 from mirrorlake.engine.plan import make_plan
@@ -20,10 +20,9 @@ pytestmark = pytest.mark.slow
 
 def test_three_hundred_topics(spark: SparkSession, clusters: ClusterPair, tmp_path: Path) -> None:
     prefix = f"many-{uuid.uuid4().hex[:8]}-"
-    topics = many_topics(prefix)
     topology = write_topology(tmp_path, clusters.east, clusters.west, {"topics": [f"{prefix}.*"]})
     connections = Connections(load_topology(topology))
-    create_many(connections.admin("east"), prefix)
+    topics = create_many(connections.admin("east"), prefix)
     (planned,) = make_plan(connections, connections.topology.active_flows())["flows"]
     assert [item["action"] for item in planned["topics"]] == ["create"] * TOPICS
     assert sum(item["partitions"] for item in planned["topics"]) == PARTITIONS

@@ -37,8 +37,7 @@ def measure_control(east: str, west: str) -> ControlTimes:
     (flow,) = topology.active_flows()
     connections = Connections(topology)
     source, target = connections.admin("east"), connections.admin("west")
-    create_many(source)
-    names = {topic.name: f"east.{topic.name}" for topic in many_topics()}
+    names = {topic.name: f"east.{topic.name}" for topic in create_many(source)}
     configs = ConfigSync(flow, connections, MemoryLog(), names.get)
 
     def create() -> None:
@@ -68,11 +67,15 @@ def many_topics(prefix: str = PREFIX) -> list[TopicInfo]:
     ]
 
 
-def create_many(admin: ClusterAdmin, prefix: str = PREFIX) -> None:
-    """Make the topics and wait until the brokers list them all: the controller acknowledges them before that."""
+def create_many(admin: ClusterAdmin, prefix: str = PREFIX) -> list[TopicInfo]:
+    """Make the topics and wait until the brokers list them all: the controller acknowledges them before that.
+
+    Returns them.
+    """
     topics = many_topics(prefix)
     admin.create_topics(topics)
     _wait_until_listed(admin, [topic.name for topic in topics])
+    return topics
 
 
 def _wait_until_listed(admin: ClusterAdmin, names: Collection[str]) -> None:

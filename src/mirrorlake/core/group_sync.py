@@ -8,7 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from mirrorlake.core.groups import HELD, Checkpoint, Committed, Key
+from mirrorlake.core.groups import HELD, Checkpoint, Committed
+from mirrorlake.core.survey import Key
 
 #: States of a group without members. A group that is not there has none either; any other state may have some.
 _EMPTY = frozenset({None, "EMPTY", "DEAD"})
@@ -41,7 +42,12 @@ class TargetGroup:
     @property
     def is_active(self) -> bool:
         """Whether it may have members."""
-        return self.state not in _EMPTY
+        return may_have_members(self.state)
+
+
+def may_have_members(state: str | None) -> bool:
+    """Whether a group in this state may have members; None is no group."""
+    return state not in _EMPTY
 
 
 def decide(checkpoint: Checkpoint, group: TargetGroup, force: bool = False) -> Move | Keep:

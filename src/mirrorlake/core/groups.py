@@ -11,9 +11,8 @@ from typing import NamedTuple
 
 from mirrorlake.core.flow import Flow
 from mirrorlake.core.selection import matches_any
+from mirrorlake.core.survey import Key
 
-#: (topic, partition).
-Key = tuple[str, int]
 #: (group, topic, partition).
 Place = tuple[str, str, int]
 

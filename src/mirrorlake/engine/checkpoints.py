@@ -10,16 +10,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from mirrorlake import crash
 from mirrorlake.core.group_sync import Keep, Move, TargetGroup, decide, noted
-from mirrorlake.core.groups import (
-    Checkpoint,
-    Committed,
-    Key,
-    Place,
-    plan_checkpoints,
-    selects_group,
-    to_translate,
-)
+from mirrorlake.core.groups import Checkpoint, Committed, Place, plan_checkpoints, selects_group, to_translate
 from mirrorlake.core.mm2_formats import Checkpoint as PublishedCheckpoint
+from mirrorlake.core.survey import Key
 from mirrorlake.core.topology import ResolvedFlow
 from mirrorlake.engine.connections import Connections
 from mirrorlake.engine.mirror_topics import CheckpointTopic

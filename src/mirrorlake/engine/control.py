@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from mirrorlake.core.groups import Key
+from mirrorlake.core.survey import Key
 from mirrorlake.core.topology import ResolvedFlow
 from mirrorlake.engine.causes import cause_of
 from mirrorlake.engine.checkpoints import Checkpoints

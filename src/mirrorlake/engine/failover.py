@@ -11,6 +11,7 @@ from typing import Any
 
 from mirrorlake import crash
 from mirrorlake.core.group_moves import Outcome, documents, plan_moves, verified
+from mirrorlake.core.group_sync import may_have_members
 from mirrorlake.core.topology import ResolvedFlow
 from mirrorlake.engine.checkpoints import by_group, target_groups
 from mirrorlake.engine.connections import Connections
@@ -158,7 +159,7 @@ def _warnings(lake: Lake, way: Way, found: Survey) -> list[str]:
     warnings = [
         f"group {group} still has members on {way.origin}: stop them, then run this again, or they read on there"
         for group, state in sorted(found.states.items())
-        if state not in ("EMPTY", "DEAD")
+        if may_have_members(state)
     ]
     incidents = lake.table("open_incidents").where(f"flow = '{way.flow.name}'").collect()
     return warnings + [f"open incident {row['kind']}: {row['detail']}" for row in incidents]

@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from mirrorlake.core.group_moves import Standing
-from mirrorlake.core.groups import Checkpoint, Key, Place
+from mirrorlake.core.groups import Checkpoint, Place
+from mirrorlake.core.survey import Key
 from mirrorlake.core.topology import ResolvedFlow
 from mirrorlake.engine.connections import Connections
 from mirrorlake.engine.group_survey import Survey, survey

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from mirrorlake.core.group_moves import join_ways
-from mirrorlake.core.groups import Key, Translated
+from mirrorlake.core.groups import Translated
+from mirrorlake.core.survey import Key
 from mirrorlake.core.topology import ResolvedFlow
 from mirrorlake.engine.connections import Connections
 from mirrorlake.engine.precedence import opposite_name

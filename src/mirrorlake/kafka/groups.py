@@ -18,7 +18,8 @@ from typing import Any
 
 from confluent_kafka import KafkaException
 
-from mirrorlake.core.groups import Committed, Key
+from mirrorlake.core.groups import Committed
+from mirrorlake.core.survey import Key
 from mirrorlake.errors import ClusterUnreachable
 from mirrorlake.kafka.admin import ANSWER_SECONDS, ClusterAdmin
 from mirrorlake.kafka.refusals import reason_of

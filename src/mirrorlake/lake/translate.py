@@ -14,7 +14,8 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from mirrorlake.core.groups import Key, Translated
+from mirrorlake.core.groups import Translated
+from mirrorlake.core.survey import Key
 from mirrorlake.errors import UnknownOffset
 from mirrorlake.lake.lake import Lake, arrow_table
 
