@@ -42,13 +42,14 @@ PASSING = ("flow_stopped", "flow_waits", "cluster_unreachable")
 
 @dataclass(frozen=True)
 class Snapshot:
-    """Where a flow was after one look: what was landed before it, whether that was all produced, the map's ends, and
-    the partitions that wait for an operator."""
+    """Where a flow was after one look: what was landed before it, whether that was all produced, the map's ends, the
+    partitions that wait for an operator, and the topics that were left out at that look."""
 
     covered: dict[Key, int]
     caught_up: bool
     floors: dict[Key, int]
     held: frozenset[Key]
+    left_out: frozenset[str]
 
 
 class FlowWorker:
@@ -214,7 +215,7 @@ class FlowWorker:
             for key, floor in producer.floors().items()
             if floor.generation == self._landing.generation(key[0])
         }
-        self._snapshot = Snapshot(covered, caught_up, floors, producer.spec.held)
+        self._snapshot = Snapshot(covered, caught_up, floors, producer.spec.held, frozenset(producer.spec.left_out))
         self._wanted.clear()
         self._taken.set()
 

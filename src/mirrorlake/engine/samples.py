@@ -32,7 +32,7 @@ def passed(snapshot: Snapshot, targets: TargetTopics, key: Key) -> tuple[int, in
     """
     floor = snapshot.floors.get(key, 0)
     covered = max(floor, snapshot.covered.get(key, floor))
-    waits = key in snapshot.held or targets.produced_topic(key[0]) is None
+    waits = key in snapshot.held or key[0] in snapshot.left_out or targets.produced_topic(key[0]) is None
     return covered, covered if snapshot.caught_up and not waits else floor
 
 
