@@ -125,7 +125,9 @@ class _History:
             rate = np.where(spiked, rate * 5, rate)
         counts = np.full(self.steps, STEP) if steady else self.rng.poisson(rate * STEP)
         made = 1000 * (number + 1) + np.cumsum(counts)
-        delay = 1050 * self.rng.lognormal(0, 0.12, self.steps) * {"west->east": 0.8, "east->lab": 1.25}.get(stream.flow, 1)
+        delay = (
+            1050 * self.rng.lognormal(0, 0.12, self.steps) * {"west->east": 0.8, "east->lab": 1.25}.get(stream.flow, 1)
+        )
         if stream.flow == "east->west":
             weight = {"orders": 1.0, "payments": 0.25, "shipments": 0.15, "heartbeats": 0.12}[stream.topic]
             building = np.clip(SPIKE - self.minutes_left, 0, SPIKE_MINUTES) / SPIKE_MINUTES
@@ -263,9 +265,7 @@ class _History:
 
     def incidents(self) -> pa.Table:
         flow, topic, partition = REFUSED_AT
-        refused = next(
-            item for item in self.all if (item.stream.flow, item.stream.topic, item.number) == REFUSED_AT
-        )
+        refused = next(item for item in self.all if (item.stream.flow, item.stream.topic, item.number) == REFUSED_AT)
         offset = int(refused.mirrored[-1])
         rows = [
             self._incident(flow, REFUSED, "target_refused", topic, partition, offset, None, None,
@@ -275,7 +275,8 @@ class _History:
                            "no broker of cluster lab answered at lab-1:9093 within 10 s"),
             self._incident("east->west", 260, "source_truncated", "shipments", 1, 1180, 22, "continue",
                            "retention removed offsets 1180 to 1234 of shipments partition 1 before they were landed"),
-            self._incident("east->west", SPIKE - 4, "control_group_offsets", None, None, None, 6, "it came through again",
+            self._incident("east->west", SPIKE - 4, "control_group_offsets", None, None, None, 6,
+                           "it came through again",
                            "cluster west did not take the positions of some groups: request timed out"),
             self._incident("west->east", 95, "topic_refused", "inventory-tmp", None, None, 14, "it came through again",
                            "cluster east would not make west.inventory-tmp: policy violation"),
@@ -303,7 +304,8 @@ class _History:
             for stream in STREAMS
         ]  # fmt: skip
         rows += [
-            self._change("east->west", begin - 2, "config", "east.orders", "retention.ms=604800000", "retention.ms=1209600000"),
+            self._change("east->west", begin - 2, "config", "east.orders", "retention.ms=604800000",
+                         "retention.ms=1209600000"),
             self._change("east->west", begin - 2, "acl", "User:billing READ topic east.orders", None, "ALLOW from *"),
             self._change("east->west", 240, "partitions", "east.orders", "4", "partitions=6, factor=3"),
             self._change("east->lab", 231, "config", "east.clicks", None, "max.message.bytes=2097152", "refused",
@@ -316,7 +318,8 @@ class _History:
             self._change("east->west", 64, "acl", "User:audit READ topic east.payments", None, "ALLOW from *"),
             self._change("east->west", 63, "acl", "User:intern READ topic east.payments", "ALLOW from *", None),
             self._change("east->west", 38, "group", "billing east.orders-2", "1204", "1377"),
-            self._change("east->west", 12, "config", "east.shipments", "cleanup.policy=delete", "cleanup.policy=compact"),
+            self._change("east->west", 12, "config", "east.shipments", "cleanup.policy=delete",
+                         "cleanup.policy=compact"),
         ]  # fmt: skip
         return _rows(rows, {"at": TIME})
 
@@ -332,7 +335,12 @@ class _History:
 
     def clusters(self) -> pa.Table:
         rows = [
-            {"alias": alias, "cluster_id": f"{alias}-cluster-id-0000000", "first_seen": self.times[0], "last_seen": self.end}
+            {
+                "alias": alias,
+                "cluster_id": f"{alias}-cluster-id-0000000",
+                "first_seen": self.times[0],
+                "last_seen": self.end,
+            }
             for alias in ("east", "west", "lab")
         ]
         return _rows(rows, {"first_seen": TIME, "last_seen": TIME})
@@ -383,4 +391,6 @@ def _table(parts: Sequence[pa.Table]) -> pa.Table:
 
 def _rows(rows: Sequence[dict[str, object]], kinds: dict[str, pa.DataType]) -> pa.Table:
     """Rows as a table; columns without a kind are texts."""
-    return pa.Table.from_pylist(list(rows), schema=pa.schema([(name, kinds.get(name, pa.string())) for name in rows[0]]))
+    return pa.Table.from_pylist(
+        list(rows), schema=pa.schema([(name, kinds.get(name, pa.string())) for name in rows[0]])
+    )

@@ -8,7 +8,7 @@ from types import FrameType
 import typer
 
 from mirrorlake.cli.context import Context
-from mirrorlake.dashboard.data import Snapshots, read_data
+from mirrorlake.dashboard.data import Reader, Snapshots, read_data
 from mirrorlake.dashboard.model import load_dashboard
 from mirrorlake.dashboard.page import render
 from mirrorlake.dashboard.server import DashboardServer
@@ -37,9 +37,10 @@ def dashboard(
         html.write_text(render(shown, read_data(shared.lake, shown), None, place), encoding="utf-8")
         shared.say(f"wrote {html}")
         return
+    shared.short = False  # the same queries again and again: it pays to compile them
+    reader = Reader(shared.lake, shown)
     page = render(shown, None, refresh, place)
-    with DashboardServer(page, Snapshots(lambda: read_data(shared.lake, shown), refresh).newest, port) as server:
-        shared.lake  # noqa: B018 - a lake that cannot be opened is told here, not on the page
+    with DashboardServer(page, Snapshots(reader.read, refresh).newest, port) as server:
         shared.say(f"dashboard at {server.url} (Ctrl-C ends it)")
         if not no_open:
             webbrowser.open(server.url)

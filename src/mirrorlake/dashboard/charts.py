@@ -64,8 +64,10 @@ def _xy(spec: XYSpec, columns: _Columns) -> Any:
     made = spec.encodings
     base: Any = alt.Chart()
     color: Any
+    order: Any = alt.Undefined
     if isinstance(made.y, Series):
         base = _folded(base, made.y, columns)
+        order = alt.Order("rank", type="quantitative")  # the first of them lies at the bottom
         y = _axis(alt.Y, "value", made.y.scale, made.y.axis, made.y.format)
         color = alt.Color("series", type="nominal", sort=[item.displayName for item in made.y.fields], title=None)
         tips = [_tip(made.x, columns), *_series_tips(made.y)]
@@ -78,8 +80,9 @@ def _xy(spec: XYSpec, columns: _Columns) -> Any:
         return _lines(base, x, y, color, tips)
     if spec.widgetType == "area":
         y["impute"] = alt.ImputeParams(value=0)  # nothing came through: not half of what came before and after
-        return base.mark_area(opacity=0.7, line=True).encode(x=x, y=y, color=color, tooltip=tips)
-    return base.mark_bar(cornerRadiusEnd=2).encode(x=x, y=y, color=color, tooltip=tips, **_offset(spec, columns))
+        return base.mark_area(opacity=0.7, line=True).encode(x=x, y=y, color=color, order=order, tooltip=tips)
+    bars = base.mark_bar(cornerRadiusEnd=2)
+    return bars.encode(x=x, y=y, color=color, order=order, tooltip=tips, **_offset(spec, columns))
 
 
 def _lines(base: Any, x: Any, y: Any, color: Any, tips: list[Any]) -> Any:
@@ -106,7 +109,9 @@ def _heatmap(spec: HeatmapSpec, columns: _Columns) -> Any:
     made = spec.encodings
     x, y = _positional(alt.X, made.x, columns), _positional(alt.Y, made.y, columns)
     ramp = made.color.scale.colorRamp
-    scale = alt.Scale(zero=True) if ramp is None else alt.Scale(zero=True, scheme=_SCHEMES.get(ramp.scheme, ramp.scheme))
+    scale = alt.Scale(zero=True, interpolate="rgb")
+    if ramp is not None:
+        scale = alt.Scale(zero=True, scheme=_SCHEMES.get(ramp.scheme, ramp.scheme))
     legend = alt.Legend(orient="bottom", direction="horizontal", gradientLength=160, tickCount=3)
     legend["format"], legend["formatType"] = _written(made.color.format), QUANTITY
     color = alt.Color(
@@ -135,7 +140,7 @@ def _combo(spec: ComboSpec, columns: _Columns) -> Any:
     bars, lines = _folded(alt.Chart(), made.y.primary, columns), _folded(alt.Chart(), made.y.secondary, columns)
     sides = []
     for side, marked in (
-        (made.y.primary, bars.mark_bar(opacity=0.45)),
+        (made.y.primary, bars.mark_bar(opacity=0.5, binSpacing=0)),
         (made.y.secondary, lines.mark_line(strokeWidth=2)),
     ):
         x = _positional(alt.X, made.x, columns, bars=True)
@@ -149,8 +154,9 @@ def _folded(base: Any, side: Series, columns: _Columns) -> Any:
     """Several fields of a row as several rows with `series` (the name that people read) and `value`."""
     names = {columns.names[item.fieldName]: item.displayName for item in side.fields}
     text = "{" + ", ".join(f"{column}: {_quoted(name)}" for column, name in names.items()) + "}"
+    ranks = "{" + ", ".join(f"{column}: {rank}" for rank, column in enumerate(names)) + "}"
     folded = base.transform_fold(list(names), as_=["column", "value"])
-    return folded.transform_calculate(series=f"({text})[datum.column]")
+    return folded.transform_calculate(series=f"({text})[datum.column]", rank=f"({ranks})[datum.column]")
 
 
 def _quoted(text: str) -> str:
@@ -172,6 +178,8 @@ def _axis(kind: Any, column: str, scale: Scale, axis: Axis | None, written: Form
         return kind(column, type="temporal", title=title, scale=alt.Scale(type="utc"), axis=ticks)
     if scale.type == "quantitative":
         ticks = alt.Axis(format=_written(written), formatType=QUANTITY, tickCount=5)
+        if written is not None and written.decimalPlaces is not None and written.decimalPlaces.places == 0:
+            ticks["tickMinStep"] = 1  # else several ticks would say the same number
         return kind(column, type="quantitative", title=title, axis=ticks)
     return kind(column, type="ordinal", title=title, sort=_sort(scale), axis=alt.Axis(labelAngle=0, labelLimit=140))
 

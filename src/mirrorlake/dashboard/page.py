@@ -89,7 +89,9 @@ def _widget(placed: Placed) -> dict[str, Any]:
         "dataset": query.datasetName,
         "fields": [plans[name].document() for name in names],
         "raw": query.disaggregated,
-        "orders": [{"column": order.expression.strip("`"), "falls": order.direction == "DESC"} for order in query.orders],
+        "orders": [
+            {"column": order.expression.strip("`"), "falls": order.direction == "DESC"} for order in query.orders
+        ],
     }
     if isinstance(spec, CounterSpec):
         value = spec.encodings.value.model_dump(exclude_none=True)

@@ -73,6 +73,7 @@ function chartConfig(width) {
       labelFontSize: 11, titleFontSize: 11, symbolSize: 80, symbolStrokeWidth: 2, labelLimit: 170,
       columns: Math.max(1, Math.floor(width / 150)), offset: 8,
     },
+    rect: { stroke: THEME.widgetBackgroundColor[shade], strokeWidth: 2 },
     range: { category: THEME.visualizationColors, heatmap: ramp, ramp },
   };
 }

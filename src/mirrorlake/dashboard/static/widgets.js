@@ -103,7 +103,7 @@ function fillTable(widget, card, dataset, result) {
 function tableCell(column, type, value) {
   const text = type === "time" ? instant(value) : quantity(value, column.format);
   const cell = element("td", value === null ? `${type} none` : type, text);
-  if (type === "text" && text.length > 40) cell.title = text;
+  if (type === "text" && text.length > 36) cell.classList.add("long");
   const rule = column.style && column.style.rules.find((item) => holds(item.condition, value));
   if (rule) {
     cell.style.color = `var(--color-${rule.foregroundColor.position})`;
