@@ -18,8 +18,9 @@ from pyspark.sql import SparkSession
 from selenium.webdriver import Chrome
 
 from mirrorlake.dashboard.data import Reader, Snapshots
-from mirrorlake.dashboard.model import CounterSpec, load_dashboard
+from mirrorlake.dashboard.model import load_dashboard
 from mirrorlake.dashboard.page import render
+from mirrorlake.dashboard.parts import CounterSpec
 from mirrorlake.dashboard.server import DashboardServer
 from tests.support.browser import chromium, console_errors, prefer, resize, screenshot, wait_for
 from tests.support.sample_lake import TIME, empty_lake, fill

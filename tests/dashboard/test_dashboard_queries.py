@@ -10,7 +10,8 @@ from typer.testing import CliRunner
 
 from mirrorlake.cli.main import app
 from mirrorlake.dashboard.data import bounded, read_data
-from mirrorlake.dashboard.model import Dataset, filter_targets, load_dashboard, plan_fields
+from mirrorlake.dashboard.model import filter_targets, load_dashboard, plan_fields
+from mirrorlake.dashboard.parts import Dataset
 from mirrorlake.errors import LakeError
 from mirrorlake.lake.lake import Lake
 from tests.support.sample_lake import FLOWS, empty_lake

@@ -10,7 +10,7 @@ from typing import Any
 import altair as alt
 
 from mirrorlake.dashboard.expressions import parse_expression
-from mirrorlake.dashboard.model import (
+from mirrorlake.dashboard.parts import (
     Axis,
     Channel,
     ChartSpec,
@@ -26,8 +26,6 @@ from mirrorlake.dashboard.model import (
 
 #: Functions that the page registers: they write numbers and times as its counters and tables do.
 QUANTITY, INSTANT, CLOCK = "quantity", "instant", "clock"
-#: Vega's names of the scales of colours that it calls otherwise.
-_SCHEMES = {"YlGnBu": "yellowgreenblue", "RdYlBu": "redyellowblue"}
 #: The width of a bar that stands for a stretch of time.
 _TIME_UNITS = {"MINUTE": "utcyearmonthdatehoursminutes", "HOUR": "utcyearmonthdatehours", "DAY": "utcyearmonthdate"}
 _NO_FORMAT = Format(type="number")
@@ -108,17 +106,13 @@ def _offset(spec: XYSpec, columns: _Columns) -> dict[str, Any]:
 def _heatmap(spec: HeatmapSpec, columns: _Columns) -> Any:
     made = spec.encodings
     x, y = _positional(alt.X, made.x, columns), _positional(alt.Y, made.y, columns)
-    ramp = made.color.scale.colorRamp
-    scale = alt.Scale(zero=True, interpolate="rgb")
-    if ramp is not None:
-        scale = alt.Scale(zero=True, scheme=_SCHEMES.get(ramp.scheme, ramp.scheme))
     legend = alt.Legend(orient="bottom", direction="horizontal", gradientLength=160, tickCount=3)
     legend["format"], legend["formatType"] = _written(made.color.format), QUANTITY
     color = alt.Color(
         columns.names[made.color.fieldName],
         type="quantitative",
         title=made.color.displayName,
-        scale=scale,
+        scale=alt.Scale(zero=True, interpolate="rgb"),
         legend=legend,
     )
     tips = [_tip(item, columns) for item in (made.y, made.x, made.color)]

@@ -12,8 +12,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from mirrorlake.dashboard.model import Dashboard, Dataset
+from mirrorlake.dashboard.model import Dashboard
 from mirrorlake.dashboard.news import Mark, mark_of
+from mirrorlake.dashboard.parts import Dataset
 from mirrorlake.engine.causes import FAILURES, cause_of
 from mirrorlake.errors import InputError, LakeError
 from mirrorlake.lake.lake import Lake

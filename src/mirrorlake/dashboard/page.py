@@ -9,22 +9,22 @@ import vl_convert
 
 from mirrorlake.dashboard.charts import chart
 from mirrorlake.dashboard.data import to_json
-from mirrorlake.dashboard.model import (
+from mirrorlake.dashboard.model import Dashboard, filter_targets, plan_fields
+from mirrorlake.dashboard.parts import (
     ChartSpec,
     CounterSpec,
-    Dashboard,
     Page,
     Placed,
     RangeFilterSpec,
     TableSpec,
     ValuesFilterSpec,
     Widget,
-    filter_targets,
-    plan_fields,
 )
 
 _SCRIPTS = ("format.js", "query.js", "theme.js", "widgets.js", "filters.js", "page.js")
 TITLE = "mirrorlake"
+#: What of Vega's scripts our own may call.
+_EMBED = "window.vegaEmbed = vegaEmbed;"
 
 
 def render(dashboard: Dashboard, data: dict[str, Any] | None, refresh: float | None, place: str) -> str:
@@ -33,7 +33,7 @@ def render(dashboard: Dashboard, data: dict[str, Any] | None, refresh: float | N
     `place` says which lake it shows. The page's own policy lets it load nothing, and run nothing but its own scripts.
     """
     state = {"dashboard": document(dashboard), "data": data, "refresh": refresh, "place": place}
-    css, scripts = _static("page.css"), [vl_convert.javascript_bundle(), _own_script(state)]
+    css, scripts = _static("page.css"), [vl_convert.javascript_bundle(_EMBED), _own_script(state)]
     policy = "; ".join(
         [
             "default-src 'none'",
