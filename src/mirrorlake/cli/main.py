@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.logging import RichHandler
 
 from mirrorlake import __version__
-from mirrorlake.cli import bench, demo, groups, importing, inspect, local, replicate, resolve, spark_queries
+from mirrorlake.cli import bench, dashboard, demo, groups, importing, inspect, local, replicate, resolve, spark_queries
 from mirrorlake.cli.context import Context
 from mirrorlake.errors import MirrorlakeError
 
@@ -52,6 +52,7 @@ resolve.register(app)
 groups.register(app)
 local.register(app)
 demo.register(app)
+dashboard.register(app)
 bench.register(app)
 importing.register(app)
 
