@@ -1,4 +1,4 @@
-"""Real consumers of two clients, which join a group, read numbered records, commit and leave; what they read, shortly."""
+"""Real consumers of two clients: they join a group, read numbered records, commit, leave; what they read, in short."""
 
 import json
 import subprocess
