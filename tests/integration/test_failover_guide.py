@@ -1,4 +1,4 @@
-"""docs/failover.md, run from top to bottom: every command of the page, in its order, with real clusters and consumers."""
+"""docs/failover.md, run from top to bottom: every command of the page in its order, on real clusters and consumers."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""MirrorMaker 2's Java client over two running flows, east -> west -> north: what it says is what `checkpoints` says."""
+"""MirrorMaker 2's Java client over two running flows, east -> west -> north: it says what `checkpoints` says."""
 
 import uuid
 from collections.abc import Mapping
