@@ -56,7 +56,9 @@ class ControlLoop:
         self._journal = journal
         self._worker = worker
         published = CheckpointTopic(flow, connections, journal)
-        self._groups = Checkpoints(flow, lake, connections, worker.mirrors, worker.life, self._passed, published)
+        self._groups = Checkpoints(
+            flow, lake, connections, worker.mirrors, worker.life, self._passed, published, journal
+        )
         self._failing: set[str] = set()
         self._stop = threading.Event()
         self._tasks = self._made()
