@@ -41,11 +41,16 @@ VIEWS = (
     "replication_lag",
     "replication_latency",
     "throughput",
+    "partition_minutes",
+    "partition_status",
+    "checkpoint_latency",
     "open_incidents",
     "flow_status",
     "group_positions",
     "divergence",
 )
+#: Columns that a lake made by an earlier version lacks; they are added when it is opened.
+ADDED_COLUMNS = {"checkpoints": {"read_at": "TIMESTAMP"}}
 #: The layout of the tables that this code writes; a lake with a higher number is refused.
 VERSION = 1
 
@@ -164,6 +169,7 @@ def open_lake(spark: SparkSession, location: Location, directory: Path) -> Lake:
         if table not in existing:
             _create_table(lake, table)
     _refuse_newer(lake)
+    _add_columns(lake)
     if root is None:
         lake.make_views(" ".join(VIEWS))  # a catalog keeps them, for dashboards and other readers
     return lake
@@ -236,6 +242,14 @@ def _create_table(lake: Lake, table: str) -> None:
             f"({_first_line(error)})",
             table=table,
         ) from error
+
+
+def _add_columns(lake: Lake) -> None:
+    for table, columns in ADDED_COLUMNS.items():
+        known = lake.spark.table(lake.name(table)).columns
+        for column, kind in columns.items():
+            if column not in known:
+                lake.sql(f"ALTER TABLE {table} ADD COLUMNS ({column} {kind})")
 
 
 def _refuse_newer(lake: Lake) -> None:
