@@ -85,7 +85,6 @@ def test_a_run_is_recorded_beside_the_lake_without_secrets(tmp_path: Path, patie
     assert run.data.metrics["records"] == 500 and run.data.metrics["east-to-west/lag_records"] == 12
     p99 = store.history(run.info.run_id, "east-to-west/latency_p99_ms")
     assert [value for _, value in p99] == [9.0]
-    assert len(store.history(run.info.run_id, "records")) >= 2, "again and again, and at the end"
     artifacts = {path.name: path for path in (tmp_path / "lake").rglob("artifacts/*/artifacts/*")}
     assert artifacts.keys() == {"topology.redacted.yml", "report.json"}
     assert json.loads(artifacts["report.json"].read_text())["flows"][FLOW]["records"] == 500

@@ -15,9 +15,9 @@ WITH lag AS (
 totals AS (
   SELECT flow, max(batch_id) AS last_batch_id, max(produced_at) AS last_produced_at, sum(record_count) AS record_count,
          sum(byte_count) AS byte_count,
-         sum(CASE WHEN produced_at > current_timestamp() - INTERVAL 1 MINUTE THEN record_count ELSE 0 END) / 60.0
+         sum(CASE WHEN produced_at > current_timestamp() - INTERVAL 1 MINUTE THEN record_count ELSE 0 END) / 60
            AS records_per_second,
-         sum(CASE WHEN produced_at > current_timestamp() - INTERVAL 1 MINUTE THEN byte_count ELSE 0 END) / 60.0
+         sum(CASE WHEN produced_at > current_timestamp() - INTERVAL 1 MINUTE THEN byte_count ELSE 0 END) / 60
            AS bytes_per_second,
          max(CASE WHEN topic <> 'heartbeats' THEN produced_at END) AS last_but_heartbeats
   FROM latency

@@ -8,8 +8,8 @@ SELECT
   date_trunc('MINUTE', produced_at) AS minute,
   sum(record_count) AS record_count,
   sum(byte_count) AS byte_count,
-  sum(record_count) / 60.0 AS records_per_second,
-  sum(byte_count) / 60.0 AS bytes_per_second,
+  sum(record_count) / 60 AS records_per_second,
+  sum(byte_count) / 60 AS bytes_per_second,
   min(landing_min_ms) AS landing_min_ms,
   sum(landing_avg_ms * record_count) / sum(CASE WHEN landing_avg_ms IS NOT NULL THEN record_count END)
     AS landing_avg_ms,

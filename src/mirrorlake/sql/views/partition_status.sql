@@ -11,9 +11,9 @@ WITH totals AS (
     sum(byte_count) AS byte_count,
     max(batch_id) AS last_batch_id,
     max(produced_at) AS last_produced_at,
-    sum(CASE WHEN produced_at > current_timestamp() - INTERVAL 1 MINUTE THEN record_count ELSE 0 END) / 60.0
+    sum(CASE WHEN produced_at > current_timestamp() - INTERVAL 1 MINUTE THEN record_count ELSE 0 END) / 60
       AS records_per_second,
-    sum(CASE WHEN produced_at > current_timestamp() - INTERVAL 1 MINUTE THEN byte_count ELSE 0 END) / 60.0
+    sum(CASE WHEN produced_at > current_timestamp() - INTERVAL 1 MINUTE THEN byte_count ELSE 0 END) / 60
       AS bytes_per_second
   FROM latency
   GROUP BY flow, topic, partition
