@@ -18,6 +18,8 @@ from tests.support.sample_lake import sample_lake
 
 # The sessions of the tests handle few rows: compiling code for them costs more than it gives.
 os.environ.setdefault(SHORT_VARIABLE, "1")
+# Recording with MLflow costs each run some seconds of CPU; its own tests switch it on.
+os.environ.setdefault("MIRRORLAKE_TRACKING", "off")
 # How long an example takes says more about the machine than about the code.
 settings.register_profile("mirrorlake", deadline=None)
 settings.load_profile("mirrorlake")

@@ -19,6 +19,7 @@ from mirrorlake.core.policy import DefaultPolicy, IdentityPolicy, ReplicationPol
 from mirrorlake.core.security import Security
 from mirrorlake.core.selection import TopicSelection, matches_any
 from mirrorlake.core.topology_file import explain, nearest, read_mapping
+from mirrorlake.core.tracking import Tracking
 from mirrorlake.errors import TopologyError
 
 
@@ -135,6 +136,7 @@ class Topology(Model):
     lake: Lake
     defaults: Flow = Flow()
     flows: dict[str, Flow] = Field(min_length=1)
+    tracking: Tracking = Tracking()
     _directory: Path = PrivateAttr(default=Path("."))
 
     def model_post_init(self, context: Any) -> None:
@@ -221,6 +223,7 @@ _MODELS: dict[tuple[str, ...], type[BaseModel]] = {
     ("clusters", "*", "security"): Security,
     ("clusters", "*", "landing"): Landing,
     ("lake",): Lake,
+    ("tracking",): Tracking,
     ("defaults",): Flow,
     ("flows", "*"): Flow,
 }

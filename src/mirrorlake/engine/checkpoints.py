@@ -7,6 +7,7 @@ is newest is kept in memory and read from the lake at the start, so a round in w
 import logging
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime, timezone
 
 from mirrorlake import crash
 from mirrorlake.core.changes import ChangeLog
@@ -71,6 +72,7 @@ class Checkpoints:
         """
         listing = self._listing()
         groups = [group for group in listing.states if selects_group(self.flow.settings, group)]
+        read_at = datetime.now(timezone.utc)
         told = self._source.positions(groups)
         committed = self._mirrored_only(told.positions)
         self._begin_lives({place[1] for place in committed})
@@ -85,7 +87,7 @@ class Checkpoints:
         if not listing.errors:
             asked |= {place[0] for place in newest} - listing.states.keys()
         changed = plan_checkpoints(committed, translated, newest, asked)
-        self._write(changed)
+        self._write(changed, read_at)
         crash.reached("checkpointed")
         self._publish(changed)
         problems = [*listing.errors, *told.errors.values()]
@@ -140,8 +142,8 @@ class Checkpoints:
         self._topic.publish(_published(item) for item in self._unpublished.values() if not item.is_gone)
         self._unpublished = {}
 
-    def _write(self, rows: Sequence[Checkpoint]) -> None:
-        append_checkpoints(self._lake, self.flow.name, rows)
+    def _write(self, rows: Sequence[Checkpoint], read_at: datetime | None = None) -> None:
+        append_checkpoints(self._lake, self.flow.name, rows, read_at)
         self._known().update({row.place: row for row in rows})
 
     def _listing(self) -> Listing:
