@@ -17,7 +17,7 @@ import pytest
 from pyspark.sql import SparkSession
 from selenium.webdriver import Chrome
 
-from mirrorlake.dashboard.data import Reader, Snapshots
+from mirrorlake.dashboard.data import Reader, to_json
 from mirrorlake.dashboard.model import load_dashboard
 from mirrorlake.dashboard.page import render
 from mirrorlake.dashboard.parts import CounterSpec
@@ -276,7 +276,7 @@ def test_filters_act_on_numbers_charts_and_tables(
 @contextmanager
 def served(reader: Reader) -> Iterator[DashboardServer]:
     page = render(DASHBOARD, None, 1, "the lake of a test")
-    server = DashboardServer(page, Snapshots(reader.read, 0).newest, 0)
+    server = DashboardServer(page, lambda: to_json(reader.read()), 0)  # no Snapshots: each look is a new one
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
     thread.start()
     try:
