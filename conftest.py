@@ -3,6 +3,7 @@
 import os
 import uuid
 from collections.abc import Iterator
+from datetime import datetime, timedelta, timezone
 from typing import Any
 
 import pytest
@@ -14,7 +15,7 @@ from mirrorlake.dashboard.model import load_dashboard
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.session import SHORT_VARIABLE, local_session
 from tests.support.clusters import ClusterPair, cluster_pair
-from tests.support.sample_lake import sample_lake
+from tests.support.sample_lake import empty_lake, fill
 
 # The sessions of the tests handle few rows: compiling code for them costs more than it gives.
 os.environ.setdefault(SHORT_VARIABLE, "1")
@@ -51,7 +52,10 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
 @pytest.fixture(scope="session")
 def history(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Lake:
     """A lake with six hours of history (tests/support/sample_lake.py); tests only read it."""
-    return sample_lake(spark, tmp_path_factory.mktemp("history"))
+    lake = empty_lake(spark, tmp_path_factory.mktemp("history"))
+    # It ends when it is read, not when it began to be written: else its heartbeats are old.
+    fill(lake, until=datetime.now(timezone.utc) + timedelta(seconds=20))
+    return lake
 
 
 @pytest.fixture(scope="session")

@@ -17,7 +17,7 @@ import pytest
 from pyspark.sql import SparkSession
 from selenium.webdriver import Chrome
 
-from mirrorlake.dashboard.data import Reader, Snapshots
+from mirrorlake.dashboard.data import Reader, to_json
 from mirrorlake.dashboard.model import load_dashboard
 from mirrorlake.dashboard.page import render
 from mirrorlake.dashboard.parts import CounterSpec
@@ -276,7 +276,7 @@ def test_filters_act_on_numbers_charts_and_tables(
 @contextmanager
 def served(reader: Reader) -> Iterator[DashboardServer]:
     page = render(DASHBOARD, None, 1, "the lake of a test")
-    server = DashboardServer(page, Snapshots(reader.read, 0).newest, 0)
+    server = DashboardServer(page, lambda: to_json(reader.read()), 0)  # no Snapshots: each look is a new one
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
     thread.start()
     try:
@@ -332,5 +332,5 @@ def test_screenshots(browser: Chrome, page_file: Path, tmp_path: Path) -> None:
             choose(browser, "filter_flow", "east->west")
             drawn(browser)
         name = f"dashboard-{page}{'-phone' if width == 390 else ''}.png"
-        screenshot(browser, place / name, full=True)
+        screenshot(browser, place / name, scale=0.66)  # as wide as a page of documentation shows it
         assert 10_000 < (place / name).stat().st_size < 150_000, name

@@ -1,5 +1,6 @@
 """A real headless Chromium for tests, driven by Selenium, which fetches nothing from anywhere."""
 
+import base64
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
@@ -65,12 +66,9 @@ def console_errors(browser: webdriver.Chrome) -> list[str]:
     return [str(entry["message"]) for entry in browser.get_log("browser") if entry["level"] in ("SEVERE", "WARNING")]
 
 
-def screenshot(browser: webdriver.Chrome, path: Path, full: bool = False) -> None:
-    """Write a PNG of what is seen, or of the page in whole."""
-    import base64
-
-    options: dict[str, Any] = {"format": "png", "captureBeyondViewport": full}
-    if full:
-        size = browser.execute_cdp_cmd("Page.getLayoutMetrics", {})["cssContentSize"]
-        options["clip"] = {"x": 0, "y": 0, "width": size["width"], "height": size["height"], "scale": 1}
+def screenshot(browser: webdriver.Chrome, path: Path, scale: float = 1) -> None:
+    """Write a PNG of the page in whole, smaller by `scale`."""
+    size = browser.execute_cdp_cmd("Page.getLayoutMetrics", {})["cssContentSize"]
+    clip = {"x": 0, "y": 0, "width": size["width"], "height": size["height"], "scale": scale}
+    options = {"format": "png", "captureBeyondViewport": True, "clip": clip}
     path.write_bytes(base64.b64decode(browser.execute_cdp_cmd("Page.captureScreenshot", options)["data"]))

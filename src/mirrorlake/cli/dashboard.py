@@ -29,7 +29,7 @@ def dashboard(
 ) -> None:
     """Show the dashboard of the bundle, from this lake: until Ctrl-C, while the replicator runs or not."""
     shared: Context = context.obj
-    place = str(shared.topology.directory / (shared.topology.lake.path or ""))  # a wrong file is told first
+    place = _place(shared)  # a wrong topology file is told first
     if html is not None and not html.absolute().parent.is_dir():
         raise InputError(f"there is no directory {html.absolute().parent} to write {html.name} into")
     shown = load_dashboard()
@@ -49,6 +49,14 @@ def dashboard(
             server.serve_forever()
         except KeyboardInterrupt:
             shared.say("ended")
+
+
+def _place(shared: Context) -> str:
+    """The lake's name, for the page's last line."""
+    lake = shared.topology.lake
+    if lake.path is None:
+        return f"{lake.catalog}.{lake.schema_name}"
+    return str((shared.topology.directory / lake.path).resolve())
 
 
 def _interrupt(_signal: int, _frame: FrameType | None) -> None:
