@@ -13,4 +13,4 @@ CREATE TABLE IF NOT EXISTS checkpoints (
   reason STRING
 ) USING DELTA
 COMMENT 'mirrorlake: positions of consumer groups, translated'
-TBLPROPERTIES ('delta.checkpointInterval' = '100', 'delta.enableDeletionVectors' = 'false')
+TBLPROPERTIES ('delta.checkpointInterval' = '100', 'delta.logRetentionDuration' = 'interval 7 days', 'delta.enableDeletionVectors' = 'false')
