@@ -173,7 +173,8 @@ def test_thresholds_follow_the_file(spark: SparkSession, tmp_path: Path) -> None
     append(lake, "positions", [sample(5, 40, 90, 75.0)])
     assert kinds(lake) == {"lag"}
     before = lake.table("objectives").collect()
-    file = write_file(tmp_path, objectives={"lag_seconds": 10, "flows": {FLOW: {"lag_seconds": 100}}})
+    objectives = {"lag_seconds": 10, "flows": {FLOW: {"lag_seconds": 100}}}
+    file = write_file(tmp_path, objectives=objectives, flows={FLOW: {"emit_heartbeats_enabled": False}})
     topology = opened(spark, file)[1]
     note_objectives(lake, topology, {})
     assert kinds(lake) == set()
