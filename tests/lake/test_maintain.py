@@ -185,7 +185,7 @@ def test_files_and_bytes_stay_bounded_over_a_thousand_batches(spark: SparkSessio
             if batch % 10 == 0:
                 append(lake, "positions", [sample(age, batch * 20, batch * 20)])
         maintain(lake, topology, Maintenance(retention_days=3, history_days=3))
-        for table in TABLES:
+        for table in ("records", "offset_map", "positions"):
             maintenance.vacuum(lake, table, 0)
         found = maintenance.sizes(lake)
         most = {table: max(most[table], found[table].files) for table in TABLES}

@@ -44,8 +44,10 @@ def _maintain(lake: Lake, topology: Topology, kept: Maintenance, dry_run: bool) 
         cutoff = _ms(_days_ago(kept.history_days))
         document["history"] = {name: maintenance.remove_history(lake, name, cutoff) for name in maintenance.HISTORY}
         for table in TABLES:
-            maintenance.optimize(lake, table)
-            maintenance.vacuum(lake, table, kept.vacuum_hours)
+            if before[table].files > 1:
+                maintenance.optimize(lake, table)
+            if before[table].files > 0:
+                maintenance.vacuum(lake, table, kept.vacuum_hours)
     after = maintenance.sizes(lake)
     document["tables"] = {
         name: {
