@@ -36,6 +36,11 @@ def mapped(lake: Lake) -> int:
     return int(lake.sql("SELECT coalesce(sum(record_count), 0) AS n FROM offset_map").collect()[0]["n"])
 
 
+def modes(lake: Lake) -> dict[str, str]:
+    """How the lake says that each flow runs."""
+    return {row["flow"]: row["mode"] for row in lake.table("objectives").collect()}
+
+
 @pytest.mark.timeout(1200)
 def test_the_replicator_runs_through_maintenance(
     spark: SparkSession, clusters: ClusterPair, topic_name: str, tmp_path: Path
@@ -54,6 +59,8 @@ def test_the_replicator_runs_through_maintenance(
             time.sleep(0.5)
         removed += everything(run.lake, file)
         assert run.lake.table("incidents").collect() == []
+        assert modes(run.lake) == {"east->west": "continuous"}
+    assert modes(run.lake) == {"east->west": "stopped"}
     assert run.lake.table("records").count() == ROUNDS * PER_ROUND - removed == 3, "the newest of each partition stay"
 
     # A flow that starts behind compacted and deleted commits, by either reader.
@@ -67,5 +74,6 @@ def test_the_replicator_runs_through_maintenance(
     told = [[(record.key, record.value, record.timestamp) for record in part] for part in source]
     assert [[(record.key, record.value, record.timestamp) for record in part] for part in target] == told
     assert sum(map(len, told)) == (ROUNDS + 2) * PER_ROUND == mapped(lake)
+    assert modes(lake) == {"east->west": "once"}
     assert lake.table("divergence").collect() == []
     assert [row["alert"] for row in lake.table("alerts").collect()] == []
