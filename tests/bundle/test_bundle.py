@@ -194,8 +194,8 @@ def test_alerts_ask_the_view_for_one_kind_and_repeat_no_threshold(key: str) -> N
     evaluation = alert["evaluation"]
     assert evaluation["source"]["name"] == "alerts"
     assert (evaluation["comparison_operator"], evaluation["threshold"]) == (
-        "GREATER_THAN",
-        {"value": {"double_value": 0}},
+        "GREATER_THAN_OR_EQUAL",
+        {"value": {"double_value": 1}},
     )
     assert "alerts" in VIEWS
 

@@ -120,8 +120,8 @@ def check_alerts(workspace: FakeWorkspace) -> None:
     bodies = workspace.bodies("POST", "alerts")
     assert len(bodies) == len(resources()["alerts"])
     for body in bodies:
-        assert body["evaluation"]["threshold"] == {"value": {"double_value": 0}}
-        assert body["evaluation"]["comparison_operator"] == "GREATER_THAN"
+        assert body["evaluation"]["threshold"] == {"value": {"double_value": 1}}
+        assert body["evaluation"]["comparison_operator"] == "GREATER_THAN_OR_EQUAL"
         assert "replication`.alerts WHERE alert = '" in body["query_text"]
         assert body["evaluation"]["notification"]["subscriptions"] == [{"user_email": GIVEN["notify"]}]
 
