@@ -9,6 +9,8 @@ from pydantic_core import PydanticUndefined
 
 from mirrorlake.core.flow import Flow
 from mirrorlake.core.flow_reasons import NOT_NEEDED, normal, reason
+from mirrorlake.core.maintenance import Maintenance
+from mirrorlake.core.objectives import Objectives
 from mirrorlake.core.topology import Cluster, Landing
 
 DOC = (Path(__file__).parents[2] / "docs" / "settings.md").read_text(encoding="utf-8")
@@ -91,7 +93,15 @@ def test_the_documented_defaults_of_mirrormaker_are_theirs() -> None:
     assert rows["produce_tasks"][0] == DEFAULTS["tasks_max"]
 
 
-@pytest.mark.parametrize(("heading", "model"), [("key of a cluster", Cluster), ("key of `landing`", Landing)])
+@pytest.mark.parametrize(
+    ("heading", "model"),
+    [
+        ("key of a cluster", Cluster),
+        ("key of `landing`", Landing),
+        ("key of `objectives`", Objectives),
+        ("key of `maintain`", Maintenance),
+    ],
+)
 def test_every_key_of_a_cluster_is_documented_with_its_default(heading: str, model: type[BaseModel]) -> None:
     assert {name: cells[0] for name, cells in table(heading).items()} == defaults(model)
 

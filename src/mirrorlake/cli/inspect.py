@@ -45,7 +45,7 @@ def plan(
 
 
 def status(context: typer.Context, as_json: bool = AS_JSON) -> None:
-    """Show flows, lag, latency, the last batch and open incidents. Exits 1 when an incident is open."""
+    """Show flows, lag, latency, the last batch, open incidents and alerts. Exits 1 when an alert condition holds."""
     shared: Context = context.obj
     shared.topology  # noqa: B018 - a wrong file is told before Spark starts
     found = read_status(shared.lake, shared.topology)
@@ -68,6 +68,14 @@ def status(context: typer.Context, as_json: bool = AS_JSON) -> None:
         shared.out.print(table)
         for incident in found["incidents"]:
             shared.out.print(f"[red]open incident[/red] {incident['flow']} {incident['kind']}: {incident['detail']}")
+        for alert in found["alerts"]:
+            if alert["alert"] != "incident":
+                where = f" {alert['topic']}" if alert["topic"] else ""
+                where += f"-{alert['partition']}" if alert["partition"] is not None else ""
+                limit = f"{alert['value']:g} > {alert['threshold']:g}"
+                shared.out.print(
+                    f"[red]alert[/red] {alert['flow']} {alert['alert']}{where} ({limit}): {alert['detail']}"
+                )
     if not found["healthy"]:
         raise typer.Exit(1)
 

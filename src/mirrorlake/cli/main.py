@@ -9,7 +9,19 @@ from rich.console import Console
 from rich.logging import RichHandler
 
 from mirrorlake import __version__
-from mirrorlake.cli import bench, dashboard, demo, groups, importing, inspect, local, replicate, resolve, spark_queries
+from mirrorlake.cli import (
+    bench,
+    dashboard,
+    demo,
+    groups,
+    importing,
+    inspect,
+    local,
+    maintain,
+    replicate,
+    resolve,
+    spark_queries,
+)
 from mirrorlake.cli.context import Context
 from mirrorlake.errors import MirrorlakeError
 
@@ -49,6 +61,7 @@ inspect.register(app)
 spark_queries.register(app)
 replicate.register(app)
 resolve.register(app)
+maintain.register(app)
 groups.register(app)
 local.register(app)
 demo.register(app)
@@ -61,6 +74,9 @@ def main() -> None:
     """Entry point: run a command, and turn an error of ours into one sentence and its exit code."""
     try:
         app()
+    except SystemExit as end:
+        if end.code not in (None, 0):
+            raise  # of a good end nothing is said: a wheel task of Databricks takes any SystemExit for a failure
     except MirrorlakeError as error:
         typer.echo(f"mirrorlake: {error}", err=True)
         sys.exit(error.exit_code)

@@ -75,6 +75,8 @@ def run(
 def _stop_on_signals() -> threading.Event:
     """An event that SIGTERM and SIGINT set, from the first moment on: Spark takes some seconds to start."""
     event = threading.Event()
+    if threading.current_thread() is not threading.main_thread():
+        return event  # a notebook or a test: who started the thread stops it
 
     def stop(_signal: int, _frame: FrameType | None) -> None:
         event.set()

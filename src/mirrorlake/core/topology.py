@@ -15,6 +15,8 @@ from mirrorlake.core.client_settings import Role, setting_refusal
 from mirrorlake.core.custom_policy import load_policy
 from mirrorlake.core.fields import Model, Override, beside, names_of
 from mirrorlake.core.flow import Flow
+from mirrorlake.core.maintenance import Maintenance
+from mirrorlake.core.objectives import FlowObjectives, Objectives
 from mirrorlake.core.policy import DefaultPolicy, IdentityPolicy, ReplicationPolicy, check_topic_name, is_usable_alias
 from mirrorlake.core.security import Security
 from mirrorlake.core.selection import TopicSelection, matches_any
@@ -137,6 +139,8 @@ class Topology(Model):
     defaults: Flow = Flow()
     flows: dict[str, Flow] = Field(min_length=1)
     tracking: Tracking = Tracking()
+    objectives: Objectives = Objectives()
+    maintain: Maintenance = Maintenance()
     _directory: Path = PrivateAttr(default=Path("."))
 
     def model_post_init(self, context: Any) -> None:
@@ -172,6 +176,9 @@ class Topology(Model):
                 raise ValueError(f"clusters.{alias} is no alias that can stand in a topic name: {reason}")
         for name, flow in self.flows.items():
             self._check_flow(name, flow.replication_policy_separator)
+        for name in self.objectives.flows:
+            if name not in self.flows:
+                raise ValueError(f"objectives.flows names the unknown flow {name}{nearest(name, self.flows)}")
         return self
 
     def _check_flow(self, name: str, separator: str) -> None:
@@ -226,6 +233,9 @@ _MODELS: dict[tuple[str, ...], type[BaseModel]] = {
     ("tracking",): Tracking,
     ("defaults",): Flow,
     ("flows", "*"): Flow,
+    ("objectives",): Objectives,
+    ("objectives", "flows", "*"): FlowObjectives,
+    ("maintain",): Maintenance,
 }
 
 

@@ -86,7 +86,8 @@ def explain(path: Path, error: ValidationError, models: Mapping[tuple[str, ...],
 
 def _unknown_key(path: Path, location: list[str], models: Mapping[tuple[str, ...], type[BaseModel]]) -> TopologyError:
     *parents, name = location
-    shape = tuple("*" if i == 1 and parents[0] in ("clusters", "flows") else part for i, part in enumerate(parents))
+    named = ("clusters",), ("flows",), ("objectives", "flows")  # below these stand names of the user's own
+    shape = tuple("*" if tuple(parents[:i]) in named else part for i, part in enumerate(parents))
     known = [field.alias or key for key, field in models[shape].model_fields.items()]
     key = ".".join(location)
     is_flow = shape in (("defaults",), ("flows", "*"))

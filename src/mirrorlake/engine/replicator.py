@@ -21,6 +21,7 @@ from mirrorlake.engine.watch import TopologyWatch
 from mirrorlake.errors import MirrorlakeError, ReplicationError, TopologyError
 from mirrorlake.lake.journal import Journal
 from mirrorlake.lake.lake import Lake
+from mirrorlake.lake.objectives import Mode, note_objectives
 from mirrorlake.produce.flow import BatchReport
 
 logger = logging.getLogger(__name__)
@@ -111,15 +112,21 @@ class Replicator:
         if verdict.to_note:
             self.journal.clusters(verdict.to_note)
         wanted = {flow.name: flow for flow in verdict.flows if not flow.paused}
+        before = list(self._running)
         for name, running in list(self._running.items()):
             if name not in wanted or running.made_of != _made_of(wanted[name], verdict):
                 self._stop_flow(name)
+        self._note(list(wanted), "once" if self._options.once else "continuous", gone=before)
         if self._options.once:
             self._beat(list(wanted.values()))
         self._apply_landings(verdict)
         for name, flow in wanted.items():
             if name not in self._running:
                 self._start_flow(flow, verdict)
+
+    def _note(self, flows: Sequence[str], mode: Mode, gone: Sequence[str] = ()) -> None:
+        """Tell the lake what the flows are held to, and how these of them run: `alerts` go by it."""
+        note_objectives(self.lake, self._connections.topology, dict.fromkeys(flows, mode), gone)
 
     def _beat(self, flows: Sequence[ResolvedFlow]) -> None:
         """One heartbeat a flow for a run with an end, before landing asks for the ends: this run then mirrors it."""
@@ -197,6 +204,8 @@ class Replicator:
         found = [landing.error for landing in self._landings.values()]
         found += [running.worker.error for running in self._running.values()]
         self._errors += [error for error in found if error is not None]
+        if self._stop.is_set() and not self._options.once:
+            self._note(list(self._running), "stopped")
 
     def _reload(self, watch: TopologyWatch) -> None:
         """Take over an edit of the topology file; an invalid one is told, and the old one stays in force."""

@@ -7,9 +7,11 @@ from mirrorlake.lake.lake import Lake
 
 
 def read_status(lake: Lake, topology: Topology) -> dict[str, Any]:
-    """Returns {"healthy", "flows": [a row of `flow_status` each, with enabled], "topics": [...], "incidents": [...]}.
+    """Returns {"healthy", "flows": [a row of `flow_status` each, with enabled], "topics": [...], "incidents": [...],
+    "alerts": [rows of the view `alerts`]}.
 
-    A flow that has never run is there with nulls. Not healthy means that an incident is open.
+    A flow that has never run is there with nulls. Not healthy means that an alert is there. What is paused, disabled or
+    gone by the file as it is now raises none but for its open incidents, which wait for a decision.
     """
     rows = {row["flow"]: row.asDict() for row in lake.table("flow_status").collect()}
     flows = []
@@ -18,4 +20,7 @@ def read_status(lake: Lake, topology: Topology) -> dict[str, Any]:
         flows.append({**known, "enabled": settings.enabled})
     topics = [row.asDict() for row in lake.query("topic_lag").collect()]
     incidents = [row.asDict() for row in lake.table("open_incidents").collect()]
-    return {"healthy": not incidents, "flows": flows, "topics": topics, "incidents": incidents}
+    running = {flow.name for flow in topology.active_flows() if not flow.paused}
+    found = [row.asDict() for row in lake.table("alerts").orderBy("flow", "alert", "topic", "partition").collect()]
+    alerts = [row for row in found if row["alert"] == "incident" or row["flow"] in running]
+    return {"healthy": not alerts, "flows": flows, "topics": topics, "incidents": incidents, "alerts": alerts}

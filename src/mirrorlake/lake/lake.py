@@ -9,10 +9,11 @@ import os
 import re
 import threading
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from importlib.resources import files
 from pathlib import Path
+from typing import TypeVar
 
 import pyarrow as pa
 from pyspark.errors import AnalysisException
@@ -22,7 +23,8 @@ from mirrorlake.core.topology import Lake as Location
 from mirrorlake.errors import LakeError
 from mirrorlake.lake.group_commit import GroupCommit
 
-#: The tables of DESIGN section 4, and `generations` (see core/survey.py), each made by `sql/tables/<name>.sql`.
+#: The tables of DESIGN section 4, `generations` (see core/survey.py) and `objectives` (see core/objectives.py), each
+#: made by `sql/tables/<name>.sql`.
 TABLES = (
     "records",
     "offset_map",
@@ -34,6 +36,7 @@ TABLES = (
     "clusters",
     "audits",
     "generations",
+    "objectives",
 )
 #: The views, in an order in which each finds those it is made of.
 VIEWS = (
@@ -48,6 +51,7 @@ VIEWS = (
     "flow_status",
     "group_positions",
     "divergence",
+    "alerts",
 )
 #: Columns that a lake made by an earlier version lacks; they are added when it is opened.
 ADDED_COLUMNS = {"checkpoints": {"read_at": "TIMESTAMP"}}
@@ -55,6 +59,8 @@ ADDED_COLUMNS = {"checkpoints": {"read_at": "TIMESTAMP"}}
 VERSION = 1
 
 _CHANGE_ATTEMPTS = 5
+_CONFLICTS = ("DELTA_CONCURRENT", "DELTA_METADATA_CHANGED")
+Answer = TypeVar("Answer")
 _use = threading.RLock()
 
 
@@ -125,13 +131,18 @@ class Lake:
 
     def change(self, name: str, **args: object) -> None:
         """Run a statement of the package that changes rows; once more where another process changed them just then."""
+        self.retrying(lambda: self.query(name, **args))
+
+    def retrying(self, work: Callable[[], Answer]) -> Answer:
+        """Do what commits; again where the commit of another process, or thread, came in between."""
         for attempt in range(_CHANGE_ATTEMPTS):
             try:
-                self.query(name, **args)
-                return
+                return work()
             except Exception as error:  # Spark hands Delta's own exceptions over as errors of py4j
-                if "DELTA_CONCURRENT" not in str(error) or attempt == _CHANGE_ATTEMPTS - 1:
+                conflict = any(name in str(error) for name in _CONFLICTS)
+                if not conflict or attempt == _CHANGE_ATTEMPTS - 1:
                     raise
+        raise AssertionError("unreachable")
 
     def append(self, table: str, rows: pa.Table, application: str | None = None, version: int = 0) -> None:
         """Append rows; columns that are missing become null.
@@ -232,7 +243,8 @@ def _lake_id(checkpoints: Path) -> str:
 def _open_schema(spark: SparkSession, location: Location, root: Path | None) -> str:
     if root is None:
         schema = f"`{location.catalog}`.`{location.schema_name}`"
-        spark.sql(f"CREATE SCHEMA IF NOT EXISTS {schema}")
+        if not spark.catalog.databaseExists(schema):  # who may use one need not have the right to make one
+            spark.sql(f"CREATE SCHEMA IF NOT EXISTS {schema}")
         return schema
     schema = f"lake_{hashlib.sha256(os.fsencode(root)).hexdigest()[:12]}"
     spark.sql(f"CREATE SCHEMA IF NOT EXISTS {schema} LOCATION '{_quoted(root)}'")

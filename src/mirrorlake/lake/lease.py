@@ -30,9 +30,21 @@ class Lease:
     def take(self) -> None:
         """Take it. Raises HeldElsewhere, which names the process that has it."""
         self._file.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            self._handle = self._locked()
+        except OSError as error:
+            # A mounted volume without locks, or without writing in place, as those of Databricks: the target's
+            # transactions are the only guard there, and a job that has one run at a time.
+            logger.warning("%s cannot be locked (%s); be sure that only one process runs it", self.what, error.strerror)
+
+    def _locked(self) -> int:
+        """A handle of the file with the lock, in which the holder's name is noted. Raises OSError, HeldElsewhere."""
         handle = os.open(self._file, os.O_RDWR | os.O_CREAT, 0o644)
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            now = datetime.now(timezone.utc).isoformat(timespec="seconds")
+            os.ftruncate(handle, 0)
+            os.pwrite(handle, json.dumps({"host": socket.gethostname(), "pid": os.getpid(), "since": now}).encode(), 0)
         except BlockingIOError:
             holder = _holder(handle)
             os.close(handle)
@@ -41,13 +53,10 @@ class Lease:
                 what=self.what,
                 holder=holder,
             ) from None
-        except OSError as error:
-            # A mounted volume without locks: the target's transactions are the only guard there.
-            logger.warning("%s cannot be locked (%s); be sure that only one process runs it", self.what, error.strerror)
-        now = datetime.now(timezone.utc).isoformat(timespec="seconds")
-        os.ftruncate(handle, 0)
-        os.pwrite(handle, json.dumps({"host": socket.gethostname(), "pid": os.getpid(), "since": now}).encode(), 0)
-        self._handle = handle
+        except OSError:
+            os.close(handle)
+            raise
+        return handle
 
     def release(self) -> None:
         """Give it back; does nothing if it was not taken."""

@@ -29,6 +29,8 @@ LOCAL_SETTINGS: Mapping[str, str] = {
     "spark.sql.shuffle.partitions": "2",
     "spark.databricks.delta.snapshotPartitions": "1",
     "spark.sql.adaptive.enabled": "false",
+    # VACUUM lists a table's files with so many tasks; the default of 10,000 takes a minute for a small table.
+    "spark.sql.sources.parallelPartitionDiscovery.parallelism": "2",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     # A reader of the change feed that is ahead of the table gets no rows instead of an error.
     "spark.databricks.delta.changeDataFeed.timestampOutOfRange.enabled": "true",

@@ -16,7 +16,16 @@ from mirrorlake.lake.lake import Lake
 
 #: Commits that hold rows in the order in which they were landed, and those that do not touch rows.
 _IN_ORDER = frozenset(
-    {"CREATE TABLE", "CREATE OR REPLACE TABLE", "WRITE", "STREAMING UPDATE", "SET TBLPROPERTIES", "ADD COLUMNS"}
+    {
+        "CREATE TABLE",
+        "CREATE OR REPLACE TABLE",
+        "WRITE",
+        "STREAMING UPDATE",
+        "SET TBLPROPERTIES",
+        "ADD COLUMNS",
+        "VACUUM START",
+        "VACUUM END",
+    }
 )
 _BARRED_FEATURES = ("deletionVectors", "columnMapping")
 
@@ -64,7 +73,7 @@ def new_ranges(lake: Lake, selected: Selected, after_version: int, up_to_version
         .table(lake.name("records"))
     )
     rows = (
-        feed.where(selected.condition())
+        feed.where(selected.condition() & _brought())
         .groupBy(
             F.input_file_name().alias("path"),
             F.col("_commit_version").alias("version"),
@@ -160,7 +169,13 @@ def _between(lake: Lake, after_version: int, up_to_version: int) -> DataFrame:
         .option("startingVersion", str(after_version + 1))
         .option("endingVersion", str(up_to_version))
         .table(lake.name("records"))
+        .where(_brought())
     )
+
+
+def _brought() -> Column:
+    """Of the change feed: rows that were landed, not those that retention took away."""
+    return F.col("_change_type") == "insert"
 
 
 def cut_windows(plans: Sequence[PartitionPlan], max_records: int) -> list[PartitionPlan]:

@@ -31,14 +31,30 @@ class CommitLog:
         self._table = table
 
     def files_of(self, version: int) -> list[str] | None:
-        """The files whose rows commit `version` brought; None while there is no such commit."""
+        """The files whose rows commit `version` brought; None while there is no such commit.
+
+        A commit that also takes files away (OPTIMIZE, a delete by retention) brings none: it holds rows of other files.
+        Raises FileNotFoundError when the commit is forgotten, since the log is kept for some days only.
+        """
         try:
             text = (self._table / "_delta_log" / f"{version:020d}.json").read_text(encoding="utf-8")
         except FileNotFoundError:
+            if self._is_forgotten(version):
+                raise
             return None
-        actions = (json.loads(line) for line in text.splitlines() if line)
+        actions = [json.loads(line) for line in text.splitlines() if line]
+        if any("remove" in action for action in actions):
+            return []
         adds = (action["add"] for action in actions if "add" in action)
         return [str(self._table / unquote(add["path"])) for add in adds if add["dataChange"]]
+
+    def _is_forgotten(self, version: int) -> bool:
+        """Whether a commit that is not there was there once: the newest checkpoint of the log is behind it."""
+        try:
+            text = (self._table / "_delta_log" / "_last_checkpoint").read_text(encoding="utf-8")
+        except FileNotFoundError:
+            return False
+        return int(json.loads(text)["version"]) > version
 
     def new_ranges(
         self, selected: Selected, after_version: int, up_to_version: int | None, max_records: int

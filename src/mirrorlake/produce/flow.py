@@ -98,7 +98,13 @@ class FlowProducer:
             if report is not None:
                 return report
         before = self.stage_version
-        found, version = self._look(before, up_to_version)
+        try:
+            found, version = self._look(before, up_to_version)
+        except FileNotFoundError:
+            # The flow is later than maintenance keeps files, or commits: what it lacks is in the table all the same.
+            logger.warning("flow %s: files of the stage that it has to read are gone; going by offsets", self.spec.name)
+            self._backfill = Backfill(self.lake, self.spec, self._floors)
+            return self.step(up_to_version)
         kept, cut = cut_by_generations(found)
         version = version if cut is None else cut
         plan = plan_batch(kept, self._floors, self.spec.remote_topic, self.spec.shard_count, self.spec.held)

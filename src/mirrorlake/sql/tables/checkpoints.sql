@@ -14,4 +14,4 @@ CREATE TABLE IF NOT EXISTS checkpoints (
   read_at TIMESTAMP COMMENT 'when the source was asked for the position; null for what was not read there'
 ) USING DELTA
 COMMENT 'mirrorlake: positions of consumer groups, translated'
-TBLPROPERTIES ('delta.checkpointInterval' = '100', 'delta.enableDeletionVectors' = 'false')
+TBLPROPERTIES ('delta.checkpointInterval' = '100', 'delta.logRetentionDuration' = 'interval 7 days', 'delta.enableDeletionVectors' = 'false')

@@ -14,4 +14,4 @@ CREATE TABLE IF NOT EXISTS latency (
   produced_at TIMESTAMP
 ) USING DELTA
 COMMENT 'mirrorlake: landing and replication latency of every batch'
-TBLPROPERTIES ('delta.appendOnly' = 'true', 'delta.checkpointInterval' = '100', 'delta.enableDeletionVectors' = 'false')
+TBLPROPERTIES ('delta.appendOnly' = 'false', 'delta.checkpointInterval' = '100', 'delta.logRetentionDuration' = 'interval 7 days', 'delta.enableDeletionVectors' = 'false')

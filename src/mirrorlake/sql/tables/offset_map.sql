@@ -24,5 +24,5 @@ TBLPROPERTIES (
   'delta.enableDeletionVectors' = 'false',
   'delta.dataSkippingStatsColumns' =
     'flow,topic,partition,source_first,source_last,target_topic,target_partition,target_first,target_last,batch_id,stage_version,generation',
-  'delta.checkpointInterval' = '100'
+  'delta.checkpointInterval' = '100', 'delta.logRetentionDuration' = 'interval 7 days'
 )

@@ -14,4 +14,4 @@ CREATE TABLE IF NOT EXISTS positions (
   target_topic STRING
 ) USING DELTA
 COMMENT 'mirrorlake: where every partition of every flow stood, and when'
-TBLPROPERTIES ('delta.checkpointInterval' = '100', 'delta.enableDeletionVectors' = 'false')
+TBLPROPERTIES ('delta.checkpointInterval' = '100', 'delta.logRetentionDuration' = 'interval 7 days', 'delta.enableDeletionVectors' = 'false')

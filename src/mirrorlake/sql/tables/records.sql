@@ -16,10 +16,10 @@ CREATE TABLE IF NOT EXISTS records (
 ) USING DELTA
 COMMENT 'mirrorlake: every source record, once'
 TBLPROPERTIES (
-  'delta.appendOnly' = 'true',
+  'delta.appendOnly' = 'false',
   'delta.enableChangeDataFeed' = 'true',
   'delta.enableDeletionVectors' = 'false',
   'delta.dataSkippingStatsColumns' = 'source_cluster,topic,partition,offset,batch_id,generation',
-  'delta.checkpointInterval' = '100',
+  'delta.checkpointInterval' = '100', 'delta.logRetentionDuration' = 'interval 7 days',
   'mirrorlake.version' = '1'
 )

@@ -1,0 +1,66 @@
+"""`mirrorlake maintain`: the upkeep of the lake."""
+
+import typer
+from rich.table import Table
+
+from mirrorlake.cli.context import Context
+from mirrorlake.core.maintenance import Maintenance
+from mirrorlake.engine.maintain import maintain as maintain_lake
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command()(maintain)
+
+
+def maintain(
+    context: typer.Context,
+    retention_days: int | None = typer.Option(
+        None, "--retention-days", min=1, help="Keep records for so many days, instead of what the file says."
+    ),
+    vacuum_hours: int | None = typer.Option(
+        None, "--vacuum-hours", min=1, help="Keep files that no version needs for so many hours."
+    ),
+    dry_run: bool = typer.Option(False, "--dry-run", help="Say what would be deleted, and change nothing."),
+    as_json: bool = typer.Option(False, "--json", help="Print one JSON document."),
+) -> None:
+    """Delete old records that every flow has produced and old history, compact the tables, remove unused files.
+
+    Runs beside `run`, or without it; once a day is enough.
+    """
+    shared: Context = context.obj
+    said = shared.topology.maintain
+    kept = Maintenance(
+        retention_days=said.retention_days if retention_days is None else retention_days,
+        history_days=said.history_days,
+        vacuum_hours=said.vacuum_hours if vacuum_hours is None else vacuum_hours,
+    )
+    found = maintain_lake(shared.lake, shared.topology, kept, dry_run)
+    if as_json:
+        shared.answer(found)
+        return
+    records = found["records"]
+    if records["before"] is None:
+        shared.say("records are kept for ever; set maintain.retention_days, or give --retention-days")
+    else:
+        shared.say(
+            f"{records['removed']:,} records landed before {records['before']:%Y-%m-%d %H:%M} UTC " + _verb(dry_run)
+        )
+    for flow, count in _held(records["held"]).items():
+        shared.say(f"{flow} has not produced all of what is that old: records of {count} partitions are kept for it")
+    table = Table("table", "files", "bytes")
+    for name, size in found["tables"].items():
+        files, held = f"{size['files_before']:,} → {size['files']:,}", f"{size['bytes_before']:,} → {size['bytes']:,}"
+        table.add_row(name, files, held)
+    shared.out.print(table)
+
+
+def _verb(dry_run: bool) -> str:
+    return "would be deleted" if dry_run else "were deleted"
+
+
+def _held(items: list[dict[str, object]]) -> dict[str, int]:
+    counts: dict[str, int] = {}
+    for item in items:
+        counts[str(item["flow"])] = counts.get(str(item["flow"]), 0) + 1
+    return counts

@@ -1,0 +1,18 @@
+"""The settings of `mirrorlake maintain` in the topology file."""
+
+from pydantic import Field
+
+from mirrorlake.core.fields import Model
+
+
+class Maintenance(Model):
+    """How long the lake keeps what. `retention_days` is of `records`, by the time of landing; null keeps them for
+    ever.
+
+    `history_days` is of `latency`, `positions` and `checkpoints`; `vacuum_hours` is how long files stay that no version
+    needs any more, for readers that began before.
+    """
+
+    retention_days: int | None = Field(default=None, ge=1)
+    history_days: int = Field(default=90, ge=1)
+    vacuum_hours: int = Field(default=168, ge=1)

@@ -1,0 +1,89 @@
+"""What of the stage may be deleted. Pure.
+
+A record may go when every flow that mirrors its topic has it in its map, and it is not the newest of its partition: by
+that landing knows where to go on when its checkpoint is lost. How old it has to be is asked elsewhere.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Staged:
+    """What the stage holds of one life (`generation`) of a partition: offsets `first` to `last`, inclusive; those up to
+    `old_last` are old enough to be deleted, None if none is."""
+
+    source_cluster: str
+    topic: str
+    partition: int
+    generation: int
+    first: int
+    last: int
+    old_last: int | None
+
+
+@dataclass(frozen=True)
+class Reader:
+    """A flow that has to get what it mirrors. `floors` are the ends of its map: (generation, next source offset) of
+    each (topic, partition); a partition without one has not been produced at all."""
+
+    flow: str
+    source_cluster: str
+    mirrors: Callable[[str], bool]
+    floors: Mapping[tuple[str, int], tuple[int, int]]
+
+
+@dataclass(frozen=True)
+class Cut:
+    """Old records of this life of a partition may be deleted below this offset."""
+
+    source_cluster: str
+    topic: str
+    partition: int
+    generation: int
+    below: int
+
+
+@dataclass(frozen=True)
+class Held:
+    """Old records of a partition, from `offset` on, that wait for a flow."""
+
+    flow: str
+    topic: str
+    partition: int
+    generation: int
+    offset: int
+
+
+def cut_records(staged: Iterable[Staged], readers: Sequence[Reader]) -> tuple[list[Cut], list[Held]]:
+    """What may be deleted of the stage, and what is old enough but waits for a flow. `staged` is the whole stage."""
+    lives = list(staged)
+    newest: dict[tuple[str, str, int], int] = {}
+    for life in lives:
+        key = (life.source_cluster, life.topic, life.partition)
+        newest[key] = max(newest.get(key, 0), life.generation)
+    cuts, held = [], []
+    for life in lives:
+        if life.old_last is None:
+            continue
+        last_of_all = life.generation == newest[life.source_cluster, life.topic, life.partition]
+        below = life.last if last_of_all else life.last + 1
+        for reader in readers:
+            if reader.source_cluster == life.source_cluster and reader.mirrors(life.topic):
+                produced = produced_end(reader, life)
+                if produced <= life.old_last:
+                    offset = max(produced, life.first)
+                    held.append(Held(reader.flow, life.topic, life.partition, life.generation, offset))
+                below = min(below, produced)
+        if below > life.first:
+            cuts.append(Cut(life.source_cluster, life.topic, life.partition, life.generation, below))
+    return cuts, held
+
+
+def produced_end(reader: Reader, life: Staged) -> int:
+    """Up to which offset (exclusive) of this life a flow needs nothing of the stage any more."""
+    generation, position = reader.floors.get((life.topic, life.partition), (0, 0))
+    if generation == life.generation:
+        return position
+    # A newer life is begun only when the elder one is produced to its end.
+    return life.last + 1 if generation > life.generation else 0

@@ -1,0 +1,98 @@
+"""`mirrorlake maintain`: the upkeep of a lake, beside running replicators or without any."""
+
+from dataclasses import asdict
+from datetime import datetime, timedelta, timezone
+from typing import Any
+
+from mirrorlake.core.changes import Change
+from mirrorlake.core.maintenance import Maintenance
+from mirrorlake.core.retention import Cut, Held, Reader, cut_records
+from mirrorlake.core.topology import Topology
+from mirrorlake.lake import maintenance
+from mirrorlake.lake.journal import Journal
+from mirrorlake.lake.lake import TABLES, Lake
+from mirrorlake.lake.lease import Lease
+from mirrorlake.lake.objectives import note_objectives
+
+#: Under this name `changes` has what was done to the lake and not for a flow.
+WHOLE_LAKE = "*"
+
+
+def maintain(lake: Lake, topology: Topology, kept: Maintenance, dry_run: bool = False) -> dict[str, Any]:
+    """Delete what is older than `kept` says and no flow waits for, then make large files of small ones, then vacuum.
+
+    Returns {"dry_run", "settings", "records": {"before", "removed", "held": [...]}, "history": {table: rows removed},
+    "tables": {table: {"files_before", "files", "bytes_before", "bytes"}}}. Raises HeldElsewhere when another process
+    maintains this lake.
+    """
+    lease = Lease(lake.checkpoints, "maintenance of the lake")
+    lease.take()
+    try:
+        return _maintain(lake, topology, kept, dry_run)
+    finally:
+        lease.release()
+
+
+def _maintain(lake: Lake, topology: Topology, kept: Maintenance, dry_run: bool) -> dict[str, Any]:
+    before = maintenance.sizes(lake)
+    if not dry_run:
+        note_objectives(lake, topology, {})
+    document: dict[str, Any] = {"dry_run": dry_run, "settings": maintenance.apply_settings(lake, dry_run)}
+    document["records"] = _retain_records(lake, topology, kept.retention_days, dry_run)
+    document["history"] = {}
+    if not dry_run:
+        cutoff = _ms(_days_ago(kept.history_days))
+        document["history"] = {name: maintenance.remove_history(lake, name, cutoff) for name in maintenance.HISTORY}
+        for table in TABLES:
+            if before[table].files > 1:
+                maintenance.optimize(lake, table)
+            if before[table].files > 0:
+                maintenance.vacuum(lake, table, kept.vacuum_hours)
+    after = maintenance.sizes(lake)
+    document["tables"] = {
+        name: {
+            "files_before": before[name].files,
+            "files": after[name].files,
+            "bytes_before": before[name].bytes,
+            "bytes": after[name].bytes,
+        }
+        for name in TABLES
+    }
+    return document
+
+
+def _retain_records(lake: Lake, topology: Topology, days: int | None, dry_run: bool) -> dict[str, Any]:
+    if days is None:
+        return {"before": None, "removed": 0, "held": []}
+    cutoff = _days_ago(days)
+    cuts, held = cuts_of(lake, topology, cutoff)
+    removed = maintenance.remove_records(lake, cuts, _ms(cutoff), dry_run)
+    if removed and not dry_run:
+        said = f"{removed} records landed before {cutoff.isoformat(timespec='seconds')} were deleted"
+        Journal(lake).record(WHOLE_LAKE, [Change("retention", "records", None, said, "done", None)])
+    return {"before": cutoff, "removed": removed, "held": [asdict(item) for item in held]}
+
+
+def cuts_of(lake: Lake, topology: Topology, cutoff: datetime) -> tuple[list[Cut], list[Held]]:
+    """What of the stage may go, of what landed before a time, and what waits for a flow.
+
+    Every flow that the file enables counts, paused ones too; one that has never run holds back all that it mirrors.
+    """
+    readers = [
+        Reader(
+            flow.name,
+            flow.source,
+            flow.selection(topology.aliases).selects,
+            maintenance.floors_of(lake, flow.name),
+        )
+        for flow in topology.active_flows()
+    ]
+    return cut_records(maintenance.staged_lives(lake, _ms(cutoff)), readers)
+
+
+def _days_ago(days: int) -> datetime:
+    return datetime.now(timezone.utc) - timedelta(days=days)
+
+
+def _ms(moment: datetime) -> int:
+    return int(moment.timestamp() * 1000)

@@ -1,0 +1,108 @@
+"""Upkeep of the tables: settings, deleting what is old, small files into large ones, files that nobody needs any more.
+
+None of it stands in the way of a running replicator. Its appends read nothing, so they conflict neither with a delete
+nor with OPTIMIZE; what does (two changes of the same rows) is done again. OPTIMIZE moves rows of `records` out of the
+order of landing, but flows that follow commits go on reading the files that they were landed in, which VACUUM leaves
+for `vacuum_hours`; a flow that is later than that finds them gone and works off the table by offsets
+(`produce/backfill.py`).
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from mirrorlake.core.retention import Cut, Staged
+from mirrorlake.lake.lake import TABLES, Lake
+
+#: What tables of lakes that were made by an elder version lack; `sql/tables` says the same.
+SETTINGS: Mapping[str, Mapping[str, str]] = {
+    "records": {"delta.appendOnly": "false", "delta.logRetentionDuration": "interval 7 days"},
+    "latency": {"delta.appendOnly": "false", "delta.logRetentionDuration": "interval 7 days"},
+    **{
+        table: {"delta.logRetentionDuration": "interval 7 days"} for table in ("offset_map", "positions", "checkpoints")
+    },
+}
+#: Tables whose rows are history, and are deleted by age.
+HISTORY = ("latency", "positions", "checkpoints")
+
+_CUTS = "source_cluster string, topic string, partition int, generation int, below bigint"
+#: Delta refuses to remove younger files unless told that this is meant.
+_SAFE_VACUUM_HOURS = 168
+_VACUUM_CHECK = "spark.databricks.delta.retentionDurationCheck.enabled"
+
+
+@dataclass(frozen=True)
+class TableSize:
+    """The files of a table's newest version."""
+
+    files: int
+    bytes: int
+
+
+def apply_settings(lake: Lake, dry_run: bool = False) -> dict[str, dict[str, str]]:
+    """Give tables of an elder lake the properties that they lack; returns those, by table."""
+    lacking: dict[str, dict[str, str]] = {}
+    for table, wanted in SETTINGS.items():
+        rows = lake.spark.sql(f"SHOW TBLPROPERTIES {lake.name(table)}").collect()
+        there = {row["key"]: row["value"] for row in rows}
+        if missing := {key: value for key, value in wanted.items() if there.get(key) != value}:
+            lacking[table] = missing
+            text = ", ".join(f"'{key}' = '{value}'" for key, value in missing.items())
+            if not dry_run:
+                lake.retrying(partial(lake.sql, f"ALTER TABLE {table} SET TBLPROPERTIES ({text})"))
+    return lacking
+
+
+def staged_lives(lake: Lake, cutoff_ms: int) -> list[Staged]:
+    """What the stage holds, and how far it is older than a time (ms since 1970)."""
+    rows = lake.query("staged_bounds", cutoff_ms=cutoff_ms).collect()
+    return [Staged(**row.asDict()) for row in rows]
+
+
+def floors_of(lake: Lake, flow: str) -> dict[tuple[str, int], tuple[int, int]]:
+    """Where a flow's map ends: (generation, next source offset) of each (topic, partition)."""
+    rows = lake.query("floors", flow=flow).collect()
+    return {(row["topic"], row["partition"]): (row["generation"] or 0, row["source_position"]) for row in rows}
+
+
+def remove_records(lake: Lake, cuts: Sequence[Cut], cutoff_ms: int, dry_run: bool = False) -> int:
+    """Delete what landed before a time, below each partition's cut; returns how many records were, or would be."""
+    if not cuts:
+        return 0
+    frame = lake.spark.createDataFrame([tuple(vars(cut).values()) for cut in cuts], _CUTS)
+    name, column = ("removable_records", "record_count") if dry_run else ("remove_records", "num_deleted_rows")
+    rows = lake.retrying(lambda: lake.query_over(name, {"cuts": frame}, cutoff_ms=cutoff_ms).collect())
+    return int(rows[0][column])
+
+
+def remove_history(lake: Lake, table: str, cutoff_ms: int) -> int:
+    """Delete rows of a table of HISTORY that are older than a time; returns how many."""
+    rows = lake.retrying(lambda: lake.query(f"remove_{table}", cutoff_ms=cutoff_ms).collect())
+    return int(rows[0]["num_affected_rows"])
+
+
+def sizes(lake: Lake) -> dict[str, TableSize]:
+    """How large every table is."""
+    found = {}
+    for table in TABLES:
+        row = lake.spark.sql(f"DESCRIBE DETAIL {lake.name(table)}").collect()[0]
+        found[table] = TableSize(row["numFiles"], row["sizeInBytes"])
+    return found
+
+
+def optimize(lake: Lake, table: str) -> None:
+    """Make few large files of many small ones."""
+    lake.retrying(lambda: lake.sql(f"OPTIMIZE {table}").collect())
+
+
+def vacuum(lake: Lake, table: str, hours: int) -> None:
+    """Remove files that no version has needed for so many hours. 0 hours is for a lake that nobody writes to."""
+    if hours >= _SAFE_VACUUM_HOURS:
+        lake.sql(f"VACUUM {table} RETAIN {hours} HOURS").collect()
+        return
+    before = lake.spark.conf.get(_VACUUM_CHECK, "true")
+    lake.spark.conf.set(_VACUUM_CHECK, "false")
+    try:
+        lake.sql(f"VACUUM {table} RETAIN {hours} HOURS").collect()
+    finally:
+        lake.spark.conf.set(_VACUUM_CHECK, before or "true")

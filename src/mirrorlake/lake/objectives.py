@@ -1,0 +1,37 @@
+"""What flows are held to, from the topology file into the table `objectives`, where the view `alerts` finds it."""
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Literal
+
+from mirrorlake.core.objectives import paused_pattern
+from mirrorlake.core.policy import HEARTBEATS
+from mirrorlake.core.topology import Topology
+from mirrorlake.lake.lake import Lake
+
+#: How a flow is run: until told to stop, up to an end, or not any more, since it was told to stop.
+Mode = Literal["continuous", "once", "stopped"]
+
+
+def note_objectives(lake: Lake, topology: Topology, modes: Mapping[str, Mode], gone: Iterable[str] = ()) -> None:
+    """Write what all flows of a file are held to, and how those in `modes` run; doing it again changes nothing.
+
+    Flows in `gone` were taken out of the file: they are held to nothing any more.
+    """
+    rows: list[dict[str, object]] = [{"flow": name, "enabled": False} for name in gone if name not in topology.flows]
+    for name in topology.flows:
+        flow = topology.flow(name)
+        settings = flow.settings
+        mirrors_heartbeats = flow.selection(topology.aliases).selects(HEARTBEATS) and not flow.pauses(HEARTBEATS)
+        rows.append(
+            {
+                "flow": name,
+                **topology.objectives.of(name),
+                "enabled": settings.enabled and not flow.paused,
+                "paused": paused_pattern(settings.paused),
+                "heartbeats": settings.emit_heartbeats_enabled and mirrors_heartbeats,
+                "gaps": settings.provenance == "none",
+                "mode": modes.get(name),
+            }
+        )
+    lake.change("note_objectives", rows=json.dumps(rows))

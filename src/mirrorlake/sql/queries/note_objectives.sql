@@ -1,0 +1,34 @@
+-- Note what flows are held to, and how they run. A row whose mode is null says nothing about that. Writes what differs.
+-- Parameters: rows (JSON array of objects with the columns of objectives but for the times).
+MERGE INTO objectives AS known
+USING (
+  SELECT inline(from_json(:rows, 'array<struct<flow: string, lag_seconds: bigint, latency_p99_ms: bigint,
+    heartbeat_seconds: bigint, stuck_seconds: bigint, enabled: boolean, paused: string, heartbeats: boolean,
+    gaps: boolean, mode: string>>'))
+) AS now
+ON known.flow = now.flow
+WHEN MATCHED AND NOT (
+  known.lag_seconds <=> now.lag_seconds AND known.latency_p99_ms <=> now.latency_p99_ms
+  AND known.heartbeat_seconds <=> now.heartbeat_seconds AND known.stuck_seconds <=> now.stuck_seconds
+  AND known.enabled <=> now.enabled AND known.paused <=> now.paused AND known.heartbeats <=> now.heartbeats
+  AND known.gaps <=> now.gaps AND known.mode <=> coalesce(now.mode, known.mode)
+) THEN UPDATE SET
+  lag_seconds = now.lag_seconds,
+  latency_p99_ms = now.latency_p99_ms,
+  heartbeat_seconds = now.heartbeat_seconds,
+  stuck_seconds = now.stuck_seconds,
+  enabled = now.enabled,
+  paused = now.paused,
+  heartbeats = now.heartbeats,
+  gaps = now.gaps,
+  mode = coalesce(now.mode, known.mode),
+  since = CASE WHEN known.enabled <=> now.enabled AND known.mode <=> coalesce(now.mode, known.mode) THEN known.since
+               ELSE current_timestamp() END,
+  noted_at = current_timestamp()
+WHEN NOT MATCHED THEN INSERT (
+  flow, lag_seconds, latency_p99_ms, heartbeat_seconds, stuck_seconds, enabled, paused, heartbeats, gaps, mode, since,
+  noted_at
+) VALUES (
+  now.flow, now.lag_seconds, now.latency_p99_ms, now.heartbeat_seconds, now.stuck_seconds, now.enabled, now.paused,
+  now.heartbeats, now.gaps, now.mode, current_timestamp(), current_timestamp()
+)

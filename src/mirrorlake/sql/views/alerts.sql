@@ -1,0 +1,141 @@
+-- One row is one condition that an operator has to look at now; no row means that all is well. Thresholds are those of
+-- the topology file, by `objectives`; docs/operate.md says what each means and which flows it is about.
+--
+-- Samples and latencies count only while they are new, so a flow that no process runs says nothing by its last ones.
+-- 'heartbeat' and 'not_running' are about flows that are to run all the time: those whose last run was a continuous one
+-- that did not end in order. Incidents stay until somebody decides.
+--
+-- What it costs: the samples of 13 hours, the latencies of a day, the map of a day. `records` is read only for partitions
+-- in whose map of that day neighbouring runs leave offsets out (as transaction markers do), and of those only topic,
+-- partition and offset, of files landed in that day: some bytes a record. An older hole is found by `divergence`, which
+-- reads the coordinates of all.
+CREATE OR REPLACE VIEW alerts AS
+WITH watched AS (
+  SELECT flow, lag_seconds AS lag_objective, latency_p99_ms, heartbeat_seconds, stuck_seconds, paused, heartbeats, gaps,
+         mode, since AS began
+  FROM objectives
+  WHERE enabled AND mode IN ('continuous', 'once')
+),
+samples AS (
+  SELECT positions.flow, topic, partition, sampled_at, produced_end, lag_records, lag_seconds, lag_objective,
+         stuck_seconds,
+         first_value(produced_end) OVER (
+           PARTITION BY positions.flow, topic, partition ORDER BY sampled_at DESC) AS stands_at
+  FROM positions JOIN watched ON watched.flow = positions.flow
+  WHERE sampled_at >= current_timestamp() - INTERVAL 13 HOURS AND NOT coalesce(topic RLIKE paused, false)
+),
+-- When a partition was last seen to move, or to have nothing to do; and when its lag was last within the objective.
+seen AS (
+  SELECT *,
+         max(CASE WHEN lag_records = 0 OR produced_end <> stands_at THEN sampled_at END) OVER one AS moved_at,
+         max(CASE WHEN coalesce(lag_seconds, 0) <= lag_objective THEN sampled_at END) OVER one AS timely_at
+  FROM samples
+  WINDOW one AS (PARTITION BY flow, topic, partition)
+),
+standing AS (
+  SELECT flow, topic, partition, lag_objective, stuck_seconds, stands_at,
+         max(sampled_at) AS sampled_at,
+         max_by(lag_records, sampled_at) AS lag_records,
+         max_by(lag_seconds, sampled_at) AS lag_seconds,
+         min(CASE WHEN moved_at IS NULL OR sampled_at > moved_at THEN sampled_at END) AS stuck_since,
+         min(CASE WHEN timely_at IS NULL OR sampled_at > timely_at THEN sampled_at END) AS late_since
+  FROM seen
+  GROUP BY flow, topic, partition, lag_objective, stuck_seconds, stands_at
+  HAVING max(sampled_at) >= current_timestamp() - INTERVAL 10 MINUTES
+),
+-- Records that were there when nobody ran the flow were late before it could help it: only those made since count.
+late AS (
+  SELECT latency.flow, topic, latency_p99_ms,
+         percentile(replication_p99_ms, 0.99, record_count) AS p99_ms,
+         min(CASE WHEN replication_p99_ms > latency_p99_ms THEN produced_at END) AS since
+  FROM latency JOIN watched ON watched.flow = latency.flow
+  WHERE mode = 'continuous' AND record_count > 0 AND produced_at >= current_timestamp() - INTERVAL 5 MINUTES
+    AND unix_millis(produced_at) - replication_p99_ms >= unix_millis(began)
+  GROUP BY latency.flow, topic, latency_p99_ms
+),
+beats AS (
+  SELECT flow, max(unix_millis(produced_at) - replication_min_ms) AS sent_ms
+  FROM latency
+  WHERE topic = 'heartbeats' AND produced_at >= current_timestamp() - INTERVAL 1 DAY
+  GROUP BY flow
+),
+signs AS (SELECT flow, max(sampled_at) AS sampled_at FROM positions GROUP BY flow),
+alive AS (
+  SELECT watched.flow, heartbeats, heartbeat_seconds, stuck_seconds,
+         timestamp_millis(greatest(coalesce(sent_ms, 0L), unix_millis(began))) AS beat_at,
+         greatest(coalesce(sampled_at, began), began) AS sign_at
+  FROM watched LEFT JOIN beats ON beats.flow = watched.flow LEFT JOIN signs ON signs.flow = watched.flow
+  WHERE mode = 'continuous'
+),
+runs AS (
+  SELECT offset_map.flow, topic, partition, coalesce(generation, 0) AS generation, source_first, source_last,
+         record_count, produced_at,
+         max(source_last) OVER (
+           PARTITION BY offset_map.flow, topic, partition, coalesce(generation, 0) ORDER BY source_first
+           ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before
+  FROM offset_map JOIN watched ON watched.flow = offset_map.flow
+  WHERE gaps AND produced_at >= current_timestamp() - INTERVAL 1 DAY
+),
+stretches AS (
+  SELECT flow, topic, partition, generation, min(source_first) AS first_offset, max(source_last) AS last_offset,
+         sum(record_count) AS mapped, min(CASE WHEN source_first > before + 1 THEN produced_at END) AS since
+  FROM runs
+  GROUP BY flow, topic, partition, generation
+  HAVING since IS NOT NULL
+),
+given_up AS (
+  SELECT flow, topic, partition, first_offset, last_offset
+  FROM incidents
+  WHERE kind = 'target_refused' AND resolution = 'skip'
+),
+staged AS (
+  SELECT stretches.flow, stretches.topic, stretches.partition, stretches.generation, stretches.first_offset,
+         stretches.last_offset, mapped, since, count(*) AS staged
+  FROM stretches
+  JOIN records ON records.source_cluster = split(stretches.flow, '->')[0] AND records.topic = stretches.topic
+    AND records.partition = stretches.partition AND coalesce(records.generation, 0) = stretches.generation
+    AND records.offset BETWEEN stretches.first_offset AND stretches.last_offset
+  LEFT ANTI JOIN given_up ON given_up.flow = stretches.flow AND given_up.topic = stretches.topic
+    AND given_up.partition = stretches.partition
+    AND records.offset BETWEEN given_up.first_offset AND given_up.last_offset
+  WHERE records.batch_id >= unix_millis(current_timestamp() - INTERVAL 1 DAY)
+  GROUP BY stretches.flow, stretches.topic, stretches.partition, stretches.generation, stretches.first_offset,
+           stretches.last_offset, mapped, since
+)
+SELECT flow, 'stuck' AS alert, topic, partition,
+       CAST(unix_seconds(sampled_at) - unix_seconds(stuck_since) AS DOUBLE) AS value,
+       CAST(stuck_seconds AS DOUBLE) AS threshold, stuck_since AS since,
+       concat(lag_records, ' records wait behind offset ', stands_at, ', which does not move') AS detail
+FROM standing
+WHERE lag_records > 0 AND unix_seconds(sampled_at) - unix_seconds(stuck_since) >= stuck_seconds
+UNION ALL
+SELECT flow, 'lag', topic, partition, lag_seconds, CAST(lag_objective AS DOUBLE), late_since,
+       concat(lag_records, ' records wait; the eldest has for ', CAST(lag_seconds AS BIGINT), ' s')
+FROM standing
+WHERE lag_seconds > lag_objective
+UNION ALL
+SELECT flow, 'latency', topic, CAST(NULL AS INT), p99_ms, CAST(latency_p99_ms AS DOUBLE), since,
+       concat('records took up to ', CAST(p99_ms AS BIGINT), ' ms in the last minutes')
+FROM late
+WHERE p99_ms > latency_p99_ms
+UNION ALL
+SELECT flow, 'heartbeat', 'heartbeats', CAST(NULL AS INT),
+       (unix_millis(current_timestamp()) - unix_millis(beat_at)) / 1000, CAST(heartbeat_seconds AS DOUBLE), beat_at,
+       'no heartbeat came through: is the flow running, and do both clusters answer?'
+FROM alive
+WHERE heartbeats AND unix_millis(current_timestamp()) - unix_millis(beat_at) > heartbeat_seconds * 1000
+UNION ALL
+SELECT flow, 'not_running', CAST(NULL AS STRING), CAST(NULL AS INT),
+       CAST(unix_seconds(current_timestamp()) - unix_seconds(sign_at) AS DOUBLE), CAST(stuck_seconds AS DOUBLE), sign_at,
+       'no sample was taken: the process that ran the flow did not end in order, and is not there any more'
+FROM alive
+WHERE unix_seconds(current_timestamp()) - unix_seconds(sign_at) >= stuck_seconds
+UNION ALL
+SELECT flow, 'incident', topic, partition, CAST(NULL AS DOUBLE), CAST(NULL AS DOUBLE), at, concat(kind, ': ', detail)
+FROM open_incidents
+UNION ALL
+SELECT flow, 'map_gap', topic, partition, CAST(staged - mapped AS DOUBLE), 0.0D, since,
+       concat(staged - mapped, ' staged records between offsets ', first_offset, ' and ', last_offset,
+              ' have no target offset; the view divergence says which')
+FROM staged
+WHERE staged > mapped

@@ -1,0 +1,236 @@
+"""The asset bundle: what Databricks' own library says of each resource, and what nothing else would catch."""
+
+import configparser
+import json
+import re
+import subprocess
+import sys
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+from databricks.bundles.alerts import Alert
+from databricks.bundles.dashboards import Dashboard
+from databricks.bundles.jobs import Job
+from databricks.bundles.schemas import Schema
+from databricks.bundles.secret_scopes import SecretScope
+from databricks.bundles.volumes import Volume
+
+from mirrorlake.cli.main import app
+from mirrorlake.lake.lake import TABLES, VIEWS, sql_text
+from mirrorlake.lake.session import LOCAL_SETTINGS
+from tests.support.bundle import (
+    ROOT,
+    build_environment,
+    raw_resources,
+    resource_files,
+    resources,
+    root_file,
+    strings,
+)
+
+KINDS: dict[str, Any] = {
+    "jobs": Job,
+    "schemas": Schema,
+    "volumes": Volume,
+    "dashboards": Dashboard,
+    "alerts": Alert,
+    "secret_scopes": SecretScope,
+}
+ALL = [(kind, key) for kind, items in raw_resources().items() for key in items]
+JOBS = list(raw_resources()["jobs"])
+ALERTS = list(raw_resources()["alerts"])
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel that a deployment would upload."""
+    script = [sys.executable, str(ROOT / "bundles" / "build_wheel.py")]
+    subprocess.run(script, check=True, env=build_environment(), capture_output=True, timeout=300)
+    (found,) = (ROOT / "dist" / "databricks").glob("*.whl")
+    return found
+
+
+@pytest.mark.parametrize(("kind", "key"), ALL)
+def test_each_resource_is_one_that_databricks_knows(kind: str, key: str) -> None:
+    KINDS[kind].from_dict(resources()[kind][key])
+    KINDS[kind].from_dict(raw_resources()[kind][key])
+
+
+def test_the_loader_refuses_what_is_wrong() -> None:
+    job = resources()["jobs"]["replicate"]
+    with pytest.raises((ValueError, TypeError)):
+        Job.from_dict({**job, "max_concurent_runs": 1})
+
+
+def test_files_are_named_for_what_they_hold() -> None:
+    for path, document in resource_files().items():
+        assert list(document) == ["resources"] and len(document["resources"]) == 1
+        (kind,) = document["resources"]
+        name, of, _ = path.name.split(".")
+        assert of in (kind.removesuffix("s"), kind)
+        assert name in document["resources"][kind] or len(document["resources"][kind]) > 1
+
+
+def test_every_reference_refers_to_something_and_every_variable_is_used() -> None:
+    filled = resources()
+    assert not [text for text in strings(filled) if "${" in text]
+    written = json.dumps([root_file(), raw_resources()])
+    for name, variable in root_file()["variables"].items():
+        assert f"${{var.{name}}}" in written, name
+        assert variable["description"]
+
+
+def test_no_workspace_is_named() -> None:
+    written = "".join(path.read_text() for path in [ROOT / "databricks.yml", *resource_files()])
+    assert not re.search(r"https?://|azuredatabricks|cloud\.databricks|@(?!example)\w+\.\w+", written)
+
+
+@pytest.mark.parametrize("key", JOBS)
+def test_jobs_hold_together(key: str) -> None:
+    job = resources()["jobs"][key]
+    tasks = [task["task_key"] for task in job["tasks"]]
+    clusters = [cluster["job_cluster_key"] for cluster in job["job_clusters"]]
+    assert len(set(tasks)) == len(tasks) and len(set(clusters)) == len(clusters)
+    for task in job["tasks"]:
+        assert task["job_cluster_key"] in clusters and "environment_key" not in task
+        assert all(before["task_key"] in tasks for before in task.get("depends_on", []))
+    assert job["max_concurrent_runs"] == 1, "development would make it 4"
+    assert len([name for name in ("continuous", "schedule", "trigger") if name in job]) == 1
+    assert "pause_status" not in job.get("continuous", {}), "paused in development, running in production"
+    assert job["email_notifications"]["on_failure"]
+    assert {grant["level"] for grant in job["permissions"]} == {"CAN_MANAGE_RUN", "CAN_VIEW"}
+
+
+def test_a_late_rule_is_told_to_somebody() -> None:
+    told = {"RUN_DURATION_SECONDS": "on_duration_warning_threshold_exceeded"}
+    for job in resources()["jobs"].values():
+        for rule in job["health"]["rules"]:
+            assert job["email_notifications"][told.get(rule["metric"], "on_streaming_backlog_exceeded")]
+
+
+def test_at_most_one_of_the_replicating_jobs_runs_by_itself() -> None:
+    jobs = resources()["jobs"]
+    assert jobs["replicate_scheduled"]["schedule"]["pause_status"] == "PAUSED"
+
+
+def test_schedules_are_quartz() -> None:
+    found = [job["schedule"]["quartz_cron_expression"] for job in resources()["jobs"].values() if "schedule" in job]
+    found += [alert["schedule"]["quartz_cron_schedule"] for alert in resources()["alerts"].values()]
+    for text in found:
+        fields = text.split(" ")
+        assert len(fields) in (6, 7) and "?" in (fields[3], fields[5])
+        for field, most in zip(fields[:3], (59, 59, 23), strict=True):
+            assert re.fullmatch(r"\*|\d+(/\d+)?", field) and all(int(n) <= most for n in re.findall(r"\d+", field))
+
+
+def test_compute_is_dedicated_and_has_the_settings_that_matter() -> None:
+    for job in resources()["jobs"].values():
+        cluster = job["job_clusters"][0]["new_cluster"]
+        assert cluster["data_security_mode"] == "DATA_SECURITY_MODE_DEDICATED"
+        assert "autoscale" not in cluster
+        for name, value in cluster["spark_conf"].items():
+            assert LOCAL_SETTINGS[name] == value, name
+        assert cluster["spark_version"].startswith("17.3."), "Spark 4.0, as in pyproject.toml"
+
+
+def test_paths_exist() -> None:
+    for path, document in resource_files().items():
+        for text in strings(document):
+            if text.startswith(("../", "./", "dashboards/")) and "*" not in text:
+                assert (path.parent / text).is_file(), text
+    for job in resources()["jobs"].values():
+        for task in job["tasks"]:
+            assert [item["whl"] for item in task["libraries"]] == ["../dist/databricks/*.whl"]
+    (artifact,) = root_file()["artifacts"].values()
+    assert [item["source"] for item in artifact["files"]] == ["dist/databricks/*.whl"]
+    assert (ROOT / artifact["build"].split()[-1]).is_file()
+
+
+def test_the_dashboard_is_one() -> None:
+    for item in resources()["dashboards"].values():
+        document = json.loads((ROOT / "bundles" / item["file_path"]).read_text(encoding="utf-8"))
+        assert document["datasets"] and document["pages"]
+
+
+def test_the_wheel_has_its_entry_points_and_does_not_replace_the_runtime(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as file:
+        names = set(file.namelist())
+        entry_points = configparser.ConfigParser()
+        entry_points.read_string(file.read(_one(names, "entry_points.txt")).decode())
+        metadata = file.read(_one(names, "METADATA")).decode()
+        record = file.read(_one(names, "RECORD")).decode()
+        assert file.testzip() is None
+    for job in resources()["jobs"].values():
+        for task in job["tasks"]:
+            called = task["python_wheel_task"]
+            assert f"\nName: {called['package_name']}\n" in metadata
+            assert called["entry_point"] in entry_points["console_scripts"]
+    required = re.findall(r"^Requires-Dist: ([\w-]+)", metadata, re.M)
+    assert "confluent-kafka" in required and not {"pyspark", "delta-spark"} & set(required)
+    assert names == {line.split(",")[0] for line in record.splitlines()}
+    assert {f"mirrorlake/sql/views/{view}.sql" for view in VIEWS} <= names
+
+
+def _one(names: set[str], ending: str) -> str:
+    (found,) = (name for name in names if name.endswith(f".dist-info/{ending}"))
+    return found
+
+
+def test_building_the_wheel_again_gives_the_same_bytes(wheel: Path) -> None:
+    before = wheel.read_bytes()
+    script = [sys.executable, str(ROOT / "bundles" / "build_wheel.py")]
+    subprocess.run(script, check=True, env=build_environment(), capture_output=True, timeout=300)
+    assert wheel.read_bytes() == before
+
+
+@pytest.mark.parametrize("key", ALERTS)
+def test_alerts_ask_the_view_for_one_kind_and_repeat_no_threshold(key: str) -> None:
+    alert = resources()["alerts"][key]
+    assert alert["query_text"] == f"SELECT count(*) AS alerts FROM `main`.`replication`.alerts WHERE alert = '{key}'"
+    evaluation = alert["evaluation"]
+    assert evaluation["source"]["name"] == "alerts"
+    assert (evaluation["comparison_operator"], evaluation["threshold"]) == (
+        "GREATER_THAN_OR_EQUAL",
+        {"value": {"double_value": 1}},
+    )
+    assert "alerts" in VIEWS
+
+
+def test_there_is_an_alert_for_every_kind_of_row() -> None:
+    kinds = set(re.findall(r"^SELECT flow, '(\w+)'", sql_text("views", "alerts"), re.M))
+    assert kinds == set(ALERTS) and len(kinds) == 7
+
+
+def commands() -> Iterator[tuple[str, list[str]]]:
+    """(job, parameters) of each task."""
+    for key, job in resources()["jobs"].items():
+        for task in job["tasks"]:
+            yield key, task["python_wheel_task"]["parameters"]
+
+
+@pytest.mark.parametrize(("job", "parameters"), commands())
+def test_parameters_are_a_command_of_ours(job: str, parameters: list[str]) -> None:
+    commands = typer.main.get_command(app).commands  # type: ignore[attr-defined]
+    option, file, name, *rest = parameters
+    assert (option, file) == ("-c", "/Volumes/main/replication/files/mirrorlake.yml")
+    commands[name].make_context(name, rest)
+
+
+def test_grants_and_groups_are_the_teams() -> None:
+    principals = set()
+    for kind in ("schemas", "volumes"):
+        for item in resources()[kind].values():
+            principals |= {grant["principal"] for grant in item["grants"]}
+    assert principals == {"replication-readers", "replication-operators"}
+    (scope,) = resources()["secret_scopes"].values()
+    assert [item["group_name"] for item in scope["permissions"]] == ["replication-operators"]
+
+
+def test_production_says_where_it_lives() -> None:
+    prod = root_file()["targets"]["prod"]
+    assert prod["mode"] == "production" and prod["workspace"]["root_path"]
+    assert len(TABLES) == len(set(TABLES))

@@ -1,0 +1,204 @@
+"""The view `alerts` over known histories, written into a lake without Kafka, and what `status` makes of it."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from chispa import assert_df_equality
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+from mirrorlake.engine.status import read_status
+from mirrorlake.lake.lake import Lake
+from mirrorlake.lake.objectives import Mode, note_objectives
+from tests.support.lake_rows import FLOW, ago, append, opened, run_row, sample, staged, write_file
+
+OBJECTIVES = {"lag_seconds": 60, "latency_p99_ms": 5000, "heartbeat_seconds": 60, "stuck_seconds": 600}
+
+
+@pytest.fixture
+def lake(spark: SparkSession, tmp_path: Path) -> Lake:
+    """A lake with one flow that runs all the time and has done so for a day."""
+    return watched(spark, tmp_path)
+
+
+def watched(
+    spark: SparkSession, directory: Path, mode: Mode | None = "continuous", flow: Mapping[str, object] | None = None
+) -> Lake:
+    file = write_file(
+        directory, objectives=OBJECTIVES, flows={FLOW: {"emit_heartbeats_enabled": False, **(flow or {})}}
+    )
+    lake, topology = opened(spark, file)
+    note_objectives(lake, topology, {} if mode is None else {FLOW: mode})
+    lake.sql("UPDATE objectives SET since = current_timestamp() - INTERVAL 1 DAY").collect()
+    return lake
+
+
+def alerts(lake: Lake) -> list[tuple[object, ...]]:
+    rows = lake.table("alerts").select("alert", "topic", "partition", "value", "threshold").collect()
+    return sorted((tuple(row) for row in rows), key=str)
+
+
+def kinds(lake: Lake) -> set[str]:
+    return {row["alert"] for row in lake.table("alerts").select("alert").collect()}
+
+
+def test_a_lake_without_anything_raises_none(spark: SparkSession, tmp_path: Path) -> None:
+    assert alerts(opened(spark, write_file(tmp_path))[0]) == []
+
+
+def test_a_partition_that_stood_still_is_stuck_since_it_stopped(lake: Lake) -> None:
+    rows = [sample(3000, 50, 50), sample(2000, 90, 100), *(sample(age, 100, 110) for age in (1500, 900, 300, 5))]
+    append(lake, "positions", rows)
+    found = lake.table("alerts").select("flow", "alert", "topic", "partition", "threshold", "since").drop("flow")
+    wanted = lake.spark.createDataFrame(
+        [("stuck", "orders", 0, 600.0, rows[2]["sampled_at"])],
+        "alert string, topic string, partition int, threshold double, since timestamp",
+    )
+    assert_df_equality(found, wanted, ignore_nullable=True)
+    assert lake.table("alerts").where(F.col("value").between(1490, 1500)).count() == 1
+
+
+@pytest.mark.parametrize(
+    "history",
+    [
+        [(700, 100, 110), (650, 100, 100), (300, 100, 110), (5, 100, 110)],  # it had nothing to do in between
+        [(700, 90, 110), (300, 100, 110), (5, 100, 110)],  # it moved
+        [(5000, 100, 100), (5, 100, 100)],  # idle
+        [(4000, 100, 110), (3000, 100, 110)],  # nobody looks any more
+        [(5, 100, 110)],  # one sample says nothing
+    ],
+)
+def test_what_moved_or_had_nothing_to_do_is_not_stuck(lake: Lake, history: list[tuple[int, int, int]]) -> None:
+    append(lake, "positions", [sample(*item) for item in history])
+    assert "stuck" not in kinds(lake)
+
+
+def test_lag_above_the_objective_since_it_grew(lake: Lake) -> None:
+    rows = [sample(300, 10, 90, 70.0), sample(200, 20, 90, 10.0), sample(100, 30, 90, 61.0), sample(5, 40, 90, 75.5)]
+    append(lake, "positions", rows)
+    append(lake, "positions", [sample(5, 40, 90, 59.0, partition=1)])
+    assert alerts(lake) == [("lag", "orders", 0, 75.5, 60.0)]
+    assert lake.table("alerts").collect()[0]["since"].timestamp() == rows[2]["sampled_at"].timestamp()
+
+
+def late(seconds_ago: float, p99: int, count: int = 1000, **more: object) -> dict[str, object]:
+    return {
+        "flow": FLOW, "batch_id": 1, "topic": "orders", "partition": 0, "record_count": count,
+        "replication_min_ms": 10, "replication_p99_ms": p99, "produced_at": ago(seconds_ago), **more,
+    }  # fmt: skip
+
+
+def test_latency_counts_by_records_and_of_the_last_minutes(lake: Lake) -> None:
+    append(lake, "positions", [sample(5, 1, 1)])
+    append(lake, "latency", [late(600, 90_000), late(60, 900), late(30, 80_000, 1), late(10, 900)])
+    assert alerts(lake) == []
+    append(lake, "latency", [late(5, 6000, 5000, topic="payments")])
+    assert alerts(lake) == [("latency", "payments", None, 6000.0, 5000.0)]
+
+
+def test_records_made_before_the_flow_was_started_are_not_late(lake: Lake) -> None:
+    append(lake, "positions", [sample(5, 1, 1)])
+    append(lake, "latency", [late(5, 3 * 86_400_000)])
+    assert alerts(lake) == []
+
+
+def test_a_heartbeat_that_is_too_old(spark: SparkSession, tmp_path: Path) -> None:
+    lake = watched(spark, tmp_path, flow={"emit_heartbeats_enabled": True})
+    append(lake, "positions", [sample(5, 1, 1)])
+    append(lake, "latency", [late(30, 10, topic="heartbeats")])
+    assert alerts(lake) == []
+    lake.sql("UPDATE latency SET produced_at = produced_at - INTERVAL 1 MINUTE").collect()
+    ((kind, topic, _, age, threshold),) = alerts(lake)
+    assert (kind, topic, threshold) == ("heartbeat", "heartbeats", 60.0) and 89 < age < 120
+    note_objectives(lake, opened(spark, tmp_path / "mirrorlake.yml")[1], {FLOW: "once"})
+    assert alerts(lake) == []
+
+
+def test_a_process_that_died_is_told_even_without_heartbeats(lake: Lake) -> None:
+    append(lake, "positions", [sample(3000, 1, 1)])
+    assert kinds(lake) == {"not_running"}
+
+
+@pytest.mark.parametrize("how", ["never", "once", "stopped", "disabled", "paused", "topic paused"])
+def test_what_nobody_is_to_run_raises_none(spark: SparkSession, tmp_path: Path, how: str) -> None:
+    modes: dict[str, Mode | None] = {"never": None, "once": "once", "stopped": "stopped"}
+    flow: dict[str, object] = {
+        "disabled": {"enabled": False}, "paused": {"paused": True}, "topic paused": {"paused": ["ord.*"]},
+    }.get(how, {})  # fmt: skip
+    lake = watched(spark, tmp_path, modes.get(how, "continuous"), flow)
+    age = 3000 if how != "topic paused" else 5
+    append(lake, "positions", [sample(9000, 1, 10, 9000.0), sample(age, 1, 10, 12000.0)])
+    append(lake, "latency", [late(5 if how in modes else 3000, 60_000)])
+    assert alerts(lake) == []
+
+
+def test_open_incidents_alert_whatever_the_flow_does(spark: SparkSession, tmp_path: Path) -> None:
+    lake = watched(spark, tmp_path, None, {"enabled": False})
+    row = {
+        "flow": FLOW,
+        "at": ago(99_999),
+        "kind": "target_refused",
+        "topic": "orders",
+        "partition": 3,
+        "detail": "big",
+    }
+    append(lake, "incidents", [row, {**row, "partition": 4, "resolved_at": ago(1)}])
+    assert alerts(lake) == [("incident", "orders", 3, None, None)]
+
+
+def test_a_hole_in_the_map_is_one_only_if_records_lie_in_it(lake: Lake) -> None:
+    append(lake, "positions", [sample(5, 100, 100)])
+    append(lake, "offset_map", [run_row(0, 9), run_row(11, 19), run_row(25, 29)])  # 10 and 20 to 24 are markers
+    append(lake, "records", staged([*range(10), *range(11, 20), *range(25, 30)]))
+    append(lake, "records", staged([10], generation=1) + staged([10], partition=1) + staged([10], source_cluster="x"))
+    assert alerts(lake) == []
+    append(lake, "records", staged([21, 22]))
+    assert alerts(lake) == [("map_gap", "orders", 0, 2.0, 0.0)]
+    given_up = {"flow": FLOW, "at": ago(9), "kind": "target_refused", "topic": "orders", "partition": 0,
+                "first_offset": 21, "last_offset": 22, "resolved_at": ago(1), "resolution": "skip"}  # fmt: skip
+    append(lake, "incidents", [given_up])
+    assert alerts(lake) == []
+
+
+def test_records_taken_away_by_retention_are_no_gap(lake: Lake) -> None:
+    append(lake, "positions", [sample(5, 100, 100)])
+    append(lake, "offset_map", [run_row(0, 9), run_row(11, 19)])
+    append(lake, "records", staged(range(15, 20)))
+    assert alerts(lake) == []
+
+
+def test_thresholds_follow_the_file(spark: SparkSession, tmp_path: Path) -> None:
+    lake = watched(spark, tmp_path)
+    append(lake, "positions", [sample(5, 40, 90, 75.0)])
+    assert kinds(lake) == {"lag"}
+    before = lake.table("objectives").collect()
+    objectives = {"lag_seconds": 10, "flows": {FLOW: {"lag_seconds": 100}}}
+    file = write_file(tmp_path, objectives=objectives, flows={FLOW: {"emit_heartbeats_enabled": False}})
+    topology = opened(spark, file)[1]
+    note_objectives(lake, topology, {})
+    assert kinds(lake) == set()
+    rows = lake.table("objectives").collect()
+    assert [(row["lag_seconds"], row["since"]) for row in rows] == [(100, before[0]["since"])]
+    note_objectives(lake, topology, {})
+    assert lake.table("objectives").collect() == rows
+
+
+def test_a_flow_that_left_the_file_is_held_to_nothing(spark: SparkSession, tmp_path: Path) -> None:
+    lake = watched(spark, tmp_path)
+    topology = opened(spark, write_file(tmp_path, flows={"west->east": {}}))[1]
+    note_objectives(lake, topology, {"west->east": "continuous"}, gone=[FLOW, "west->east"])
+    assert {row["flow"]: row["enabled"] for row in lake.table("objectives").collect()} == {
+        FLOW: False,
+        "west->east": True,
+    }
+
+
+def test_status_tells_alerts_of_the_file_as_it_is(spark: SparkSession, tmp_path: Path) -> None:
+    lake = watched(spark, tmp_path)
+    append(lake, "positions", [sample(5, 40, 90, 75.0)])
+    found = read_status(lake, opened(spark, tmp_path / "mirrorlake.yml")[1])
+    assert not found["healthy"] and [row["alert"] for row in found["alerts"]] == ["lag"]
+    disabled = opened(spark, write_file(tmp_path, flows={FLOW: {"enabled": False}}))[1]
+    found = read_status(lake, disabled)
+    assert found["healthy"] and found["alerts"] == []

@@ -1,0 +1,213 @@
+"""`maintain` on lakes without Kafka: what it deletes, what it must not, and that it keeps tables small."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from chispa import assert_df_equality
+from pyspark.sql import SparkSession
+from typer.testing import CliRunner
+
+from mirrorlake.cli.main import app
+from mirrorlake.core.maintenance import Maintenance
+from mirrorlake.engine.maintain import maintain
+from mirrorlake.lake import maintenance, stage
+from mirrorlake.lake.lake import TABLES, Lake, sql_text
+from mirrorlake.lake.stage import Selected
+from mirrorlake.lake.translate import translate
+from mirrorlake.produce.commit_log import CommitLog
+from tests.support.lake_rows import FLOW, ago, append, opened, run_row, sample, staged, table_of, write_file
+
+DAY = 86_400
+WEEK = Maintenance(retention_days=7)
+EAST = Selected("east", ".*")
+
+
+def offsets(lake: Lake, **where: object) -> list[int]:
+    rows = lake.table("records").collect()
+    return sorted(row["offset"] for row in rows if all(row[name] == value for name, value in where.items()))
+
+
+def test_a_flow_that_is_paused_for_longer_than_the_retention_keeps_its_records(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    flows = {FLOW: {}, "east->north": {"paused": True, "topics": ["orders"]}}
+    lake, topology = opened(spark, write_file(tmp_path, flows=flows))
+    for topic in ("orders", "payments"):
+        append(lake, "records", staged(range(100), 30 * DAY, topic=topic))
+        append(lake, "records", staged(range(100, 120), DAY, topic=topic))
+        append(lake, "offset_map", [run_row(0, 119, topic=topic)])
+    append(lake, "offset_map", [run_row(0, 39, 20 * DAY, flow="east->north")])
+    before = lake.table("records").where("topic = 'orders' AND offset >= 40")
+    kept = spark.createDataFrame(before.collect(), before.schema)
+
+    found = maintain(lake, topology, WEEK)
+
+    assert offsets(lake, topic="orders") == list(range(40, 120))
+    assert offsets(lake, topic="payments") == list(range(100, 120))
+    assert found["records"]["removed"] == 140
+    assert found["records"]["held"] == [
+        {"flow": "east->north", "topic": "orders", "partition": 0, "generation": 0, "offset": 40}
+    ]
+    after = lake.table("records").where("topic = 'orders'")
+    assert_df_equality(after, kept, ignore_row_order=True, ignore_nullable=True)
+    assert maintain(lake, topology, WEEK)["records"]["removed"] == 0
+
+
+def test_a_flow_that_has_never_run_holds_everything_back(spark: SparkSession, tmp_path: Path) -> None:
+    lake, topology = opened(spark, write_file(tmp_path, flows={FLOW: {}, "east->north": {}}))
+    append(lake, "records", staged(range(50), 30 * DAY))
+    append(lake, "offset_map", [run_row(0, 49)])
+    assert maintain(lake, topology, WEEK)["records"]["removed"] == 0
+    disabled = opened(spark, write_file(tmp_path, flows={FLOW: {}, "east->north": {"enabled": False}}))[1]
+    assert maintain(lake, disabled, WEEK)["records"]["removed"] == 49
+    assert offsets(lake) == [49], "landing goes on behind the newest record when its checkpoint is lost"
+
+
+def test_without_a_retention_no_record_goes(spark: SparkSession, tmp_path: Path) -> None:
+    lake, topology = opened(spark, write_file(tmp_path))
+    append(lake, "records", staged(range(5), 900 * DAY))
+    append(lake, "offset_map", [run_row(0, 4)])
+    assert maintain(lake, topology, topology.maintain)["records"] == {"before": None, "removed": 0, "held": []}
+    assert offsets(lake) == [0, 1, 2, 3, 4]
+
+
+def test_history_goes_by_age_but_the_newest_of_each_stays(spark: SparkSession, tmp_path: Path) -> None:
+    lake, topology = opened(spark, write_file(tmp_path))
+    append(lake, "positions", [sample(age * DAY, age, 400) for age in (300, 200, 5)])
+    append(lake, "positions", [sample(age * DAY, age, 400, partition=1) for age in (300, 200)])
+    group = {"flow": FLOW, "group_id": "g", "topic": "orders", "partition": 0, "source_position": 1}
+    append(lake, "checkpoints", [{**group, "checkpointed_at": ago(age * DAY)} for age in (300, 200)])
+    late = {"flow": FLOW, "batch_id": 1, "topic": "orders", "partition": 0, "record_count": 1}
+    append(lake, "latency", [{**late, "produced_at": ago(age * DAY)} for age in (300, 5)])
+    found = maintain(lake, topology, Maintenance(history_days=90))
+    assert found["history"] == {"latency": 1, "positions": 3, "checkpoints": 1}
+    left = {(row["partition"], row["produced_end"]) for row in lake.table("positions").collect()}
+    assert left == {(0, 5), (1, 200)}
+
+
+def test_vanished_records_are_not_called_missing(spark: SparkSession, tmp_path: Path) -> None:
+    lake, topology = opened(spark, write_file(tmp_path))
+    append(lake, "records", staged(range(100), 30 * DAY))
+    append(lake, "offset_map", [run_row(0, 99, 30 * DAY)])
+    append(lake, "positions", [sample(5, 100, 100)])
+    maintain(lake, topology, WEEK)
+    assert lake.table("divergence").collect() == []
+    assert lake.table("alerts").collect() == []
+    found = translate(lake, FLOW, "orders", 0, 12)
+    assert (found.offset, found.exact) == (12, True)
+
+
+def test_followers_of_commits_see_neither_deletes_nor_compaction(spark: SparkSession, tmp_path: Path) -> None:
+    flows = {FLOW: {}, "east->north": {"paused": True}}
+    lake, topology = opened(spark, write_file(tmp_path, flows=flows))
+    append(lake, "records", staged(range(10), 30 * DAY) + staged(range(10), 30 * DAY, topic="payments"))
+    append(lake, "offset_map", [run_row(0, 9), run_row(0, 4, flow="east->north")])
+    before = lake.version_of("records")
+    maintain(lake, topology, WEEK)  # rewrites the file: 0 to 4 go, the rest waits for east->north
+    append(lake, "records", staged(range(10, 12), 5))
+    assert offsets(lake, topic="orders") == list(range(5, 12))
+    newest = lake.version_of("records")
+    assert newest > before + 1
+    by_file, seen = CommitLog(tmp_path / "lake" / "records").new_ranges(EAST, before, None, 1_000_000)
+    by_spark = stage.new_ranges(lake, EAST, before, newest)
+    for found in (by_file, by_spark):
+        assert [(item.topic, item.first, item.last, item.record_count) for item in found] == [("orders", 10, 11, 2)]
+    assert seen == newest
+    assert not stage.follows_commits(lake, before) and stage.follows_commits(lake, newest - 1)
+
+
+def test_a_forgotten_commit_is_not_taken_for_one_to_come(spark: SparkSession, tmp_path: Path) -> None:
+    lake, _ = opened(spark, write_file(tmp_path))
+    log = CommitLog(tmp_path / "lake" / "records")
+    assert log.files_of(1) is None
+    append(lake, "records", staged(range(3)))
+    (tmp_path / "lake" / "records" / "_delta_log" / "_last_checkpoint").write_text(json.dumps({"version": 100}))
+    (tmp_path / "lake" / "records" / "_delta_log" / f"{1:020d}.json").unlink()
+    with pytest.raises(FileNotFoundError):
+        log.files_of(1)
+    assert log.files_of(101) is None
+
+
+def test_files_stay_readable_by_workers(spark: SparkSession, tmp_path: Path) -> None:
+    lake, topology = opened(spark, write_file(tmp_path))
+    append(lake, "records", staged(range(100), 30 * DAY))
+    append(lake, "offset_map", [run_row(0, 49)])
+    maintain(lake, topology, WEEK)
+    assert stage.readable_by_files(lake)
+    log = "".join(path.read_text() for path in (tmp_path / "lake" / "records" / "_delta_log").glob("*.json"))
+    assert '"deletionVector"' not in log and "columnMapping" not in log and '"remove"' in log
+
+
+def test_tables_are_made_with_the_settings_that_maintain_wants(spark: SparkSession, tmp_path: Path) -> None:
+    lake, topology = opened(spark, write_file(tmp_path))
+    assert maintenance.apply_settings(lake) == {}
+    for table, wanted in maintenance.SETTINGS.items():
+        assert all(f"'{key}' = '{value}'" in sql_text("tables", table) for key, value in wanted.items())
+    lake.sql("ALTER TABLE records SET TBLPROPERTIES ('delta.appendOnly' = 'true')")
+    assert maintenance.apply_settings(lake, dry_run=True) == {"records": {"delta.appendOnly": "false"}}
+    assert maintain(lake, topology, WEEK)["settings"] == {"records": {"delta.appendOnly": "false"}}
+    assert maintenance.apply_settings(lake) == {}
+
+
+def test_the_command_says_what_it_did_and_a_dry_run_changes_nothing(spark: SparkSession, tmp_path: Path) -> None:
+    file = write_file(tmp_path, maintain={"retention_days": 365})
+    lake, _ = opened(spark, file)
+    append(lake, "records", staged(range(100), 30 * DAY))
+    append(lake, "offset_map", [run_row(0, 99)])
+    command = ["-c", str(file), "maintain", "--json", "--retention-days", "7"]
+    versions = {table: lake.version_of(table) for table in TABLES}
+    said = json.loads(CliRunner().invoke(app, [*command, "--dry-run"]).stdout)
+    assert said["records"]["removed"] == 99 and said["dry_run"]
+    assert versions == {table: lake.version_of(table) for table in TABLES}
+    done = CliRunner().invoke(app, command)
+    assert done.exit_code == 0 and json.loads(done.stdout)["records"]["removed"] == 99
+    assert set(json.loads(done.stdout)["tables"]) == set(TABLES)
+    assert (
+        json.loads(CliRunner().invoke(app, ["-c", str(file), "maintain", "--json"]).stdout)["records"]["removed"] == 0
+    )
+    (change,) = lake.table("changes").collect()
+    assert change["kind"] == "retention" and "99 records" in change["after"]
+
+
+@pytest.mark.slow
+def test_files_and_bytes_stay_bounded_over_a_thousand_batches(spark: SparkSession, tmp_path: Path) -> None:
+    """1,000 batches as landing, producing and control append them, and maintenance after each hundred."""
+    lake, topology = opened(spark, write_file(tmp_path))
+    most: dict[str, int] = dict.fromkeys(TABLES, 0)
+    disk: list[int] = []
+    for hundred in range(10):
+        for batch in range(hundred * 100, hundred * 100 + 100):
+            age = (10 - hundred) * DAY
+            append(lake, "records", staged(range(batch * 20, batch * 20 + 20), age))
+            lake.append("offset_map", table_of([run_row(batch * 20, batch * 20 + 19, age)]), "test/map", batch)
+            if batch % 10 == 0:
+                append(lake, "positions", [sample(age, batch * 20, batch * 20)])
+        maintain(lake, topology, Maintenance(retention_days=3, history_days=3))
+        for table in ("records", "offset_map", "positions"):
+            maintenance.vacuum(lake, table, 0)
+        found = maintenance.sizes(lake)
+        most = {table: max(most[table], found[table].files) for table in TABLES}
+        disk.append(sum(path.stat().st_size for path in (tmp_path / "lake" / "records").glob("*.parquet")))
+    assert max(most.values()) <= 2
+    assert offsets(lake)[0] >= 12_000 and offsets(lake)[-1] == 19_999
+    assert max(disk[4:]) < 1.5 * disk[3], disk
+    assert lake.sql("SELECT sum(record_count) AS n FROM offset_map").collect()[0]["n"] == 20_000
+
+
+def test_a_lake_in_a_catalog(spark: SparkSession, tmp_path: Path) -> None:
+    """What a workspace has, by a stand-in: a catalog and a schema, and no directory of its own."""
+    location = {"catalog": "spark_catalog", "schema": "upkeep", "checkpoints": str(tmp_path / "checkpoints")}
+    lake, topology = opened(spark, write_file(tmp_path, lake=location))
+    try:
+        assert lake.directory is None
+        append(lake, "records", staged(range(100), 30 * DAY))
+        append(lake, "offset_map", [run_row(0, 99)])
+        assert maintain(lake, topology, WEEK)["records"]["removed"] == 99
+        assert spark.table("spark_catalog.upkeep.alerts").count() == 0, "views are there for other readers"
+        again, _ = opened(spark, tmp_path / "mirrorlake.yml")
+        assert again.schema == lake.schema and offsets(again) == [99]
+    finally:
+        spark.sql("DROP SCHEMA spark_catalog.upkeep CASCADE")
+        shutil.rmtree(tmp_path / "checkpoints", ignore_errors=True)
