@@ -69,7 +69,8 @@ def fill_compacted(bootstrap: str, topic: str) -> None:
     keep = {"cleanup.policy": "delete", "retention.ms": "-1"}
     entries = [ConfigEntry(key, value, incremental_operation=AlterConfigOpType.SET) for key, value in keep.items()]
     resource = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=entries)
-    AdminClient({"bootstrap.servers": bootstrap}).incremental_alter_configs([resource])[resource].result(20)
+    admin = AdminClient({"bootstrap.servers": bootstrap})  # must live until it has answered
+    admin.incremental_alter_configs([resource])[resource].result(20)
     time.sleep(2)  # a cleaning that has begun ends
 
 
