@@ -214,7 +214,7 @@ def _watch(bootstrap: str, topic: str, enough: int) -> Iterator[list[tuple[int, 
     end, seen = time.monotonic() + 240, 0
     try:
         while seen < enough:
-            assert time.monotonic() < end, f"only {seen} records arrived"
+            assert time.monotonic() < end, f"only {seen} records arrived\n{stacks()}"
             messages = consumer.consume(1_000, timeout=0.05)
             seen += len(messages)
             if messages:
