@@ -20,7 +20,7 @@ OF_MIRRORMAKER = ("record-count", "byte-count", "record-rate", "byte-rate", "rec
 def lake(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Lake:
     history = History(spark, tmp_path_factory.mktemp("metrics"))
     for partition in (0, 1):
-        history.sample(2, "orders", partition, 1000, 900, 4.5, target_end=905).batch(4, "orders", partition, 1, 900)
+        history.sample(-45, "orders", partition, 1000, 900, 4.5, target_end=905).batch(4, "orders", partition, 1, 900)
     place = {"flow": FLOW, "group_id": "billing", "topic": "orders", "partition": 0, "target_topic": "east.orders"}
     times = {"checkpointed_at": history.at(5), "read_at": history.at(6)}
     history.add("checkpoints", **place, source_position=5, target_position=5, **times)

@@ -200,7 +200,7 @@ def test_a_wrong_widget_is_one_sentence(run: Run, place: Path) -> None:
     with pytest.raises(InputError, match="there is no flow west->east in .*known are: east->west"):
         run("01_quickstart", "flow=west->east")
     with pytest.raises(InputError, match="since and until are times"):
-        run("02_investigate_latency", "since=yesterday")
+        run("02_investigate_latency", "since=half past nine")
     with pytest.raises(LakeError, match="there is no lake in .*mirrorlake demo"):
         run("01_quickstart", f"lake={place / 'nowhere'}")
     assert not (place / "nowhere").exists(), "looking makes nothing"
