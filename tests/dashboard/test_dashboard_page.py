@@ -334,5 +334,5 @@ def test_screenshots(browser: Chrome, page_file: Path, tmp_path: Path) -> None:
             choose(browser, "filter_flow", "east->west")
             drawn(browser)
         name = f"dashboard-{page}{'-phone' if width == 390 else ''}.png"
-        screenshot(browser, place / name, scale=0.66)  # as wide as a page of documentation shows it
+        screenshot(browser, place / name, scale=0.62)  # as wide as a page of documentation shows it
         assert 10_000 < (place / name).stat().st_size < 150_000, name
