@@ -171,9 +171,7 @@ def _axis(kind: Any, column: str, scale: Scale, axis: Axis | None, written: Form
         ticks = alt.Axis(format="", formatType=CLOCK, labelOverlap=True, tickCount=6)
         return kind(column, type="temporal", title=title, scale=alt.Scale(type="utc"), axis=ticks)
     if scale.type == "quantitative":
-        ticks = alt.Axis(format=_written(written), formatType=QUANTITY, tickCount=5)
-        if written is not None and written.decimalPlaces is not None and written.decimalPlaces.places == 0:
-            ticks["tickMinStep"] = 1  # else several ticks would say the same number
+        ticks = alt.Axis(format=_on_axis(written), formatType=QUANTITY, tickCount=5)
         return kind(column, type="quantitative", title=title, axis=ticks)
     return kind(column, type="ordinal", title=title, sort=_sort(scale), axis=alt.Axis(labelAngle=0, labelLimit=140))
 
@@ -212,3 +210,10 @@ def _series_tips(side: Series) -> list[Any]:
 
 def _written(written: Format | None) -> dict[str, Any]:
     return (written or _NO_FORMAT).model_dump(exclude_none=True)
+
+
+def _on_axis(written: Format | None) -> dict[str, Any]:
+    """The format of numbers on an axis: halves are told, lest two ticks say the same number."""
+    made = _written(written)
+    places = made.get("decimalPlaces", {}).get("places", 2)
+    return {**made, "decimalPlaces": {"type": "max", "places": max(1, places)}}
