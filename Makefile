@@ -7,11 +7,11 @@ BIN := .venv/bin
 STAMP := .venv/.made-from-lock
 UV := $(or $(shell command -v uv 2>/dev/null),.uv/bin/uv)
 
-.PHONY: help env demo test test-all unit check fmt bench clean
+.PHONY: help env demo test test-all unit check fmt bench screenshots clean
 .DEFAULT_GOAL := help
 
 help: ## list these targets
-	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/\1|\2/' | awk -F'|' '{printf "  make %-8s %s\n", $$1, $$2}'
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/\1|\2/' | awk -F'|' '{printf "  make %-11s %s\n", $$1, $$2}'
 
 env: $(STAMP) ## create .venv from the lock file (instant when it is there)
 
@@ -38,6 +38,9 @@ fmt: env ## format the code and fix what ruff can fix
 
 bench: env ## race against MirrorMaker 2; options in ARGS="..."
 	@$(BIN)/mirrorlake bench $(ARGS)
+
+screenshots: env ## make docs/dashboard-*.png anew, in a headless Chromium
+	MIRRORLAKE_SCREENSHOTS=docs $(BIN)/pytest tests/dashboard -k screenshots
 
 clean: ## remove the environment and everything that was made
 	rm -rf .venv .uv dist .mypy_cache .ruff_cache .pytest_cache .hypothesis mirrorlake-demo bench-results spark-warehouse

@@ -3,16 +3,24 @@
 import os
 import uuid
 from collections.abc import Iterator
+from datetime import datetime, timedelta, timezone
+from typing import Any
 
 import pytest
 from hypothesis import settings
 from pyspark.sql import SparkSession
 
+from mirrorlake.dashboard.data import read_data
+from mirrorlake.dashboard.model import load_dashboard
+from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.session import SHORT_VARIABLE, local_session
 from tests.support.clusters import ClusterPair, cluster_pair
+from tests.support.sample_lake import empty_lake, fill
 
 # The sessions of the tests handle few rows: compiling code for them costs more than it gives.
 os.environ.setdefault(SHORT_VARIABLE, "1")
+# Recording with MLflow costs each run some seconds of CPU; its own tests switch it on.
+os.environ.setdefault("MIRRORLAKE_TRACKING", "off")
 # How long an example takes says more about the machine than about the code.
 settings.register_profile("mirrorlake", deadline=None)
 settings.load_profile("mirrorlake")
@@ -39,3 +47,18 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     session = local_session(cores="2", settings={"spark.sql.warehouse.dir": str(warehouse)})
     yield session
     session.stop()
+
+
+@pytest.fixture(scope="session")
+def history(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Lake:
+    """A lake with six hours of history (tests/support/sample_lake.py); tests only read it."""
+    lake = empty_lake(spark, tmp_path_factory.mktemp("history"))
+    # It ends when it is read, not when it began to be written: else its heartbeats are old.
+    fill(lake, until=datetime.now(timezone.utc) + timedelta(seconds=20))
+    return lake
+
+
+@pytest.fixture(scope="session")
+def history_data(history: Lake) -> dict[str, Any]:
+    """What the dashboard reads of it."""
+    return read_data(history, load_dashboard())

@@ -12,8 +12,8 @@ from pyspark.sql import SparkSession
 
 from tests.support.bundle import resources
 from tests.support.clusters import ClusterPair
-from tests.support.histories import append, opened, run_row, staged, write_file
 from tests.support.kafka import NewRecord, create_topic, write
+from tests.support.lake_rows import append, opened, run_row, staged, write_file
 from tests.support.replication import QUIET
 
 DAY = 86_400

@@ -1,12 +1,15 @@
 """Killed with -9 at the worst moments and started again: nothing lost, nothing twice, the map exact (DESIGN 2)."""
 
 import shutil
+import sys
 import time
+import traceback
 import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Event, Thread
+from threading import enumerate as enumerate_threads
 
 import pyarrow.parquet as pq
 import pytest
@@ -242,8 +245,17 @@ def test_brokers_killed_under_load(spark: SparkSession, scene: Scene, clusters: 
     scene.recovers(spark)
 
 
+def stacks() -> str:
+    """Where every thread of this process is: what a run that does not go on is waiting for."""
+    names = {thread.ident: thread.name for thread in enumerate_threads()}
+    return "\n".join(
+        f"--- {names.get(ident, ident)}\n{''.join(traceback.format_stack(frame, 6))}"
+        for ident, frame in sys._current_frames().items()
+    )
+
+
 def _until(fact, seconds: float = 240) -> None:  # type: ignore[no-untyped-def]
     end = time.monotonic() + seconds
     while not fact():
-        assert time.monotonic() < end, "it does not go on"
+        assert time.monotonic() < end, f"it does not go on\n{stacks()}"
         time.sleep(0.1)

@@ -112,8 +112,10 @@ class Scene:
         connections = self.connections
         flow = connections.topology.flow(FLOW)
         selection = flow.selection(connections.topology.aliases)
-        published = CheckpointTopic(flow, connections, Journal(self.lake))
-        return Checkpoints(flow, self.lake, connections, selection.selects, lambda _: 0, lambda _: None, published)
+        journal = Journal(self.lake)
+        published = CheckpointTopic(flow, connections, journal)
+        mirrored = selection.selects
+        return Checkpoints(flow, self.lake, connections, mirrored, lambda _: 0, lambda _: None, published, journal)
 
     def newest(self) -> dict[tuple[str, str, int], Any]:
         rows = self.lake.sql(f"SELECT * FROM group_positions WHERE flow = '{FLOW}'").collect()

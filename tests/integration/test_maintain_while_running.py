@@ -11,8 +11,8 @@ from mirrorlake.engine.maintain import cuts_of
 from mirrorlake.lake import maintenance
 from mirrorlake.lake.lake import Lake
 from tests.support.clusters import ClusterPair
-from tests.support.histories import ago
 from tests.support.kafka import create_topic, numbered, read_topics, write
+from tests.support.lake_rows import ago
 from tests.support.replication import replicate_once, replicating, write_topology
 
 ROUNDS = 5

@@ -1,19 +1,21 @@
 """Translation, as a law over any map, and against what the clusters really hold."""
 
 from bisect import bisect_left
+from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from mirrorlake.core.runs import runs_of, segments_of
 from mirrorlake.core.topology import Lake as Location
 from mirrorlake.errors import UnknownOffset
 from mirrorlake.lake.lake import Lake, open_lake
-from mirrorlake.lake.translate import Translation, translate, translate_all
+from mirrorlake.lake.translate import Translation, Translator, translate, translate_all
 from tests.support.clusters import ClusterPair
 from tests.support.kafka import NewRecord, Record, create_topic, read_topic, send, transactional_producer
 from tests.support.replication import FLOW, replicate_once, write_topology
@@ -127,6 +129,26 @@ def test_what_was_never_seen_is_an_error(lake: Lake, flow: str, topic: str, part
         fill(lake, "known", [([0, 1], 0)])
     with pytest.raises(UnknownOffset, match="never seen"):
         translate(lake, flow, f"east.{topic}" if reverse else topic, partition, 0, reverse)
+
+
+def test_only_files_that_can_matter_are_read(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rounds of a running flow: Delta's statistics skip the rest of the map, and `records` is not read at all."""
+    for start in range(0, 60, 10):
+        fill(lake, "skipped", [(list(range(start, start + 10)), start)])  # a file each
+    read: list[list[str]] = []
+    query_over = Lake.query_over
+
+    def watched(self: Lake, name: str, frames: Mapping[str, DataFrame], **args: object) -> DataFrame:
+        frame = query_over(self, name, frames, **args)
+        read.append([Path(file).parent.name for file in frame.inputFiles()])
+        return frame
+
+    monkeypatch.setattr(Lake, "query_over", watched)
+    translator = Translator(lake, FLOW)
+    for position in (3, 55, 25, 60):
+        assert translator.translate([("skipped", 0, position)], None)["skipped", 0, position].offset == position
+    assert [files.count("offset_map") for files in read] == [6, 1, 4, 1], "all, then what is behind the lowest position"
+    assert {name for files in read for name in files} == {"offset_map"}
 
 
 @dataclass(frozen=True)

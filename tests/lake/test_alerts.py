@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 from mirrorlake.engine.status import read_status
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.objectives import Mode, note_objectives
-from tests.support.histories import FLOW, ago, append, opened, run_row, sample, staged, write_file
+from tests.support.lake_rows import FLOW, ago, append, opened, run_row, sample, staged, write_file
 
 OBJECTIVES = {"lag_seconds": 60, "latency_p99_ms": 5000, "heartbeat_seconds": 60, "stuck_seconds": 600}
 

@@ -17,7 +17,7 @@ from mirrorlake.lake.lake import TABLES, Lake, sql_text
 from mirrorlake.lake.stage import Selected
 from mirrorlake.lake.translate import translate
 from mirrorlake.produce.commit_log import CommitLog
-from tests.support.histories import FLOW, ago, append, opened, run_row, sample, staged, table_of, write_file
+from tests.support.lake_rows import FLOW, ago, append, opened, run_row, sample, staged, table_of, write_file
 
 DAY = 86_400
 WEEK = Maintenance(retention_days=7)

@@ -1,96 +1,201 @@
-"""A lake without Kafka, and histories written into its tables."""
+"""Known histories, written straight into the tables of a lake: what views, notebooks and metrics are tested on.
 
-from collections.abc import Mapping, Sequence
+Times are given in seconds before now, so that a history is as old as it says whenever the test runs.
+"""
+
+from collections.abc import Sequence
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 import pyarrow as pa
-import yaml
 from pyspark.sql import SparkSession
 
-from mirrorlake.core.topology import Topology, load_topology
+from mirrorlake.core.topology import Lake as Location
 from mirrorlake.lake.lake import Lake, open_lake
 
 FLOW = "east->west"
-_SECONDS = pa.timestamp("us", tz="UTC")
-_TYPES = {
-    "landed_at": _SECONDS, "sampled_at": _SECONDS, "produced_at": _SECONDS, "at": _SECONDS, "timestamp": _SECONDS,
-    "checkpointed_at": _SECONDS, "resolved_at": _SECONDS, "partition": pa.int32(), "target_partition": pa.int32(),
-    "generation": pa.int32(), "timestamp_type": pa.int32(), "lag_seconds": pa.float64(), "synced": pa.bool_(),
-    "key": pa.binary(), "value": pa.binary(),
-    "segments": pa.list_(
-        pa.struct([(name, pa.int64()) for name in ("source_first", "stride", "target_first", "record_count")])
-    ),
-    **dict.fromkeys(("flow", "topic", "source_cluster", "target_topic", "selection", "kind", "detail", "resolution",
-                     "group_id"), pa.string()),
-}  # fmt: skip
+_TIME = pa.timestamp("us", tz="UTC")
+_PARTITION = [("flow", pa.string()), ("topic", pa.string()), ("partition", pa.int32())]
+_LATENCIES = [
+    (f"{kind}_{name}_ms", pa.float64() if name == "avg" else pa.int64())
+    for kind in ("landing", "replication")
+    for name in ("min", "avg", "p50", "p95", "p99", "max")
+]
+_POSITIONS = pa.schema(
+    [*_PARTITION, ("sampled_at", _TIME), ("lag_seconds", pa.float64()), ("target_topic", pa.string())]
+    + [(f"{name}_end", pa.int64()) for name in ("source", "staged", "produced", "target")]
+    + [("source_start", pa.int64()), ("lag_records", pa.int64())]
+)
+_LATENCY = pa.schema(
+    [*_PARTITION, ("batch_id", pa.int64()), ("record_count", pa.int64()), ("byte_count", pa.int64())]
+    + [*_LATENCIES, ("produced_at", _TIME)]
+)
+_SEGMENT = pa.struct([(name, pa.int64()) for name in ("source_first", "stride", "target_first", "record_count")])
+_MAP = pa.schema(
+    [*_PARTITION, ("target_topic", pa.string()), ("target_partition", pa.int32()), ("produced_at", _TIME)]
+    + [(name, pa.int64()) for name in ("source_first", "source_last", "target_first", "target_last")]
+    + [("record_count", pa.int64()), ("batch_id", pa.int64()), ("stage_version", pa.int64())]
+    + [("generation", pa.int32()), ("segments", pa.list_(_SEGMENT))]
+)
+_RECORDS = pa.schema(
+    [("source_cluster", pa.string()), ("topic", pa.string()), ("partition", pa.int32()), ("offset", pa.int64())]
+    + [("timestamp", _TIME), ("timestamp_type", pa.int32()), ("key", pa.binary()), ("value", pa.binary())]
+    + [("landed_at", _TIME), ("batch_id", pa.int64()), ("generation", pa.int32())]
+)
+_CHECKPOINTS = pa.schema(
+    [("flow", pa.string()), ("group_id", pa.string()), ("topic", pa.string()), ("partition", pa.int32())]
+    + [("source_position", pa.int64()), ("target_topic", pa.string()), ("target_position", pa.int64())]
+    + [("checkpointed_at", _TIME), ("synced", pa.bool_()), ("reason", pa.string()), ("read_at", _TIME)]
+)
+_INCIDENTS = pa.schema(
+    [("flow", pa.string()), ("at", _TIME), ("kind", pa.string()), ("topic", pa.string()), ("partition", pa.int32())]
+    + [("first_offset", pa.int64()), ("last_offset", pa.int64()), ("detail", pa.string())]
+    + [("resolved_at", _TIME), ("resolution", pa.string())]
+)
+_CLUSTERS = pa.schema(
+    [("alias", pa.string()), ("cluster_id", pa.string()), ("first_seen", _TIME), ("last_seen", _TIME)]
+)
+SCHEMAS = {
+    "positions": _POSITIONS,
+    "latency": _LATENCY,
+    "offset_map": _MAP,
+    "records": _RECORDS,
+    "checkpoints": _CHECKPOINTS,
+    "incidents": _INCIDENTS,
+    "clusters": _CLUSTERS,
+}
 
 
-def write_file(directory: Path, **blocks: object) -> Path:
-    """A topology file of two clusters that are never asked, and a lake; `blocks` replace or add top-level keys."""
-    directory.mkdir(parents=True, exist_ok=True)
-    clusters = {alias: {"bootstrap_servers": "127.0.0.1:1"} for alias in ("east", "west", "north")}
-    document = {"clusters": clusters, "lake": {"path": "./lake"}, "flows": {FLOW: {}}, **blocks}
-    path = directory / "mirrorlake.yml"
-    path.write_text(yaml.safe_dump(document), encoding="utf-8")
-    return path
+class History:
+    """Collects rows of one lake; `write` appends all of them. `ago` is seconds before the history was begun."""
 
+    def __init__(self, spark: SparkSession, directory: Path, now: datetime | None = None) -> None:
+        self.lake: Lake = open_lake(spark, Location(path=str(directory / "lake")), directory)
+        self.now = now or datetime.now(timezone.utc)
+        self._rows: dict[str, list[dict[str, object]]] = {}
 
-def opened(spark: SparkSession, file: Path) -> tuple[Lake, Topology]:
-    """The lake of a topology file, and the topology."""
-    topology = load_topology(file)
-    return open_lake(spark, topology.lake, topology.directory), topology
+    def at(self, ago: float) -> datetime:
+        return self.now - timedelta(seconds=ago)
 
+    def add(self, table: str, **values: object) -> "History":
+        self._rows.setdefault(table, []).append(values)
+        return self
 
-def ago(seconds: float) -> datetime:
-    """A moment in the past."""
-    return datetime.now(timezone.utc) - timedelta(seconds=seconds)
+    def sample(
+        self,
+        ago: float,
+        topic: str,
+        partition: int,
+        end: int,
+        produced: int,
+        seconds: float | None = 0.0,
+        start: int = 0,
+        target_end: int | None = None,
+        flow: str = FLOW,
+    ) -> "History":
+        """A row of `positions`: the source's end, and how far it is produced."""
+        return self.add(
+            "positions",
+            flow=flow,
+            topic=topic,
+            partition=partition,
+            sampled_at=self.at(ago),
+            source_start=start,
+            source_end=end,
+            staged_end=end,
+            produced_end=produced,
+            target_end=target_end,
+            lag_records=end - max(produced, start),
+            lag_seconds=seconds,
+            target_topic=f"east.{topic}",
+        )
 
+    def batch(
+        self,
+        ago: float,
+        topic: str,
+        partition: int,
+        batch_id: int,
+        records: int,
+        latencies: Sequence[float] | None = (1, 2, 2, 3, 4, 5),
+        size: int = 100,
+        flow: str = FLOW,
+    ) -> "History":
+        """A row of `latency`: (min, avg, p50, p95, p99, max) of replication, landing is half; None: it was rebuilt."""
+        values: dict[str, object] = {}
+        if latencies is not None:
+            for name, value in zip(("min", "avg", "p50", "p95", "p99", "max"), latencies, strict=True):
+                whole = name != "avg"
+                values[f"replication_{name}_ms"] = int(value) if whole else float(value)
+                values[f"landing_{name}_ms"] = int(value / 2) if whole else value / 2
+        return self.add(
+            "latency",
+            flow=flow,
+            topic=topic,
+            partition=partition,
+            batch_id=batch_id,
+            record_count=records,
+            byte_count=records * size if latencies is not None else 0,
+            produced_at=self.at(ago),
+            **values,
+        )
 
-def append(lake: Lake, table: str, rows: Sequence[Mapping[str, object]]) -> None:
-    """Append rows given as mappings; columns that they lack become null."""
-    lake.append(table, table_of(rows))
+    def run(
+        self,
+        ago: float,
+        topic: str,
+        partition: int,
+        batch_id: int,
+        source_first: int,
+        target_first: int,
+        count: int,
+        stride: int = 1,
+        flow: str = FLOW,
+    ) -> "History":
+        """A row of `offset_map` with one segment."""
+        last = source_first + (count - 1) * stride
+        segment = {"source_first": source_first, "stride": stride, "target_first": target_first, "record_count": count}
+        return self.add(
+            "offset_map",
+            flow=flow,
+            topic=topic,
+            partition=partition,
+            source_first=source_first,
+            source_last=last,
+            target_topic=f"east.{topic}",
+            target_partition=partition,
+            target_first=target_first,
+            target_last=target_first + count - 1,
+            record_count=count,
+            produced_at=self.at(ago),
+            batch_id=batch_id,
+            stage_version=batch_id,
+            generation=0,
+            segments=[segment],
+        )
 
+    def staged(self, ago: float, topic: str, partition: int, offsets: Sequence[int], size: int = 100) -> "History":
+        """Rows of `records`, landed a second after their timestamps."""
+        for offset in offsets:
+            self.add(
+                "records",
+                source_cluster="east",
+                topic=topic,
+                partition=partition,
+                offset=offset,
+                timestamp=self.at(ago + 1),
+                timestamp_type=0,
+                key=f"key-{offset}".encode(),
+                value=b"x" * size,
+                landed_at=self.at(ago),
+                batch_id=int(self.at(ago).timestamp() * 1000),
+                generation=0,
+            )
+        return self
 
-def table_of(rows: Sequence[Mapping[str, object]]) -> pa.Table:
-    """Rows given as mappings, as an Arrow table."""
-    names = dict.fromkeys(name for row in rows for name in row)
-    schema = pa.schema([(name, _TYPES.get(name, pa.int64())) for name in names])
-    return pa.Table.from_pylist([dict(row) for row in rows], schema=schema)
-
-
-def sample(seconds_ago: float, produced: int, end: int, lag_seconds: float | None = None, **more: object) -> dict:
-    """A row of `positions` of orders-0."""
-    lag = end - produced
-    return {
-        "flow": FLOW, "topic": "orders", "partition": 0, "sampled_at": ago(seconds_ago), "source_start": 0,
-        "source_end": end, "staged_end": end, "produced_end": produced, "target_end": produced, "lag_records": lag,
-        "lag_seconds": float(lag_seconds if lag_seconds is not None else 0), "target_topic": "east.orders", **more,
-    }  # fmt: skip
-
-
-def run_row(first: int, last: int, seconds_ago: float = 60, count: int | None = None, **more: object) -> dict:
-    """A row of `offset_map` of orders-0; target offsets equal source offsets."""
-    return {
-        "flow": FLOW, "topic": "orders", "partition": 0, "source_first": first, "source_last": last,
-        "target_topic": "east.orders", "target_partition": 0, "target_first": first, "target_last": last,
-        "record_count": count or last - first + 1, "produced_at": ago(seconds_ago), "batch_id": first,
-        "stage_version": 0, "selection": "-", "generation": 0,
-        "segments": [
-            {"source_first": first, "stride": 1, "target_first": first, "record_count": count or last - first + 1}
-        ],
-        **more,
-    }  # fmt: skip
-
-
-def staged(offsets: Sequence[int], seconds_ago: float = 120, **more: object) -> list[dict]:
-    """Rows of `records` of orders-0."""
-    landed = ago(seconds_ago)
-    return [
-        {
-            "source_cluster": "east", "topic": "orders", "partition": 0, "offset": offset, "timestamp": landed,
-            "timestamp_type": 0, "key": b"k", "value": b"v" * 50, "landed_at": landed,
-            "batch_id": int(landed.timestamp() * 1000), "generation": 0, **more,
-        }
-        for offset in offsets
-    ]  # fmt: skip
+    def write(self) -> Lake:
+        """Append everything, each table in one commit."""
+        for table, rows in self._rows.items():
+            self.lake.append(table, pa.Table.from_pylist(rows, schema=SCHEMAS[table]))
+        self._rows = {}
+        return self.lake

@@ -17,13 +17,17 @@ _CLIENT = JarSet(
 )
 
 
+def client_jars() -> str:
+    """Class path of MirrorMaker 2's client, and so of Kafka's."""
+    return str(jars_of(_CLIENT)[0].parent / "*")
+
+
 def ask_mirror_client(
     bootstrap: str, source: str, *groups: str, separator: str = ".", internal_separator: bool = True
 ) -> dict[str, Any]:
     """What `MirrorClient` and `RemoteClusterUtils` of the released jars say; positions are `topic/partition` to
     [offset, metadata]."""
-    jars = jars_of(_CLIENT)
-    command = [str(find_java()), "-cp", str(jars[0].parent / "*"), str(_PROBE)]
+    command = [str(find_java()), "-cp", client_jars(), str(_PROBE)]
     arguments = [bootstrap, separator, str(internal_separator).lower(), source, *groups]
     done = subprocess.run([*command, *arguments], capture_output=True, text=True, timeout=180, check=False)
     assert done.returncode == 0, done.stderr

@@ -109,7 +109,12 @@ def replicating(spark: SparkSession, topology: Path) -> Iterator[Run]:
 
 def start_run(topology: Path, *flags: str, **environment: str) -> "subprocess.Popen[bytes]":
     """`mirrorlake run` as a command; its output goes to run.log beside the topology file."""
-    command = [sys.executable, "-m", "mirrorlake.cli.main", "-c", str(topology), "run", *flags]
+    return start_command(topology, "run", *flags, **environment)
+
+
+def start_command(topology: Path, *arguments: str, **environment: str) -> "subprocess.Popen[bytes]":
+    """Any command of mirrorlake, as a process; its output goes to run.log beside the topology file."""
+    command = [sys.executable, "-m", "mirrorlake.cli.main", "-c", str(topology), *arguments]
     with (topology.parent / "run.log").open("ab") as log:
         return subprocess.Popen(
             command,

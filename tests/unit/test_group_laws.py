@@ -13,12 +13,13 @@ from mirrorlake.core.group_moves import (
     Standing,
     flipped,
     join_ways,
+    marked,
     plan_moves,
     stand,
     stand_by_checkpoint,
     verified,
 )
-from mirrorlake.core.group_sync import ACTIVE, BEHIND, Keep, Move, TargetGroup, decide, noted
+from mirrorlake.core.group_sync import ACTIVE, BEHIND, READ_ON, Keep, Move, TargetGroup, decide, noted
 from mirrorlake.core.groups import (
     GONE,
     HELD,
@@ -107,11 +108,11 @@ def test_a_group_that_is_gone_keeps_its_last_checkpoint_and_comes_back() -> None
     assert (back.reason, back.synced) == (None, False)
 
 
-@given(OFFSETS, st.none() | OFFSETS, STATES, st.booleans())
+@given(OFFSETS, st.none() | OFFSETS, STATES, st.booleans(), st.booleans())
 def test_never_backwards_and_never_an_active_group(
-    wanted: int, current: int | None, state: str | None, force: bool
+    wanted: int, current: int | None, state: str | None, force: bool, synced: bool
 ) -> None:
-    item = replace(KNOWN, target_position=wanted)
+    item = replace(KNOWN, target_position=wanted, synced=synced)
     positions = {} if current is None else {("east.orders", 0): Committed(current)}
     decision = decide(item, TargetGroup(state, positions), force)
     if isinstance(decision, Move):
@@ -123,8 +124,9 @@ def test_never_backwards_and_never_an_active_group(
         after = decide(item, TargetGroup("EMPTY", {("east.orders", 0): decision.to}), force)
         assert isinstance(after, Keep) and after.there, "a second time changes nothing"
     else:
-        assert decision.there is (current == wanted)
+        assert decision.there is (current == wanted or synced)
         assert decision.there or decision.reason in (ACTIVE, BEHIND)
+        assert current == wanted or decision.there is (decision.reason == READ_ON)
 
 
 @given(st.lists(st.tuples(OFFSETS, st.booleans()), max_size=12))
@@ -133,7 +135,8 @@ def test_positions_never_go_back_whatever_the_source_does(rounds: list[tuple[int
     positions: dict[tuple[str, int], Committed] = {}
     seen = [-1]
     for wanted, dies in rounds:
-        decision = decide(replace(KNOWN, target_position=wanted), TargetGroup("EMPTY", dict(positions)))
+        item = replace(KNOWN, target_position=wanted, synced=False)
+        decision = decide(item, TargetGroup("EMPTY", dict(positions)))
         if isinstance(decision, Move) and not dies:
             positions["east.orders", 0] = decision.to
         seen.append(positions[("east.orders", 0)].offset if positions else -1)
@@ -175,6 +178,25 @@ def test_what_is_left_is_told() -> None:
     assert silent.done == "failed" and "timed out" in str(silent.detail)
     assert replace(kept, done="there").is_left is False
     assert replace(kept, standing=replace(standing, exact=False), done="there").is_left
+
+
+@pytest.mark.parametrize("state", ["EMPTY", "STABLE"])
+def test_a_group_that_was_moved_and_has_read_on_is_not_left(state: str) -> None:
+    standing = stand(PLACE, Committed(10), Translated("east.orders", 0, 7, True))
+    goal = {"app": TargetGroup(state, {("east.orders", 0): Committed(9)})}
+
+    def left(known: Checkpoint, reverse: bool = False) -> bool:
+        way = replace(standing, checkpoint=flipped(standing.checkpoint)) if reverse else standing
+        goals = {"app": TargetGroup(state, {("orders", 0): Committed(12)})} if reverse else goal
+        (outcome,) = plan_moves(marked([way], {PLACE: known}, reverse), goals, {}, False)
+        assert (outcome.done, outcome.detail == READ_ON) == (("kept", False) if outcome.is_left else ("there", True))
+        return outcome.is_left
+
+    moved, home = replace(KNOWN, reason="failover"), replace(KNOWN, reason="failback")
+    assert not left(moved) and not left(home, reverse=True)
+    assert left(home) and left(moved, reverse=True), "each tells of its own way only"
+    assert left(replace(moved, synced=False)) and left(replace(moved, source_position=11))
+    assert left(replace(moved, target_position=6)), "the map says something else by now"
 
 
 def test_rows_of_a_move() -> None:

@@ -58,6 +58,8 @@ def test_import_direction(path: Path) -> None:
     if name.startswith(("mirrorlake.core.", "mirrorlake.importing.")):
         assert refused(text, CORE_REFUSES) == []
         assert not [used for used in refused(text, ("datetime",)) if used.endswith((".now", ".utcnow", ".today"))]
+    if not name.startswith(("mirrorlake.cli.", "mirrorlake.tracking", "mirrorlake.notebook")):
+        assert refused(text, ("mirrorlake.tracking", "mirrorlake.notebook", "mlflow")) == []
     if name.startswith("mirrorlake.kafka."):
         assert refused(text, ("mirrorlake.lake", "mirrorlake.cli", "pyspark")) == []
     if not name.startswith("mirrorlake.cli."):

@@ -8,7 +8,7 @@ import pytest
 from mirrorlake.core.objectives import paused_pattern
 from mirrorlake.core.topology import load_topology
 from mirrorlake.errors import TopologyError
-from tests.support.histories import write_file
+from tests.support.lake_rows import write_file
 
 
 def test_defaults_are_those_of_the_contract(tmp_path: Path) -> None:

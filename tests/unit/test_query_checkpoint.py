@@ -1,7 +1,7 @@
 """A query's checkpoint read from its folder, and its positions put to the one law of translation."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import pytest
@@ -10,12 +10,13 @@ from typer.testing import CliRunner, Result
 from mirrorlake.cli.context import Context
 from mirrorlake.cli.main import app
 from mirrorlake.core.flow import Flow
+from mirrorlake.core.groups import Translated
 from mirrorlake.core.spark_checkpoint import QueryPosition
 from mirrorlake.core.topology import ResolvedFlow
 from mirrorlake.engine import query_checkpoint
 from mirrorlake.engine.query_checkpoint import read_checkpoint, translate_query
-from mirrorlake.errors import InputError, UnknownOffset
-from mirrorlake.lake.translate import Translation
+from mirrorlake.errors import InputError
+from mirrorlake.lake.translate import Asked
 
 FLOW = ResolvedFlow("east->west", "east", "west", Flow())
 POLICY = FLOW.policy_object(frozenset({"east", "west"}))
@@ -85,13 +86,19 @@ def test_another_folder_is_refused_in_one_sentence(tmp_path: Path, files: dict[s
 def law(monkeypatch: pytest.MonkeyPatch) -> None:
     """Stands for the law: offsets are 1000 more on west; partition 8 is not there yet, 9 was never seen."""
 
-    def translate(lake: object, flow: str, topic: str, partition: int, offset: int, reverse: bool) -> Translation:
-        if partition == 9:
-            raise UnknownOffset("never seen")
-        name = topic.removeprefix("east.") if reverse else f"east.{topic}"
-        return Translation(name, partition, offset + (-1000 if reverse else 1000), partition != 8)
+    def translate_all(lake: object, flow: str, asked: Iterable[Asked], reverse: bool) -> dict[Asked, Translated]:
+        asked = list(asked)
+        assert all(offset >= 0 for _, _, offset in asked)
+        step = -1000 if reverse else 1000
+        return {
+            (topic, partition, offset): Translated(
+                topic.removeprefix("east.") if reverse else f"east.{topic}", partition, offset + step, partition != 8
+            )
+            for topic, partition, offset in asked
+            if partition != 9
+        }
 
-    monkeypatch.setattr(query_checkpoint, "translate", translate)
+    monkeypatch.setattr(query_checkpoint, "translate_all", translate_all)
 
 
 @pytest.mark.usefixtures("law")
@@ -114,9 +121,9 @@ def test_what_cannot_be_translated_is_named() -> None:
     found = translate_query(None, FLOW, POLICY, query)
     assert found.positions == {0: {("east.t", 0): 1001, ("east.t", 8): 1002}}, "8: the highest safe position"
     assert [(item.partition, item.offset) for item in found.problems] == [(8, 2), (9, 3)]
-    assert "1002" in found.problems[0].reason and found.problems[1].reason == "never seen"
+    assert "1002" in found.problems[0].reason and "never seen partition 9" in found.problems[1].reason
     (problem,) = translate_query(None, FLOW, POLICY, QueryPosition(1, {0: {("other", 0): -2}}), True).problems
-    assert "no mirror" in problem.reason
+    assert "never seen" in problem.reason
 
 
 def command(root: Path, directory: Path, *flags: str) -> Result:
@@ -157,7 +164,9 @@ def test_the_command_names_what_it_could_not_translate(tmp_path: Path, monkeypat
     result = command(tmp_path, broken, "--json")
     found = json.loads(result.stdout)
     assert (result.exit_code, found["sources"][0]["starting_offsets"]) == (1, {"east.orders": {"0": 1005}})
-    assert found["problems"] == [{"source": 0, "topic": "orders", "partition": 9, "offset": 7, "reason": "never seen"}]
+    (problem,) = found["problems"]
+    assert "never seen partition 9" in problem.pop("reason")
+    assert problem == {"source": 0, "topic": "orders", "partition": 9, "offset": 7}
     result = command(tmp_path, broken)
     assert (result.exit_code, result.stdout) == (1, '{"east.orders":{"0":1005}}\n')
 

@@ -103,7 +103,7 @@ class Running:
 
 
 def start_mirrorlake(job: Job) -> Running:
-    """Start `mirrorlake run`, continuous, exactly once, with default settings."""
+    """Start `mirrorlake run`, continuous, exactly once, with default settings but for tracking."""
     document = {
         "clusters": {
             job.alias: {"bootstrap_servers": job.source},
@@ -111,6 +111,7 @@ def start_mirrorlake(job: Job) -> Running:
         },
         "lake": {"path": "./lake"},
         "flows": {f"{job.alias}->west": {"topics": [job.topic]}},
+        "tracking": {"enabled": False},  # the others import no MLflow while they are measured
     }
     topology = job.directory / "mirrorlake.yml"
     topology.write_text(yaml.safe_dump(document, sort_keys=False), encoding="utf-8")

@@ -48,7 +48,7 @@ def measure_control(east: str, west: str) -> ControlTimes:
         )
 
     made = _seconds(create)
-    _wait_until_listed(target, names.values())
+    wait_until_listed(target, names.values())
     return ControlTimes(
         len(names),
         PARTITIONS,
@@ -74,11 +74,12 @@ def create_many(admin: ClusterAdmin, prefix: str = PREFIX) -> list[TopicInfo]:
     """
     topics = many_topics(prefix)
     admin.create_topics(topics)
-    _wait_until_listed(admin, [topic.name for topic in topics])
+    wait_until_listed(admin, [topic.name for topic in topics])
     return topics
 
 
-def _wait_until_listed(admin: ClusterAdmin, names: Collection[str]) -> None:
+def wait_until_listed(admin: ClusterAdmin, names: Collection[str]) -> None:
+    """Wait until a cluster lists topics. Raises RuntimeError after a minute."""
     end = time.monotonic() + LISTED_SECONDS
     while missing := set(names) - admin.topics().keys():
         if time.monotonic() > end:

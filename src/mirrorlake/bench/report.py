@@ -136,7 +136,8 @@ def tables(document: Mapping[str, Any]) -> list[Table]:
     """Give the tables of a whole bench document, for a terminal."""
     made = [_throughput_table(int(size), part) for size, part in document.get("throughput", {}).items()]
     made += [_latency_table(document["latency"])] if "latency" in document else []
-    return made + ([_control_table(document["control"])] if "control" in document else [])
+    made += [_control_table(document["control"])] if "control" in document else []
+    return made + ([_groups_table(document["groups"])] if "groups" in document else [])
 
 
 def _throughput_table(size: int, part: Mapping[str, Any]) -> Table:
@@ -182,6 +183,20 @@ def _control_table(part: Mapping[str, Any]) -> Table:
         ("make all mirrors with their configs", "create_seconds"),
         ("refresh of topics, nothing changed", "refresh_topics_seconds"),
         ("refresh of configs, nothing changed", "refresh_configs_seconds"),
+    ):
+        table.add_row(what, f"{part[key]:.2f}")
+    return table
+
+
+def _groups_table(part: Mapping[str, Any]) -> Table:
+    title = f"Checkpoints of {part['groups']:,} groups over {part['topics']:,} topics, {part['positions']:,} positions"
+    table = Table(title=title, title_justify="left")
+    table.add_column("round", no_wrap=True)
+    table.add_column("seconds", justify="right")
+    for what, key in (
+        ("the first of a process", "first_round_seconds"),
+        ("every tenth group has moved", "tenth_moved_seconds"),
+        ("nothing has moved", "nothing_moved_seconds"),
     ):
         table.add_row(what, f"{part[key]:.2f}")
     return table

@@ -25,6 +25,7 @@ from mirrorlake.bench.contestants import (
     start_naive_pipeline,
 )
 from mirrorlake.bench.control import measure_control
+from mirrorlake.bench.group_rounds import measure_groups
 from mirrorlake.bench.latency import Pace, measure_latency
 from mirrorlake.bench.measure import watch
 from mirrorlake.bench.payload import PARTITIONS, load_topic
@@ -120,7 +121,10 @@ def run_bench(options: BenchOptions, parent: Path, say: Say) -> dict[str, Any]:
             document["latency"] = _latencies(arena, options.pace)
         if options.control:
             say("control: making 300 topics with 1,000 partitions")
-            document["control"] = asdict(measure_control(arena.east.bootstrap_servers, arena.west.bootstrap_servers))
+            both = arena.east.bootstrap_servers, arena.west.bootstrap_servers
+            document["control"] = asdict(measure_control(*both))
+            say("control: making 500 groups over 200 topics")
+            document["groups"] = asdict(measure_groups(*both, directory / "groups"))
     finally:
         stop_clusters(clusters)
     if not options.keep:

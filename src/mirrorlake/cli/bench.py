@@ -11,6 +11,7 @@ from mirrorlake.bench.report import tables
 from mirrorlake.bench.run import BenchOptions, run_bench
 from mirrorlake.cli.context import Context
 from mirrorlake.errors import InputError
+from mirrorlake.tracking.bench import record_bench
 
 SMALL = 400
 
@@ -52,6 +53,7 @@ def bench(
     )
     document = run_bench(options, out.absolute().parent, shared.say)
     out.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
+    record_bench(document, out.absolute().parent)
     if as_json:
         shared.answer(document)
         return

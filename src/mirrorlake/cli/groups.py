@@ -1,5 +1,6 @@
 """Consumer groups: `groups` shows where they stand, `failover` and `failback` move them, `divergence` what was lost."""
 
+import time
 from typing import Any
 
 import typer
@@ -11,6 +12,7 @@ from mirrorlake.engine.divergence import divergence_of
 from mirrorlake.engine.failover import MoveOptions, checked_groups, move_groups
 from mirrorlake.engine.groups_view import read_groups
 from mirrorlake.engine.shared_topics import Way
+from mirrorlake.tracking.runs import tracked
 
 AS_JSON = typer.Option(False, "--json", help="Print one JSON document.")
 FLOW = typer.Option(..., "--flow", help="The flow, as source->target.")
@@ -94,7 +96,13 @@ def divergence(context: typer.Context, flow: str = FLOW, as_json: bool = AS_JSON
 def _move(shared: Context, flow: str, reverse: bool, options: MoveOptions, as_json: bool) -> None:
     way = Way(shared.topology.flow(flow), reverse)
     shared.connections.admin(way.goal).cluster_id()  # before Spark starts, so that it is told within seconds
-    found = move_groups(shared.lake, shared.connections, way, options)
+    facts = {"flow": flow, "dry_run": str(options.dry_run).lower(), "force": str(options.force).lower()}
+    with tracked(shared.topology, "failback" if reverse else "failover", facts) as tracking:
+        began = time.monotonic()
+        found = move_groups(shared.lake, shared.connections, way, options)
+        seconds = {"seconds": time.monotonic() - began}
+        tracking.metrics({**seconds, "positions": len(found["groups"]), "left": len(found["left"])})
+        tracking.report(found)
     if as_json:
         shared.answer(found)
     else:

@@ -9,7 +9,19 @@ from rich.console import Console
 from rich.logging import RichHandler
 
 from mirrorlake import __version__
-from mirrorlake.cli import bench, demo, groups, importing, inspect, local, maintain, replicate, resolve, spark_queries
+from mirrorlake.cli import (
+    bench,
+    dashboard,
+    demo,
+    groups,
+    importing,
+    inspect,
+    local,
+    maintain,
+    replicate,
+    resolve,
+    spark_queries,
+)
 from mirrorlake.cli.context import Context
 from mirrorlake.errors import MirrorlakeError
 
@@ -53,6 +65,7 @@ maintain.register(app)
 groups.register(app)
 local.register(app)
 demo.register(app)
+dashboard.register(app)
 bench.register(app)
 importing.register(app)
 

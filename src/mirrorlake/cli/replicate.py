@@ -12,6 +12,7 @@ from mirrorlake.engine.replicator import Replicator, RunOptions
 from mirrorlake.engine.rules import judge
 from mirrorlake.lake.lake import check_location
 from mirrorlake.produce.flow import BatchReport
+from mirrorlake.tracking.runs import tracked
 
 
 def register(app: typer.Typer) -> None:
@@ -35,17 +36,22 @@ def run(
     judge(None, shared.connections, flows)
     check_location(shared.topology.lake, shared.topology.directory)
     totals = {item.name: {"records": 0, "batches": 0} for item in flows}
-    with Progress(
-        SpinnerColumn(),
-        TextColumn("{task.description}"),
-        TimeElapsedColumn(),
-        console=shared.err,
-        disable=not shared.err.is_terminal,
-        transient=True,
-    ) as progress:
+    facts = {"flows": " ".join(totals), "once": str(once).lower(), "reader": reader}
+    with (
+        tracked(shared.topology, "run", facts, figures=True) as tracking,
+        Progress(
+            SpinnerColumn(),
+            TextColumn("{task.description}"),
+            TimeElapsedColumn(),
+            console=shared.err,
+            disable=not shared.err.is_terminal,
+            transient=True,
+        ) as progress,
+    ):
         bars = {item.name: progress.add_task(f"{item.name}: starting", total=None) for item in flows}
 
         def report(name: str, batch: BatchReport) -> None:
+            tracking.batch(name, batch)
             total = totals.setdefault(name, {"records": 0, "batches": 0})
             total["records"] += batch.record_count
             total["batches"] += 1
@@ -55,8 +61,10 @@ def run(
             progress.update(bars[name], description=said)
 
         options = RunOptions(once, reader, None if once else shared.config, tuple(flow) or None)
-        replicator = Replicator(shared.lake, shared.connections, flows, options, report, stop)
+        replicator = Replicator(shared.lake, shared.connections, flows, options, report, stop, tracking.sampled)
+        tracking.session(shared.spark)
         replicator.run()
+        tracking.report({"flows": totals})
     if as_json:
         shared.answer({"flows": totals})
     else:

@@ -10,10 +10,12 @@ from datetime import datetime
 from typing import Any, Literal
 
 from mirrorlake.core.changes import Change
-from mirrorlake.core.group_sync import Keep, Move, TargetGroup, decide
+from mirrorlake.core.changes import Outcome as ChangeOutcome
+from mirrorlake.core.group_sync import READ_ON, Keep, Move, TargetGroup, decide
 from mirrorlake.core.groups import HELD, Checkpoint, Committed, Place, Translated
 
 KIND = "group"
+FAILBACK = "failback"
 
 Done = Literal["moved", "would move", "there", "kept", "failed"]
 
@@ -65,11 +67,9 @@ class Outcome:
 
     def change(self) -> Change:
         """As a row of `changes`."""
-        item = self.standing.checkpoint
-        before = None if self.before is None else str(self.before.offset)
-        resource = f"{item.group_id} {item.target_topic}-{item.partition}"
-        refused = self.done in ("kept", "failed")
-        return Change(KIND, resource, before, str(item.target_position), "refused" if refused else "done", self.detail)
+        refused = (self.detail or "") if self.done in ("kept", "failed") else None
+        change = change_of(self.standing.checkpoint, self.before, refused)
+        return replace(change, error=self.detail)
 
     def checkpoint(self, reverse: bool, word: str) -> Checkpoint:
         """As a row of `checkpoints`, whose source is always the flow's; `word` is the command."""
@@ -78,6 +78,14 @@ class Outcome:
         said = "; ".join(part for part in (None if self.standing.exact else HELD, word, self.detail) if part)
         kept = replace(item, synced=synced, reason=said)
         return flipped(kept) if reverse else kept
+
+
+def change_of(checkpoint: Checkpoint, before: Committed | None, refused: str | None) -> Change:
+    """A position that was set at the target, or why it was refused, as a row of `changes`."""
+    resource = f"{checkpoint.group_id} {checkpoint.target_topic}-{checkpoint.partition}"
+    was = None if before is None else str(before.offset)
+    outcome: ChangeOutcome = "done" if refused is None else "refused"
+    return Change(KIND, resource, was, str(checkpoint.target_position), outcome, refused)
 
 
 def flipped(checkpoint: Checkpoint) -> Checkpoint:
@@ -152,7 +160,27 @@ def plan_moves(
 
 
 def _kept(standing: Standing, before: Committed | None, decision: Keep) -> Outcome:
-    return Outcome(standing, "there" if decision.there else "kept", before, None if decision.there else decision.reason)
+    told = None if decision.there and decision.reason != READ_ON else decision.reason
+    return Outcome(standing, "there" if decision.there else "kept", before, told)
+
+
+def marked(standings: Sequence[Standing], newest: Mapping[Place, Checkpoint], reverse: bool) -> list[Standing]:
+    """Standings whose very position the newest checkpoints say was brought to the goal before: these are `synced`.
+
+    A checkpoint that failback wrote tells of the way home only, and no other one does.
+    """
+    return [_marked(standing, newest, reverse) for standing in standings]
+
+
+def _marked(standing: Standing, newest: Mapping[Place, Checkpoint], reverse: bool) -> Standing:
+    item = flipped(standing.checkpoint) if reverse else standing.checkpoint
+    known = newest.get(item.place)
+    if known is None or not known.synced or (FAILBACK in (known.reason or "")) is not reverse:
+        return standing
+    same = (known.source_position, known.target) == (item.source_position, item.target)
+    if not same or known.target_position != item.target_position:
+        return standing
+    return replace(standing, checkpoint=replace(standing.checkpoint, synced=True))
 
 
 def verified(outcome: Outcome, refused: str | None, now: Committed | None) -> Outcome:

@@ -16,6 +16,7 @@ _EMPTY = frozenset({None, "EMPTY", "DEAD"})
 
 ACTIVE = "the group has members at the target: not touched"
 BEHIND = "the group is further on at the target: not moved backwards"
+READ_ON = "moved here before: it reads on by itself"
 
 
 class Move(NamedTuple):
@@ -26,7 +27,7 @@ class Move(NamedTuple):
 
 
 class Keep(NamedTuple):
-    """Leave the position; `there` says that it is already the wanted one."""
+    """Leave the position; `there` says that it is already the wanted one, or was and the group has read on since."""
 
     reason: str
     there: bool = False
@@ -53,17 +54,18 @@ def may_have_members(state: str | None) -> bool:
 def decide(checkpoint: Checkpoint, group: TargetGroup, force: bool = False) -> Move | Keep:
     """Say what becomes of one position at the target. `force` moves backwards too; who has members is left alone.
 
-    The brokers themselves refuse to move a group with members, so nothing could force that.
+    The brokers themselves refuse to move a group with members, so nothing could force that. A checkpoint that is
+    `synced` was brought to the target before: what the group does there since is its own affair.
     """
     current = group.positions.get(checkpoint.target)
     wanted = Committed(checkpoint.target_position, checkpoint.metadata)
     if current is not None and current.offset == wanted.offset:
         return Keep("there already", there=True)
     if group.is_active:
-        return Keep(ACTIVE)
+        return Keep(READ_ON, there=True) if checkpoint.synced else Keep(ACTIVE)
     backwards = current is not None and current.offset > wanted.offset
     if backwards and not force:
-        return Keep(BEHIND)
+        return Keep(READ_ON, there=True) if checkpoint.synced else Keep(BEHIND)
     return Move(wanted, backwards)
 
 

@@ -21,6 +21,7 @@ from mirrorlake.core.policy import DefaultPolicy, IdentityPolicy, ReplicationPol
 from mirrorlake.core.security import Security
 from mirrorlake.core.selection import TopicSelection, matches_any
 from mirrorlake.core.topology_file import explain, nearest, read_mapping
+from mirrorlake.core.tracking import Tracking
 from mirrorlake.errors import TopologyError
 
 
@@ -137,6 +138,7 @@ class Topology(Model):
     lake: Lake
     defaults: Flow = Flow()
     flows: dict[str, Flow] = Field(min_length=1)
+    tracking: Tracking = Tracking()
     objectives: Objectives = Objectives()
     maintain: Maintenance = Maintenance()
     _directory: Path = PrivateAttr(default=Path("."))
@@ -228,6 +230,7 @@ _MODELS: dict[tuple[str, ...], type[BaseModel]] = {
     ("clusters", "*", "security"): Security,
     ("clusters", "*", "landing"): Landing,
     ("lake",): Lake,
+    ("tracking",): Tracking,
     ("defaults",): Flow,
     ("flows", "*"): Flow,
     ("objectives",): Objectives,

@@ -2,8 +2,10 @@
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
-from mirrorlake.core.policy import check_topic_name
+from mirrorlake.core.mm2_topics import checkpoints_topic
+from mirrorlake.core.policy import HEARTBEATS, check_topic_name
 from mirrorlake.core.problem import Problem
 from mirrorlake.core.topology import ResolvedFlow
 from mirrorlake.engine.connections import Connections
@@ -23,6 +25,29 @@ def access_problems(connections: Connections, flows: Sequence[ResolvedFlow]) -> 
     KafkaException.
     """
     return [problem for flow in flows for problem in (*_source(connections, flow), *_target(connections, flow))]
+
+
+def own_topic_problems(connections: Connections, flow: ResolvedFlow) -> list[Problem]:
+    """The rights on MirrorMaker 2's own topics, heartbeats and checkpoints, that a flow lacks: notes, since records are
+    mirrored without them. Asks both clusters, changes nothing. Raises as `access_problems`."""
+    settings, wanted = flow.settings, []
+    if settings.emit_heartbeats_enabled:
+        wanted += [(flow.source, HEARTBEATS), (flow.target, HEARTBEATS)]
+    if settings.emit_checkpoints_enabled:
+        wanted.append((flow.target, checkpoints_topic(flow.source, settings)))
+    there = {alias: connections.admin(alias).topics().keys() for alias, _ in wanted}
+    problems = []
+    for alias, name in wanted:
+        client = connections.admin(alias).client
+        if name in there[alias]:
+            rights = topic_rights(client, {name})[name]
+            missing = "WRITE" if rights is not None and "WRITE" not in rights else None
+        else:
+            missing = "CREATE" if refused_creations(client, {name}) else None
+        if missing is not None:
+            problem = _problem(connections, flow, alias, missing, f"topic {name}")
+            problems.append(replace(problem, severity="note"))
+    return problems
 
 
 def transaction_problems(connections: Connections, flow: ResolvedFlow, name: str) -> list[Problem]:

@@ -7,8 +7,11 @@ is newest is kept in memory and read from the lake at the start, so a round in w
 import logging
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime, timezone
 
 from mirrorlake import crash
+from mirrorlake.core.changes import ChangeLog
+from mirrorlake.core.group_moves import change_of
 from mirrorlake.core.group_sync import Keep, Move, TargetGroup, decide, noted
 from mirrorlake.core.groups import Checkpoint, Committed, Place, plan_checkpoints, selects_group, to_translate
 from mirrorlake.core.mm2_formats import Checkpoint as PublishedCheckpoint
@@ -29,8 +32,9 @@ logger = logging.getLogger(__name__)
 class Checkpoints:
     """The groups of one flow. Used by one thread; every call raises ClusterUnreachable when a cluster is silent.
 
-    `topic` publishes them for MirrorMaker 2's clients. `mirrored` says whether a source topic is mirrored, `life` which
-    life of it is landed, `passed` how far the flow is in partitions of its own knowledge (None if it cannot tell now).
+    `topic` publishes them for MirrorMaker 2's clients, `log` is told of each position that is set. `mirrored` says
+    whether a source topic is mirrored, `life` which life of it is landed, `passed` how far the flow is in partitions of
+    its own knowledge (None if it cannot tell now).
     """
 
     def __init__(
@@ -42,6 +46,7 @@ class Checkpoints:
         life: Callable[[str], int],
         passed: Callable[[Iterable[Key]], Mapping[Key, Passed] | None],
         topic: CheckpointTopic,
+        log: ChangeLog,
     ) -> None:
         self.flow = flow
         self._lake = lake
@@ -52,8 +57,10 @@ class Checkpoints:
         self._life = life
         self._passed = passed
         self._topic = topic
+        self._log = log
         self._translator = Translator(lake, flow.name)
         self._newest: dict[Place, Checkpoint] | None = None
+        self._unpublished: dict[Place, Checkpoint] = {}
         self._lives: dict[str, int] = {}
         self._listed: Listing | None = None
         self._listed_at = float("-inf")
@@ -65,6 +72,7 @@ class Checkpoints:
         """
         listing = self._listing()
         groups = [group for group in listing.states if selects_group(self.flow.settings, group)]
+        read_at = datetime.now(timezone.utc)
         told = self._source.positions(groups)
         committed = self._mirrored_only(told.positions)
         self._begin_lives({place[1] for place in committed})
@@ -79,9 +87,9 @@ class Checkpoints:
         if not listing.errors:
             asked |= {place[0] for place in newest} - listing.states.keys()
         changed = plan_checkpoints(committed, translated, newest, asked)
-        self._write(changed)
+        self._write(changed, read_at)
         crash.reached("checkpointed")
-        self._topic.publish(_published(item) for item in self._known().values() if not item.is_gone)
+        self._publish(changed)
         problems = [*listing.errors, *told.errors.values()]
         if problems:
             raise ReplicationError(
@@ -110,6 +118,9 @@ class Checkpoints:
         rows += [noted(item, (why := refused.get(_at_target(item))) is None, why) for item in moves]
         changed = [row for row in rows if row != self._known()[row.place]]
         self._write(changed)
+        before = {item.place: groups[item.group_id].positions.get(item.target) for item in moves}
+        told = [change_of(item, before[item.place], refused.get(_at_target(item))) for item in moves]
+        self._log.record(self.flow.name, told)
         if moves:
             logger.info("flow %s: set %d positions on %s", self.flow.name, len(moves) - len(refused), self.flow.target)
         problems = [*errors, *refused.values()]
@@ -122,10 +133,17 @@ class Checkpoints:
     def _known(self) -> dict[Place, Checkpoint]:
         if self._newest is None:
             self._newest = {place: item for place, (item, _) in newest_checkpoints(self._lake, self.flow.name).items()}
+            self._unpublished = dict(self._newest)  # a process before this one may have died between the two
         return self._newest
 
-    def _write(self, rows: Sequence[Checkpoint]) -> None:
-        append_checkpoints(self._lake, self.flow.name, rows)
+    def _publish(self, changed: Sequence[Checkpoint]) -> None:
+        """What changed, and what an earlier round could not publish."""
+        self._unpublished.update({row.place: row for row in changed})
+        self._topic.publish(_published(item) for item in self._unpublished.values() if not item.is_gone)
+        self._unpublished = {}
+
+    def _write(self, rows: Sequence[Checkpoint], read_at: datetime | None = None) -> None:
+        append_checkpoints(self._lake, self.flow.name, rows, read_at)
         self._known().update({row.place: row for row in rows})
 
     def _listing(self) -> Listing:

@@ -18,7 +18,7 @@ from mirrorlake.engine.connections import Connections
 from mirrorlake.engine.control_acls import AclSync
 from mirrorlake.engine.flow_worker import FlowWorker, Snapshot
 from mirrorlake.engine.mirror_topics import CheckpointTopic, Heartbeats
-from mirrorlake.engine.samples import passed, sample_positions
+from mirrorlake.engine.samples import FlowLag, Sampler, passed
 from mirrorlake.errors import ReplicationError
 from mirrorlake.lake.journal import Journal
 from mirrorlake.lake.lake import Lake
@@ -48,15 +48,24 @@ class ControlLoop:
     """The control tasks of one flow. `run_once` does each one time, `start` all of them until `stop`."""
 
     def __init__(
-        self, flow: ResolvedFlow, lake: Lake, connections: Connections, journal: Journal, worker: FlowWorker
+        self,
+        flow: ResolvedFlow,
+        lake: Lake,
+        connections: Connections,
+        journal: Journal,
+        worker: FlowWorker,
+        sampled: Callable[[str, FlowLag], None] | None = None,
     ) -> None:
         self.flow = flow
-        self._lake = lake
         self._connections = connections
         self._journal = journal
         self._worker = worker
         published = CheckpointTopic(flow, connections, journal)
-        self._groups = Checkpoints(flow, lake, connections, worker.mirrors, worker.life, self._passed, published)
+        self._groups = Checkpoints(
+            flow, lake, connections, worker.mirrors, worker.life, self._passed, published, journal
+        )
+        self._sampler = Sampler(lake, connections, flow, worker.targets)
+        self._sampled = sampled or (lambda flow, lag: None)
         self._failing: set[str] = set()
         self._stop = threading.Event()
         self._tasks = self._made()
@@ -106,7 +115,7 @@ class ControlLoop:
         """Write one sample of where every partition is."""
         snapshot = self._snapshot()
         if snapshot is not None:
-            sample_positions(self._lake, self._connections, self.flow, self._worker.targets, snapshot)
+            self._sampled(self.flow.name, self._sampler.sample(snapshot))
 
     def _snapshot(self) -> Snapshot | None:
         return self._worker.last_snapshot if self._worker.ended.is_set() else self._worker.snapshot(SNAPSHOT_SECONDS)

@@ -10,19 +10,19 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from mirrorlake import crash
-from mirrorlake.core.group_moves import Outcome, documents, plan_moves, verified
+from mirrorlake.core.group_moves import FAILBACK, Outcome, documents, marked, plan_moves, verified
 from mirrorlake.core.group_sync import may_have_members
 from mirrorlake.core.topology import ResolvedFlow
 from mirrorlake.engine.checkpoints import by_group, target_groups
 from mirrorlake.engine.connections import Connections
 from mirrorlake.engine.divergence import divergence_of
 from mirrorlake.engine.drain import Drained, drain
-from mirrorlake.engine.group_survey import Survey, survey
+from mirrorlake.engine.group_survey import Survey, silence, survey
 from mirrorlake.engine.precedence import opposite_name
 from mirrorlake.engine.shared_topics import Way
 from mirrorlake.errors import ClusterUnreachable, InputError, MirrorlakeError
 from mirrorlake.kafka.groups import GroupAdmin
-from mirrorlake.lake.checkpoints import append_checkpoints
+from mirrorlake.lake.checkpoints import append_checkpoints, newest_checkpoints
 from mirrorlake.lake.journal import Journal
 from mirrorlake.lake.lake import Lake
 
@@ -45,13 +45,14 @@ def move_groups(lake: Lake, connections: Connections, way: Way, options: MoveOpt
     Raises InputError for groups that are nowhere, ClusterUnreachable when the goal does not answer.
     """
     connections.admin(way.goal).cluster_id()
-    gone = _silence(connections, way)
+    gone = silence(connections, way)
     drained = [] if gone or options.dry_run or not options.drain else _catch_up(lake, connections, way)
     found = survey(lake, connections, way, options.groups, gone)
     goal = connections.groups(way.goal)
     goals, problems = target_groups(goal, {item.checkpoint.group_id for item in found.standings})
     errors = {group: problems[0] for group in _groups(found) - goals.keys() if problems}
-    outcomes = plan_moves(found.standings, goals, errors, options.force)
+    newest = {place: item for place, (item, _) in newest_checkpoints(lake, way.flow.name).items()}
+    outcomes = plan_moves(marked(found.standings, newest, way.reverse), goals, errors, options.force)
     if not options.dry_run:
         outcomes = _carry_out(goal, outcomes)
         _note_down(lake, way, outcomes)
@@ -68,17 +69,6 @@ def move_groups(lake: Lake, connections: Connections, way: Way, options: MoveOpt
         "left": left,
         **({} if found.gone is None else divergence_of(lake, way.flow.name)),
     }
-
-
-def _silence(connections: Connections, way: Way) -> str | None:
-    """Why the origin does not answer, None if it does. On the way home nothing can stand for it."""
-    try:
-        connections.admin(way.origin).cluster_id()
-    except ClusterUnreachable as error:
-        if way.reverse:
-            raise
-        return str(error)
-    return None
 
 
 def _catch_up(lake: Lake, connections: Connections, way: Way) -> list[Drained]:
@@ -122,11 +112,12 @@ def _carry_out(goal: GroupAdmin, outcomes: Sequence[Outcome]) -> list[Outcome]:
 
 
 def _note_down(lake: Lake, way: Way, outcomes: Sequence[Outcome]) -> None:
-    changed = [item for item in outcomes if item.done != "there"]
+    # What is there and was never noted was moved by a run that was killed before it came to this.
+    changed = [item for item in outcomes if item.done != "there" or not item.standing.checkpoint.synced]
     Journal(lake).record(way.flow.name, [item.change() for item in changed])
     # What failback did not move is no position of the source, and so no checkpoint.
-    noted = ("moved",) if way.reverse else ("moved", "kept", "failed")
-    rows = [item.checkpoint(way.reverse, _word(way)) for item in outcomes if item.done in noted]
+    noted = ("moved", "there") if way.reverse else ("moved", "there", "kept", "failed")
+    rows = [item.checkpoint(way.reverse, _word(way)) for item in changed if item.done in noted]
     append_checkpoints(lake, way.flow.name, rows)
 
 
@@ -170,7 +161,7 @@ def _groups(found: Survey) -> set[str]:
 
 
 def _word(way: Way) -> str:
-    return "failback" if way.reverse else "failover"
+    return FAILBACK if way.reverse else "failover"
 
 
 def checked_groups(names: Sequence[str], everything: bool) -> tuple[str, ...] | None:

@@ -25,22 +25,27 @@ class Survey:
     gone: str | None = None
 
 
-def survey(
-    lake: Lake, connections: Connections, way: Way, named: Sequence[str] | None, gone: str | None = None
-) -> Survey:
+def survey(lake: Lake, connections: Connections, way: Way, named: Sequence[str] | None, gone: str | None) -> Survey:
     """Where groups stand now: those `named`, else all that the flow mirrors.
 
-    When the source of a flow does not answer, or is known to be `gone`, the last checkpoints stand for it. Raises
-    InputError for a group that is nowhere, ClusterUnreachable when the target does not answer.
+    When the source of a flow is `gone` (see `silence`), the last checkpoints stand for it. Raises InputError for a
+    group that is nowhere, ClusterUnreachable when a cluster that is needed does not answer.
     """
     if gone is not None:
         return _by_checkpoints(lake, connections, way, named, gone)
+    return _by_cluster(lake, connections, way, named)
+
+
+def silence(connections: Connections, way: Way) -> str | None:
+    """Why the origin does not answer, None if it does. On the way home nothing can stand for it: raises
+    ClusterUnreachable."""
     try:
-        return _by_cluster(lake, connections, way, named)
+        connections.admin(way.origin).cluster_id()
     except ClusterUnreachable as error:
         if way.reverse:
             raise
-        return _by_checkpoints(lake, connections, way, named, str(error))
+        return str(error)
+    return None
 
 
 def _by_cluster(lake: Lake, connections: Connections, way: Way, named: Sequence[str] | None) -> Survey:

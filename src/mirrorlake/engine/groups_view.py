@@ -9,7 +9,7 @@ from mirrorlake.core.groups import Checkpoint, Place
 from mirrorlake.core.survey import Key
 from mirrorlake.core.topology import ResolvedFlow
 from mirrorlake.engine.connections import Connections
-from mirrorlake.engine.group_survey import Survey, survey
+from mirrorlake.engine.group_survey import Survey, silence, survey
 from mirrorlake.engine.shared_topics import Way
 from mirrorlake.errors import ClusterUnreachable
 from mirrorlake.kafka.admin import ClusterAdmin
@@ -27,7 +27,8 @@ def read_groups(
 
     What an unreachable cluster would tell is null. Raises InputError for a group that is nowhere.
     """
-    found = survey(lake, connections, Way(flow), named)
+    way = Way(flow)
+    found = survey(lake, connections, way, named, silence(connections, way))
     listing, told, silent = _target(connections, flow, sorted({item.checkpoint.group_id for item in found.standings}))
     source_ends = (
         {} if found.gone else _ends(connections.admin(flow.source), [_source(item) for item in found.standings])

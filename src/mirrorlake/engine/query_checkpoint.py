@@ -3,15 +3,17 @@
 Spark keeps the positions of a Kafka source in the query's own checkpoint and in no group, so no replicator moves them.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from mirrorlake.core.groups import Translated as Translation
 from mirrorlake.core.policy import ReplicationPolicy
 from mirrorlake.core.spark_checkpoint import EARLIEST, LATEST, Offsets, QueryPosition, committed_batch, read_position
 from mirrorlake.core.topology import ResolvedFlow
-from mirrorlake.errors import InputError, UnknownOffset
+from mirrorlake.errors import InputError
 from mirrorlake.lake.lake import Lake
-from mirrorlake.lake.translate import Translation, translate
+from mirrorlake.lake.translate import Asked, never_seen, translate_all
 
 
 @dataclass(frozen=True)
@@ -53,19 +55,22 @@ def read_checkpoint(directory: Path) -> QueryPosition:
 def translate_query(
     lake: Lake, flow: ResolvedFlow, policy: ReplicationPolicy, query: QueryPosition, reverse: bool = False
 ) -> Translated:
-    """Translate a query's positions from the source to the target of a flow, or back with `reverse`.
+    """Translate a query's positions from the source to the target of a flow, or back with `reverse`, in one statement.
 
     EARLIEST and LATEST mean the same on the other cluster. A position that is not replicated yet goes to the highest
     safe one, and is a problem as well as one that was never seen.
     """
+    asked = {(*key, offset) for positions in query.sources.values() for key, offset in positions.items()}
+    known = translate_all(lake, flow.name, [item for item in asked if item[2] not in (EARLIEST, LATEST)], reverse)
+    known.update(_marks(flow, policy, [item for item in asked if item[2] in (EARLIEST, LATEST)], reverse))
     found = Translated({}, [])
     for number, positions in query.sources.items():
         there = found.positions.setdefault(number, {})
         for (topic, partition), offset in sorted(positions.items()):
-            try:
-                translation = _translate(lake, flow, policy, topic, partition, offset, reverse)
-            except UnknownOffset as error:
-                found.problems.append(Problem(number, topic, partition, offset, error.message))
+            translation = known.get((topic, partition, offset))
+            if translation is None:
+                reason = never_seen(flow.name, topic, partition, reverse)
+                found.problems.append(Problem(number, topic, partition, offset, reason))
                 continue
             there[translation.topic, partition] = translation.offset
             if not translation.exact:
@@ -74,21 +79,16 @@ def translate_query(
     return found
 
 
-def _translate(
-    lake: Lake,
-    flow: ResolvedFlow,
-    policy: ReplicationPolicy,
-    topic: str,
-    partition: int,
-    offset: int,
-    reverse: bool,
-) -> Translation:
-    if offset not in (EARLIEST, LATEST):
-        return translate(lake, flow.name, topic, partition, offset, reverse)
-    name = policy.upstream_topic(topic) if reverse else policy.remote_topic(flow.source, topic)
-    if name is None:
-        raise UnknownOffset(f"topic {topic} is no mirror of flow {flow.name}", flow=flow.name, topic=topic)
-    return Translation(name, partition, offset, True)
+def _marks(
+    flow: ResolvedFlow, policy: ReplicationPolicy, asked: Sequence[Asked], reverse: bool
+) -> dict[Asked, Translation]:
+    """EARLIEST and LATEST, which need only the topic's name there; a topic that is no mirror is left out."""
+    found = {}
+    for topic, partition, mark in asked:
+        name = policy.upstream_topic(topic) if reverse else policy.remote_topic(flow.source, topic)
+        if name is not None:
+            found[topic, partition, mark] = Translation(name, partition, mark, True)
+    return found
 
 
 def _inexact(flow: ResolvedFlow, topic: str, partition: int, offset: int, translation: Translation) -> str:

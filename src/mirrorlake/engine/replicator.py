@@ -16,6 +16,7 @@ from mirrorlake.engine.flow_worker import FlowWorker
 from mirrorlake.engine.landing import LandingWorker
 from mirrorlake.engine.mirror_topics import Heartbeats
 from mirrorlake.engine.rules import Verdict, judge
+from mirrorlake.engine.samples import FlowLag
 from mirrorlake.engine.watch import TopologyWatch
 from mirrorlake.errors import MirrorlakeError, ReplicationError, TopologyError
 from mirrorlake.lake.journal import Journal
@@ -63,6 +64,7 @@ class Replicator:
         options: RunOptions,
         report: Report | None = None,
         stop: threading.Event | None = None,
+        sampled: Callable[[str, FlowLag], None] | None = None,
     ) -> None:
         self.lake = lake
         self.journal = Journal(lake)
@@ -71,6 +73,7 @@ class Replicator:
         self._options = options
         self._report = report or (lambda flow, batch: None)
         self._stop = stop or threading.Event()
+        self._sampled = sampled
         self._landings: dict[str, LandingWorker] = {}
         self._running: dict[str, _Running] = {}
         self._errors: list[MirrorlakeError] = []
@@ -166,7 +169,7 @@ class Replicator:
             self._options.reader,
             verdict.left_out.get(flow.name),
         )
-        control = ControlLoop(flow, self.lake, self._connections, self.journal, worker)
+        control = ControlLoop(flow, self.lake, self._connections, self.journal, worker, self._sampled)
         self._running[flow.name] = _Running(worker, control, _made_of(flow, verdict))
         worker.start()
         if not self._options.once:

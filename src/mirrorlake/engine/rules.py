@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from mirrorlake.core.problem import Problem, left_out, refused_flows
 from mirrorlake.core.rules import check_flows
 from mirrorlake.core.topology import ResolvedFlow
-from mirrorlake.engine.access import access_problems, transaction_problems
+from mirrorlake.engine.access import access_problems, own_topic_problems, transaction_problems
 from mirrorlake.engine.connections import Connections
 from mirrorlake.errors import AuthenticationFailed, ClusterUnreachable, MirrorlakeError, ReplicationError, TopologyError
 from mirrorlake.lake.lake import Lake
@@ -78,6 +78,7 @@ def look(lake: Lake | None, connections: Connections, flows: Sequence[ResolvedFl
     refused = refused_flows(problems)
     asked = [flow for flow in flows if flow.name not in refused and {flow.source, flow.target} <= ids.keys()]
     problems += access_problems(connections, asked)
+    problems += [problem for flow in asked for problem in own_topic_problems(connections, flow)]
     if lake is not None:  # `plan` must leave no trace, and this makes a transactional id
         for flow in asked:
             problems += transaction_problems(connections, flow, name_at_target(lake, flow.name))

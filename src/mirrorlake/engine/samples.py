@@ -1,9 +1,12 @@
 """Samples of where every partition of a flow is: rows of `positions`."""
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timezone
 
 import pyarrow as pa
 
+from mirrorlake.core.lag import LagHistory
 from mirrorlake.core.survey import Key
 from mirrorlake.core.topology import ResolvedFlow
 from mirrorlake.engine.connections import Connections
@@ -25,6 +28,24 @@ _POSITIONS = pa.schema(
 )
 
 
+@dataclass(frozen=True)
+class FlowLag:
+    """How late a flow was at one sample: records of all its partitions together, seconds of the latest one."""
+
+    records: int
+    seconds: float
+
+
+@dataclass(frozen=True)
+class _Ends:
+    """What the clusters say of a flow's partitions, each asked once. `target` lacks those that are not made yet."""
+
+    names: Mapping[str, str]
+    start: Mapping[Key, int]
+    end: Mapping[Key, int]
+    target: Mapping[Key, int]
+
+
 def passed(snapshot: Snapshot, targets: TargetTopics, key: Key) -> tuple[int, int]:
     """How far a partition is landed and how far it is produced, as of a look.
 
@@ -36,37 +57,70 @@ def passed(snapshot: Snapshot, targets: TargetTopics, key: Key) -> tuple[int, in
     return covered, covered if snapshot.caught_up and not waits else floor
 
 
-def sample_positions(
-    lake: Lake, connections: Connections, flow: ResolvedFlow, targets: TargetTopics, snapshot: Snapshot
-) -> None:
-    """Append one row of `positions` per partition of a flow, as of a look of its producer."""
-    source, target = connections.admin(flow.source), connections.admin(flow.target)
-    topics = {name: info for name, info in source.topics().items() if targets.selection.selects(name)}
-    keys = [(name, partition) for name, info in topics.items() for partition in range(info.partitions)]
-    starts, ends = source.start_offsets(keys), source.end_offsets(keys)
-    names = {name: targets.remote_topic(name) or "" for name in topics}
-    there = target.topics()
-    remote = [(names[t], p) for t, p in keys if names[t] in there and p < there[names[t]].partitions]
-    target_ends = target.end_offsets(remote)
-    now = datetime.now(timezone.utc)
-    rows = []
-    for topic, partition in keys:
-        covered, produced = passed(snapshot, targets, (topic, partition))
-        lag = max(0, ends[topic, partition] - max(produced, starts[topic, partition]))
-        rows.append(
-            {
-                "flow": flow.name,
-                "topic": topic,
-                "partition": partition,
-                "sampled_at": now,
-                "source_start": starts[topic, partition],
-                "source_end": ends[topic, partition],
-                "staged_end": covered,
-                "produced_end": produced,
-                "target_end": target_ends.get((names[topic], partition)),
-                "lag_records": lag,
-                "lag_seconds": 0.0 if lag == 0 else None,
-                "target_topic": names[topic] or None,
-            }
-        )
-    lake.append("positions", arrow_table(rows, _POSITIONS))
+class Sampler:
+    """Samples one flow, and remembers for how long its partitions lag. For one thread."""
+
+    def __init__(self, lake: Lake, connections: Connections, flow: ResolvedFlow, targets: TargetTopics) -> None:
+        self.flow = flow
+        self._lake = lake
+        self._connections = connections
+        self._targets = targets
+        self._history = LagHistory()
+        self._seeded = False
+
+    def sample(self, snapshot: Snapshot) -> FlowLag:
+        """Append one row of `positions` per partition of the flow, as of a look of its producer."""
+        ends = self._ask()
+        now = datetime.now(timezone.utc)
+        rows = [self._row(key, ends, snapshot, now) for key in ends.end]
+        self._add_seconds(rows, now)
+        self._lake.append("positions", arrow_table(rows, _POSITIONS))
+        lags = [(int(str(row["lag_records"])), float(str(row["lag_seconds"]))) for row in rows]
+        return FlowLag(sum(records for records, _ in lags), max((seconds for _, seconds in lags), default=0.0))
+
+    def _ask(self) -> _Ends:
+        source, target = self._connections.admin(self.flow.source), self._connections.admin(self.flow.target)
+        topics = {name: info for name, info in source.topics().items() if self._targets.selection.selects(name)}
+        keys = [(name, partition) for name, info in topics.items() for partition in range(info.partitions)]
+        names = {name: self._targets.remote_topic(name) or "" for name in topics}
+        there = target.topics()
+        remote = [(names[t], p) for t, p in keys if names[t] in there and p < there[names[t]].partitions]
+        return _Ends(names, source.start_offsets(keys), source.end_offsets(keys), target.end_offsets(remote))
+
+    def _row(self, key: Key, ends: _Ends, snapshot: Snapshot, now: datetime) -> dict[str, object]:
+        topic, partition = key
+        covered, produced = passed(snapshot, self._targets, key)
+        return {
+            "flow": self.flow.name,
+            "topic": topic,
+            "partition": partition,
+            "sampled_at": now,
+            "source_start": ends.start[key],
+            "source_end": ends.end[key],
+            "staged_end": covered,
+            "produced_end": produced,
+            "target_end": ends.target.get((ends.names[topic], partition)),
+            # What the source has forgotten is no longer waited for.
+            "lag_records": max(0, ends.end[key] - max(produced, ends.start[key])),
+            "target_topic": ends.names[topic] or None,
+        }
+
+    def _add_seconds(self, rows: Sequence[dict[str, object]], now: datetime) -> None:
+        if not self._seeded and any(row["lag_records"] for row in rows):
+            self._seed()
+        keys = set()
+        for row in rows:
+            key = (str(row["topic"]), int(str(row["partition"])))
+            produced, start = int(str(row["produced_end"])), int(str(row["source_start"]))
+            end = int(str(row["source_end"]))
+            row["lag_seconds"] = self._history.look(key, now.timestamp(), max(produced, start), end)
+            keys.add(key)
+        self._history.keep(keys)
+
+    def _seed(self) -> None:
+        """What the newest samples of an earlier process say; asked for only when something lags."""
+        self._seeded = True
+        for row in self._lake.query("lag_seeds", flow=self.flow.name).collect():
+            key = (row["topic"], row["partition"])
+            if not self._history.knows(key):
+                self._history.seed(key, row["at"], row["produced"], row["source_end"], row["lag_seconds"])

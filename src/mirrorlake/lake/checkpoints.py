@@ -21,6 +21,7 @@ _CHECKPOINTS = pa.schema(
         ("checkpointed_at", pa.timestamp("us", tz="UTC")),
         ("synced", pa.bool_()),
         ("reason", pa.string()),
+        ("read_at", pa.timestamp("us", tz="UTC")),
     ]
 )
 
@@ -36,8 +37,11 @@ def newest_checkpoints(lake: Lake, flow: str) -> dict[Place, tuple[Checkpoint, d
     return found
 
 
-def append_checkpoints(lake: Lake, flow: str, checkpoints: Sequence[Checkpoint]) -> None:
-    """Append rows, as of now."""
+def append_checkpoints(
+    lake: Lake, flow: str, checkpoints: Sequence[Checkpoint], read_at: datetime | None = None
+) -> None:
+    """Append rows, as of now; `read_at` is when the source was asked for the positions."""
     now = datetime.now(timezone.utc)
-    rows = [{"flow": flow, "checkpointed_at": now, **vars(checkpoint)} for checkpoint in checkpoints]
+    common = {"flow": flow, "checkpointed_at": now, "read_at": read_at}
+    rows = [{**common, **vars(checkpoint)} for checkpoint in checkpoints]
     lake.append("checkpoints", arrow_table(rows, _CHECKPOINTS))

@@ -44,12 +44,17 @@ VIEWS = (
     "replication_lag",
     "replication_latency",
     "throughput",
+    "partition_minutes",
+    "partition_status",
+    "checkpoint_latency",
     "open_incidents",
     "flow_status",
     "group_positions",
     "divergence",
     "alerts",
 )
+#: Columns that a lake made by an earlier version lacks; they are added when it is opened.
+ADDED_COLUMNS = {"checkpoints": {"read_at": "TIMESTAMP"}}
 #: The layout of the tables that this code writes; a lake with a higher number is refused.
 VERSION = 1
 
@@ -60,7 +65,7 @@ _use = threading.RLock()
 
 
 def sql_text(kind: str, name: str) -> str:
-    """The text of `sql/<kind>/<name>.sql` as shipped in the package; kind is tables, views or queries."""
+    """The text of `sql/<kind>/<name>.sql` as shipped in the package; kind is tables, views, queries or notebooks."""
     return (files("mirrorlake") / "sql" / kind / f"{name}.sql").read_text(encoding="utf-8")
 
 
@@ -107,6 +112,10 @@ class Lake:
                     self.make_views(made_of)
                     self.spark.sql(f"USE {self.schema}")
                     self.spark.sql(made_of)
+
+    def views_are_there(self) -> None:
+        """Make none of the views: this lake has them."""
+        self._views_made.update(VIEWS)
 
     def query(self, name: str, **args: object) -> DataFrame:
         """Run `sql/queries/<name>.sql` of the package."""
@@ -175,9 +184,28 @@ def open_lake(spark: SparkSession, location: Location, directory: Path) -> Lake:
         if table not in existing:
             _create_table(lake, table)
     _refuse_newer(lake)
+    _add_columns(lake)
     if root is None:
         lake.make_views(" ".join(VIEWS))  # a catalog keeps them, for dashboards and other readers
     return lake
+
+
+def reading_lake(spark: SparkSession, location: Location, directory: Path) -> Lake:
+    """Open a lake to read it: one that is there already. In a catalog nothing is made, so readers need no more rights.
+
+    Raises LakeError where there is none.
+    """
+    if location.path is None:
+        schema = f"`{location.catalog}`.`{location.schema_name}`"
+        lake = Lake(spark, schema, None, Path(), "")
+        lake.views_are_there()
+        if not {"records", "offset_map"} <= _existing_tables(spark, schema):
+            raise LakeError(f"{schema} holds no lake; name the schema that `mirrorlake run` writes to")
+        return lake
+    root = (directory / location.path).resolve()
+    if not (root / "records" / "_delta_log").is_dir():
+        raise LakeError(f"there is no lake in {root}; `mirrorlake demo` makes one in ./mirrorlake-demo/lake")
+    return open_lake(spark, location, directory)
 
 
 def check_location(location: Location, directory: Path) -> tuple[Path | None, Path]:
@@ -248,6 +276,14 @@ def _create_table(lake: Lake, table: str) -> None:
             f"({_first_line(error)})",
             table=table,
         ) from error
+
+
+def _add_columns(lake: Lake) -> None:
+    for table, columns in ADDED_COLUMNS.items():
+        known = lake.spark.table(lake.name(table)).columns
+        for column, kind in columns.items():
+            if column not in known:
+                lake.sql(f"ALTER TABLE {table} ADD COLUMNS ({column} {kind})")
 
 
 def _refuse_newer(lake: Lake) -> None:

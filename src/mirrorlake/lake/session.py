@@ -50,6 +50,7 @@ LOCAL_SETTINGS: Mapping[str, str] = {
     "spark.hadoop.parquet.enable.dictionary": "true",
     "spark.hadoop.parquet.enable.dictionary#key": "false",
     "spark.hadoop.parquet.enable.dictionary#value": "false",
+    "spark.hadoop.parquet.enable.dictionary#offset": "false",
     "spark.python.worker.reuse": "true",
     "spark.sql.legacy.createHiveTableByDefault": "false",
 }

@@ -66,15 +66,18 @@ def translate(lake: Lake, flow: str, topic: str, partition: int, offset: int, re
     asked = (topic, partition, offset)
     found = translate_all(lake, flow, [asked], reverse).get(asked)
     if found is None:
-        side = "target" if reverse else "source"
-        raise UnknownOffset(
-            f"flow {flow} has never seen partition {partition} of {side} topic {topic}; "
-            "look at `mirrorlake status` for what it mirrors",
-            flow=flow,
-            topic=topic,
-            partition=partition,
-        )
+        said = never_seen(flow, topic, partition, reverse)
+        raise UnknownOffset(said, flow=flow, topic=topic, partition=partition)
     return Translation(found.topic, found.partition, found.offset, found.exact)
+
+
+def never_seen(flow: str, topic: str, partition: int, reverse: bool) -> str:
+    """What is said of a position that `translate_all` leaves out."""
+    side = "target" if reverse else "source"
+    return (
+        f"flow {flow} has never seen partition {partition} of {side} topic {topic}; "
+        "look at `mirrorlake status` for what it mirrors"
+    )
 
 
 def translate_all(lake: Lake, flow: str, asked: Iterable[Asked], reverse: bool = False) -> dict[Asked, Translated]:

@@ -43,13 +43,16 @@ COMMITS_AT_ONCE = 64
 
 @dataclass(frozen=True)
 class BatchReport:
-    """What a batch did. `reader` is `files`, or `rows` where Spark fed the workers."""
+    """What a batch did. `reader` is `files`, or `rows` where Spark fed the workers. `replication_ms` are p50, p95 and
+    p99 of replication latency, each of the latest partition; None where no record was acknowledged.
+    """
 
     batch_id: int
     stage_version: int
     record_count: int
     reader: str
     complete: bool
+    replication_ms: tuple[int, int, int] | None = None
 
 
 class FlowProducer:
@@ -151,7 +154,7 @@ class FlowProducer:
         self._hold_refused(result)
         self._ledger.add(result, self.batch_id, stage_version, self.spec.fingerprint())
         count = int(pc.sum(result["record_count"]).as_py() or 0)
-        report = BatchReport(self.batch_id, stage_version, count, reader, complete)
+        report = BatchReport(self.batch_id, stage_version, count, reader, complete, _latest(result))
         self.stage_version = stage_version
         self.batch_id += 1
         return report
@@ -233,6 +236,12 @@ class FlowProducer:
         for row in ends.to_pylist():
             key = (row["topic"], row["partition"])
             self._floors[key] = Floor(row["source_last_max"] + 1, row["target_last_max"] + 1, row["generation"])
+
+
+def _latest(result: pa.Table) -> tuple[int, int, int] | None:
+    """The highest percentiles of a batch's partitions."""
+    found = [pc.max(result[f"replication_{name}_ms"]).as_py() for name in ("p50", "p95", "p99")]
+    return None if None in found else (found[0], found[1], found[2])
 
 
 def _reader_failed(error: Exception) -> bool:

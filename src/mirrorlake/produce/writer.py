@@ -7,8 +7,11 @@ position on the *target* partition, with metadata that names what was written si
 
 import logging
 import time
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import repeat
+from operator import length_hint
 from typing import Any
 
 import numpy as np
@@ -216,71 +219,57 @@ class _Delivery:
         self._error: KafkaError | None = None
 
     def send(self, producer: Producer) -> None:
-        """Hand all rows to the producer; the loop in the middle is where most of a worker's time goes."""
+        """Hand all rows to the producer: where most of a worker's time goes, so the loop over records is one in C."""
         rows, topic, partition = self.chunk.rows, self.chunk.plan.target_topic, self.chunk.plan.partition
-        keys = rows.column("key").to_pylist()
-        values = rows.column("value").to_pylist()
-        times = pc.fill_null(
-            rows.column("timestamp").cast(pa.timestamp("ms"), safe=False).cast(pa.int64()), 0
-        ).to_pylist()
-        headers = _headers(rows.column("headers"), self._provenance)
-        produce, deadline = producer.produce, time.monotonic() + NEW_PARTITION_SECONDS
-
-        def send_one(index: int, **extra: Any) -> None:
-            if headers is not None and headers[index]:
-                extra["headers"] = headers[index]
-            while True:
-                try:
-                    produce(topic, values[index], keys[index], partition, timestamp=times[index], **extra)
-                    return
-                except BufferError:
-                    producer.poll(0.1)
-                except KafkaException as error:
-                    if error.args[0].code() not in _NOT_SEEN_YET or time.monotonic() > deadline:
-                        raise self._refused(error.args[0]) from error
-                    # A partition that was added a moment ago: the producer knows the topic as it was.
-                    producer.list_topics(topic, timeout=CALL_SECONDS)
-                    producer.poll(0.05)
-
-        callbacks = self._callbacks(len(keys))
-        told = sorted(callbacks)
-        for index, following in zip(told, [*told[1:], len(keys)], strict=True):
-            send_one(index, on_delivery=callbacks[index])
-            if headers is not None:
-                for between in range(index + 1, following):
-                    send_one(between)
-                continue
-            part = slice(index + 1, following)
-            for between, value, key, at in zip(
-                range(index + 1, following), values[part], keys[part], times[part], strict=True
-            ):
-                try:
-                    produce(topic, value, key, partition, timestamp=at)
-                except (BufferError, KafkaException):
-                    send_one(between)
+        times = pc.fill_null(rows.column("timestamp").cast(pa.timestamp("ms"), safe=False).cast(pa.int64()), 0)
+        columns = [
+            rows.column("key").to_pylist(),
+            repeat(partition),
+            self._callbacks(rows.num_rows),
+            repeat(None),  # on_delivery's place: by place, the one before, its elder name, is what counts
+            times.to_pylist(),
+            _headers(rows.column("headers"), self._provenance),
+        ]
+        values, at, deadline = rows.column("value").to_pylist(), 0, time.monotonic() + NEW_PARTITION_SECONDS
+        while True:
+            left = iter(values[at:])
+            rest = [column[at:] if isinstance(column, list) else column for column in columns]
+            try:
+                deque(map(producer.produce, repeat(topic), left, *rest), maxlen=0)
+                break
+            except (BufferError, KafkaException) as error:
+                at = len(values) - length_hint(left) - 1  # the record that was not taken
+                self._make_room(producer, error, deadline)
         producer.poll(0)
 
-    def _callbacks(self, count: int) -> Mapping[int, Callable[[KafkaError | None, Message], None]]:
-        def into(slot: int) -> Callable[[KafkaError | None, Message], None]:
+    def _make_room(self, producer: Producer, error: Exception, deadline: float) -> None:
+        """Wait until the producer may take a record that it did not take. Raises what is no matter of waiting."""
+        if isinstance(error, BufferError):
+            producer.poll(0.1)
+            return
+        if error.args[0].code() not in _NOT_SEEN_YET or time.monotonic() > deadline:
+            raise self._refused(error.args[0]) from error
+        # A partition that was added a moment ago: the producer knows the topic as it was.
+        producer.list_topics(self.chunk.plan.target_topic, timeout=CALL_SECONDS)
+        producer.poll(0.05)
+
+    def _callbacks(self, count: int) -> list[Callable[[KafkaError | None, Message], None] | None]:
+        """What to call when a row is acknowledged: for the first and the last row, or for each."""
+
+        def into(*slots: int) -> Callable[[KafkaError | None, Message], None]:
             def acknowledged(error: KafkaError | None, message: Message) -> None:
                 if error is not None:
                     self._error = self._error or error
                 else:
-                    self._targets[slot] = message.offset()
+                    self._targets[list(slots)] = message.offset()
 
             return acknowledged
 
         if self._ask_each:
-            return {index: into(index) for index in range(count)}
-        first, last = into(0), into(1)
+            return [into(index) for index in range(count)]
         if count == 1:
-
-            def both(error: KafkaError | None, message: Message) -> None:
-                first(error, message)
-                last(error, message)
-
-            return {0: both}
-        return {0: first, count - 1: last}
+            return [into(0, 1)]
+        return [into(0), *([None] * (count - 2)), into(1)]
 
     def segments(self) -> list[Segment]:
         """The chunk's segments. Raises Interleaved when its target offsets are not consecutive and were not all asked
@@ -318,12 +307,12 @@ class _Delivery:
         )
 
 
-def _headers(column: pa.Array, provenance: Provenance | None) -> list[list[tuple[str, bytes | None]]] | None:
-    """The headers of each row as confluent-kafka takes them; None when no row has any."""
+def _headers(column: pa.Array, provenance: Provenance | None) -> list[list[tuple[str, bytes | None]] | None]:
+    """The headers of each row as confluent-kafka takes them; None for a row that has none."""
     if column.null_count == len(column) and provenance is None:
-        return None
+        return [None] * len(column)
     rows = column.to_pylist()
-    return [stamped([(header["key"], header["value"]) for header in row or ()], provenance) for row in rows]
+    return [stamped([(header["key"], header["value"]) for header in row or ()], provenance) or None for row in rows]
 
 
 def check_rising(chunk: Chunk, previous: int | None) -> None:

@@ -4,68 +4,63 @@
 -- of elder ones are no more. A sample with mapped_end counts only once the map has come that far.
 -- Frames: asked (topic, partition, offset), runs (of offset_translation, all that the positions can need), samples (of
 -- positions). Parameters: flow. One row per position asked.
-WITH lives AS (
-  SELECT topic, generation, started_at
+-- All goes through one pass: each table is read once and shuffled once, by topic.
+WITH steps AS (
+  SELECT topic, partition, source_last AS at, 0 AS asks, generation, CAST(NULL AS TIMESTAMP) AS started_at,
+         struct(source_first, stride, target_first, target_last, target_topic) AS run, NULL AS sample
+  FROM {runs}
+  UNION ALL
+  SELECT topic, partition, offset, 1, NULL, NULL, NULL, NULL
+  FROM {asked}
+  UNION ALL
+  SELECT topic, partition, NULL, 0, NULL, NULL, NULL, struct(sampled_at, produced_end, mapped_end, target_topic)
+  FROM {samples}
+  UNION ALL
+  SELECT topic, NULL, NULL, 0, generation, started_at, NULL, NULL
   FROM generations
   WHERE source_cluster = split(:flow, '->')[0] AND generation > 0
-  UNION ALL
-  SELECT topic, generation, CAST(NULL AS TIMESTAMP)
-  FROM {runs}
 ),
-newest AS (SELECT topic, max(generation) AS generation, max(started_at) AS began FROM lives GROUP BY topic),
-living AS (SELECT runs.* FROM {runs} AS runs JOIN newest USING (topic, generation)),
--- One pass down the offsets of a partition: the last run met is the first one at or behind the position.
-steps AS (
-  SELECT topic, partition, source_last AS at, 0 AS asks, struct(source_first, stride, target_first, target_topic) AS run
-  FROM living
-  UNION ALL
-  SELECT topic, partition, offset, 1, NULL
-  FROM {asked}
-),
-ahead AS (
-  SELECT topic, partition, at AS offset, asks, last(run) IGNORE NULLS OVER (
-    PARTITION BY topic, partition ORDER BY at DESC, asks ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS next
+lives AS (
+  SELECT topic, partition, at, asks, run, sample,
+         max_by(run.target_topic, run.target_last) OVER whole_topic AS topic_mirror,
+         run IS NOT NULL AND generation = max(generation) OVER whole_topic AS is_living,
+         sample.sampled_at >= coalesce(max(started_at) OVER whole_topic, TIMESTAMP '1970-01-01') AS counts
   FROM steps
+  WINDOW whole_topic AS (PARTITION BY topic)
 ),
-behind AS (
-  SELECT topic, partition, max(source_last) AS source_last, max(target_last) AS target_last
-  FROM living
-  GROUP BY topic, partition
-),
-elder AS (
-  SELECT topic, partition, max(target_last) AS target_last, max_by(target_topic, target_last) AS target_topic
-  FROM {runs}
-  GROUP BY topic, partition
-),
-mapped AS (SELECT topic, max_by(target_topic, target_last) AS target_topic FROM {runs} GROUP BY topic),
-sample AS (
-  SELECT samples.topic, partition, max(produced_end) AS produced_end, max(mapped_end) AS mapped_end,
-         max_by(target_topic, sampled_at) AS target_topic
-  FROM {samples} AS samples LEFT JOIN newest ON samples.topic = newest.topic
-  WHERE sampled_at >= coalesce(began, TIMESTAMP '1970-01-01')
-  GROUP BY samples.topic, partition
+told AS (
+  SELECT
+    topic, partition, at AS offset, asks, topic_mirror,
+    -- Down the offsets of a partition: the last run met is the first one at or behind the position.
+    last(IF(is_living, run, NULL)) IGNORE NULLS OVER (
+      PARTITION BY topic, partition ORDER BY at DESC, asks ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS next,
+    max(IF(is_living, at, NULL)) OVER whole_partition AS source_last,
+    max(IF(is_living, run.target_last, NULL)) OVER whole_partition AS target_last,
+    max(run.target_last) OVER whole_partition AS elder_last,
+    max_by(run.target_topic, run.target_last) OVER whole_partition AS partition_mirror,
+    max(IF(counts, sample.produced_end, NULL)) OVER whole_partition AS produced_end,
+    max(IF(counts, sample.mapped_end, NULL)) OVER whole_partition AS mapped_end,
+    max_by(sample.target_topic, IF(counts, sample.sampled_at, NULL)) OVER whole_partition AS sampled_mirror
+  FROM lives
+  WINDOW whole_partition AS (PARTITION BY topic, partition)
 )
 SELECT
   topic AS asked_topic,
   partition,
-  ahead.offset AS asked_offset,
-  coalesce(next.target_topic, elder.target_topic, sample.target_topic, mapped.target_topic) AS topic,
+  offset AS asked_offset,
+  coalesce(next.target_topic, partition_mirror, sampled_mirror, topic_mirror) AS topic,
   CASE
     WHEN next IS NOT NULL
-      THEN next.target_first + greatest(0L, (ahead.offset - next.source_first + next.stride - 1) DIV next.stride)
-    ELSE coalesce(behind.target_last, elder.target_last, -1L) + 1
+      THEN next.target_first + greatest(0L, (told.offset - next.source_first + next.stride - 1) DIV next.stride)
+    ELSE coalesce(target_last, elder_last, -1L) + 1
   END AS offset,
   next IS NOT NULL
-    OR ahead.offset <= coalesce(behind.source_last + 1, 0L)
-    OR ahead.offset <= coalesce(sample.produced_end, 0L)
-      AND coalesce(behind.source_last + 1, 0L) >= coalesce(sample.mapped_end, 0L) AS exact,
-  next IS NOT NULL OR elder.target_last IS NOT NULL OR sample.target_topic IS NOT NULL AS known,
+    OR told.offset <= coalesce(source_last + 1, 0L)
+    OR told.offset <= coalesce(produced_end, 0L)
+      AND coalesce(source_last + 1, 0L) >= coalesce(told.mapped_end, 0L) AS exact,
+  next IS NOT NULL OR elder_last IS NOT NULL OR sampled_mirror IS NOT NULL AS known,
   next IS NOT NULL AS ahead,
-  mapped.target_topic IS NOT NULL AS mapped,
-  coalesce(behind.source_last + 1, 0L) AS mapped_end
-FROM ahead
-LEFT JOIN behind USING (topic, partition)
-LEFT JOIN elder USING (topic, partition)
-LEFT JOIN sample USING (topic, partition)
-LEFT JOIN mapped USING (topic)
+  topic_mirror IS NOT NULL AS mapped,
+  coalesce(source_last + 1, 0L) AS mapped_end
+FROM told
 WHERE asks = 1

@@ -2,51 +2,52 @@
 -- it on the target; behind all of them, to the position behind the last one, exactly if the position is not behind the
 -- target's own end.
 -- Frames: asked (topic on the target, partition, offset), runs (of offset_translation), samples (of positions).
--- One row per position asked.
+-- One row per position asked. All goes through one pass, as in translate_forward.sql.
 WITH steps AS (
   SELECT target_topic AS name, target_partition AS partition, target_last AS at, 0 AS asks,
-         struct(source_first, stride, target_first, topic) AS run
+         struct(source_first, source_last, stride, target_first, topic) AS run, NULL AS sample
   FROM {runs}
   UNION ALL
-  SELECT topic, partition, offset, 1, NULL
+  SELECT topic, partition, offset, 1, NULL, NULL
   FROM {asked}
+  UNION ALL
+  SELECT target_topic, partition, NULL, 0, NULL, struct(sampled_at, target_end, produced_end, topic)
+  FROM {samples}
 ),
-ahead AS (
-  SELECT name, partition, at AS offset, asks, last(run) IGNORE NULLS OVER (
-    PARTITION BY name, partition ORDER BY at DESC, asks ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS next
+named AS (
+  SELECT name, partition, at, asks, run, sample, IF(run IS NULL, NULL, at) AS target_last,
+         max_by(run.topic, IF(run IS NULL, NULL, at)) OVER (PARTITION BY name) AS name_origin
   FROM steps
 ),
-behind AS (
-  SELECT target_topic AS name, target_partition AS partition, max(target_last) AS target_last,
-         max_by(source_last, target_last) AS source_last, max_by(topic, target_last) AS topic
-  FROM {runs}
-  GROUP BY target_topic, target_partition
-),
-mapped AS (SELECT target_topic AS name, max_by(topic, target_last) AS topic FROM {runs} GROUP BY target_topic),
-sample AS (
-  SELECT target_topic AS name, partition, max(target_end) AS target_end, max_by(topic, sampled_at) AS topic,
-         max_by(produced_end, sampled_at) AS produced_end
-  FROM {samples}
-  GROUP BY target_topic, partition
+told AS (
+  SELECT
+    name, partition, at AS offset, asks, name_origin,
+    last(run) IGNORE NULLS OVER (
+      PARTITION BY name, partition ORDER BY at DESC, asks ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS next,
+    max(target_last) OVER whole_partition AS target_last,
+    max_by(run.source_last, target_last) OVER whole_partition AS source_last,
+    max_by(run.topic, target_last) OVER whole_partition AS partition_origin,
+    max(sample.target_end) OVER whole_partition AS target_end,
+    max_by(sample.topic, sample.sampled_at) OVER whole_partition AS sampled_origin,
+    max_by(sample.produced_end, sample.sampled_at) OVER whole_partition AS produced_end
+  FROM named
+  WINDOW whole_partition AS (PARTITION BY name, partition)
 )
 SELECT
   name AS asked_topic,
   partition,
-  ahead.offset AS asked_offset,
-  coalesce(next.topic, behind.topic, sample.topic, mapped.topic) AS topic,
+  offset AS asked_offset,
+  coalesce(next.topic, partition_origin, sampled_origin, name_origin) AS topic,
   CASE
-    WHEN next IS NOT NULL THEN next.source_first + greatest(0L, ahead.offset - next.target_first) * next.stride
-    ELSE coalesce(behind.source_last + 1, sample.produced_end, 0L)
+    WHEN next IS NOT NULL THEN next.source_first + greatest(0L, told.offset - next.target_first) * next.stride
+    ELSE coalesce(source_last + 1, produced_end, 0L)
   END AS offset,
   next IS NOT NULL
-    OR ahead.offset <= coalesce(behind.target_last + 1, 0L)
-    OR ahead.offset <= coalesce(sample.target_end, 0L) AS exact,
-  next IS NOT NULL OR behind.target_last IS NOT NULL OR sample.topic IS NOT NULL AS known,
+    OR told.offset <= coalesce(target_last + 1, 0L)
+    OR told.offset <= coalesce(target_end, 0L) AS exact,
+  next IS NOT NULL OR target_last IS NOT NULL OR sampled_origin IS NOT NULL AS known,
   next IS NOT NULL AS ahead,
-  mapped.topic IS NOT NULL AS mapped,
-  coalesce(behind.target_last + 1, 0L) AS mapped_end
-FROM ahead
-LEFT JOIN behind USING (name, partition)
-LEFT JOIN sample USING (name, partition)
-LEFT JOIN mapped USING (name)
+  name_origin IS NOT NULL AS mapped,
+  coalesce(target_last + 1, 0L) AS mapped_end
+FROM told
 WHERE asks = 1

@@ -10,7 +10,8 @@ CREATE TABLE IF NOT EXISTS checkpoints (
   metadata STRING,
   checkpointed_at TIMESTAMP,
   synced BOOLEAN,
-  reason STRING
+  reason STRING,
+  read_at TIMESTAMP COMMENT 'when the source was asked for the position; null for what was not read there'
 ) USING DELTA
 COMMENT 'mirrorlake: positions of consumer groups, translated'
 TBLPROPERTIES ('delta.checkpointInterval' = '100', 'delta.logRetentionDuration' = 'interval 7 days', 'delta.enableDeletionVectors' = 'false')

@@ -1,26 +1,34 @@
--- One row per flow: how far it is, how late, and whether something is open. heartbeat_age_seconds is how long ago the
--- newest heartbeat was sent that came through to the target; it goes on growing while nothing comes through.
+-- One row per flow: how far it is, how late, and whether something is open. Rates are those of the last minute; the
+-- latencies are the highest of all batches of the ten minutes that ended with the newest one. heartbeat_age_seconds is
+-- how long ago the newest heartbeat was sent that came through to the target; it goes on growing while nothing comes
+-- through. lag_seconds does so too, where a partition lagged when it was looked at last. state: incident (one is open),
+-- not running (no sample for a minute), replicating, or idle (all is produced, and nothing but
+-- heartbeats came for a minute).
 CREATE OR REPLACE VIEW flow_status AS
 WITH lag AS (
   SELECT flow, count(DISTINCT topic) AS topics, count(*) AS partitions, sum(lag_records) AS lag_records,
-         max(lag_seconds) AS lag_seconds, max(sampled_at) AS sampled_at
+         sum(CASE WHEN topic <> 'heartbeats' THEN lag_records END) AS lag_records_but_heartbeats,
+         max(lag_seconds) AS lag_seconds, max(sampled_at) AS sampled_at, min(sample_age_seconds) AS sample_age_seconds
   FROM replication_lag
   GROUP BY flow
 ),
-recent AS (
-  SELECT flow, max(batch_id) AS last_batch_id, max(produced_at) AS last_produced_at, sum(record_count) AS record_count
+totals AS (
+  SELECT flow, max(batch_id) AS last_batch_id, max(produced_at) AS last_produced_at, sum(record_count) AS record_count,
+         sum(byte_count) AS byte_count,
+         sum(CASE WHEN produced_at > current_timestamp() - INTERVAL 1 MINUTE THEN record_count ELSE 0 END) / 60
+           AS records_per_second,
+         sum(CASE WHEN produced_at > current_timestamp() - INTERVAL 1 MINUTE THEN byte_count ELSE 0 END) / 60
+           AS bytes_per_second,
+         max(CASE WHEN topic <> 'heartbeats' THEN produced_at END) AS last_but_heartbeats
   FROM latency
   GROUP BY flow
 ),
-last_minutes AS (
-  SELECT flow, max(replication_p50_ms) AS replication_p50_ms, max(replication_p99_ms) AS replication_p99_ms
-  FROM (
-    SELECT flow, replication_p50_ms, replication_p99_ms,
-           row_number() OVER (PARTITION BY flow, topic, partition ORDER BY batch_id DESC) AS newest
-    FROM latency
-  )
-  WHERE newest = 1
-  GROUP BY flow
+recent AS (
+  SELECT latency.flow, max(replication_p50_ms) AS replication_p50_ms, max(replication_p95_ms) AS replication_p95_ms,
+         max(replication_p99_ms) AS replication_p99_ms
+  FROM latency JOIN totals ON latency.flow = totals.flow
+  WHERE latency.produced_at > totals.last_produced_at - INTERVAL 10 MINUTES
+  GROUP BY latency.flow
 ),
 -- When the newest heartbeat that arrived was sent, ms: a batch's newest record is the one with the least latency.
 heartbeat AS (
@@ -31,21 +39,33 @@ heartbeat AS (
 ),
 open AS (SELECT flow, count(*) AS open_incidents FROM open_incidents GROUP BY flow)
 SELECT
-  coalesce(lag.flow, recent.flow) AS flow,
+  coalesce(lag.flow, totals.flow) AS flow,
   lag.topics,
   lag.partitions,
   lag.lag_records,
   lag.lag_seconds,
   lag.sampled_at,
-  recent.last_batch_id,
-  recent.last_produced_at,
-  recent.record_count,
-  last_minutes.replication_p50_ms,
-  last_minutes.replication_p99_ms,
+  totals.last_batch_id,
+  totals.last_produced_at,
+  totals.record_count,
+  recent.replication_p50_ms,
+  recent.replication_p99_ms,
   coalesce(open.open_incidents, 0) AS open_incidents,
-  (unix_millis(current_timestamp()) - heartbeat.sent_ms) / 1000 AS heartbeat_age_seconds
+  (unix_millis(current_timestamp()) - heartbeat.sent_ms) / 1000 AS heartbeat_age_seconds,
+  CASE
+    WHEN open.open_incidents > 0 THEN 'incident'
+    WHEN lag.sample_age_seconds IS NULL OR lag.sample_age_seconds > 60 THEN 'not running'
+    WHEN lag.lag_records_but_heartbeats > 0 OR totals.last_but_heartbeats > current_timestamp() - INTERVAL 1 MINUTE
+      THEN 'replicating'
+    ELSE 'idle'
+  END AS state,
+  lag.sample_age_seconds,
+  recent.replication_p95_ms,
+  totals.byte_count,
+  coalesce(totals.records_per_second, 0) AS records_per_second,
+  coalesce(totals.bytes_per_second, 0) AS bytes_per_second
 FROM lag
-FULL OUTER JOIN recent ON lag.flow = recent.flow
-LEFT JOIN last_minutes ON last_minutes.flow = coalesce(lag.flow, recent.flow)
-LEFT JOIN heartbeat ON heartbeat.flow = coalesce(lag.flow, recent.flow)
-LEFT JOIN open ON open.flow = coalesce(lag.flow, recent.flow)
+FULL OUTER JOIN totals ON lag.flow = totals.flow
+LEFT JOIN recent ON recent.flow = totals.flow
+LEFT JOIN heartbeat ON heartbeat.flow = coalesce(lag.flow, totals.flow)
+LEFT JOIN open ON open.flow = coalesce(lag.flow, totals.flow)

@@ -6,7 +6,7 @@ SELECT
   date_trunc('MINUTE', produced_at) AS minute,
   sum(record_count) AS record_count,
   sum(byte_count) AS byte_count,
-  sum(record_count) / 60.0 AS records_per_second,
-  sum(byte_count) / 60.0 AS bytes_per_second
+  sum(record_count) / 60 AS records_per_second,
+  sum(byte_count) / 60 AS bytes_per_second
 FROM latency
 GROUP BY flow, topic, date_trunc('MINUTE', produced_at)

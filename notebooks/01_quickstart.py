@@ -1,0 +1,93 @@
+# Databricks notebook source
+# MAGIC %md
+# MAGIC # 1. Where do the flows stand?
+# MAGIC
+# MAGIC The first page to open. It reads the tables that mirrorlake keeps in its lake, and changes nothing.
+# MAGIC
+# MAGIC | widget | means |
+# MAGIC |---|---|
+# MAGIC | `lake` | `catalog.schema`, or the folder of a lake |
+# MAGIC | `flow` | such as `east->west`; empty is the first one |
+# MAGIC | `since`, `until` | times such as `2026-11-21 23:00:00`; empty is the hour up to the newest batch |
+# MAGIC
+# MAGIC On a laptop: `mirrorlake demo`, then `python notebooks/01_quickstart.py` (widgets are arguments:
+# MAGIC `flow='east->west'`).
+
+# COMMAND ----------
+
+import os
+import sys
+
+sys.path.append(os.path.abspath("../src"))  # in a Git folder; where mirrorlake is installed, that one is used
+
+from mirrorlake.notebook import open_notebook, overview
+
+nb = open_notebook(globals(), flow="", since="", until="")
+
+# COMMAND ----------
+
+# MAGIC %md
+# MAGIC ## The flows
+# MAGIC
+# MAGIC One row per flow. Read `state` first:
+# MAGIC
+# MAGIC - **replicating**: records are on their way; `lag_seconds` says how late the latest partition is.
+# MAGIC - **idle**: everything is on the target, and nothing but heartbeats has come for a minute.
+# MAGIC - **not running**: nobody has looked for a minute. On a schedule (`run --once`) that is normal between two
+# MAGIC   runs. Lag that was there then goes on growing here, as it does in truth.
+# MAGIC - **incident**: something waits for a decision; it is listed below.
+# MAGIC
+# MAGIC `replication_p99_ms` is of the ten minutes that ended with the newest batch: right after a start it is the
+# MAGIC backlog.
+
+# COMMAND ----------
+
+nb.display(overview.flows(nb))
+
+# COMMAND ----------
+
+# MAGIC %md
+# MAGIC ## What waits for you
+# MAGIC
+# MAGIC Each row stops one topic or partition until somebody decides; all others go on. `docs/incidents.md` says what
+# MAGIC each kind means, and `mirrorlake resolve` offers the choices. No rows: nothing waits.
+
+# COMMAND ----------
+
+nb.display(overview.incidents(nb))
+
+# COMMAND ----------
+
+# MAGIC %md
+# MAGIC ## Which partitions are behind
+# MAGIC
+# MAGIC The latest first. One partition that is behind while its neighbours are not: a refused record (`state` is
+# MAGIC `stopped`), or a key that gets most of the records. All of a topic: look at the target (notebook 2). All of a
+# MAGIC flow: it is too slow for the load (notebook 6), or it does not run.
+
+# COMMAND ----------
+
+nb.display(overview.laggards(nb))
+
+# COMMAND ----------
+
+# MAGIC %md
+# MAGIC ## Throughput and lag over time
+# MAGIC
+# MAGIC Throughput is what reached the target. Lag that rises while throughput does not: a ceiling was met. Lag that
+# MAGIC rises while throughput is 0: the flow stood still.
+
+# COMMAND ----------
+
+nb.display(overview.throughput(nb), overview.lag(nb))
+
+# COMMAND ----------
+
+# MAGIC %md
+# MAGIC ## Next
+# MAGIC
+# MAGIC - late, or a spike: `02_investigate_latency`
+# MAGIC - where is this offset on the other side: `03_translate_offsets`
+# MAGIC - could we fail over now: `04_failover_drill`
+# MAGIC - is everything there: `05_audit`
+# MAGIC - is the cluster large enough: `06_capacity`

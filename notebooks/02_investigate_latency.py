@@ -1,0 +1,81 @@
+# Databricks notebook source
+# MAGIC %md
+# MAGIC # 2. From a latency spike to the records
+# MAGIC
+# MAGIC Somebody saw p99 jump. This page goes from the spike to its minute, to the partition, to the batch, and to the
+# MAGIC records that waited, and says in which half of the way they did. It reads the lake only, and shows no payload.
+# MAGIC
+# MAGIC Widgets as in notebook 1; `topic` empty is all topics. With `since` and `until` you choose the spike; left
+# MAGIC empty, it is the worst minute of the hour up to the newest batch.
+
+# COMMAND ----------
+
+import os
+import sys
+
+sys.path.append(os.path.abspath("../src"))  # in a Git folder; where mirrorlake is installed, that one is used
+
+from mirrorlake.notebook import latency, open_notebook
+
+nb = open_notebook(globals(), flow="", topic="", since="", until="")
+
+# COMMAND ----------
+
+# MAGIC %md
+# MAGIC ## The minutes
+# MAGIC
+# MAGIC Replication latency is from a record's timestamp to the commit of its transaction at the target. Percentiles
+# MAGIC of a minute are the highest of its batches. p50 and p99 that rise together: everything was late (a stop, a
+# MAGIC slow target). p99 alone: some partition, or one large batch.
+
+# COMMAND ----------
+
+nb.display(latency.over_time(nb))
+
+# COMMAND ----------
+
+# MAGIC %md
+# MAGIC ## The worst minute, partition by partition
+# MAGIC
+# MAGIC "until landed" is how long records took to the stage, "until on the target" the whole way. Where the two bars
+# MAGIC are nearly alike, the time went before the stage.
+
+# COMMAND ----------
+
+spike = latency.find_spike(nb)
+nb.display(f"worst minute: {spike.minute}, p99 {spike.p99_ms:,} ms, latest in {spike.topic}-{spike.partition}")
+nb.display(latency.partition_bars(nb, spike.minute), latency.partitions(nb, spike.minute))
+
+# COMMAND ----------
+
+# MAGIC %md
+# MAGIC ## The batches of that partition
+# MAGIC
+# MAGIC Percentiles of single batches are exact. One batch with many records behind a pause is a backlog being worked
+# MAGIC off; many late batches in a row are a flow that is too slow.
+
+# COMMAND ----------
+
+nb.display(latency.batches(nb, spike))
+
+# COMMAND ----------
+
+# MAGIC %md
+# MAGIC ## The records that waited longest
+# MAGIC
+# MAGIC `written_at` is the record's own timestamp, as its producer set it; `landing_ms` is until the stage,
+# MAGIC `producing_ms` from there until the batch was booked. A `written_at` far before its neighbours' was old when
+# MAGIC it was sent. Negative: the producer's clock is ahead of ours.
+
+# COMMAND ----------
+
+nb.display(latency.records(nb, spike))
+
+# COMMAND ----------
+
+# MAGIC %md
+# MAGIC ## What it means
+
+# COMMAND ----------
+
+nb.display(latency.verdict(nb, spike))

@@ -1,0 +1,97 @@
+# Databricks notebook source
+# MAGIC %md
+# MAGIC # 3. Where is this offset on the other side?
+# MAGIC
+# MAGIC The map between source and target offsets is total and exact. A *position* is what Kafka commits: the next
+# MAGIC offset that a consumer reads. Any position translates, there and back, at any depth of history.
+# MAGIC
+# MAGIC | widget | means |
+# MAGIC |---|---|
+# MAGIC | `flow`, `topic` | empty: the first flow, and its topic with the most records |
+# MAGIC | `partition`, `offset` | the source position; `offset` empty is one in the middle of each partition |
+# MAGIC | `at` | a time such as `2026-11-21 23:00:00`, to find where both sides stood; empty is not asked |
+
+# COMMAND ----------
+
+import os
+import sys
+
+sys.path.append(os.path.abspath("../src"))  # in a Git folder; where mirrorlake is installed, that one is used
+
+from mirrorlake.notebook import open_notebook, translation
+
+nb = open_notebook(globals(), flow="", topic="", partition="0", offset="", at="")
+
+# COMMAND ----------
+
+# MAGIC %md
+# MAGIC ## What is mapped
+# MAGIC
+# MAGIC One row per partition. The target's range may be longer than the source's (transactions leave markers behind),
+# MAGIC or shorter (a compacted source has gaps): that is why adding a constant to an offset is wrong, and why there
+# MAGIC is a map.
+
+# COMMAND ----------
+
+nb.display(translation.mapped(nb))
+
+# COMMAND ----------
+
+# MAGIC %md
+# MAGIC ## From the source to the target
+# MAGIC
+# MAGIC `exact` false: the position is ahead of what is replicated, and the answer is the highest safe one; reading
+# MAGIC from there skips nothing. `back` is the same position, brought home again; it differs from `position` only
+# MAGIC inside a gap, where it is the next record.
+
+# COMMAND ----------
+
+asked = translation.asked_for(nb)
+nb.display(translation.there_and_back(nb, asked))
+
+# COMMAND ----------
+
+# MAGIC %md
+# MAGIC ## From the target to the source
+# MAGIC
+# MAGIC The same positions, asked from the other end: what a failback needs.
+
+# COMMAND ----------
+
+nb.display(translation.back_and_there(nb, asked))
+
+# COMMAND ----------
+
+# MAGIC %md
+# MAGIC ## The map, drawn
+# MAGIC
+# MAGIC The newest stretches of one partition. A straight line: nothing between the records. A step up: something else
+# MAGIC was written at the target, or a transaction ended. A gap to the right: offsets that have no record at the
+# MAGIC source.
+
+# COMMAND ----------
+
+nb.display(translation.map_chart(nb, int(nb.number("partition", 0))))
+
+# COMMAND ----------
+
+# MAGIC %md
+# MAGIC ## Where both sides stood at a time
+# MAGIC
+# MAGIC For a consumer that has to go back: the first source offset at or behind `at`, and the same place on the
+# MAGIC target. Reads the timestamps in the stage.
+
+# COMMAND ----------
+
+if nb.widget("at"):
+    nb.display(translation.at_time(nb, nb.widget("at")))
+else:
+    nb.display("the widget at is empty: no time was asked for")
+
+# COMMAND ----------
+
+# MAGIC %md
+# MAGIC ## Next
+# MAGIC
+# MAGIC In a shell: `mirrorlake translate --flow 'east->west' --topic orders --partition 0 --offset 42`. In SQL: the
+# MAGIC view `offset_translation`. To move whole consumer groups: `04_failover_drill`.

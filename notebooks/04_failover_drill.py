@@ -1,0 +1,80 @@
+# Databricks notebook source
+# MAGIC %md
+# MAGIC # 4. A failover, rehearsed
+# MAGIC
+# MAGIC Could every consumer group go on at the target now, and from where? This page asks both clusters, translates
+# MAGIC every position, and shows what a failover would do. **Nothing is changed while `dry_run` says yes.** It needs
+# MAGIC the network to the target (and to the source, while that is there), and is recorded as a run of MLflow.
+# MAGIC
+# MAGIC | widget | means |
+# MAGIC |---|---|
+# MAGIC | `topology` | the topology file; empty is `mirrorlake.yml` beside a local lake |
+# MAGIC | `groups` | names with commas between; empty is all that the flow mirrors |
+# MAGIC | `dry_run` | `yes`, or `no` to move the groups |
+# MAGIC
+# MAGIC On a laptop the demo's clusters are started for the rehearsal and stopped behind it; the demo has no consumers
+# MAGIC of its own, so a group is made that has read half of the topic.
+
+# COMMAND ----------
+
+import os
+import sys
+
+sys.path.append(os.path.abspath("../src"))  # in a Git folder; where mirrorlake is installed, that one is used
+
+from mirrorlake.notebook import drill, open_notebook
+
+nb = open_notebook(globals(), flow="", topology="", groups="", dry_run="yes")
+
+# COMMAND ----------
+
+# MAGIC %md
+# MAGIC ## What the lake knows
+# MAGIC
+# MAGIC The newest checkpoint of every group: `ready` are the partitions whose position is known exactly on the
+# MAGIC target. `newest_checkpoint` is how old that knowledge is, and so how much would be read again if the source
+# MAGIC were gone this minute. No rows: no group has committed a position on a mirrored topic while the flow ran.
+
+# COMMAND ----------
+
+nb.display(drill.ready_groups(nb))
+
+# COMMAND ----------
+
+# MAGIC %md
+# MAGIC ## The rehearsal
+# MAGIC
+# MAGIC One row per group and partition: `position` at the source, `to_position` at the target, `before` what stands
+# MAGIC there now. `done`:
+# MAGIC
+# MAGIC - **would move** (or **moved**): from `to_position` the group reads on; `read_again_at_most` records come
+# MAGIC   twice, usually 0.
+# MAGIC - **there**: nothing to do.
+# MAGIC - **kept**: the group at the target is ahead, or has members there; its position is never moved backwards
+# MAGIC   unless forced.
+# MAGIC - **failed**: `detail` says why. Run it again; what was done stays done.
+
+# COMMAND ----------
+
+rehearsal = drill.rehearse(nb)
+nb.display(drill.moves(nb, rehearsal))
+
+# COMMAND ----------
+
+# MAGIC %md
+# MAGIC ## What it means
+# MAGIC
+# MAGIC "left" names what a failover would leave undone, "still has members" whom to stop first.
+
+# COMMAND ----------
+
+nb.display(*rehearsal.said)
+
+# COMMAND ----------
+
+# MAGIC %md
+# MAGIC ## Next
+# MAGIC
+# MAGIC The real thing: stop the consumers at the source, `mirrorlake failover --flow 'east->west' --all-groups`,
+# MAGIC start them at the target. The way home is `mirrorlake failback`. `docs/failover.md` has both, planned and
+# MAGIC unplanned.

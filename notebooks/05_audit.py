@@ -1,0 +1,72 @@
+# Databricks notebook source
+# MAGIC %md
+# MAGIC # 5. Is everything there?
+# MAGIC
+# MAGIC Source, stage, map and target of every partition, side by side, by SQL: what is missing, where, and since
+# MAGIC when. It reads the coordinates (not the payload) of all staged records of the flow, so on a large lake give it
+# MAGIC some minutes and a warehouse of some size. What source and target hold is known from the newest sample.
+
+# COMMAND ----------
+
+import os
+import sys
+
+sys.path.append(os.path.abspath("../src"))  # in a Git folder; where mirrorlake is installed, that one is used
+
+from mirrorlake.notebook import audit, open_notebook
+
+nb = open_notebook(globals(), flow="")
+
+# COMMAND ----------
+
+# MAGIC %md
+# MAGIC ## The answer
+
+# COMMAND ----------
+
+nb.display(audit.verdict(nb))
+
+# COMMAND ----------
+
+# MAGIC %md
+# MAGIC ## Partition by partition
+# MAGIC
+# MAGIC What is not complete comes first. `verdict`:
+# MAGIC
+# MAGIC - **complete**: what was at the source at the sample is staged, and what is staged is mapped. `staged` may be
+# MAGIC   less than `source_end - source_start` (gaps of compaction and transaction markers have no record), or more
+# MAGIC   (the source has forgotten records that the stage still has).
+# MAGIC - **not staged**: the source had more than was landed at the sample. While the flow runs that is lag; if it
+# MAGIC   does not, it is what a lost source would take with it.
+# MAGIC - **not on the target**: staged, and not mapped: lag again while the flow runs; else see below.
+# MAGIC - **the target has lost records**: the target's end is below what was written to it (deleted and made again,
+# MAGIC   perhaps, or an unclean election).
+# MAGIC - **staged twice**: must never be; keep the lake as it is and tell us.
+
+# COMMAND ----------
+
+nb.display(audit.sides(nb))
+
+# COMMAND ----------
+
+# MAGIC %md
+# MAGIC ## Staged, and not on the target
+# MAGIC
+# MAGIC `missing_since` is when the first of them was landed; `incident` and `decision` are what is known about that
+# MAGIC partition: a record that an operator gave up (`skip`) stays listed here for ever, and rightly so. The stage
+# MAGIC has the records: they can be read from `records`, and produced by hand if they are wanted.
+
+# COMMAND ----------
+
+nb.display(audit.missing(nb))
+
+# COMMAND ----------
+
+# MAGIC %md
+# MAGIC ## At the source, and not staged
+# MAGIC
+# MAGIC Offsets at the newest sample. What came to the source after `sampled_at` nobody here can know.
+
+# COMMAND ----------
+
+nb.display(audit.not_staged(nb))

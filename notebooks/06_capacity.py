@@ -1,0 +1,72 @@
+# Databricks notebook source
+# MAGIC %md
+# MAGIC # 6. How many cores for this load?
+# MAGIC
+# MAGIC Every `run` and `bench` is a run in MLflow. This page compares them and says what a load needs.
+# MAGIC
+# MAGIC | widget | means |
+# MAGIC |---|---|
+# MAGIC | `records_per_second` | the load that is asked about |
+# MAGIC | `utilisation` | the share of the cores that is to be busy; the rest takes peaks and catching up |
+# MAGIC | `tracking_uri`, `experiment` | where the runs are; empty is the lake's own store, or the workspace's |
+
+# COMMAND ----------
+
+import os
+import sys
+
+sys.path.append(os.path.abspath("../src"))  # in a Git folder; where mirrorlake is installed, that one is used
+
+from mirrorlake.notebook import capacity, open_notebook
+
+nb = open_notebook(globals(), records_per_second="10000", utilisation="0.7", tracking_uri="", experiment="")
+
+# COMMAND ----------
+
+# MAGIC %md
+# MAGIC ## The runs
+# MAGIC
+# MAGIC `cpu_seconds_per_million` is the CPU of driver, JVM and Python workers for a million records. A short run
+# MAGIC looks expensive: starting Spark costs some 20 CPU seconds, however few records follow. A run that was killed
+# MAGIC has no end: MLflow shows it as RUNNING.
+
+# COMMAND ----------
+
+found = capacity.measured(nb)
+nb.display(capacity.runs(nb, found))
+
+# COMMAND ----------
+
+# MAGIC %md
+# MAGIC ## The answer
+
+# COMMAND ----------
+
+nb.display(capacity.sentence(nb, found))
+
+# COMMAND ----------
+
+# MAGIC %md
+# MAGIC ## For other loads
+# MAGIC
+# MAGIC `runs of this lake`: a line through every half minute of its runs (busy cores by records per second):
+# MAGIC `idle_cores` is what is busy with no records. That is your records on your machine, and the answer to prefer
+# MAGIC once it has seen some load. `benchmark`: from `mirrorlake bench` at full speed, by record size. Brokers are in
+# MAGIC neither.
+
+# COMMAND ----------
+
+nb.display(capacity.answers(nb, found))
+
+# COMMAND ----------
+
+# MAGIC %md
+# MAGIC ## Drawn
+# MAGIC
+# MAGIC A dot is half a minute of a run. Dots far above the others at the same load: Spark was starting, or somebody
+# MAGIC else used the machine. Do not trust the line far to the right of the dots: measure there.
+
+# COMMAND ----------
+
+chart = capacity.chart(nb, found)
+nb.display("no run has figures over time yet" if chart is None else chart)

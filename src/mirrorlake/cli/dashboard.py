@@ -1,0 +1,63 @@
+"""`mirrorlake dashboard`: the bundle's dashboard over the local lake, on a local page or in one file."""
+
+import signal
+import webbrowser
+from pathlib import Path
+from types import FrameType
+
+import typer
+
+from mirrorlake.cli.context import Context
+from mirrorlake.dashboard.data import Reader, Snapshots, read_data
+from mirrorlake.dashboard.model import load_dashboard
+from mirrorlake.dashboard.page import render
+from mirrorlake.dashboard.server import DashboardServer
+from mirrorlake.errors import InputError
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command()(dashboard)
+
+
+def dashboard(
+    context: typer.Context,
+    port: int = typer.Option(8765, "--port", min=0, max=65535, help="On 127.0.0.1; 0 is any free one."),
+    refresh: float = typer.Option(10.0, "--refresh", min=1.0, help="Seconds between two looks at the lake."),
+    html: Path | None = typer.Option(None, "--html", help="Write one self-contained file instead, and end."),
+    no_open: bool = typer.Option(False, "--no-open", help="Do not open a browser."),
+) -> None:
+    """Show the dashboard of the bundle, from this lake: until Ctrl-C, while the replicator runs or not."""
+    shared: Context = context.obj
+    place = _place(shared)  # a wrong topology file is told first
+    if html is not None and not html.absolute().parent.is_dir():
+        raise InputError(f"there is no directory {html.absolute().parent} to write {html.name} into")
+    shown = load_dashboard()
+    if html is not None:
+        html.write_text(render(shown, read_data(shared.lake, shown), None, place), encoding="utf-8")
+        shared.say(f"wrote {html}")
+        return
+    shared.short = False  # the same queries again and again: it pays to compile them
+    reader = Reader(shared.lake, shown)
+    page = render(shown, None, refresh, place)
+    with DashboardServer(page, Snapshots(reader.read, refresh).newest, port) as server:
+        shared.say(f"dashboard at {server.url} (Ctrl-C ends it)")
+        if not no_open:
+            webbrowser.open(server.url)
+        signal.signal(signal.SIGTERM, _interrupt)
+        try:
+            server.serve_forever()
+        except KeyboardInterrupt:
+            shared.say("ended")
+
+
+def _place(shared: Context) -> str:
+    """The lake's name, for the page's last line."""
+    lake = shared.topology.lake
+    if lake.path is None:
+        return f"{lake.catalog}.{lake.schema_name}"
+    return str((shared.topology.directory / lake.path).resolve())
+
+
+def _interrupt(_signal: int, _frame: FrameType | None) -> None:
+    raise KeyboardInterrupt

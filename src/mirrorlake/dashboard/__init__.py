@@ -1,0 +1,1 @@
+"""The SQL dashboard of the bundle, shown on a local page: the same file, the same queries, the lake beside it."""

@@ -1,0 +1,214 @@
+"""Widgets as Vega-Lite charts, drawn up by Altair. Pure: a spec holds no data; the page fills its data set `rows`.
+
+The page evaluates a widget's query; a row that reaches the chart has the query's fields as c0, c1, ... in their order,
+since Vega reads dots and brackets within names as paths.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import altair as alt
+
+from mirrorlake.dashboard.expressions import parse_expression
+from mirrorlake.dashboard.parts import (
+    Axis,
+    Channel,
+    ChartSpec,
+    ComboSpec,
+    Format,
+    HeatmapSpec,
+    PieSpec,
+    Query,
+    Scale,
+    Series,
+    XYSpec,
+)
+
+#: Functions that the page registers: they write numbers and times as its counters and tables do.
+QUANTITY, INSTANT, CLOCK = "quantity", "instant", "clock"
+#: The width of a bar that stands for a stretch of time.
+_TIME_UNITS = {"MINUTE": "utcyearmonthdatehoursminutes", "HOUR": "utcyearmonthdatehours", "DAY": "utcyearmonthdate"}
+_NO_FORMAT = Format(type="number")
+
+
+@dataclass(frozen=True)
+class _Columns:
+    """Where the fields of a query are in a row, and the time units of those that are truncated."""
+
+    names: dict[str, str]
+    units: dict[str, str]
+
+
+def chart(spec: ChartSpec, query: Query) -> dict[str, Any]:
+    """The Vega-Lite spec of a chart widget."""
+    plans = {field.name: parse_expression(field.expression) for field in query.fields}
+    units = {name: _TIME_UNITS[plan.unit] for name, plan in plans.items() if plan.unit is not None}
+    columns = _Columns({name: f"c{index}" for index, name in enumerate(plans)}, units)
+    if isinstance(spec, HeatmapSpec):
+        drawn = _heatmap(spec, columns)
+    elif isinstance(spec, PieSpec):
+        drawn = _pie(spec, columns)
+    elif isinstance(spec, ComboSpec):
+        drawn = _combo(spec, columns)
+    else:
+        drawn = _xy(spec, columns)
+    drawn = drawn.properties(width="container", height="container", data=alt.NamedData(name="rows"))
+    document: dict[str, Any] = drawn.to_dict()
+    document.pop("config", None)  # the page's theme decides
+    return document
+
+
+def _xy(spec: XYSpec, columns: _Columns) -> Any:
+    made = spec.encodings
+    base: Any = alt.Chart()
+    color: Any
+    order: Any = alt.Undefined
+    if isinstance(made.y, Series):
+        base = _folded(base, made.y, columns)
+        order = alt.Order("rank", type="quantitative")  # the first of them lies at the bottom
+        y = _axis(alt.Y, "value", made.y.scale, made.y.axis, made.y.format)
+        color = alt.Color("series", type="nominal", sort=[item.displayName for item in made.y.fields], title=None)
+        tips = [_tip(made.x, columns), *_series_tips(made.y)]
+    else:
+        y = _positional(alt.Y, made.y, columns)
+        color = _color(made.color, columns)
+        tips = [_tip(item, columns) for item in (made.x, made.color, made.y) if item is not None]
+    x = _positional(alt.X, made.x, columns, bars=spec.widgetType == "bar")
+    if spec.widgetType == "line":
+        return _lines(base, x, y, color, tips)
+    if spec.widgetType == "area":
+        y["impute"] = alt.ImputeParams(value=0)  # nothing came through: not half of what came before and after
+        return base.mark_area(opacity=0.7, line=True).encode(x=x, y=y, color=color, order=order, tooltip=tips)
+    bars = base.mark_bar(cornerRadiusEnd=2)
+    return bars.encode(x=x, y=y, color=color, order=order, tooltip=tips, **_offset(spec, columns))
+
+
+def _lines(base: Any, x: Any, y: Any, color: Any, tips: list[Any]) -> Any:
+    """Lines, and the point under the pointer."""
+    near = alt.selection_point(nearest=True, on="pointerover", clear="pointerout", empty=False)
+    shown = alt.when(near).then(alt.value(1)).otherwise(alt.value(0))
+    lines = base.mark_line(strokeWidth=2, clip=True)
+    points = base.mark_point(filled=True, size=60).encode(opacity=shown, tooltip=tips).add_params(near)
+    return alt.layer(lines.encode(x=x, y=y, color=color), points.encode(x=x, y=y, color=color))
+
+
+def _offset(spec: XYSpec, columns: _Columns) -> dict[str, Any]:
+    """What puts bars of one category side by side; without it they are stacked."""
+    color = spec.encodings.color
+    if color is None or spec.mark is None or spec.mark.layout == "stack":
+        return {}
+    column = columns.names[color.fieldName]
+    if spec.encodings.x.scale.type == "quantitative":
+        return {"yOffset": alt.YOffset(column, type="nominal")}
+    return {"xOffset": alt.XOffset(column, type="nominal")}
+
+
+def _heatmap(spec: HeatmapSpec, columns: _Columns) -> Any:
+    made = spec.encodings
+    x, y = _positional(alt.X, made.x, columns), _positional(alt.Y, made.y, columns)
+    legend = alt.Legend(orient="bottom", direction="horizontal", gradientLength=160, tickCount=3)
+    legend["format"], legend["formatType"] = _written(made.color.format), QUANTITY
+    color = alt.Color(
+        columns.names[made.color.fieldName],
+        type="quantitative",
+        title=made.color.displayName,
+        scale=alt.Scale(zero=True, interpolate="rgb"),
+        legend=legend,
+    )
+    tips = [_tip(item, columns) for item in (made.y, made.x, made.color)]
+    return alt.Chart().mark_rect(cornerRadius=2).encode(x=x, y=y, color=color, tooltip=tips)
+
+
+def _pie(spec: PieSpec, columns: _Columns) -> Any:
+    made = spec.encodings
+    angle = alt.Theta(columns.names[made.angle.fieldName], type="quantitative", stack=True)
+    ring = alt.Chart().mark_arc(innerRadius=alt.expr("min(width, height) / 3.4"), padAngle=0.01, cornerRadius=2)
+    tips = [_tip(made.color, columns), _tip(made.angle, columns)]
+    return ring.encode(theta=angle, color=_color(made.color, columns), tooltip=tips)
+
+
+def _combo(spec: ComboSpec, columns: _Columns) -> Any:
+    """Bars on the left axis, lines on the right one; the colour says which is which."""
+    made = spec.encodings
+    names = [item.displayName for side in (made.y.primary, made.y.secondary) for item in side.fields]
+    bars, lines = _folded(alt.Chart(), made.y.primary, columns), _folded(alt.Chart(), made.y.secondary, columns)
+    sides = []
+    for side, marked in (
+        (made.y.primary, bars.mark_bar(opacity=0.5, binSpacing=0)),
+        (made.y.secondary, lines.mark_line(strokeWidth=2)),
+    ):
+        x = _positional(alt.X, made.x, columns, bars=True)
+        y = _axis(alt.Y, "value", side.scale, side.axis, side.format)
+        color = alt.Color("series", type="nominal", title=None, scale=alt.Scale(domain=names))
+        sides.append(marked.encode(x=x, y=y, color=color, tooltip=[_tip(made.x, columns), *_series_tips(side)]))
+    return alt.layer(*sides).resolve_scale(y="independent")
+
+
+def _folded(base: Any, side: Series, columns: _Columns) -> Any:
+    """Several fields of a row as several rows with `series` (the name that people read) and `value`."""
+    names = {columns.names[item.fieldName]: item.displayName for item in side.fields}
+    text = "{" + ", ".join(f"{column}: {_quoted(name)}" for column, name in names.items()) + "}"
+    ranks = "{" + ", ".join(f"{column}: {rank}" for rank, column in enumerate(names)) + "}"
+    folded = base.transform_fold(list(names), as_=["column", "value"])
+    return folded.transform_calculate(series=f"({text})[datum.column]", rank=f"({ranks})[datum.column]")
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+
+def _positional(kind: Any, item: Channel, columns: _Columns, bars: bool = False) -> Any:
+    made = _axis(kind, columns.names[item.fieldName], item.scale, item.axis, item.format, item.displayName)
+    if bars and item.fieldName in columns.units:
+        made["timeUnit"] = columns.units[item.fieldName]
+    return made
+
+
+def _axis(kind: Any, column: str, scale: Scale, axis: Axis | None, written: Format | None, name: str = "") -> Any:
+    hidden = axis is not None and axis.hideTitle
+    title = None if hidden else (axis.title if axis is not None else None) or name or None
+    if scale.type == "temporal":
+        ticks = alt.Axis(format="", formatType=CLOCK, labelOverlap=True, tickCount=6)
+        return kind(column, type="temporal", title=title, scale=alt.Scale(type="utc"), axis=ticks)
+    if scale.type == "quantitative":
+        ticks = alt.Axis(format=_written(written), formatType=QUANTITY, tickCount=5)
+        if written is not None and written.decimalPlaces is not None and written.decimalPlaces.places == 0:
+            ticks["tickMinStep"] = 1  # else several ticks would say the same number
+        return kind(column, type="quantitative", title=title, axis=ticks)
+    return kind(column, type="ordinal", title=title, sort=_sort(scale), axis=alt.Axis(labelAngle=0, labelLimit=140))
+
+
+def _sort(scale: Scale) -> str:
+    """Vega-Lite's word for an order of categories."""
+    if scale.sort is None:
+        return "ascending"
+    axis, _, falling = scale.sort.by.partition("-")
+    return f"-{axis}" if falling else axis
+
+
+def _color(item: Channel | None, columns: _Columns) -> Any:
+    if item is None:
+        return alt.Undefined
+    pairs = item.scale.mappings
+    scale = alt.Scale(domain=[pair.value for pair in pairs], range=[pair.color for pair in pairs])
+    return alt.Color(columns.names[item.fieldName], type="nominal", title=None, scale=scale if pairs else alt.Undefined)
+
+
+def _tip(item: Channel, columns: _Columns) -> Any:
+    column = columns.names[item.fieldName]
+    if item.scale.type == "temporal":
+        return alt.Tooltip(column, type="temporal", title=item.displayName, format="", formatType=INSTANT)
+    if item.scale.type == "categorical":
+        return alt.Tooltip(column, type="nominal", title=item.displayName)
+    return alt.Tooltip(
+        column, type="quantitative", title=item.displayName, format=_written(item.format), formatType=QUANTITY
+    )
+
+
+def _series_tips(side: Series) -> list[Any]:
+    value = alt.Tooltip("value", type="quantitative", format=_written(side.format), formatType=QUANTITY)
+    return [alt.Tooltip("series", type="nominal", title="Series"), value]
+
+
+def _written(written: Format | None) -> dict[str, Any]:
+    return (written or _NO_FORMAT).model_dump(exclude_none=True)

@@ -1,0 +1,146 @@
+"""The rows behind the dashboard: each data set's query is run read-only, bounded, and only when there is news."""
+
+import json
+import logging
+import re
+import threading
+import time
+from collections.abc import Callable
+from datetime import datetime, timezone
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from mirrorlake.dashboard.model import Dashboard
+from mirrorlake.dashboard.news import Mark, mark_of
+from mirrorlake.dashboard.parts import Dataset
+from mirrorlake.engine.causes import FAILURES, cause_of
+from mirrorlake.errors import InputError, LakeError
+from mirrorlake.lake.lake import Lake
+
+#: A data set with more rows than this is cut: the newest stay where there is a column of time.
+MAX_ROWS = 20_000
+
+logger = logging.getLogger(__name__)
+
+
+def check_query(dataset: Dataset) -> None:
+    """Refuse what is not one query. Raises InputError.
+
+    For a clear sentence only: `bounded` puts the text where Spark's grammar allows nothing but a query.
+    """
+    if not re.match(r"\s*(SELECT|WITH)\b", dataset.query, re.IGNORECASE) or ";" in dataset.query:
+        raise InputError(f"dataset {dataset.name} of the dashboard must be one SELECT statement; it is only read")
+
+
+def bounded(dataset: Dataset, time_column: str | None, rows: int) -> str:
+    """The statement that is run: the data set's query as a subquery, cut after `rows` rows and one more."""
+    newest = "" if time_column is None else f"\nORDER BY `{time_column}` DESC"
+    return f"SELECT * FROM (\n{dataset.query}\n){newest}\nLIMIT {rows + 1}"
+
+
+def read_data(lake: Lake, dashboard: Dashboard, rows: int = MAX_ROWS) -> dict[str, Any]:
+    """Run all queries, once: see `Reader`."""
+    return Reader(lake, dashboard, rows).read()
+
+
+class Reader:
+    """Reads a dashboard's data sets from a lake, again and again; those whose tables have no news are not run again."""
+
+    def __init__(self, lake: Lake, dashboard: Dashboard, rows: int = MAX_ROWS) -> None:
+        self._lake = lake
+        self._dashboard = dashboard
+        self._rows = rows
+        self._known: dict[str, tuple[Mark, dict[str, Any]]] = {}
+
+    def read(self) -> dict[str, Any]:
+        """Returns {"at": ms, "seconds", "datasets": {name: {"columns", "rows", "cut"}}}.
+
+        Rows are lists; times are ms since 1970 in UTC; `cut` says that there were more rows. Raises InputError for
+        what is not one query, LakeError for a query that cannot be run.
+        """
+        began = time.monotonic()
+        times = self._dashboard.time_columns()
+        found = {}
+        for dataset in self._dashboard.datasets:
+            found[dataset.name] = self._read(dataset, times.get(dataset.name))
+        now = datetime.now(timezone.utc)
+        return {"at": int(now.timestamp() * 1000), "seconds": round(time.monotonic() - began, 2), "datasets": found}
+
+    def _read(self, dataset: Dataset, time_column: str | None) -> dict[str, Any]:
+        mark = mark_of(self._lake.directory, dataset.query)  # before the query, so that no commit is missed
+        known = self._known.get(dataset.name)
+        if known is not None and mark is not None and known[0] == mark:
+            return known[1]
+        check_query(dataset)
+        try:
+            table = self._lake.sql(bounded(dataset, time_column, self._rows)).toArrow()
+        except FAILURES as error:
+            raise LakeError(f"dataset {dataset.name} of the dashboard cannot be read: {cause_of(error)}") from error
+        document = _document(table, self._rows)
+        self._known[dataset.name] = (mark, document)
+        return document
+
+
+def _document(table: pa.Table, rows: int) -> dict[str, Any]:
+    columns = [_plain(column).to_pylist() for column in table.columns]
+    kept = [list(row) for row in zip(*(column[:rows] for column in columns), strict=True)]
+    named = [{"name": field.name, "type": _type(field.type)} for field in table.schema]
+    return {"columns": named, "rows": kept, "cut": table.num_rows > rows}
+
+
+def _type(kind: pa.DataType) -> str:
+    if pa.types.is_timestamp(kind):
+        return "time"
+    numbers = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
+    return "number" if numbers else "text"
+
+
+def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """As JSON can say it: times in ms, decimals as floating point, null for what is no number."""
+    if pa.types.is_timestamp(column.type):
+        return column.cast(pa.timestamp("ms", tz=column.type.tz), safe=False).cast(pa.int64())
+    if pa.types.is_decimal(column.type):
+        return column.cast(pa.float64())
+    if pa.types.is_floating(column.type):
+        return pc.if_else(pc.is_finite(column), column, None)
+    return column
+
+
+#: Reading takes at most one part of so many of the time, whatever interval was asked for.
+SHARE = 4
+
+
+class Snapshots:
+    """What the page is answered with: read anew when somebody asks and the last answer is old enough.
+
+    Nobody looking means that nothing is read. Many lookers share one answer, and one reader works at a time.
+    """
+
+    def __init__(
+        self, read: Callable[[], dict[str, Any]], seconds: float, now: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._read = read
+        self._now = now
+        self._seconds = seconds
+        self._use = threading.Lock()
+        self._answer: bytes | None = None
+        self._read_again_at = 0.0
+
+    def newest(self) -> bytes:
+        """The JSON document, at most `seconds` old unless reading takes long. Raises LakeError."""
+        with self._use:
+            if self._answer is None or self._now() >= self._read_again_at:
+                began = self._now()
+                self._answer = to_json(self._read())
+                took = self._now() - began
+                logger.info("the dashboard's data sets were read in %.1f s", took)
+                self._read_again_at = began + max(self._seconds, SHARE * took)
+            return self._answer
+
+
+def to_json(document: object) -> bytes:
+    """As compact JSON that may stand within a page's script: no letter of it can end the script."""
+    text = json.dumps(document, separators=(",", ":"), ensure_ascii=False, default=str, allow_nan=False)
+    return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029").encode()

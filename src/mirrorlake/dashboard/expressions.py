@@ -1,0 +1,51 @@
+"""The expressions that a widget's field may be, taken apart. Pure.
+
+A backticked column; SUM, AVG, MIN, MAX or COUNT of one; COUNT(`*`); COUNT(DISTINCT ...); DATE_TRUNC to a unit. Whatever
+needs more belongs into a view.
+"""
+
+import re
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+Kind = Literal["plain", "trunc", "sum", "avg", "min", "max", "count", "countdistinct"]
+
+_COLUMN = r"`(?P<column>[^`]+)`"
+_PLAIN = re.compile(_COLUMN)
+_AGGREGATE = re.compile(rf"(?P<function>SUM|AVG|MIN|MAX|COUNT)\({_COLUMN}\)")
+_DISTINCT = re.compile(rf"COUNT\(DISTINCT {_COLUMN}\)")
+_TRUNC = re.compile(rf'DATE_TRUNC\("(?P<unit>MINUTE|HOUR|DAY)", {_COLUMN}\)')
+
+
+@dataclass(frozen=True)
+class FieldPlan:
+    """One field: what is done with which column. `unit` is MINUTE, HOUR or DAY for `trunc`; the column of COUNT(`*`)
+    is `*`."""
+
+    kind: Kind
+    column: str
+    unit: str | None = None
+
+    @property
+    def is_aggregate(self) -> bool:
+        """Whether it makes one value of many rows."""
+        return self.kind not in ("plain", "trunc")
+
+    def document(self) -> dict[str, Any]:
+        """As the page reads it."""
+        return asdict(self)
+
+
+def parse_expression(text: str) -> FieldPlan:
+    """Take an expression apart. Raises ValueError, with a sentence, for one that is none of ours."""
+    if found := _PLAIN.fullmatch(text):
+        return FieldPlan("plain", found["column"])
+    if found := _DISTINCT.fullmatch(text):
+        return FieldPlan("countdistinct", found["column"])
+    if found := _TRUNC.fullmatch(text):
+        return FieldPlan("trunc", found["column"], found["unit"])
+    if found := _AGGREGATE.fullmatch(text):
+        kinds: dict[str, Kind] = {"SUM": "sum", "AVG": "avg", "MIN": "min", "MAX": "max", "COUNT": "count"}
+        if found["column"] != "*" or found["function"] == "COUNT":
+            return FieldPlan(kinds[found["function"]], found["column"])
+    raise ValueError(f"the expression {text} is not one of those that dashboards have; put the logic into a view")

@@ -1,0 +1,185 @@
+"""The dashboard's file, read and checked. An error names the widget that cannot be shown, and why.
+
+What is checked beyond the types is the law that makes a widget show data: each `fieldName` of a widget's encodings is
+the `name` of a field of its query.
+"""
+
+import json
+from collections.abc import Iterator
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from mirrorlake.dashboard.expressions import FieldPlan, parse_expression
+from mirrorlake.dashboard.parts import (
+    Dataset,
+    Page,
+    Part,
+    Query,
+    RangeFilterSpec,
+    UiSettings,
+    ValuesFilterSpec,
+    Widget,
+)
+from mirrorlake.errors import InputError
+
+#: Columns of the grid that GRID_V1 means.
+COLUMNS = 12
+_FILE = "replication.lvdash.json"
+
+
+class Dashboard(Part):
+    """The whole file."""
+
+    datasets: tuple[Dataset, ...]
+    pages: tuple[Page, ...]
+    uiSettings: UiSettings
+
+    def widgets(self) -> Iterator[Widget]:
+        """All widgets, page by page."""
+        for page in self.pages:
+            for placed in page.layout:
+                yield placed.widget
+
+    def time_columns(self) -> dict[str, str]:
+        """By dataset, the column that a filter by time acts on."""
+        return {
+            dataset: column
+            for widget in self.widgets()
+            if isinstance(widget.spec, RangeFilterSpec)
+            for dataset, column in filter_targets(widget)
+        }
+
+
+def plan_fields(widget: Widget, query: Query) -> dict[str, FieldPlan]:
+    """What each field of a query is, by name. Raises InputError for an expression that is not known."""
+    plans = {}
+    for item in query.fields:
+        try:
+            plans[item.name] = parse_expression(item.expression)
+        except ValueError as error:
+            raise InputError(f"widget {widget.name} of the dashboard cannot be shown: {error}") from error
+    return plans
+
+
+def filter_targets(widget: Widget) -> list[tuple[str, str]]:
+    """The (dataset, column) pairs that a filter acts on."""
+    spec = widget.spec
+    if not isinstance(spec, ValuesFilterSpec | RangeFilterSpec):
+        return []
+    queries = {item.name: item.query for item in widget.queries}
+    targets = []
+    for item in spec.encodings.fields:
+        query = queries[item.queryName]
+        plan = plan_fields(widget, query)[item.fieldName]
+        targets.append((query.datasetName, plan.column))
+    return targets
+
+
+def load_dashboard(text: str | None = None) -> Dashboard:
+    """The dashboard of a file's text, by default of the one that the bundle deploys.
+
+    Raises InputError, with the widget's name, for what cannot be shown as Databricks would.
+    """
+    content = shipped_text() if text is None else text
+    try:
+        found = Dashboard.model_validate_json(content)
+    except ValidationError as error:
+        raise InputError(f"the dashboard cannot be shown: {_sentence(content, error)}") from error
+    _check(found)
+    return found
+
+
+def shipped_text() -> str:
+    """The file of the bundle: in the package, where it was installed from a wheel, else in the checkout."""
+    packaged = files("mirrorlake.dashboard") / _FILE
+    if packaged.is_file():
+        return packaged.read_text(encoding="utf-8")
+    checkout = Path(__file__).parents[3] / "bundles" / "dashboards" / _FILE
+    try:
+        return checkout.read_text(encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"the dashboard's file is missing from this installation ({checkout})") from error
+
+
+def _check(dashboard: Dashboard) -> None:
+    datasets = {item.name for item in dashboard.datasets}
+    _refuse_twice("dataset", [item.name for item in dashboard.datasets])
+    _refuse_twice("page", [item.name for item in dashboard.pages])
+    _refuse_twice("widget", [item.name for item in dashboard.widgets()])
+    for widget in dashboard.widgets():
+        if (widget.spec is None) == (widget.multilineTextboxSpec is None):
+            raise _wrong(widget, "it must have either a spec or a text")
+        if widget.spec is None:
+            continue
+        by_query = {item.name: item.query for item in widget.queries}
+        if not by_query:
+            raise _wrong(widget, "it has no query")
+        for query in by_query.values():
+            if query.datasetName not in datasets:
+                raise _wrong(widget, f"there is no dataset {query.datasetName}")
+            plan_fields(widget, query)
+        _hold_law(widget, by_query)
+
+
+def _hold_law(widget: Widget, queries: dict[str, Query]) -> None:
+    """Each fieldName is the name of a field of the query that it is about."""
+    spec = widget.spec
+    if isinstance(spec, ValuesFilterSpec | RangeFilterSpec):
+        for item in spec.encodings.fields:
+            query = queries.get(item.queryName)
+            if query is None:
+                raise _wrong(widget, f"it has no query {item.queryName}")
+            if item.fieldName not in {field.name for field in query.fields}:
+                raise _wrong(widget, f"no field of its query {item.queryName} is named {item.fieldName}")
+        return
+    if len(queries) != 1 or spec is None:
+        raise _wrong(widget, "it must have one query")
+    (query,) = queries.values()
+    names = {field.name for field in query.fields}
+    for name in field_names(spec.encodings.model_dump()):
+        if name not in names:
+            raise _wrong(widget, f"no field of its query is named {name}")
+
+
+def field_names(encodings: Any) -> Iterator[str]:
+    """Every fieldName within an encoding, however deep."""
+    if isinstance(encodings, dict):
+        if "fieldName" in encodings:
+            yield encodings["fieldName"]
+        encodings = list(encodings.values())
+    if isinstance(encodings, list | tuple):
+        for item in encodings:
+            yield from field_names(item)
+
+
+def _refuse_twice(kind: str, names: list[str]) -> None:
+    for name in names:
+        if names.count(name) > 1:
+            raise InputError(f"the dashboard cannot be shown: two {kind}s are named {name}")
+
+
+def _wrong(widget: Widget, why: str) -> InputError:
+    return InputError(f"widget {widget.name} of the dashboard cannot be shown: {why}")
+
+
+def _sentence(content: str, error: ValidationError) -> str:
+    """The first thing that is wrong, with the name of the widget or dataset that it is in."""
+    first = error.errors()[0]
+    place: Any = None
+    name = ""
+    try:
+        place = json.loads(content)
+    except json.JSONDecodeError:
+        return str(first["msg"])
+    for step in first["loc"]:
+        try:
+            place = place[step]
+        except (KeyError, IndexError, TypeError):
+            continue
+        if isinstance(place, dict) and "name" in place:
+            name = f"{place['name']}: "
+    where = ".".join(str(step) for step in first["loc"][-3:])
+    return f"{name}{where}: {first['msg']}"

@@ -1,0 +1,37 @@
+"""Whether a query would give other rows than before, told without running it.
+
+A local table's newest commit is the newest file of its log; a query whose tables have no new commits gives what it
+gave, unless it tells the time. Which tables a query reads is found by their names in its text, and in that of the views
+that it names: a word too many only means one more look.
+"""
+
+import os
+import re
+from pathlib import Path
+
+from mirrorlake.lake.lake import TABLES, VIEWS, sql_text
+
+#: The newest commits of a query's tables; None where that cannot be told.
+Mark = tuple[tuple[str, str], ...] | None
+
+
+def mark_of(directory: Path | None, query: str) -> Mark:
+    """The mark of a query over the lake in `directory` (None in a catalog), as of now."""
+    words = _words(query)
+    if directory is None or "current_timestamp" in words:
+        return None
+    return tuple((table, _newest_commit(directory / table / "_delta_log")) for table in TABLES if table in words)
+
+
+def _words(text: str) -> set[str]:
+    """The words of a text, and of the views that it names: later ones are made of earlier ones."""
+    words = set(re.findall(r"\w+", text))
+    for view in reversed(VIEWS):
+        if view in words:
+            words.update(re.findall(r"\w+", sql_text("views", view)))
+    return words
+
+
+def _newest_commit(log: Path) -> str:
+    with os.scandir(log) as entries:
+        return max((entry.name for entry in entries if entry.name.endswith(".json")), default="")

@@ -1,0 +1,134 @@
+"""The page as one document: the dashboard's widgets, Vega's scripts and our own, and nothing from elsewhere."""
+
+import base64
+import hashlib
+from importlib.resources import files
+from typing import Any, get_args
+
+import vl_convert
+
+from mirrorlake.dashboard.charts import chart
+from mirrorlake.dashboard.data import to_json
+from mirrorlake.dashboard.model import Dashboard, filter_targets, plan_fields
+from mirrorlake.dashboard.parts import (
+    ChartSpec,
+    CounterSpec,
+    Page,
+    Placed,
+    RangeFilterSpec,
+    TableSpec,
+    ValuesFilterSpec,
+    Widget,
+)
+
+_SCRIPTS = ("format.js", "query.js", "theme.js", "widgets.js", "filters.js", "page.js")
+TITLE = "mirrorlake"
+#: What of Vega's scripts our own may call.
+_EMBED = "window.vegaEmbed = vegaEmbed;"
+
+
+def render(dashboard: Dashboard, data: dict[str, Any] | None, refresh: float | None, place: str) -> str:
+    """The page. With `data` it shows just that, for ever; without, it asks /data.json every `refresh` seconds.
+
+    `place` says which lake it shows. The page's own policy lets it load nothing, and run nothing but its own scripts.
+    """
+    state = {"dashboard": document(dashboard), "data": data, "refresh": refresh, "place": place}
+    css, scripts = _static("page.css"), [vl_convert.javascript_bundle(_EMBED), _own_script(state)]
+    policy = "; ".join(
+        [
+            "default-src 'none'",
+            "script-src " + " ".join(_digest(script) for script in scripts),
+            "style-src 'unsafe-inline'",  # Vega's tooltip brings its own
+            "img-src data:",
+            "connect-src " + ("'none'" if refresh is None else "'self'"),
+            "base-uri 'none'; form-action 'none'",
+        ]
+    )
+    page = _static("page.html")
+    for name, text in (
+        ("policy", policy),
+        ("title", TITLE),
+        ("css", css),
+        ("scripts", "\n".join(f"<script>{script}</script>" for script in scripts)),
+    ):
+        page = page.replace(f"<!--{name}-->", text)
+    return page
+
+
+def document(dashboard: Dashboard) -> dict[str, Any]:
+    """The dashboard as the page's script reads it: widgets with what to compute and how to draw it."""
+    shown = [page for page in dashboard.pages if page.pageType == "PAGE_TYPE_CANVAS"]
+    filters = [placed.widget for page in dashboard.pages for placed in page.layout if _is_filter(placed.widget)]
+    return {
+        "pages": [_page(page) for page in shown],
+        "filters": [_filter(widget) for widget in filters],
+        "theme": dashboard.uiSettings.theme.model_dump(),
+        "titles": {dataset.name: dataset.displayName for dataset in dashboard.datasets},
+    }
+
+
+def _page(page: Page) -> dict[str, Any]:
+    placed = sorted(page.layout, key=lambda item: (item.position.y, item.position.x))
+    widgets = [_widget(item) for item in placed if not _is_filter(item.widget)]
+    return {"name": page.name, "title": page.displayName, "widgets": widgets}
+
+
+def _widget(placed: Placed) -> dict[str, Any]:
+    widget, spec = placed.widget, placed.widget.spec
+    made: dict[str, Any] = {"name": widget.name, "position": placed.position.model_dump()}
+    if widget.multilineTextboxSpec is not None:
+        return {**made, "kind": "text", "text": "".join(widget.multilineTextboxSpec.lines)}
+    if spec is None or isinstance(spec, ValuesFilterSpec | RangeFilterSpec):
+        raise AssertionError(f"widget {widget.name} was not checked")
+    query = widget.queries[0].query
+    names = [field.name for field in query.fields]
+    plans = plan_fields(widget, query)
+    made |= {
+        "title": spec.frame.title if spec.frame.showTitle else "",
+        "description": spec.frame.description if spec.frame.showDescription else "",
+        "dataset": query.datasetName,
+        "fields": [plans[name].document() for name in names],
+        "raw": query.disaggregated,
+        "orders": [
+            {"column": order.expression.strip("`"), "falls": order.direction == "DESC"} for order in query.orders
+        ],
+    }
+    if isinstance(spec, CounterSpec):
+        value = spec.encodings.value.model_dump(exclude_none=True)
+        return {**made, "kind": "counter", "value": {**value, "index": names.index(spec.encodings.value.fieldName)}}
+    if isinstance(spec, TableSpec):
+        columns = [
+            {**column.model_dump(exclude_none=True), "index": names.index(column.fieldName)}
+            for column in spec.encodings.columns
+        ]
+        return {**made, "kind": "table", "columns": columns}
+    assert isinstance(spec, get_args(ChartSpec))
+    return {**made, "kind": "chart", "chart": spec.widgetType, "spec": chart(spec, query)}
+
+
+def _filter(widget: Widget) -> dict[str, Any]:
+    spec = widget.spec
+    assert isinstance(spec, ValuesFilterSpec | RangeFilterSpec)
+    targets = dict(filter_targets(widget))
+    made = {"name": widget.name, "title": spec.frame.title, "targets": targets}
+    if isinstance(spec, ValuesFilterSpec):
+        return {**made, "kind": "values"}
+    chosen = None if spec.selection is None else spec.selection.defaultSelection.range.model_dump()
+    return {**made, "kind": "time", "chosen": chosen}
+
+
+def _is_filter(widget: Widget) -> bool:
+    return isinstance(widget.spec, ValuesFilterSpec | RangeFilterSpec)
+
+
+def _own_script(state: dict[str, Any]) -> str:
+    parts = "\n".join(_static(name) for name in _SCRIPTS)
+    return f'(() => {{\n"use strict";\nconst STATE = {to_json(state).decode()};\n{parts}\n}})();\n'
+
+
+def _digest(script: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'"
+
+
+def _static(name: str) -> str:
+    return (files("mirrorlake.dashboard") / "static" / name).read_text(encoding="utf-8")

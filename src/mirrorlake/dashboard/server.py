@@ -1,0 +1,77 @@
+"""The page on a port of this machine, for browsers of this machine."""
+
+import logging
+from collections.abc import Callable
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+from mirrorlake.dashboard.data import to_json
+from mirrorlake.errors import InputError, MirrorlakeError
+
+ADDRESS = "127.0.0.1"
+
+logger = logging.getLogger(__name__)
+
+
+class DashboardServer(ThreadingHTTPServer):
+    """Answers / with the page and /data.json with the newest rows; nothing else, and only GET and HEAD."""
+
+    daemon_threads = True
+
+    def __init__(self, page: str, newest: Callable[[], bytes], port: int) -> None:
+        """Listen; port 0 is any free one. Raises InputError when the port is taken."""
+        self.page = page.encode()
+        self.newest = newest
+        try:
+            super().__init__((ADDRESS, port), _Handler)
+        except OSError as error:
+            raise InputError(
+                f"the dashboard cannot listen on {ADDRESS}:{port} ({error.strerror}); choose another --port"
+            ) from error
+
+    @property
+    def url(self) -> str:
+        """Where the page is."""
+        return f"http://{ADDRESS}:{self.server_port}/"
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: DashboardServer
+    server_version, sys_version = "mirrorlake", ""
+
+    def do_GET(self) -> None:
+        """Answer."""
+        self._answer(*self._found())
+
+    do_HEAD = do_GET
+
+    def _found(self) -> tuple[HTTPStatus, str, bytes]:
+        port = self.server.server_port
+        # A page of elsewhere whose name was made to lead here (DNS rebinding) still says its own name.
+        if self.headers.get("Host") not in (f"{ADDRESS}:{port}", f"localhost:{port}"):
+            return HTTPStatus.FORBIDDEN, "text/plain", b"this page is only for this machine\n"
+        if self.path == "/":
+            return HTTPStatus.OK, "text/html", self.server.page
+        if self.path != "/data.json":
+            return HTTPStatus.NOT_FOUND, "text/plain", b"there is / and /data.json\n"
+        try:
+            return HTTPStatus.OK, "application/json", self.server.newest()
+        except MirrorlakeError as error:
+            logger.warning("%s", error)
+            return HTTPStatus.SERVICE_UNAVAILABLE, "application/json", to_json({"error": str(error)})
+
+    def _answer(self, status: HTTPStatus, kind: str, body: bytes) -> None:
+        self.send_response(status)
+        self.send_header("Content-Type", f"{kind}; charset=utf-8")
+        self.send_header("Content-Length", str(len(body)))
+        self.send_header("Cache-Control", "no-store")
+        self.send_header("X-Content-Type-Options", "nosniff")
+        self.send_header("X-Frame-Options", "DENY")
+        self.send_header("Cross-Origin-Resource-Policy", "same-origin")
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(body)
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Say requests where other messages go."""
+        logger.debug(format, *args)

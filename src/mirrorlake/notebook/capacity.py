@@ -1,0 +1,138 @@
+"""Notebook 06: runs of MLflow compared, and the cores that a load needs."""
+
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from typing import Any
+
+import altair as alt
+import pyarrow as pa
+from pyspark.sql import DataFrame
+
+from mirrorlake.core.capacity import Cost, fitted
+from mirrorlake.core.tracking import Tracking
+from mirrorlake.notebook import charts
+from mirrorlake.notebook.host import Notebook
+from mirrorlake.tracking.store import MlflowStore, open_store
+
+#: Runs of which all figures are read; the others are in the table of runs only.
+NEWEST = 20
+#: Loads for which an answer is given beside the one that is asked for, as shares of it.
+_SHARES = (0.25, 0.5, 1.0, 2.0, 4.0)
+#: What the cost is called that was found from runs of `run`.
+OWN = "runs of this lake"
+_RUNS = ("started", "command", "status", "cores", "records", "seconds", "records_per_second", "cpu_seconds_per_million")
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What the runs of an experiment tell: all runs, looks at those of `run` (records_per_second, cpu_cores, run), and
+    the cost of a record by what it was found from."""
+
+    runs: list[dict[str, Any]]
+    looks: list[dict[str, Any]]
+    costs: dict[str, Cost]
+
+
+def measured(nb: Notebook) -> Measured:
+    """Read the experiment of the widgets `tracking_uri` and `experiment`; empty, it is that of the lake."""
+    tracking = Tracking(uri=nb.widget("tracking_uri") or None, experiment=nb.widget("experiment") or "mirrorlake")
+    store = open_store(tracking, nb.lake.directory)
+    found = store.runs()
+    looks = [look for run in found[:NEWEST] for look in _looks(store, run)]
+    costs: dict[str, Cost] = {}
+    if (cost := fitted([(look["records_per_second"], look["cpu_cores"]) for look in looks])) is not None:
+        costs[OWN] = cost
+    for run in found:
+        costs = {**_bench_costs(run), **costs}
+    return Measured([_row(run) for run in found], looks, costs)
+
+
+def _looks(store: MlflowStore, run: Any) -> list[dict[str, Any]]:
+    """Records per second and busy cores of every half minute of a run."""
+    if run.data.tags.get("mirrorlake.command") != "run":
+        return []
+    rates = dict(store.history(run.info.run_id, "records_per_second"))
+    cores = dict(store.history(run.info.run_id, "cpu_cores"))
+    return [
+        {"records_per_second": rates[at], "cpu_cores": cores[at], "run": run.info.run_name}
+        for at in sorted(rates.keys() & cores.keys())
+    ]
+
+
+def _bench_costs(run: Any) -> dict[str, Cost]:
+    return {
+        f"benchmark, {name.split('/')[1]} B a record": Cost(0.0, value)
+        for name, value in run.data.metrics.items()
+        if name.startswith("mirrorlake/") and name.endswith("/cpu_seconds_per_million")
+    }
+
+
+def _row(run: Any) -> dict[str, Any]:
+    metrics, params = run.data.metrics, run.data.params
+    records, seconds, cpu = metrics.get("records"), metrics.get("seconds"), metrics.get("cpu_seconds")
+    return {
+        "started": datetime.fromtimestamp(run.info.start_time / 1000, timezone.utc),
+        "command": run.data.tags.get("mirrorlake.command"),
+        "status": run.info.status,
+        "cores": params.get("cores"),
+        "records": records,
+        "seconds": seconds,
+        "records_per_second": records / seconds if records is not None and seconds else None,
+        "cpu_seconds_per_million": cpu / records * 1e6 if cpu is not None and records else None,
+    }
+
+
+def runs(nb: Notebook, found: Measured) -> DataFrame:
+    """One row per run, newest first."""
+    schema = pa.schema(
+        [("started", pa.timestamp("us", tz="UTC"))]
+        + [(name, pa.string()) for name in ("command", "status", "cores")]
+        + [(name, pa.float64()) for name in _RUNS[4:]]
+    )
+    return nb.spark.createDataFrame(pa.Table.from_pylist(found.runs, schema=schema))
+
+
+def answers(nb: Notebook, found: Measured) -> DataFrame:
+    """Cores for the load of the widgets, and for loads around it, by what the cost was found from."""
+    load, utilisation = nb.number("records_per_second", 10_000), nb.number("utilisation", 0.7)
+    rows = [
+        {
+            "found_from": name,
+            "records_per_second": load * share,
+            "cores": round(cost.cores(load * share, utilisation), 2),
+            "cpu_seconds_per_million": round(cost.cpu_seconds_per_million, 1),
+            "idle_cores": round(cost.idle_cores, 2),
+        }
+        for name, cost in sorted(found.costs.items())
+        for share in _SHARES
+    ]
+    names = ("records_per_second", "cores", "cpu_seconds_per_million", "idle_cores")
+    schema = pa.schema([("found_from", pa.string()), *((name, pa.float64()) for name in names)])
+    return nb.spark.createDataFrame(pa.Table.from_pylist(rows, schema=schema))
+
+
+def sentence(nb: Notebook, found: Measured) -> str:
+    """The answer for the load that is asked for."""
+    load, utilisation = nb.number("records_per_second", 10_000), nb.number("utilisation", 0.7)
+    if not found.costs:
+        return (
+            "No run has been recorded from which a cost can be told: run `mirrorlake run` for some minutes under load, "
+            "or `mirrorlake bench`, with tracking on (docs/tracking.md), and open this notebook again."
+        )
+    said = [
+        f"{cost.cores(load, utilisation):.1f} cores by {name} ({cost.cpu_seconds_per_million:.0f} CPU s per million)"
+        for name, cost in sorted(found.costs.items())
+    ]
+    return f"{load:,.0f} records/s, {utilisation:.0%} busy: " + "; ".join(said)
+
+
+def chart(nb: Notebook, found: Measured) -> alt.LayerChart | None:
+    """Looks at the runs, and the line of what to provide; None without looks."""
+    if OWN not in found.costs:
+        return None
+    top = max([look["records_per_second"] for look in found.looks] + [nb.number("records_per_second", 10_000)])
+    utilisation = nb.number("utilisation", 0.7)
+    needed = [
+        {"records_per_second": load, "cores": found.costs[OWN].cores(load, utilisation)} for load in (0.0, float(top))
+    ]
+    return charts.capacity(found.looks, needed)

@@ -1,0 +1,134 @@
+"""Notebook 04: a failover, rehearsed. Nothing is changed unless the widget `dry_run` says no."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from confluent_kafka import Consumer, TopicPartition
+from pyspark.sql import DataFrame
+
+from mirrorlake.core.topology import Topology, load_topology
+from mirrorlake.engine.connections import Connections
+from mirrorlake.engine.failover import MoveOptions, move_groups
+from mirrorlake.engine.shared_topics import Way
+from mirrorlake.errors import InputError
+from mirrorlake.local.cluster import STATE_FILE, EmbeddedCluster, start_clusters, stop_clusters
+from mirrorlake.notebook.host import Notebook
+from mirrorlake.tracking.runs import tracked
+
+#: The group that a rehearsal on the demo's clusters makes, if there is none.
+DEMO_GROUP = "orders-service"
+
+_MOVES = pa.schema(
+    [(name, pa.string()) for name in ("group", "topic")]
+    + [("partition", pa.int32()), ("position", pa.int64()), ("to_topic", pa.string()), ("to_position", pa.int64())]
+    + [("before", pa.int64()), ("read_again_at_most", pa.int64()), ("done", pa.string()), ("detail", pa.string())]
+)
+
+
+@dataclass(frozen=True)
+class Drill:
+    """What a rehearsal found: `moves` is one row per group and partition, `said` the sentences."""
+
+    moves: list[dict[str, Any]]
+    said: list[str]
+
+
+def ready_groups(nb: Notebook) -> DataFrame:
+    """Which groups could fail over now, as the newest checkpoints say. Reads the lake only."""
+    return nb.query("ready_groups", flow=nb.flow)
+
+
+def topology_of(nb: Notebook) -> Topology:
+    """The topology file of the widget `topology`, else mirrorlake.yml beside a local lake. Raises InputError."""
+    if nb.widget("topology"):
+        return load_topology(Path(nb.widget("topology")))
+    if nb.lake.directory is None:
+        raise InputError("the widget topology is empty; name the topology file, such as /Volumes/…/mirrorlake.yml")
+    return load_topology(nb.lake.directory.parent / "mirrorlake.yml")
+
+
+def rehearse(nb: Notebook) -> Drill:
+    """Plan the failover of the widget `groups` (empty: all), and carry it out where `dry_run` is no.
+
+    Recorded as a run of MLflow. Raises InputError, and ClusterUnreachable when the target does not answer.
+    """
+    dry_run = nb.widget("dry_run").lower() not in ("no", "false", "0")
+    named = tuple(name.strip() for name in nb.widget("groups").split(",") if name.strip()) or None
+    topology = topology_of(nb)
+    flow = topology.flow(nb.flow)
+    with _clusters(topology, demo_group=named is None) as said:
+        facts = {"flow": flow.name, "dry_run": str(dry_run).lower(), "from": "notebook"}
+        with tracked(topology, "failover", facts) as tracking:
+            found = move_groups(nb.lake, Connections(topology), Way(flow), MoveOptions(named, dry_run))
+            tracking.metrics({"positions": len(found["groups"]), "left": len(found["left"])})
+            tracking.report(found)
+    return Drill(found["groups"], [*said, *_sentences(found)])
+
+
+def moves(nb: Notebook, drill: Drill) -> DataFrame:
+    """One row per group and partition: from where to where, and what was done."""
+    rows = [{name: row.get(name) for name in _MOVES.names} for row in drill.moves]
+    return nb.spark.createDataFrame(pa.Table.from_pylist(rows, schema=_MOVES))
+
+
+def _sentences(found: dict[str, Any]) -> list[str]:
+    said = []
+    if found["dry_run"]:
+        said.append("This was a rehearsal: nothing was changed. Set dry_run to no to do it.")
+    if found["origin_unreachable"]:
+        said.append(f"{found['origin_unreachable']}: the newest checkpoints were used")
+    said += found["warnings"]
+    said += [f"left: {line}" for line in found["left"]]
+    if not found["left"]:
+        said.append(f"nothing is left: {len(found['groups'])} positions are, or would be, where they belong")
+    return said
+
+
+@contextmanager
+def _clusters(topology: Topology, demo_group: bool) -> Iterator[list[str]]:
+    """The clusters, running: those of the demo are started for the rehearsal, and stopped behind it."""
+    folder = topology.directory / "clusters"
+    stopped = [alias for alias in topology.clusters if _is_stopped(folder / alias)]
+    if not stopped:
+        yield []
+        return
+    started = start_clusters(stopped, folder)
+    try:
+        said = [f"started the demo's clusters {', '.join(stopped)} for this rehearsal"]
+        if demo_group and _made_demo_group(topology):
+            said.append(f"made the consumer group {DEMO_GROUP}, half way through its topics: the demo has none")
+        yield said
+    finally:
+        stop_clusters(started)
+
+
+def _is_stopped(directory: Path) -> bool:
+    return (directory / STATE_FILE).exists() and not EmbeddedCluster.attach(directory).running
+
+
+def _made_demo_group(topology: Topology) -> bool:
+    """Let a group of the demo have read half of the source's topics, unless one has a position there already."""
+    flow = topology.active_flows()[0]
+    connections = Connections(topology)
+    listing = connections.groups(flow.source).listing()
+    if any(not name.startswith("mirrorlake-") and not name.startswith("demo-") for name in listing.states):
+        return False
+    admin = connections.admin(flow.source)
+    selection = flow.selection(topology.aliases)
+    keys = [
+        (name, partition)
+        for name, info in admin.topics().items()
+        if selection.selects(name) and name != "heartbeats"
+        for partition in range(info.partitions)
+    ]
+    half = [TopicPartition(topic, partition, end // 2) for (topic, partition), end in admin.end_offsets(keys).items()]
+    consumer = Consumer({**connections.client(flow.source, "consumer"), "group.id": DEMO_GROUP})
+    try:
+        consumer.commit(offsets=half, asynchronous=False)
+    finally:
+        consumer.close()
+    return bool(half)

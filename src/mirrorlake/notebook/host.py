@@ -1,0 +1,238 @@
+"""A notebook's surroundings: the workspace's on Databricks, small stand-ins for them everywhere else."""
+
+import sys
+from collections.abc import Mapping
+from datetime import datetime
+from functools import cached_property
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Protocol
+
+import altair as alt
+from pyspark.sql import DataFrame, SparkSession
+from rich.console import Console
+from rich.table import Table
+
+from mirrorlake.core.topology import Lake as Location
+from mirrorlake.errors import InputError, MirrorlakeError
+from mirrorlake.lake.lake import Lake, reading_lake, sql_text
+from mirrorlake.lake.session import open_session
+
+#: The demo's lake, beside which the notebooks run on a laptop; and the schema that the bundle makes by default.
+DEMO_LAKE, WORKSPACE_LAKE = "./mirrorlake-demo/lake", "main.replication"
+#: Rows that a table shows where there is no workspace to page through them.
+SHOWN_ROWS = 30
+_WIDTH = 180
+
+Shown = DataFrame | alt.TopLevelMixin | str
+
+
+class Host(Protocol):
+    """Where widgets stand and things are shown."""
+
+    @property
+    def spark(self) -> SparkSession:
+        """The session."""
+
+    def widgets(self, defaults: Mapping[str, str]) -> dict[str, str]:
+        """Make widgets with these defaults and return their values."""
+
+    def show(self, what: Shown, charts: Path) -> None:
+        """Show a table, a chart or a sentence; `charts` is a folder for charts that need one."""
+
+
+class Workspace:
+    """Databricks: the session, `dbutils.widgets` and `display` that a notebook finds in its own namespace."""
+
+    def __init__(self, namespace: Mapping[str, Any]) -> None:
+        self._spark: SparkSession = namespace["spark"]
+        self._widgets = namespace["dbutils"].widgets
+        self._display = namespace["display"]
+
+    @property
+    def spark(self) -> SparkSession:
+        """The workspace's session."""
+        return self._spark
+
+    def widgets(self, defaults: Mapping[str, str]) -> dict[str, str]:
+        """Text widgets above the notebook; what they hold already stays."""
+        for name, value in defaults.items():
+            self._widgets.text(name, value, name.replace("_", " "))
+        return {name: str(self._widgets.get(name)).strip() for name in defaults}
+
+    def show(self, what: Shown, charts: Path) -> None:
+        """By the workspace's own `display`; a sentence goes to the cell's output."""
+        if isinstance(what, str):
+            sys.stdout.write(f"{what}\n")
+        else:
+            self._display(what)
+
+
+class Laptop:
+    """A terminal, or Jupyter: widgets are name=value arguments, tables are text, charts are HTML files."""
+
+    def __init__(self, arguments: list[str], notebook: str) -> None:
+        self._arguments = arguments
+        self._notebook = notebook
+        self._charts = 0
+        out = Console()
+        self._out = out if out.is_terminal else Console(width=_WIDTH)
+
+    @cached_property
+    def spark(self) -> SparkSession:
+        """A local session, made when it is first asked for."""
+        return open_session()
+
+    def widgets(self, defaults: Mapping[str, str]) -> dict[str, str]:
+        """The defaults, overridden by arguments such as topic=orders. Raises InputError for others."""
+        given = {}
+        for argument in self._arguments:
+            name, equals, value = argument.partition("=")
+            if not equals or name not in defaults:
+                raise InputError(
+                    f"{argument} sets no widget of this notebook; write NAME=VALUE with one of {', '.join(defaults)}"
+                )
+            given[name] = value.strip()
+        return {**defaults, **given}
+
+    def show(self, what: Shown, charts: Path) -> None:
+        """A table as text, a chart as a file that needs no network."""
+        if isinstance(what, str):
+            self._out.print(what, markup=False, highlight=False)
+        elif isinstance(what, DataFrame):
+            self._out.print(_table(what))
+        else:
+            self._charts += 1
+            charts.mkdir(parents=True, exist_ok=True)
+            path = charts / f"{self._notebook}-{self._charts}.html"
+            what.save(str(path), inline=True)
+            self._out.print(f"chart: {path}", markup=False, highlight=False)
+
+
+class Notebook:
+    """One open notebook: its widgets, its lake, and `display`. Made by `open_notebook`."""
+
+    def __init__(self, host: Host, widgets: Mapping[str, str]) -> None:
+        self._host = host
+        self._widgets = dict(widgets)
+
+    @property
+    def spark(self) -> SparkSession:
+        """The session."""
+        return self._host.spark
+
+    def widget(self, name: str) -> str:
+        """What a widget says."""
+        return self._widgets[name]
+
+    @cached_property
+    def lake(self) -> Lake:
+        """The lake that the widget `lake` names: a folder, or catalog.schema. Raises LakeError, InputError."""
+        return reading_lake(self.spark, location_of(self.widget("lake")), Path.cwd())
+
+    @cached_property
+    def flow(self) -> str:
+        """The flow that is looked at: the widget's, else the first one by name. Raises InputError."""
+        known = [row["flow"] for row in self.query("flows").collect()]
+        wanted = self._widgets.get("flow") or (known[0] if known else "")
+        if wanted not in known:
+            said = f"there is no flow {wanted}" if wanted else "no flow has run"
+            raise InputError(f"{said} in {self.widget('lake')}; known are: {', '.join(known) or 'none'}")
+        return wanted
+
+    @cached_property
+    def topic(self) -> str:
+        """The topic that is looked at: the widget's, else the one with the most records."""
+        if wanted := self._widgets.get("topic"):
+            return wanted
+        found = self.query("busiest_topic", flow=self.flow).collect()
+        if not found:
+            raise InputError(f"flow {self.flow} has no topic yet; run `mirrorlake run` first")
+        return str(found[0]["topic"])
+
+    @cached_property
+    def span(self) -> dict[str, str]:
+        """The time that is looked at, as texts with their zone: the widgets', else the hour up to the newest batch.
+
+        Raises InputError for what is no time.
+        """
+        asked = {name: self._widgets.get(name, "") for name in ("since", "until")}
+        row = self.query("span", flow=self.flow, **asked).collect()[0]
+        if row["wrong"]:
+            raise InputError("since and until are times such as 2026-11-21 23:47:00, or empty")
+        return {"since": row["since"], "until": row["until"]}
+
+    def query(self, name: str, **args: object) -> DataFrame:
+        """`sql/notebooks/<name>.sql` of the package, over this lake."""
+        return self.lake.sql(sql_text("notebooks", name), args)
+
+    def number(self, name: str, default: float) -> float:
+        """A widget as a number; the default where it is empty. Raises InputError."""
+        try:
+            return float(self.widget(name) or default)
+        except ValueError:
+            raise InputError(f"the widget {name} holds {self.widget(name)}, which is no number") from None
+
+    def display(self, *what: Shown) -> None:
+        """Show tables, charts and sentences."""
+        for item in what:
+            self._host.show(item, self.charts)
+
+    @property
+    def charts(self) -> Path:
+        """Where charts are put that need a file: beside a local lake."""
+        directory = self.lake.directory
+        return (Path.cwd() if directory is None else directory.parent) / "notebook-charts"
+
+
+def open_notebook(namespace: Mapping[str, Any], **widgets: str) -> Notebook:
+    """Open a notebook, of which `namespace` is its `globals()`; `widgets` are names and defaults of those it has.
+
+    Each notebook has the widget `lake`. On Databricks the namespace has `spark`, `dbutils` and `display`, which are
+    used; elsewhere values come from the command line, and an error of ours ends the notebook with one sentence.
+    """
+    if "dbutils" in namespace and "display" in namespace:
+        workspace = Workspace(namespace)
+        return Notebook(workspace, workspace.widgets({"lake": WORKSPACE_LAKE, **widgets}))
+    as_script = namespace.get("__name__") == "__main__" and "__file__" in namespace
+    name = Path(str(namespace.get("__file__", "notebook"))).stem
+    if as_script:
+        sys.excepthook = _one_sentence
+    laptop = Laptop(sys.argv[1:] if as_script else [], name)
+    return Notebook(laptop, laptop.widgets({"lake": DEMO_LAKE, **widgets}))
+
+
+def location_of(text: str) -> Location:
+    """The place that a lake's widget names: catalog.schema, or a folder."""
+    parts = text.split(".")
+    if len(parts) == 2 and all(part.replace("_", "").replace("-", "").isalnum() for part in parts):
+        return Location(catalog=parts[0], schema=parts[1])
+    if not text:
+        raise InputError("the widget lake is empty; name a folder, or catalog.schema")
+    return Location(path=text)
+
+
+def _one_sentence(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    """As the command line does it: a sentence for what a person has to change, a traceback for all else."""
+    if isinstance(error, MirrorlakeError):
+        sys.stderr.write(f"mirrorlake: {error}\n")
+    else:
+        sys.__excepthook__(kind, error, trace)
+
+
+def _table(frame: DataFrame) -> Table:
+    rows = frame.limit(SHOWN_ROWS + 1).collect()
+    table = Table(*frame.columns, caption="no rows" if not rows else None)
+    for row in rows[:SHOWN_ROWS]:
+        table.add_row(*("-" if value is None else _cell(value) for value in row))
+    if len(rows) > SHOWN_ROWS:
+        table.caption = f"the first {SHOWN_ROWS} rows"
+    return table
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, float):
+        return f"{value:,.2f}"
+    if isinstance(value, datetime):
+        return value.isoformat(sep=" ", timespec="milliseconds")
+    return str(value)

@@ -1,0 +1,96 @@
+"""Notebook 02: from a spike to the partition, the batch and the records."""
+
+from dataclasses import dataclass
+
+import altair as alt
+from pyspark.sql import DataFrame
+
+from mirrorlake.errors import InputError
+from mirrorlake.notebook import charts
+from mirrorlake.notebook.host import Notebook
+
+
+@dataclass(frozen=True)
+class Spike:
+    """The worst minute (a text with its zone), and in it the latest partition and its latest batch."""
+
+    minute: str
+    p99_ms: int
+    topic: str
+    partition: int
+    batch_id: int
+
+
+def over_time(nb: Notebook) -> alt.Chart:
+    """Percentiles per minute, of the topic of the widget or of all."""
+    frame = nb.query("latency_minutes", flow=nb.flow, topic=nb.widget("topic"), **nb.span)
+    names = {"replication_p50_ms": "p50", "replication_p95_ms": "p95", "replication_p99_ms": "p99"}
+    return charts.lines(frame, "minute", names, f"{nb.flow}: replication latency", "ms")
+
+
+def find_spike(nb: Notebook) -> Spike:
+    """The minute with the highest p99 in the time that is looked at. Raises InputError where nothing was produced."""
+    found = nb.query("worst_minute", flow=nb.flow, topic=nb.widget("topic"), **nb.span).collect()
+    if not found or found[0]["replication_p99_ms"] is None:
+        raise InputError(
+            f"flow {nb.flow} has no latency between {nb.span['since']} and {nb.span['until']}; "
+            "give another since and until, or an empty topic"
+        )
+    minute = found[0]["minute"]
+    first = partitions(nb, minute).first()
+    assert first is not None  # the minute is made of its partitions
+    batch = _batches(nb, first["topic"], first["partition"], minute).first()
+    assert batch is not None
+    return Spike(minute, found[0]["replication_p99_ms"], first["topic"], first["partition"], batch["batch_id"])
+
+
+def partitions(nb: Notebook, minute: str) -> DataFrame:
+    """One minute, partition by partition."""
+    return nb.query("partitions_of_minute", flow=nb.flow, topic=nb.widget("topic"), minute=minute)
+
+
+def partition_bars(nb: Notebook, minute: str) -> alt.Chart:
+    """The latest partitions of a minute: until landed, and until on the target."""
+    names = {"landing_p99_ms": "until landed", "replication_p99_ms": "until on the target"}
+    return charts.bars(partitions(nb, minute).limit(15), ["topic", "partition"], names, f"p99 at {minute}", "ms")
+
+
+def batches(nb: Notebook, spike: Spike) -> DataFrame:
+    """The batches of the spike's partition in its minute."""
+    return _batches(nb, spike.topic, spike.partition, spike.minute)
+
+
+def _batches(nb: Notebook, topic: str, partition: int, minute: str) -> DataFrame:
+    return nb.query("batches_of_minute", flow=nb.flow, topic=topic, partition=partition, minute=minute)
+
+
+def records(nb: Notebook, spike: Spike) -> DataFrame:
+    """The records of the spike's batch that waited longest."""
+    return nb.query("records_of_batch", **_place(nb, spike))
+
+
+def verdict(nb: Notebook, spike: Spike) -> str:
+    """Where the time went, in a sentence, and what to do next."""
+    row = nb.query("landed_batch", **_place(nb, spike)).collect()[0]
+    where = f"{spike.topic}-{spike.partition}, batch {spike.batch_id}: {row['records']:,} records"
+    if not row["records"]:
+        return f"{where}: their rows are no longer in the stage (retention); the latency rows above are what is left"
+    landing, producing = row["landing_ms"], row["producing_ms"]
+    waited = (
+        f"{where}, {landing:,.0f} ms from their timestamps to the stage, {producing:,.0f} ms from there to the target"
+    )
+    if landing < 0:
+        return f"{waited}. Timestamps are ahead of our clock: compare the producers' clocks before anything else"
+    if landing > producing:
+        return (
+            f"{waited}. They came late to the stage: a backlog (was the flow stopped before? look at lag in 01), old "
+            "timestamps of the producers, or landing that is too slow (06)"
+        )
+    return (
+        f"{waited}. They waited in the stage: the target was slow or away, or one batch was large; look at the batches "
+        "above, and at `changes` and `incidents` of that minute"
+    )
+
+
+def _place(nb: Notebook, spike: Spike) -> dict[str, object]:
+    return {"flow": nb.flow, "topic": spike.topic, "partition": spike.partition, "batch_id": spike.batch_id}

@@ -1,0 +1,78 @@
+"""Notebook 03: offsets, there and back."""
+
+from collections.abc import Iterable
+
+import altair as alt
+import pyarrow as pa
+from pyspark.sql import DataFrame
+
+from mirrorlake.errors import InputError
+from mirrorlake.lake.translate import Asked, translate_all
+from mirrorlake.notebook import charts
+from mirrorlake.notebook.host import Notebook
+
+_RESULT = pa.schema(
+    [("topic", pa.string()), ("partition", pa.int32()), ("position", pa.int64()), ("other_topic", pa.string())]
+    + [("other_position", pa.int64()), ("exact", pa.bool_()), ("back", pa.int64())]
+)
+
+
+def mapped(nb: Notebook) -> DataFrame:
+    """What of the topic is mapped, per partition."""
+    return nb.query("mapped_partitions", flow=nb.flow, topic=nb.topic)
+
+
+def asked_for(nb: Notebook) -> list[Asked]:
+    """The position of the widgets, else one in the middle of each partition that is mapped."""
+    if nb.widget("offset"):
+        return [(nb.topic, int(nb.number("partition", 0)), int(nb.number("offset", 0)))]
+    rows = mapped(nb).collect()
+    if not rows:
+        raise InputError(f"nothing of topic {nb.topic} is mapped by flow {nb.flow}; give another topic")
+    return [(nb.topic, row["partition"], (row["source_first"] + row["source_last"]) // 2) for row in rows]
+
+
+def there_and_back(nb: Notebook, asked: Iterable[Asked]) -> DataFrame:
+    """Source positions, translated to the target and from there back; `back` is the source position again."""
+    return _both_ways(nb, list(asked), False)
+
+
+def back_and_there(nb: Notebook, asked: Iterable[Asked]) -> DataFrame:
+    """Target positions, translated to the source and from there back."""
+    there = translate_all(nb.lake, nb.flow, list(asked))
+    return _both_ways(nb, [(item.topic, item.partition, item.offset) for item in there.values()], True)
+
+
+def at_time(nb: Notebook, at: str) -> DataFrame:
+    """Where a consumer of either side begins that goes back to a time, per partition."""
+    rows = nb.query("offsets_at", flow=nb.flow, topic=nb.topic, at=at).collect()
+    return there_and_back(nb, [(nb.topic, row["partition"], row["source_offset"]) for row in rows])
+
+
+def map_chart(nb: Notebook, partition: int) -> alt.Chart:
+    """The newest stretches of the map of a partition."""
+    frame = nb.query("map_of_partition", flow=nb.flow, topic=nb.topic, partition=partition)
+    return charts.offsets(frame, f"{nb.flow}: {nb.topic}-{partition}")
+
+
+def _both_ways(nb: Notebook, asked: list[Asked], reverse: bool) -> DataFrame:
+    there = translate_all(nb.lake, nb.flow, asked, reverse)
+    back = translate_all(
+        nb.lake, nb.flow, [(item.topic, item.partition, item.offset) for item in there.values()], not reverse
+    )
+    rows = []
+    for key in sorted(there):
+        item = there[key]
+        again = back.get((item.topic, item.partition, item.offset))
+        rows.append(
+            {
+                "topic": key[0],
+                "partition": key[1],
+                "position": key[2],
+                "other_topic": item.topic,
+                "other_position": item.offset,
+                "exact": item.exact,
+                "back": None if again is None else again.offset,
+            }
+        )
+    return nb.spark.createDataFrame(pa.Table.from_pylist(rows, schema=_RESULT))

@@ -1,0 +1,95 @@
+-- One row per partition of a flow: where it stands, all that was ever produced of it, the rates of the last minute, and
+-- the latencies in ms of the ten minutes that ended with its newest batch. A partition that is gone from the source
+-- keeps its totals, without a sample; one that never had a record has a sample without totals.
+CREATE OR REPLACE VIEW partition_status AS
+WITH totals AS (
+  SELECT
+    flow,
+    topic,
+    partition,
+    sum(record_count) AS record_count,
+    sum(byte_count) AS byte_count,
+    max(batch_id) AS last_batch_id,
+    max(produced_at) AS last_produced_at,
+    sum(CASE WHEN produced_at > current_timestamp() - INTERVAL 1 MINUTE THEN record_count ELSE 0 END) / 60
+      AS records_per_second,
+    sum(CASE WHEN produced_at > current_timestamp() - INTERVAL 1 MINUTE THEN byte_count ELSE 0 END) / 60
+      AS bytes_per_second
+  FROM latency
+  GROUP BY flow, topic, partition
+),
+recent AS (
+  SELECT
+    latency.flow,
+    latency.topic,
+    latency.partition,
+    min(landing_min_ms) AS landing_min_ms,
+    sum(landing_avg_ms * latency.record_count)
+      / sum(CASE WHEN landing_avg_ms IS NOT NULL THEN latency.record_count END) AS landing_avg_ms,
+    max(landing_p50_ms) AS landing_p50_ms,
+    max(landing_p95_ms) AS landing_p95_ms,
+    max(landing_p99_ms) AS landing_p99_ms,
+    max(landing_max_ms) AS landing_max_ms,
+    min(replication_min_ms) AS replication_min_ms,
+    sum(replication_avg_ms * latency.record_count)
+      / sum(CASE WHEN replication_avg_ms IS NOT NULL THEN latency.record_count END) AS replication_avg_ms,
+    max(replication_p50_ms) AS replication_p50_ms,
+    max(replication_p95_ms) AS replication_p95_ms,
+    max(replication_p99_ms) AS replication_p99_ms,
+    max(replication_max_ms) AS replication_max_ms
+  FROM latency
+  JOIN totals ON latency.flow = totals.flow AND latency.topic = totals.topic AND latency.partition = totals.partition
+  WHERE latency.produced_at > totals.last_produced_at - INTERVAL 10 MINUTES
+  GROUP BY latency.flow, latency.topic, latency.partition
+),
+stopped AS (
+  SELECT DISTINCT flow, topic, partition
+  FROM incidents
+  WHERE topic IS NOT NULL AND partition IS NOT NULL AND (resolved_at IS NULL OR resolution = 'stop')
+)
+SELECT
+  coalesce(lag.flow, totals.flow) AS flow,
+  coalesce(lag.topic, totals.topic) AS topic,
+  coalesce(lag.partition, totals.partition) AS partition,
+  lag.target_topic,
+  CASE
+    WHEN stopped.flow IS NOT NULL THEN 'stopped'
+    WHEN lag.flow IS NULL THEN 'gone'
+    WHEN lag.sample_age_seconds > 60 THEN 'not running'
+    WHEN lag.lag_records > 0 THEN 'behind'
+    ELSE 'at the end'
+  END AS state,
+  lag.sampled_at,
+  lag.sample_age_seconds,
+  lag.source_start,
+  lag.source_end,
+  lag.staged_end,
+  lag.produced_end,
+  lag.target_end,
+  lag.lag_records,
+  lag.lag_seconds,
+  coalesce(totals.record_count, 0) AS record_count,
+  coalesce(totals.byte_count, 0) AS byte_count,
+  coalesce(totals.records_per_second, 0) AS records_per_second,
+  coalesce(totals.bytes_per_second, 0) AS bytes_per_second,
+  totals.last_batch_id,
+  totals.last_produced_at,
+  recent.landing_min_ms,
+  recent.landing_avg_ms,
+  recent.landing_p50_ms,
+  recent.landing_p95_ms,
+  recent.landing_p99_ms,
+  recent.landing_max_ms,
+  recent.replication_min_ms,
+  recent.replication_avg_ms,
+  recent.replication_p50_ms,
+  recent.replication_p95_ms,
+  recent.replication_p99_ms,
+  recent.replication_max_ms
+FROM replication_lag AS lag
+FULL OUTER JOIN totals ON lag.flow = totals.flow AND lag.topic = totals.topic AND lag.partition = totals.partition
+LEFT JOIN recent
+  ON recent.flow = totals.flow AND recent.topic = totals.topic AND recent.partition = totals.partition
+LEFT JOIN stopped
+  ON stopped.flow = coalesce(lag.flow, totals.flow) AND stopped.topic = coalesce(lag.topic, totals.topic)
+  AND stopped.partition = coalesce(lag.partition, totals.partition)

@@ -1,0 +1,31 @@
+"""A benchmark as a run of MLflow: recorded when it is over, so that nothing runs beside what is measured."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from mirrorlake.tracking.runs import tracked_at
+
+#: Figures of a throughput run that are told.
+_THROUGHPUT = ("records_per_second", "cpu_seconds_per_million", "seconds")
+
+
+def record_bench(document: Mapping[str, Any], directory: Path) -> None:
+    """Record the document of `run_bench` beside its file, or where MLFLOW_TRACKING_URI says."""
+    machine = {name: str(value) for name, value in document["machine"].items()}
+    with tracked_at(directory, "bench", {**machine, "at": document["at"]}) as tracking:
+        tracking.metrics(bench_metrics(document))
+        tracking.report(document)
+
+
+def bench_metrics(document: Mapping[str, Any]) -> dict[str, float]:
+    """The figures of all contestants, named contestant/figure, as in mirrorlake/1024/records_per_second."""
+    metrics: dict[str, float] = {"seconds": document["seconds"]}
+    for size, part in document.get("throughput", {}).items():
+        for name, run in part["contestants"].items():
+            metrics.update({f"{name}/{size}/{figure}": run[figure] for figure in _THROUGHPUT})
+    for name, run in document.get("latency", {}).get("contestants", {}).items():
+        metrics.update({f"{name}/latency_{label}_ms": run[f"{label}_ms"] for label in ("p50", "p95", "p99")})
+    for name, value in document.get("control", {}).items():
+        metrics[f"control/{name}"] = value
+    return metrics

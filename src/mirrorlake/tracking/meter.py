@@ -1,0 +1,71 @@
+"""Figures of a running replicator, gathered from its threads and taken every half minute."""
+
+import threading
+from dataclasses import dataclass
+
+from mirrorlake.engine.samples import FlowLag
+from mirrorlake.produce.flow import BatchReport
+
+
+@dataclass
+class _OfFlow:
+    """What came of one flow since the last taking, and its newest lag."""
+
+    records: int = 0
+    batches: int = 0
+    latency_ms: tuple[int, int, int] | None = None
+    lag: FlowLag | None = None
+
+
+class Meter:
+    """Threads of all flows report to it."""
+
+    def __init__(self) -> None:
+        self._use = threading.Lock()
+        self._flows: dict[str, _OfFlow] = {}
+        self._records = 0
+
+    def batch(self, flow: str, report: BatchReport) -> None:
+        """A batch was produced."""
+        with self._use:
+            item = self._flows.setdefault(flow, _OfFlow())
+            item.records += report.record_count
+            item.batches += 1
+            self._records += report.record_count
+            if report.replication_ms is not None:
+                before = item.latency_ms or report.replication_ms
+                p50, p95, p99 = (max(pair) for pair in zip(before, report.replication_ms, strict=True))
+                item.latency_ms = (p50, p95, p99)
+
+    def sampled(self, flow: str, lag: FlowLag) -> None:
+        """A sample of positions was written."""
+        with self._use:
+            self._flows.setdefault(flow, _OfFlow()).lag = lag
+
+    @property
+    def records(self) -> int:
+        """Records produced so far, of all flows."""
+        with self._use:
+            return self._records
+
+    def take(self, seconds: float) -> dict[str, float]:
+        """The metrics of the `seconds` since the last taking; most names begin with the flow: east-to-west/lag_records.
+
+        MLflow takes no > in names.
+        """
+        metrics: dict[str, float] = {}
+        with self._use:
+            for flow, item in self._flows.items():
+                name = flow.replace("->", "-to-")
+                metrics[f"{name}/records_per_second"] = item.records / seconds
+                metrics[f"{name}/batches"] = item.batches
+                for label, value in zip(("p50", "p95", "p99"), item.latency_ms or (), strict=False):
+                    metrics[f"{name}/latency_{label}_ms"] = value
+                if item.lag is not None:
+                    metrics[f"{name}/lag_records"] = item.lag.records
+                    metrics[f"{name}/lag_seconds"] = item.lag.seconds
+                self._flows[flow] = _OfFlow(lag=item.lag)
+            metrics["records_per_second"] = sum(
+                value for key, value in metrics.items() if key.endswith("/records_per_second")
+            )
+        return metrics

@@ -1,0 +1,135 @@
+"""A thread that records one run: it takes what it is handed, and nobody waits for it but `close`, for some seconds."""
+
+import logging
+import queue
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from mirrorlake.tracking.store import Store
+
+logger = logging.getLogger(__name__)
+
+#: Things handed over that wait at most; more are dropped.
+WAITING = 1_000
+#: How often figures are asked for, and how long a store that failed is left alone, seconds.
+TICK_SECONDS = 30.0
+PAUSE_SECONDS = 60.0
+
+Work = Callable[[Store, str], None]
+
+
+@dataclass(frozen=True)
+class Begin:
+    """What a run begins with. `started` is seconds since 1970."""
+
+    name: str
+    tags: Mapping[str, str]
+    params: Mapping[str, str]
+    texts: Mapping[str, str] = field(default_factory=dict)
+    started: float = field(default_factory=time.time)
+
+
+class Recorder:
+    """Records a run in a store that may be slow, down or missing. The first failure is told, the others are not.
+
+    A run whose store was away when it began is begun when the store answers; figures of the time between are lost.
+    """
+
+    def __init__(
+        self,
+        make_store: Callable[[], Store],
+        begin: Begin,
+        where: str,
+        figures: Callable[[], Mapping[str, float]] | None = None,
+        tick_seconds: float = TICK_SECONDS,
+    ) -> None:
+        self._make_store = make_store
+        self._begin = begin
+        self._where = where
+        self._figures = figures
+        self._tick_seconds = tick_seconds
+        self._queue: queue.Queue[Work | None] = queue.Queue(WAITING)
+        self._store: Store | None = None
+        self._run: str | None = None
+        self._told = False
+        self._not_before = 0.0
+        self._late = threading.Event()
+        self._thread = threading.Thread(target=self._work, name="mlflow", daemon=True)
+        self._thread.start()
+
+    def params(self, values: Mapping[str, str]) -> None:
+        """Add parameters."""
+        self._hand_over(lambda store, run: store.params(run, values))
+
+    def metrics(self, values: Mapping[str, float]) -> None:
+        """Add one value to each metric, as of now."""
+        at = time.time()
+        self._hand_over(lambda store, run: store.metrics(run, values, int(at * 1000), self._step(at)))
+
+    def text(self, name: str, content: str) -> None:
+        """Add an artifact."""
+        self._hand_over(lambda store, run: store.text(run, name, content))
+
+    def close(self, status: str, seconds: float) -> bool:
+        """Record the last figures and the end; returns whether that was done within `seconds`."""
+        if self._figures is not None:
+            self.metrics(self._figures())
+        self._hand_over(lambda store, run: store.end(run, status))
+        try:
+            self._queue.put_nowait(None)
+        except queue.Full:
+            return False
+        self._thread.join(seconds)
+        if self._thread.is_alive():
+            self._late.set()
+            self._tell(f"it takes longer than {seconds:.0f} s")
+        return self._run is not None and not self._thread.is_alive()
+
+    def _step(self, at: float) -> int:
+        return max(0, int(at - self._begin.started))
+
+    def _hand_over(self, work: Work) -> None:
+        try:
+            self._queue.put_nowait(work)
+        except queue.Full:
+            self._tell("it is slower than what is to be recorded")
+
+    def _work(self) -> None:
+        due = time.monotonic() + self._tick_seconds
+        while not self._late.is_set():
+            try:
+                work = self._queue.get(timeout=max(0.0, due - time.monotonic()))
+            except queue.Empty:
+                due = time.monotonic() + self._tick_seconds
+                if self._figures is not None:
+                    self.metrics(self._figures())
+                continue
+            if work is None:
+                return
+            self._do(work)
+
+    def _do(self, work: Work) -> None:
+        """Begin the run if that is still to be done, and one piece of work; what fails is dropped."""
+        if time.monotonic() < self._not_before:
+            return
+        try:
+            if self._store is None:
+                self._store = self._make_store()
+            if self._run is None:
+                run = self._store.begin(self._begin.name, self._begin.tags, int(self._begin.started * 1000))
+                self._run = run
+                self._store.params(run, self._begin.params)
+                for name, content in self._begin.texts.items():
+                    self._store.text(run, name, content)
+            work(self._store, self._run)
+        except Exception as error:  # noqa: BLE001 - whatever a store raises must not disturb the replication
+            self._not_before = time.monotonic() + PAUSE_SECONDS
+            # The text of the error may hold an address with a password in it.
+            self._tell(type(error).__name__)
+
+    def _tell(self, why: str) -> None:
+        if not self._told:
+            self._told = True
+            logger.warning("this run is not recorded in full: MLflow at %s: %s", self._where, why)

@@ -1,0 +1,186 @@
+"""What commands record: a run of MLflow around the work of `run`, `bench`, `failover` and `failback`."""
+
+import json
+import os
+import platform
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from importlib.metadata import version
+from pathlib import Path
+
+import yaml
+from pyspark.sql import SparkSession
+
+from mirrorlake.bench.processes import cpu_seconds
+from mirrorlake.core.redaction import redacted, topology_hash
+from mirrorlake.core.topology import Topology
+from mirrorlake.core.tracking import Tracking
+from mirrorlake.engine.samples import FlowLag
+from mirrorlake.produce.flow import BatchReport
+from mirrorlake.tracking.meter import Meter
+from mirrorlake.tracking.recorder import TICK_SECONDS, Begin, Recorder
+from mirrorlake.tracking.store import described, open_store
+
+#: Set to off, it switches recording off whatever the topology file says.
+SWITCH = "MIRRORLAKE_TRACKING"
+#: How long the end of a command waits for MLflow, seconds.
+CLOSE_SECONDS = 5.0
+
+_PACKAGES = ("mirrorlake", "pyspark", "delta-spark", "confluent-kafka")
+#: Settings of Spark that say how large and how tuned a session is; none of them holds a secret.
+_SPARK = (
+    "spark.master",
+    "spark.driver.memory",
+    "spark.executor.instances",
+    "spark.executor.cores",
+    "spark.executor.memory",
+    "spark.sql.shuffle.partitions",
+    "spark.sql.parquet.compression.codec",
+    "spark.databricks.clusterUsageTags.sparkVersion",
+    "spark.databricks.clusterUsageTags.clusterWorkers",
+    "spark.databricks.clusterUsageTags.clusterNodeType",
+)
+
+
+class Tracked:
+    """The run that is recorded, or nothing where recording is off: every call returns at once and raises nothing."""
+
+    def __init__(self) -> None:
+        self._recorder: Recorder | None = None
+        self._meter = Meter()
+        self._looked = self._began = time.monotonic()
+        self._cpu = self._cpu_began = 0.0
+
+    def start(self, tracking: Tracking, directory: Path | None, begin: Begin, figures: bool, tick: float) -> None:
+        """Begin to record."""
+        self._cpu = self._cpu_began = _cpu()
+        self._recorder = Recorder(
+            lambda: open_store(tracking, directory),
+            begin,
+            described(tracking, directory),
+            self._figures if figures else None,
+            tick,
+        )
+
+    def batch(self, flow: str, report: BatchReport) -> None:
+        """A batch was produced."""
+        self._meter.batch(flow, report)
+
+    def sampled(self, flow: str, lag: FlowLag) -> None:
+        """A sample of positions was written."""
+        self._meter.sampled(flow, lag)
+
+    def session(self, spark: SparkSession) -> None:
+        """The session that the work is done in."""
+        if self._recorder is not None:
+            self._recorder.params(spark_facts(spark))
+
+    def metrics(self, values: Mapping[str, float]) -> None:
+        """Figures as of now."""
+        if self._recorder is not None:
+            self._recorder.metrics(values)
+
+    def params(self, values: Mapping[str, str]) -> None:
+        """More parameters."""
+        if self._recorder is not None:
+            self._recorder.params(values)
+
+    def report(self, document: object) -> None:
+        """What the command answered, as the artifact report.json."""
+        if self._recorder is not None:
+            self._recorder.text("report.json", json.dumps(document, indent=2, default=str))
+
+    def close(self, status: str, seconds: float) -> None:
+        """End the run."""
+        if self._recorder is not None:
+            self._recorder.close(status, seconds)
+
+    def _figures(self) -> dict[str, float]:
+        """The meter's figures since the last look, CPU of this process and its children, and totals."""
+        now, cpu = time.monotonic(), _cpu()
+        seconds = max(now - self._looked, 0.001)
+        figures = self._meter.take(seconds)
+        if cpu:
+            figures["cpu_cores"] = (cpu - self._cpu) / seconds
+            figures["cpu_seconds"] = cpu - self._cpu_began
+        figures["records"] = self._meter.records
+        figures["seconds"] = now - self._began
+        self._looked, self._cpu = now, cpu
+        return figures
+
+
+@contextmanager
+def tracked(
+    topology: Topology, command: str, params: Mapping[str, str], figures: bool = False, tick: float = TICK_SECONDS
+) -> Iterator[Tracked]:
+    """Record the block as a run in the experiment of a topology; `figures` over time are those of a replicator."""
+    facts = {"topology_sha256": topology_hash(topology), **params}
+    texts = {"topology.redacted.yml": yaml.safe_dump(redacted(topology), sort_keys=False)}
+    with _recorded(topology.tracking, lake_directory(topology), command, facts, texts, figures, tick) as found:
+        yield found
+
+
+@contextmanager
+def tracked_at(directory: Path, command: str, params: Mapping[str, str]) -> Iterator[Tracked]:
+    """Record the block as a run beside its results: for what has no topology file."""
+    with _recorded(Tracking(), directory, command, params, {}, False, TICK_SECONDS) as found:
+        yield found
+
+
+@contextmanager
+def _recorded(
+    tracking: Tracking,
+    directory: Path | None,
+    command: str,
+    params: Mapping[str, str],
+    texts: Mapping[str, str],
+    figures: bool,
+    tick: float,
+) -> Iterator[Tracked]:
+    found = Tracked()
+    if tracking.enabled and os.environ.get(SWITCH, "").lower() != "off":
+        name = f"{command} {time.strftime('%Y-%m-%d %H:%M:%S', time.gmtime())}"
+        begin = Begin(name, {"mirrorlake.command": command}, {"command": command, **versions(), **params}, texts)
+        found.start(tracking, directory, begin, figures, tick)
+    status = "FAILED"
+    try:
+        yield found
+        status = "FINISHED"
+    except (KeyboardInterrupt, SystemExit):
+        status = "KILLED"
+        raise
+    finally:
+        found.close(status, CLOSE_SECONDS)
+
+
+def versions() -> dict[str, str]:
+    """What runs, in which version, on how many cores."""
+    return {
+        **{name.replace("-", "_"): version(name) for name in _PACKAGES},
+        "python": platform.python_version(),
+        "machine_cores": str(os.cpu_count()),
+    }
+
+
+def spark_facts(spark: SparkSession) -> dict[str, str]:
+    """The settings of a session that make a run comparable with another; `cores` where its master says so."""
+    found = {name: value for name in _SPARK if (value := spark.conf.get(name, None)) is not None}
+    master = found.get("spark.master", "")
+    if master.startswith("local"):
+        named = master.partition("[")[2].partition(",")[0].rstrip("]") or "1"
+        found["cores"] = str(os.cpu_count()) if named == "*" else named
+    return found
+
+
+def lake_directory(topology: Topology) -> Path | None:
+    """The directory of a local lake; None for a catalog, and for a place that only Spark can reach."""
+    path = topology.lake.path
+    return None if path is None or "://" in path else topology.directory / path
+
+
+def _cpu() -> float:
+    """CPU seconds of this process, its JVM and its workers; 0 where they cannot be told."""
+    on_this_machine = sys.platform == "linux" and "DATABRICKS_RUNTIME_VERSION" not in os.environ
+    return cpu_seconds([os.getpid()]) if on_this_machine else 0.0

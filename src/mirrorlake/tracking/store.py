@@ -1,0 +1,137 @@
+"""The one module that speaks to MLflow. Importing MLflow takes seconds, so it happens when a store is made."""
+
+import importlib
+import logging
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Protocol
+from urllib.parse import urlsplit
+
+from mirrorlake.core.references import env_provider, resolve
+from mirrorlake.core.tracking import Tracking
+from mirrorlake.kafka.secrets import secret_provider, secret_stores
+
+#: Seconds that one request may take; what fails is not tried again, but for the next half minute's.
+REQUEST_SECONDS = 5
+#: MLflow's own settings, unless somebody has set them: give up soon, and tell nobody else that it runs.
+_SETTINGS = {
+    "MLFLOW_HTTP_REQUEST_TIMEOUT": str(REQUEST_SECONDS),
+    "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "0",
+    "MLFLOW_DISABLE_TELEMETRY": "true",
+}
+_FOLDER = "_mlflow"
+#: MLflow's limit for the text of a parameter.
+_PARAM_LENGTH = 500
+
+
+class Store(Protocol):
+    """Where runs are recorded. Every call may raise whatever the store behind it raises."""
+
+    def begin(self, name: str, tags: Mapping[str, str], started_ms: int) -> str:
+        """Begin a run and return its id."""
+
+    def params(self, run: str, values: Mapping[str, str]) -> None:
+        """Add parameters."""
+
+    def metrics(self, run: str, values: Mapping[str, float], at_ms: int, step: int) -> None:
+        """Add one value to each metric."""
+
+    def text(self, run: str, name: str, content: str) -> None:
+        """Add an artifact."""
+
+    def end(self, run: str, status: str) -> None:
+        """End a run: FINISHED, FAILED or KILLED."""
+
+
+class MlflowStore:
+    """An experiment of an MLflow tracking server, a workspace or a local store, which is made when it is missing."""
+
+    def __init__(self, uri: str, experiment: str, artifacts: Path | None = None) -> None:
+        for key, value in _SETTINGS.items():
+            os.environ.setdefault(key, value)
+        if artifacts is not None:
+            artifacts.mkdir(parents=True, exist_ok=True)
+        mlflow = importlib.import_module("mlflow")
+        for noisy in ("mlflow", "alembic"):
+            logging.getLogger(noisy).setLevel(logging.ERROR)
+        self._entities: Any = importlib.import_module("mlflow.entities")
+        self._client: Any = mlflow.MlflowClient(tracking_uri=uri)
+        self._experiment = experiment
+        self._artifacts = artifacts
+        self._experiment_id: str | None = None
+
+    def begin(self, name: str, tags: Mapping[str, str], started_ms: int) -> str:
+        """Begin a run and return its id."""
+        if self._experiment_id is None:
+            self._experiment_id = self._found_or_made()
+        run = self._client.create_run(self._experiment_id, start_time=started_ms, tags=dict(tags), run_name=name)
+        return str(run.info.run_id)
+
+    def _found_or_made(self) -> str:
+        found = self._client.get_experiment_by_name(self._experiment)
+        if found is not None:
+            return str(found.experiment_id)
+        location = None if self._artifacts is None else self._artifacts.as_uri()
+        return str(self._client.create_experiment(self._experiment, artifact_location=location))
+
+    def params(self, run: str, values: Mapping[str, str]) -> None:
+        """Add parameters."""
+        items = [self._entities.Param(key, value[:_PARAM_LENGTH]) for key, value in values.items()]
+        self._client.log_batch(run, params=items)
+
+    def metrics(self, run: str, values: Mapping[str, float], at_ms: int, step: int) -> None:
+        """Add one value to each metric."""
+        items = [self._entities.Metric(key, float(value), at_ms, step) for key, value in values.items()]
+        self._client.log_batch(run, metrics=items)
+
+    def text(self, run: str, name: str, content: str) -> None:
+        """Add an artifact."""
+        self._client.log_text(run, content, name)
+
+    def end(self, run: str, status: str) -> None:
+        """End a run."""
+        self._client.set_terminated(run, status)
+
+    def runs(self) -> list[Any]:
+        """All runs of the experiment, newest first, as MLflow's entities; none if there is no such experiment."""
+        found = self._client.get_experiment_by_name(self._experiment)
+        return [] if found is None else list(self._client.search_runs([found.experiment_id], max_results=1000))
+
+    def history(self, run: str, metric: str) -> list[tuple[int, float]]:
+        """All values of a metric: (milliseconds since 1970, value)."""
+        return [(item.timestamp, item.value) for item in self._client.get_metric_history(run, metric)]
+
+
+def place_of(tracking: Tracking, directory: Path | None) -> tuple[str, Path | None]:
+    """The tracking URI, and the folder of artifacts where the store is a local one. `directory` is the lake's, None for
+    one in a catalog. Raises TopologyError for a reference that has no value."""
+    if tracking.uri is not None:
+        return resolve(
+            tracking.uri, {"env": env_provider(os.environ), "secret": secret_provider(secret_stores(os.environ))}
+        ), None
+    if uri := os.environ.get("MLFLOW_TRACKING_URI"):
+        return uri, None
+    if directory is None or "DATABRICKS_RUNTIME_VERSION" in os.environ:
+        return "databricks", None
+    folder = directory.absolute() / _FOLDER
+    return f"sqlite:///{folder / 'mlflow.db'}", folder / "artifacts"
+
+
+def open_store(tracking: Tracking, directory: Path | None) -> MlflowStore:
+    """The store that a topology's `tracking` means."""
+    uri, artifacts = place_of(tracking, directory)
+    experiment = tracking.experiment
+    if uri.startswith("databricks") and not experiment.startswith("/"):
+        experiment = f"/Shared/{experiment}"  # a workspace takes absolute paths only
+    return MlflowStore(uri, experiment, artifacts)
+
+
+def described(tracking: Tracking, directory: Path | None) -> str:
+    """Where runs are recorded, for a sentence; without what may be a secret in it."""
+    if tracking.uri is not None and "${" in tracking.uri:
+        return re.sub(r"://[^@]*@", "://", tracking.uri)
+    uri, _ = place_of(tracking, directory)
+    parts = urlsplit(uri)
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}" if parts.netloc else uri

@@ -1,0 +1,290 @@
+"""Every notebook runs: on a lake of known rows, as a workspace would run it, and on the demo's lake."""
+
+import os
+import runpy
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import altair as alt
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+from mirrorlake.core.tracking import Tracking
+from mirrorlake.errors import InputError, LakeError
+from mirrorlake.lake.lake import Lake
+from mirrorlake.notebook import audit, capacity, drill, latency, open_notebook, translation
+from mirrorlake.tracking.store import open_store
+from tests.support.histories import FLOW, History
+
+FOLDER = Path(__file__).parents[2] / "notebooks"
+NOTEBOOKS = sorted(FOLDER.glob("*.py"))
+Run = Callable[..., str]
+
+#: What `move_groups` says in a rehearsal without clusters.
+MOVES = {
+    "flow": FLOW,
+    "dry_run": True,
+    "origin_unreachable": None,
+    "groups": [
+        {
+            "group": "billing",
+            "topic": "orders",
+            "partition": 0,
+            "position": 5,
+            "to_topic": "east.orders",
+            "to_position": 105,
+            "before": None,
+            "done": "would move",
+            "read_again_at_most": 0,
+            "detail": None,
+        }
+    ],
+    "warnings": ["group billing still has members on east: stop them"],
+    "left": [],
+}
+
+
+@pytest.fixture(scope="module")
+def place(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A lake where orders-1 is late in its second minute by batch 8, orders-2 has two records that are not mapped, and
+    three that are not staged."""
+    directory = tmp_path_factory.mktemp("notebooks")
+    history = History(spark, directory)
+    for partition in (0, 1, 2):
+        mapped = 18 if partition == 2 else 20
+        history.staged(95, "orders", partition, range(20))
+        history.run(90, "orders", partition, 7, 0, 100, 10).run(28, "orders", partition, 8, 10, 111, mapped - 10)
+        history.batch(90, "orders", partition, 7, 10, [5, 8, 8, 9, 9, 9])
+        late = [5, 300, 40, 900, 7000 if partition == 1 else 100, 8000]
+        history.batch(28, "orders", partition, 8, mapped - 10, late)
+        end = 23 if partition == 2 else 20
+        history.add(
+            "positions",
+            flow=FLOW,
+            topic="orders",
+            partition=partition,
+            sampled_at=history.at(5),
+            source_start=0,
+            source_end=end,
+            staged_end=20,
+            produced_end=mapped,
+            target_end=130,
+            lag_records=end - mapped,
+            lag_seconds=12.0 if partition == 2 else 0.0,
+            target_topic="east.orders",
+        )
+    history.add(
+        "checkpoints",
+        flow=FLOW,
+        group_id="billing",
+        topic="orders",
+        partition=0,
+        source_position=5,
+        target_topic="east.orders",
+        target_position=105,
+        checkpointed_at=history.at(9),
+        synced=True,
+    )
+    history.add(
+        "incidents",
+        flow=FLOW,
+        at=history.at(20),
+        kind="target_refused",
+        topic="orders",
+        partition=2,
+        first_offset=18,
+        last_offset=19,
+        detail="too large",
+    )
+    history.write()
+    (directory / "mirrorlake.yml").write_text(
+        "clusters: {east: {bootstrap_servers: '127.0.0.1:1'}, west: {bootstrap_servers: '127.0.0.1:2'}}\n"
+        "lake: {path: ./lake}\nflows: {east->west: {topics: [orders]}}\n",
+        encoding="utf-8",
+    )
+    return directory
+
+
+@pytest.fixture(scope="module")
+def recorded(place: Path) -> None:
+    """Two runs in the lake's own store: 0.2 busy cores at rest, 20 CPU seconds for a million records."""
+    store = open_store(Tracking(), place / "lake")
+    for number, rates in enumerate(((0, 10_000, 20_000), (5_000, 40_000))):
+        run = store.begin(f"run {number}", {"mirrorlake.command": "run"}, 1_790_000_000_000 + number)
+        store.params(run, {"cores": "2"})
+        for step, rate in enumerate(rates):
+            figures = {"records_per_second": rate, "cpu_cores": 0.2 + rate * 20 / 1e6}
+            store.metrics(run, figures, 1_790_000_000_000 + 30_000 * step, 30 * step)
+        store.metrics(run, {"records": 1e6, "seconds": 100.0, "cpu_seconds": 40.0}, 1_790_000_100_000, 100)
+        store.end(run, "FINISHED")
+
+
+@pytest.fixture
+def run(place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    """Runs a notebook as `python notebooks/<name>.py` does, in this process and its session; returns what it shows."""
+
+    def runs(name: str, *widgets: str) -> str:
+        path = FOLDER / f"{name}.py"
+        monkeypatch.setattr(sys, "argv", [str(path), f"lake={place / 'lake'}", *widgets])
+        monkeypatch.setattr(sys, "excepthook", sys.excepthook)  # so that it is put back
+        monkeypatch.setattr(sys, "path", list(sys.path))
+        runpy.run_path(str(path), run_name="__main__")
+        return capsys.readouterr().out
+
+    return runs
+
+
+def charts(place: Path, name: str) -> list[str]:
+    return [path.read_text(encoding="utf-8") for path in sorted((place / "notebook-charts").glob(f"{name}-*.html"))]
+
+
+def test_01_quickstart(place: Path, run: Run) -> None:
+    said = run("01_quickstart")
+    assert "incident" in said and "target_refused" in said and "stopped" in said
+    drawn = charts(place, "01_quickstart")
+    assert len(drawn) == 2 and all("vega" in text and "http://" not in text[:2000] for text in drawn)
+
+
+def test_02_investigate_latency(place: Path, run: Run) -> None:
+    said = run("02_investigate_latency")
+    assert "p99 7,000 ms, latest in orders-1" in said
+    assert "orders-1, batch 8: 10 records" in said and "They waited in the stage" in said
+    assert len(charts(place, "02_investigate_latency")) == 2
+
+
+def test_03_translate_offsets(place: Path, run: Run) -> None:
+    said = run("03_translate_offsets", "at=2020-01-01 00:00:00")
+    assert "east.orders" in said and len(charts(place, "03_translate_offsets")) == 1
+    assert "118" in run("03_translate_offsets", "partition=2", "offset=17")
+
+
+def test_04_failover_drill(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+
+    def moved(_lake: Lake, _connections: object, way: Any, options: Any) -> dict[str, Any]:
+        asked.append((way.flow.name, options))
+        return MOVES
+
+    monkeypatch.setattr(drill, "move_groups", moved)
+    said = run("04_failover_drill")
+    assert "would move" in said and "nothing was changed" in said and "still has members" in said
+    run("04_failover_drill", "dry_run=no", "groups=billing, reports")
+    (flow, first), (_, second) = asked
+    assert flow == FLOW and first.dry_run and first.groups is None
+    assert not second.dry_run and second.groups == ("billing", "reports")
+
+
+def test_05_audit(run: Run) -> None:
+    said = run("05_audit")
+    assert f"flow {FLOW}: 2 partitions complete; 1 not on the target" in said
+    assert "target_refused" in said and "22" in said, "the last offset that is not staged"
+
+
+def test_06_capacity(place: Path, run: Run, recorded: None) -> None:
+    said = run("06_capacity", "records_per_second=100000", "utilisation=0.5")
+    assert "100,000 records/s, 50% busy: 4.4 cores by runs of this lake (20 CPU s per million)" in said
+    assert len(charts(place, "06_capacity")) == 1
+
+
+def test_06_without_runs_says_what_to_do(run: Run, tmp_path: Path) -> None:
+    said = run("06_capacity", f"tracking_uri=sqlite:///{tmp_path / 'none.db'}")
+    assert "No run has been recorded" in said and "no run has figures over time yet" in said
+
+
+def test_a_wrong_widget_is_one_sentence(run: Run, place: Path) -> None:
+    with pytest.raises(InputError, match="topci=orders sets no widget"):
+        run("02_investigate_latency", "topci=orders")
+    with pytest.raises(InputError, match="there is no flow west->east in .*known are: east->west"):
+        run("01_quickstart", "flow=west->east")
+    with pytest.raises(InputError, match="since and until are times"):
+        run("02_investigate_latency", "since=yesterday")
+    with pytest.raises(LakeError, match="there is no lake in .*mirrorlake demo"):
+        run("01_quickstart", f"lake={place / 'nowhere'}")
+    assert not (place / "nowhere").exists(), "looking makes nothing"
+
+
+class FakeWidgets:
+    """dbutils.widgets: keeps what it holds already."""
+
+    def __init__(self, **values: str) -> None:
+        self.values = values
+        self.made: list[str] = []
+
+    def text(self, name: str, default: str, label: str) -> None:
+        self.made.append(name)
+        self.values.setdefault(name, default)
+
+    def get(self, name: str) -> str:
+        return self.values[name]
+
+
+@pytest.mark.parametrize("name", ["01_quickstart", "02_investigate_latency", "03_translate_offsets", "05_audit"])
+def test_a_workspace_uses_its_own_session_widgets_and_display(
+    spark: SparkSession, place: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    shown: list[object] = []
+    widgets = FakeWidgets(lake=str(place / "lake"))
+    namespace = {
+        "__name__": "__main__",
+        "spark": spark,
+        "dbutils": type("Utilities", (), {"widgets": widgets})(),
+        "display": shown.append,
+    }
+    source = (FOLDER / f"{name}.py").read_text(encoding="utf-8")
+    exec(compile(source, name, "exec"), namespace)
+    assert widgets.made[0] == "lake" and "flow" in widgets.made
+    assert any(isinstance(item, DataFrame) for item in shown)
+    assert all(isinstance(item, DataFrame | alt.Chart) for item in shown), "a sentence goes to the cell's output"
+
+
+def test_what_the_pages_say_is_right(spark: SparkSession, place: Path, recorded: None) -> None:
+    nb = open_notebook(
+        {}, flow="", topic="", since="", until="", partition="", offset="", records_per_second="", utilisation="",
+        tracking_uri="", experiment="",
+    )  # fmt: skip
+    nb._widgets["lake"] = str(place / "lake")
+    spike = latency.find_spike(nb)
+    assert (spike.topic, spike.partition, spike.batch_id, spike.p99_ms) == ("orders", 1, 8, 7000)
+    assert [row["offset"] for row in latency.records(nb, spike).orderBy("offset").collect()] == list(range(10, 20))
+    asked = [("orders", 0, position) for position in (0, 9, 10, 19)]
+    there = {row["position"]: row for row in translation.there_and_back(nb, asked).collect()}
+    assert {position: row["other_position"] for position, row in there.items()} == {0: 100, 9: 109, 10: 111, 19: 120}
+    assert all(row["back"] == position and row["exact"] for position, row in there.items())
+    home = translation.back_and_there(nb, asked).collect()
+    assert {row["position"]: row["other_position"] for row in home} == {100: 0, 109: 9, 111: 10, 120: 19}
+    (missing,) = audit.missing(nb).collect()
+    assert (missing["partition"], missing["first_offset"], missing["last_offset"]) == (2, 18, 19)
+    assert (missing["incident"], missing["decision"]) == ("target_refused", "open")
+    assert missing["missing_since"] is not None
+    (unstaged,) = audit.not_staged(nb).collect()
+    assert (unstaged["partition"], unstaged["first_offset"], unstaged["last_offset"]) == (2, 20, 22)
+    found = capacity.measured(nb)
+    cost = found.costs[capacity.OWN]
+    assert (cost.idle_cores, cost.cpu_seconds_per_million) == pytest.approx((0.2, 20))
+    assert len(found.looks) == 5 and len(found.runs) == 2
+
+
+@pytest.mark.slow
+def test_every_notebook_runs_unchanged_beside_the_demo(tmp_path: Path) -> None:
+    """As a person does it: `mirrorlake demo`, then each file with python, in the same folder."""
+    environment = {**os.environ, "MIRRORLAKE_CORES": "2", "MIRRORLAKE_TRACKING": "on"}
+
+    def done(*command: str) -> str:
+        found = subprocess.run(
+            [sys.executable, *command], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=600
+        )
+        assert found.returncode == 0, found.stdout + found.stderr
+        return found.stdout
+
+    done("-m", "mirrorlake.cli.main", "demo", "--records", "5000")
+    said = {path.stem: done(str(path)) for path in NOTEBOOKS}
+    assert "orders" in said["01_quickstart"]
+    assert "orders-" in said["02_investigate_latency"]
+    assert "east.orders" in said["03_translate_offsets"]
+    assert "would move" in said["04_failover_drill"] and "orders-service" in said["04_failover_drill"]
+    assert "partitions complete, and no other" in said["05_audit"]
+    assert "cores by runs of this lake" in said["06_capacity"]

@@ -1,0 +1,96 @@
+"""A lake without Kafka, and histories written into its tables."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+
+import pyarrow as pa
+import yaml
+from pyspark.sql import SparkSession
+
+from mirrorlake.core.topology import Topology, load_topology
+from mirrorlake.lake.lake import Lake, open_lake
+
+FLOW = "east->west"
+_SECONDS = pa.timestamp("us", tz="UTC")
+_TYPES = {
+    "landed_at": _SECONDS, "sampled_at": _SECONDS, "produced_at": _SECONDS, "at": _SECONDS, "timestamp": _SECONDS,
+    "checkpointed_at": _SECONDS, "resolved_at": _SECONDS, "partition": pa.int32(), "target_partition": pa.int32(),
+    "generation": pa.int32(), "timestamp_type": pa.int32(), "lag_seconds": pa.float64(), "synced": pa.bool_(),
+    "key": pa.binary(), "value": pa.binary(),
+    "segments": pa.list_(
+        pa.struct([(name, pa.int64()) for name in ("source_first", "stride", "target_first", "record_count")])
+    ),
+    **dict.fromkeys(("flow", "topic", "source_cluster", "target_topic", "selection", "kind", "detail", "resolution",
+                     "group_id"), pa.string()),
+}  # fmt: skip
+
+
+def write_file(directory: Path, **blocks: object) -> Path:
+    """A topology file of two clusters that are never asked, and a lake; `blocks` replace or add top-level keys."""
+    directory.mkdir(parents=True, exist_ok=True)
+    clusters = {alias: {"bootstrap_servers": "127.0.0.1:1"} for alias in ("east", "west", "north")}
+    document = {"clusters": clusters, "lake": {"path": "./lake"}, "flows": {FLOW: {}}, **blocks}
+    path = directory / "mirrorlake.yml"
+    path.write_text(yaml.safe_dump(document), encoding="utf-8")
+    return path
+
+
+def opened(spark: SparkSession, file: Path) -> tuple[Lake, Topology]:
+    """The lake of a topology file, and the topology."""
+    topology = load_topology(file)
+    return open_lake(spark, topology.lake, topology.directory), topology
+
+
+def ago(seconds: float) -> datetime:
+    """A moment in the past."""
+    return datetime.now(timezone.utc) - timedelta(seconds=seconds)
+
+
+def append(lake: Lake, table: str, rows: Sequence[Mapping[str, object]]) -> None:
+    """Append rows given as mappings; columns that they lack become null."""
+    lake.append(table, table_of(rows))
+
+
+def table_of(rows: Sequence[Mapping[str, object]]) -> pa.Table:
+    """Rows given as mappings, as an Arrow table."""
+    names = dict.fromkeys(name for row in rows for name in row)
+    schema = pa.schema([(name, _TYPES.get(name, pa.int64())) for name in names])
+    return pa.Table.from_pylist([dict(row) for row in rows], schema=schema)
+
+
+def sample(seconds_ago: float, produced: int, end: int, lag_seconds: float | None = None, **more: object) -> dict:
+    """A row of `positions` of orders-0."""
+    lag = end - produced
+    return {
+        "flow": FLOW, "topic": "orders", "partition": 0, "sampled_at": ago(seconds_ago), "source_start": 0,
+        "source_end": end, "staged_end": end, "produced_end": produced, "target_end": produced, "lag_records": lag,
+        "lag_seconds": float(lag_seconds if lag_seconds is not None else 0), "target_topic": "east.orders", **more,
+    }  # fmt: skip
+
+
+def run_row(first: int, last: int, seconds_ago: float = 60, count: int | None = None, **more: object) -> dict:
+    """A row of `offset_map` of orders-0; target offsets equal source offsets."""
+    return {
+        "flow": FLOW, "topic": "orders", "partition": 0, "source_first": first, "source_last": last,
+        "target_topic": "east.orders", "target_partition": 0, "target_first": first, "target_last": last,
+        "record_count": count or last - first + 1, "produced_at": ago(seconds_ago), "batch_id": first,
+        "stage_version": 0, "selection": "-", "generation": 0,
+        "segments": [
+            {"source_first": first, "stride": 1, "target_first": first, "record_count": count or last - first + 1}
+        ],
+        **more,
+    }  # fmt: skip
+
+
+def staged(offsets: Sequence[int], seconds_ago: float = 120, **more: object) -> list[dict]:
+    """Rows of `records` of orders-0."""
+    landed = ago(seconds_ago)
+    return [
+        {
+            "source_cluster": "east", "topic": "orders", "partition": 0, "offset": offset, "timestamp": landed,
+            "timestamp_type": 0, "key": b"k", "value": b"v" * 50, "landed_at": landed,
+            "batch_id": int(landed.timestamp() * 1000), "generation": 0, **more,
+        }
+        for offset in offsets
+    ]  # fmt: skip
