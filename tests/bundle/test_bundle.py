@@ -234,3 +234,7 @@ def test_production_says_where_it_lives() -> None:
     prod = root_file()["targets"]["prod"]
     assert prod["mode"] == "production" and prod["workspace"]["root_path"]
     assert len(TABLES) == len(set(TABLES))
+
+
+def test_keys_are_unique_over_all_kinds() -> None:
+    assert len({key for _, key in ALL}) == len(ALL), "the CLI refuses a dashboard and a schema of one key"

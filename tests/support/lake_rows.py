@@ -18,6 +18,9 @@ _TYPES = {
     "checkpointed_at": _SECONDS, "resolved_at": _SECONDS, "partition": pa.int32(), "target_partition": pa.int32(),
     "generation": pa.int32(), "timestamp_type": pa.int32(), "lag_seconds": pa.float64(), "synced": pa.bool_(),
     "key": pa.binary(), "value": pa.binary(),
+    "segments": pa.list_(
+        pa.struct([(name, pa.int64()) for name in ("source_first", "stride", "target_first", "record_count")])
+    ),
     **dict.fromkeys(("flow", "topic", "source_cluster", "target_topic", "selection", "kind", "detail", "resolution",
                      "group_id"), pa.string()),
 }  # fmt: skip
@@ -72,7 +75,11 @@ def run_row(first: int, last: int, seconds_ago: float = 60, count: int | None = 
         "flow": FLOW, "topic": "orders", "partition": 0, "source_first": first, "source_last": last,
         "target_topic": "east.orders", "target_partition": 0, "target_first": first, "target_last": last,
         "record_count": count or last - first + 1, "produced_at": ago(seconds_ago), "batch_id": first,
-        "stage_version": 0, "selection": "-", "generation": 0, **more,
+        "stage_version": 0, "selection": "-", "generation": 0,
+        "segments": [
+            {"source_first": first, "stride": 1, "target_first": first, "record_count": count or last - first + 1}
+        ],
+        **more,
     }  # fmt: skip
 
 
