@@ -4,13 +4,16 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from confluent_kafka import KafkaException
+
 from mirrorlake.core.mm2_topics import checkpoints_topic
 from mirrorlake.core.policy import HEARTBEATS, check_topic_name
 from mirrorlake.core.problem import Problem
 from mirrorlake.core.topology import ResolvedFlow
 from mirrorlake.engine.connections import Connections
+from mirrorlake.errors import ClusterUnreachable
 from mirrorlake.kafka.access import group_rights, may_write_transactions, refused_creations, topic_rights
-from mirrorlake.kafka.refusals import principal_of
+from mirrorlake.kafka.refusals import principal_of, reason_of
 
 _RULE = "access"
 _GRANT = "grant the ACLs that docs/security.md lists"
@@ -54,16 +57,26 @@ def transaction_problems(connections: Connections, flow: ResolvedFlow, name: str
     """The rights on its group and its transactional ids that an exactly-once flow lacks on its target.
 
     `name` is the flow's name there, which its group has and its transactional ids begin with. Makes one transactional
-    id that no producer uses, `<name>-check`. Raises KafkaException.
+    id that no producer uses, `<name>-check`. Raises ClusterUnreachable when its coordinators do not answer, as while a
+    new cluster makes their topics.
     """
     if flow.settings.delivery != "exactly_once":
         return []
-    settings = connections.client(flow.target, "producer")
+    admin = connections.admin(flow.target)
     problems = []
-    rights = group_rights(connections.admin(flow.target).client, name)
+    try:
+        rights = group_rights(admin.client, name)
+        may_write = may_write_transactions(connections.client(flow.target, "producer"), f"{name}-check")
+    except KafkaException as error:
+        raise ClusterUnreachable(
+            f"cluster {flow.target} at {admin.address} does not answer about groups and transactions "
+            f"({reason_of(error.args[0])}); check that its brokers are well",
+            alias=flow.target,
+            address=admin.address,
+        ) from error
     if rights is not None and "READ" not in rights:
         problems.append(_problem(connections, flow, flow.target, "READ", f"group {name}"))
-    if not may_write_transactions(settings, f"{name}-check"):
+    if not may_write:
         problems.append(_problem(connections, flow, flow.target, "WRITE", f"transactional ids {name}-*"))
     return problems
 
