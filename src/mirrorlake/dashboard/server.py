@@ -16,7 +16,7 @@ logger = logging.getLogger(__name__)
 class DashboardServer(ThreadingHTTPServer):
     """Answers / with the page and /data.json with the newest rows; nothing else, and only GET and HEAD."""
 
-    daemon_threads = True
+    daemon_threads = False  # ending waits for a read in flight: the interpreter cannot end beneath it
 
     def __init__(self, page: str, newest: Callable[[], bytes], port: int) -> None:
         """Listen; port 0 is any free one. Raises InputError when the port is taken."""
