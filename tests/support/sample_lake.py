@@ -87,6 +87,7 @@ def fill(lake: Lake, hours: float = 6, until: datetime | None = None, seed: int 
         ("changes", history.changes()),
         ("clusters", history.clusters()),
         ("audits", history.audits()),
+        ("objectives", history.objectives()),
     ):
         lake.append(table, rows)
 
@@ -344,6 +345,16 @@ class _History:
             for alias in ("east", "west", "lab")
         ]
         return _rows(rows, {"first_seen": TIME, "last_seen": TIME})
+
+    def objectives(self) -> pa.Table:
+        held_to = {"lag_seconds": 60, "latency_p99_ms": 5_000, "heartbeat_seconds": 60, "stuck_seconds": 600}
+        run = {"enabled": True, "heartbeats": True, "gaps": True, "mode": "continuous"}
+        rows = [
+            {"flow": flow, **held_to, **run, "since": self.times[0], "noted_at": self.times[0]}
+            for flow in sorted({stream.flow for stream in STREAMS})
+        ]
+        kinds = dict.fromkeys(held_to, pa.int64()) | dict.fromkeys(("enabled", "heartbeats", "gaps"), pa.bool_())
+        return _rows(rows, {**kinds, "since": TIME, "noted_at": TIME})
 
     def audits(self) -> pa.Table:
         rows = []
