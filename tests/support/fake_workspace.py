@@ -94,7 +94,7 @@ class FakeWorkspace:
             self.files[path] = None
         elif action == "delete":
             self.files = {name: data for name, data in self.files.items() if not f"{name}/".startswith(f"{path}/")}
-        elif path not in self.files:
+        elif not any(f"{name}/".startswith(f"{path}/") for name in self.files):
             return _MISSING
         elif action == "export":
             return 200, self.files[path] or b""
