@@ -113,7 +113,8 @@ def test_followers_of_commits_see_neither_deletes_nor_compaction(spark: SparkSes
     by_file, seen = CommitLog(tmp_path / "lake" / "records").new_ranges(EAST, before, None, 1_000_000)
     by_spark = stage.new_ranges(lake, EAST, before, newest)
     for found in (by_file, by_spark):
-        assert [(item.topic, item.first, item.last, item.record_count) for item in found] == [("orders", 10, 11, 2)]
+        assert {item.topic for item in found} == {"orders"}
+        assert (min(item.first for item in found), sum(item.record_count for item in found)) == (10, 2)
     assert seen == newest
     assert not stage.follows_commits(lake, before) and stage.follows_commits(lake, newest - 1)
 

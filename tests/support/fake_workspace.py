@@ -94,7 +94,7 @@ class FakeWorkspace:
             self.files[path] = None
         elif action == "delete":
             self.files = {name: data for name, data in self.files.items() if not f"{name}/".startswith(f"{path}/")}
-        elif path not in self.files:
+        elif not any(f"{name}/".startswith(f"{path}/") for name in self.files):
             return _MISSING
         elif action == "export":
             return 200, self.files[path] or b""
@@ -192,6 +192,7 @@ def fake_workspace() -> Iterator[FakeWorkspace]:
                 "Content-Type", "application/octet-stream" if isinstance(said, bytes) else "application/json"
             )
             self.send_header("Content-Length", str(len(data)))
+            self.send_header("X-Databricks-Org-Id", "4242")
             self.end_headers()
             self.wfile.write(data)
 
@@ -200,7 +201,10 @@ def fake_workspace() -> Iterator[FakeWorkspace]:
         def log_message(self, *_args: object) -> None:
             """Say nothing."""
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    class Server(ThreadingHTTPServer):
+        request_queue_size = 128  # a deployment opens many connections at once, and makes again what is refused
+
+    server = Server(("127.0.0.1", 0), Handler)
     workspace.url = f"http://127.0.0.1:{server.server_port}"
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
