@@ -1,6 +1,7 @@
 """What commands share: the topology, connections, session and lake, each made when it is first needed."""
 
 import json
+import os
 from functools import cached_property
 from pathlib import Path
 
@@ -13,6 +14,9 @@ from mirrorlake.engine.connections import Connections
 from mirrorlake.lake.lake import Lake, open_lake
 from mirrorlake.lake.session import open_session
 
+#: How wide tables are where no terminal is: whoever reads a pipe wants each row on its line.
+PIPED_COLUMNS = 200
+
 
 class Context:
     """Made once for a command by the `-c` option."""
@@ -22,6 +26,8 @@ class Context:
         self.short = True  # `run` says otherwise: its session lives long
         self.err = Console(stderr=True)
         self.out = Console()
+        if not self.out.is_terminal and "COLUMNS" not in os.environ:
+            self.out = Console(width=PIPED_COLUMNS)
 
     @cached_property
     def topology(self) -> Topology:

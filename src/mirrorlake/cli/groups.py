@@ -5,7 +5,7 @@ from typing import Any
 
 import typer
 from rich.markup import escape
-from rich.table import Table
+from rich.table import Column, Table
 
 from mirrorlake.cli.context import Context
 from mirrorlake.engine.divergence import divergence_of
@@ -112,7 +112,9 @@ def _move(shared: Context, flow: str, reverse: bool, options: MoveOptions, as_js
 
 
 def _show_groups(shared: Context, found: dict[str, Any]) -> None:
-    table = Table("group", "topic", "position", "lag", "state", "target", "position", "lag", "state", "failover now")
+    table = Table(
+        _named("group"), "topic", "position", "lag", "state", "target", "position", "lag", "state", "failover now"
+    )
     for row in found["groups"]:
         table.add_row(
             *_cells(
@@ -138,7 +140,7 @@ def _show_groups(shared: Context, found: dict[str, Any]) -> None:
 
 
 def _show_moves(shared: Context, found: dict[str, Any]) -> None:
-    table = Table("group", "from", "position", "to", "position", "before", "done", "read again", "what")
+    table = Table(_named("group"), "from", "position", "to", "position", "before", "done", "read again", "what")
     for row in found["groups"]:
         table.add_row(
             *_cells(
@@ -183,6 +185,11 @@ def _meaning(row: dict[str, Any]) -> str:
 
 def _again(row: dict[str, Any]) -> str:
     return str(row["read_again_at_most"] and f"up to {row['read_again_at_most']:,}")
+
+
+def _named(header: str) -> Column:
+    """A column whose names stay whole, however narrow the terminal."""
+    return Column(header, no_wrap=True, overflow="fold")
 
 
 def _cells(*values: object) -> list[str]:
