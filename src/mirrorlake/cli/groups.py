@@ -140,7 +140,7 @@ def _show_groups(shared: Context, found: dict[str, Any]) -> None:
 
 
 def _show_moves(shared: Context, found: dict[str, Any]) -> None:
-    table = Table(_named("group"), "from", "position", "to", "position", "before", "done", "read again", "what")
+    table = _table("group", "from", "position", "to", "position", "before", "done", "read again", "what")
     for row in found["groups"]:
         table.add_row(
             *_cells(
@@ -187,9 +187,9 @@ def _again(row: dict[str, Any]) -> str:
     return str(row["read_again_at_most"] and f"up to {row['read_again_at_most']:,}")
 
 
-def _named(header: str) -> Column:
-    """A column whose names stay whole, however narrow the terminal."""
-    return Column(header, no_wrap=True, overflow="fold")
+def _table(first: str, *others: str) -> Table:
+    """A table that keeps every letter in a narrow terminal, and the names in its first column on one line."""
+    return Table(Column(first, no_wrap=True), *(Column(name, overflow="fold") for name in others))
 
 
 def _cells(*values: object) -> list[str]:
