@@ -112,9 +112,7 @@ def _move(shared: Context, flow: str, reverse: bool, options: MoveOptions, as_js
 
 
 def _show_groups(shared: Context, found: dict[str, Any]) -> None:
-    table = Table(
-        _named("group"), "topic", "position", "lag", "state", "target", "position", "lag", "state", "failover now"
-    )
+    table = _table("group", "topic", "position", "lag", "state", "target", "position", "lag", "state", "failover now")
     for row in found["groups"]:
         table.add_row(
             *_cells(
