@@ -16,6 +16,8 @@ from tests.support.kafka import NewRecord, create_topic, write
 from tests.support.lake_rows import append, opened, run_row, staged, write_file
 from tests.support.replication import QUIET
 
+pytestmark = pytest.mark.slow
+
 DAY = 86_400
 VOLUME = "/Volumes/main/replication/files/"
 

@@ -25,6 +25,8 @@ from mirrorlake.dashboard.server import DashboardServer
 from tests.support.browser import chromium, console_errors, prefer, resize, screenshot, wait_for
 from tests.support.sample_lake import TIME, empty_lake, fill
 
+pytestmark = pytest.mark.slow
+
 DASHBOARD = load_dashboard()
 PAGES = {page.name: page for page in DASHBOARD.pages if page.pageType == "PAGE_TYPE_CANVAS"}
 

@@ -429,6 +429,7 @@ def test_the_broker_lists_groups_of_the_new_protocol(scene: Scene) -> None:
         consumer.close()
 
 
+@pytest.mark.slow
 def test_positions_in_a_topic_that_two_flows_share(
     spark: SparkSession, clusters: ClusterPair, tmp_path: Path, topic_name: str
 ) -> None:

@@ -17,6 +17,8 @@ from tests.support.mirror_client import ask_mirror_client
 from tests.support.replication import replicate_once, replicating, write_topology
 from tests.support.topologies import until
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def own(clusters: ClusterPair) -> Iterator[ClusterPair]:

@@ -9,6 +9,8 @@ from pyspark.sql import SparkSession
 from mirrorlake.lake.lake import Lake
 from tests.support.histories import FLOW, History
 
+pytestmark = pytest.mark.slow
+
 PAGE = (Path(__file__).parents[2] / "docs" / "metrics.md").read_text(encoding="utf-8")
 STATEMENTS = re.findall(r"```sql\n(.*?)```", PAGE, re.DOTALL)
 #: `MirrorSourceMetrics` and `MirrorCheckpointMetrics` of Kafka 4.1; the last three have -min, -avg and -max.

@@ -19,6 +19,8 @@ from tests.support.kafka import create_topic, partition_count, read_topic, topic
 from tests.support.mirror_client import ask_mirror_client
 from tests.support.replication import FLOW, write_topology
 
+pytestmark = pytest.mark.slow
+
 CHECKPOINTS = [
     Checkpoint("g1", "east.orders", 0, 1_234_567_890_123, 42),
     Checkpoint("g1", "east.orders", 7, 10, 0, "by hand"),

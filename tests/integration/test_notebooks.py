@@ -19,6 +19,8 @@ from mirrorlake.notebook import audit, capacity, drill, latency, open_notebook, 
 from mirrorlake.tracking.store import open_store
 from tests.support.histories import FLOW, History
 
+pytestmark = pytest.mark.slow
+
 FOLDER = Path(__file__).parents[2] / "notebooks"
 NOTEBOOKS = sorted(FOLDER.glob("*.py"))
 Run = Callable[..., str]

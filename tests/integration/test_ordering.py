@@ -37,7 +37,7 @@ def test_rows_fed_by_spark_are_just_as_exact(
     assert_same(run.lake, clusters.east, clusters.west, {topic_name: f"east.{topic_name}"}, 6_000)
 
 
-@pytest.mark.parametrize("vacuum", [False, True])
+@pytest.mark.parametrize("vacuum", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_backfill_over_an_optimized_stage_keeps_order(
     spark: SparkSession, clusters: ClusterPair, topic_name: str, tmp_path: Path, vacuum: bool
 ) -> None:

@@ -13,6 +13,8 @@ from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.objectives import Mode, note_objectives
 from tests.support.lake_rows import FLOW, ago, append, opened, run_row, sample, staged, write_file
 
+pytestmark = pytest.mark.slow
+
 OBJECTIVES = {"lag_seconds": 60, "latency_p99_ms": 5000, "heartbeat_seconds": 60, "stuck_seconds": 600}
 
 

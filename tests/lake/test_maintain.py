@@ -19,6 +19,8 @@ from mirrorlake.lake.translate import translate
 from mirrorlake.produce.commit_log import CommitLog
 from tests.support.lake_rows import FLOW, ago, append, opened, run_row, sample, staged, table_of, write_file
 
+pytestmark = pytest.mark.slow
+
 DAY = 86_400
 WEEK = Maintenance(retention_days=7)
 EAST = Selected("east", ".*")
