@@ -16,6 +16,8 @@ from mirrorlake.errors import LakeError
 from mirrorlake.lake.lake import Lake
 from tests.support.sample_lake import FLOWS, empty_lake
 
+pytestmark = pytest.mark.slow
+
 DASHBOARD = load_dashboard()
 TOPOLOGY = """
 clusters:

@@ -42,6 +42,7 @@ def modes(lake: Lake) -> dict[str, str]:
 
 
 @pytest.mark.timeout(1200)
+@pytest.mark.slow
 def test_the_replicator_runs_through_maintenance(
     spark: SparkSession, clusters: ClusterPair, topic_name: str, tmp_path: Path
 ) -> None:

@@ -27,6 +27,8 @@ from tests.support.clusters import ClusterPair
 from tests.support.kafka import create_topic, numbered, write
 from tests.support.replication import FLOW, finish, start_run, write_topology
 
+pytestmark = pytest.mark.slow
+
 SECRET = "hunter-2026"
 
 
@@ -143,7 +145,6 @@ def free_port() -> int:
         return int(server.getsockname()[1])
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["down", "silent"])
 def test_a_server_that_is_away_costs_some_seconds_at_most(tmp_path: Path, kind: str) -> None:
     """In a process of its own: it must end too, whatever MLflow's threads are waiting for."""
@@ -204,7 +205,6 @@ def test_commands_that_record_nothing_import_no_mlflow() -> None:
     assert subprocess.run([sys.executable, "-c", script], timeout=240).returncode == 0
 
 
-@pytest.mark.slow
 def test_run_once_is_recorded_and_a_server_that_is_down_does_not_delay_it(
     clusters: ClusterPair, topic_name: str, tmp_path: Path
 ) -> None:

@@ -1,7 +1,7 @@
 """Cores for a load, from what was measured."""
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from mirrorlake.core.capacity import Cost, fitted
@@ -24,6 +24,7 @@ def test_one_look_puts_all_on_the_records() -> None:
     assert fitted([(1_000, 0.5)]) == Cost(0.0, 500.0)
 
 
+@example([(2.2e-313, 1.0)])
 @given(st.lists(st.tuples(st.floats(0, 1e6), st.floats(0, 64)), min_size=1, max_size=50))
 def test_it_is_never_negative(points: list[tuple[float, float]]) -> None:
     cost = fitted(points)

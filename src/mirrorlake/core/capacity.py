@@ -24,7 +24,7 @@ def fitted(points: Sequence[tuple[float, float]]) -> Cost | None:
     """
     points = [(rate, cores) for rate, cores in points if rate >= 0 and cores >= 0]
     records, busy = sum(rate for rate, _ in points), sum(cores for _, cores in points)
-    if records <= 0:
+    if records < 1:  # less than a record a second in all: the machine was idle
         return None
     middle, height = records / len(points), busy / len(points)
     spread = sum((rate - middle) ** 2 for rate, _ in points)
