@@ -39,16 +39,18 @@ def measure_control(east: str, west: str) -> ControlTimes:
     source, target = connections.admin("east"), connections.admin("west")
     names = {topic.name: f"east.{topic.name}" for topic in create_many(source)}
     configs = ConfigSync(flow, connections, MemoryLog(), names.get)
+    made_names: set[str] = set(names.values())
 
     def create() -> None:
         plans = observe_topics(flow, connections, None)
+        made_names.update(plan.target_topic for plan in plans)  # heartbeats are mirrored too, where there are some
         given = configs.creation({plan.topic: plan.factor for plan in plans})
         target.create_topics(
             [TopicInfo(plan.target_topic, plan.partitions, plan.factor, given[plan.topic]) for plan in plans]
         )
 
     made = _seconds(create)
-    wait_until_listed(target, names.values())
+    wait_until_listed(target, made_names)
     return ControlTimes(
         len(names),
         PARTITIONS,

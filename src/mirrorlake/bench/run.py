@@ -47,6 +47,7 @@ from mirrorlake.local.jars import KAFKA_VERSION, mirror_jars, spark_jars
 from mirrorlake.local.java import find_java, java_version
 
 Say = Callable[[str], None]
+Keep = Callable[[dict[str, Any]], None]
 Start = Callable[[Job], Running]
 #: No contestant is waited for longer than this, plus a second for every 5,000 records.
 _RACE_SECONDS = 180.0
@@ -101,8 +102,11 @@ class _Arena:
         return Job(self.east.bootstrap_servers, self.west.bootstrap_servers, topic, alias, directory, tuned)
 
 
-def run_bench(options: BenchOptions, parent: Path, say: Say) -> dict[str, Any]:
-    """Measure and return one JSON-able document. Works in a new folder of `parent`, left there if anything fails."""
+def run_bench(options: BenchOptions, parent: Path, say: Say, keep: Keep) -> dict[str, Any]:
+    """Measure and return one JSON-able document. Works in a new folder of `parent`, left there if anything fails.
+
+    `keep` gets what there is of the document after each part, so that a part that fails takes no figures with it.
+    """
     started = time.monotonic()
     for resolve in (spark_jars, mirror_jars):
         resolve(say)
@@ -117,8 +121,10 @@ def run_bench(options: BenchOptions, parent: Path, say: Say) -> dict[str, Any]:
             document["throughput"] = {
                 str(size): _race(arena, size, records) for size, records in options.backlogs.items()
             }
+            keep(document)
         if options.pace is not None:
             document["latency"] = _latencies(arena, options.pace)
+            keep(document)
         if options.control:
             say("control: making 300 topics with 1,000 partitions")
             both = arena.east.bootstrap_servers, arena.west.bootstrap_servers
@@ -130,6 +136,7 @@ def run_bench(options: BenchOptions, parent: Path, say: Say) -> dict[str, Any]:
     if not options.keep:
         shutil.rmtree(directory)
     document["seconds"] = round(time.monotonic() - started, 1)
+    keep(document)
     return document
 
 

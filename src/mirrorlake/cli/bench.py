@@ -3,6 +3,7 @@
 import json
 from enum import Enum
 from pathlib import Path
+from typing import Any
 
 import typer
 
@@ -51,8 +52,11 @@ def bench(
         only in (None, Part.control),
         keep,
     )
-    document = run_bench(options, out.absolute().parent, shared.say)
-    out.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
+
+    def save(figures: dict[str, Any]) -> None:
+        out.write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
+
+    document = run_bench(options, out.absolute().parent, shared.say, save)
     record_bench(document, out.absolute().parent)
     if as_json:
         shared.answer(document)
