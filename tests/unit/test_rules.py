@@ -404,13 +404,20 @@ def test_what_is_refused_would_bring_some_record_twice(
     file = topology(flows)
     names = {name for known in topics.values() for name in known} | {"any", "u.v", "uany", "t", "eastany", "heartbeats"}
     counts = [
-        max(simulate(file, file.active_flows(), problems, alias, name).values()) for alias in NAMES for name in names
+        max(simulate(file, file.active_flows(), problems, alias, name, refused_too=True).values())
+        for alias in NAMES
+        for name in names
     ]
     assert max(counts) > 1
 
 
 def simulate(
-    file: Topology, flows: list[ResolvedFlow], problems: list[Problem], alias: str, topic: str
+    file: Topology,
+    flows: list[ResolvedFlow],
+    problems: list[Problem],
+    alias: str,
+    topic: str,
+    refused_too: bool = False,
 ) -> dict[tuple[str, str], int]:
     """How often a record written to `topic` gets to each (cluster, topic); gives up at 200 arrivals."""
     rules_of = {flow.name: (flow.selection(file.aliases), flow.policy_object(file.aliases)) for flow in flows}
@@ -426,6 +433,8 @@ def simulate(
             if keeps != "none" and flow.target in headers:
                 continue
             new = policy.remote_topic(flow.source, name)
+            if refused_too and check_topic_name(new) is not None:
+                continue  # names that go round grow until no cluster takes them
             assert check_topic_name(new) is None
             key = (flow.target, new)
             arrived[key] = arrived.get(key, 0) + 1
