@@ -5,9 +5,7 @@ With MIRRORLAKE_SCREENSHOTS=docs the pictures of docs/dashboard.md are made anew
 
 import json
 import os
-import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
@@ -23,6 +21,7 @@ from mirrorlake.dashboard.page import render
 from mirrorlake.dashboard.parts import CounterSpec
 from mirrorlake.dashboard.server import DashboardServer
 from tests.support.browser import chromium, console_errors, prefer, resize, screenshot, wait_for
+from tests.support.dashboard_server import served
 from tests.support.sample_lake import TIME, empty_lake, fill
 
 pytestmark = pytest.mark.slow
@@ -277,23 +276,14 @@ def test_filters_act_on_numbers_charts_and_tables(
     assert console_errors(browser) == []
 
 
-@contextmanager
-def served(reader: Reader) -> Iterator[DashboardServer]:
+def server_of(reader: Reader) -> DashboardServer:
     page = render(DASHBOARD, None, 1, "the lake of a test")
-    server = DashboardServer(page, lambda: to_json(reader.read()), 0)  # no Snapshots: each look is a new one
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
-    thread.start()
-    try:
-        yield server
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
+    return DashboardServer(page, lambda: to_json(reader.read()), 0)  # no Snapshots: each look is a new one
 
 
 def test_the_live_page_follows_the_lake(browser: Chrome, spark: SparkSession, tmp_path: Path) -> None:
     lake = empty_lake(spark, tmp_path)
-    with served(Reader(lake, DASHBOARD)) as server:
+    with served(server_of(Reader(lake, DASHBOARD))) as server:
         open_page(browser, server.url)
         assert {card["empty"] for card in cards(browser).values()} == {"no data yet"}
 

@@ -4,8 +4,6 @@ import http.client
 import json
 import re
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -17,22 +15,11 @@ from mirrorlake.dashboard.page import render
 from mirrorlake.dashboard.server import DashboardServer
 from mirrorlake.errors import InputError, LakeError
 from mirrorlake.lake.lake import TABLES
+from tests.support.dashboard_server import served
 
 
 def refuse() -> bytes:
     raise LakeError("dataset ds_lag of the dashboard cannot be read: no such table")
-
-
-@contextmanager
-def served(server: DashboardServer) -> Iterator[DashboardServer]:
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    try:
-        yield server
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
 
 
 def ask(server: DashboardServer, path: str, host: str | None = None, method: str = "GET") -> tuple[int, str, bytes]:

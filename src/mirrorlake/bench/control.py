@@ -2,9 +2,10 @@
 
 import statistics
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from dataclasses import dataclass
 
+from mirrorlake.bench.measure import seconds_of
 from mirrorlake.core.changes import MemoryLog
 from mirrorlake.core.topology import ResolvedFlow, Topology
 from mirrorlake.engine.connections import Connections
@@ -49,14 +50,14 @@ def measure_control(east: str, west: str) -> ControlTimes:
             [TopicInfo(plan.target_topic, plan.partitions, plan.factor, given[plan.topic]) for plan in plans]
         )
 
-    made = _seconds(create)
+    made = seconds_of(create)
     wait_until_listed(target, made_names)
     return ControlTimes(
         len(names),
         PARTITIONS,
         made,
-        statistics.median(_seconds(lambda: _nothing_to_do(flow, connections)) for _ in range(ROUNDS)),
-        statistics.median(_seconds(configs.plan) for _ in range(ROUNDS)),
+        statistics.median(seconds_of(lambda: _nothing_to_do(flow, connections)) for _ in range(ROUNDS)),
+        statistics.median(seconds_of(configs.plan) for _ in range(ROUNDS)),
     )
 
 
@@ -99,9 +100,3 @@ def _nothing_to_do(flow: ResolvedFlow, connections: Connections) -> None:
     left = [plan for plan in observe_topics(flow, connections, None) if plan.action != "none"]
     if left:
         raise RuntimeError(f"the mirrors are not all made: {left[:3]}")
-
-
-def _seconds(work: Callable[[], object]) -> float:
-    begun = time.monotonic()
-    work()
-    return time.monotonic() - begun

@@ -1,13 +1,13 @@
 """How long a round of checkpoints takes for many consumer groups: what it costs every ten seconds, for ever."""
 
-import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
 
 from mirrorlake.bench.control import wait_until_listed
+from mirrorlake.bench.measure import seconds_of
 from mirrorlake.core.changes import MemoryLog
 from mirrorlake.core.groups import Committed
 from mirrorlake.core.survey import Key
@@ -19,6 +19,7 @@ from mirrorlake.kafka.admin import TopicInfo
 from mirrorlake.lake.lake import Lake, open_lake
 from mirrorlake.lake.session import local_session
 from mirrorlake.lake.translate import Passed
+from mirrorlake.produce.report import SEGMENT
 
 GROUPS, TOPICS, PARTITIONS = 500, 200, 2
 #: Topics that a group reads.
@@ -27,12 +28,11 @@ TOPICS_OF_A_GROUP = 4
 RUNS, RUN_RECORDS = 20, 1_000
 PREFIX, FLOW = "bench-groups-", "east->west"
 _LONGS = ("source_first", "source_last", "target_first", "target_last", "record_count", "batch_id")
-_SEGMENT = pa.struct([(name, pa.int64()) for name in ("source_first", "stride", "target_first", "record_count")])
 _MAP = pa.schema(
     [("flow", pa.string()), ("topic", pa.string()), ("partition", pa.int32())]
     + [("target_topic", pa.string()), ("target_partition", pa.int32())]
     + [(name, pa.int64()) for name in _LONGS]
-    + [("segments", pa.list_(_SEGMENT))]
+    + [("segments", pa.list_(SEGMENT))]
 )
 
 
@@ -85,15 +85,15 @@ def time_rounds(lake: Lake, connections: Connections, topology: Topology) -> Gro
         CheckpointTopic(flow, connections, log),
         log,
     )
-    first = _seconds(rounds.checkpoint)
+    first = seconds_of(rounds.checkpoint)
     moved = {
         group: {key: Committed(position.offset + 1) for key, position in items.items()}
         for number, (group, items) in enumerate(positions.items())
         if number % 10 == 0
     }
     groups.move(moved)
-    tenth = _seconds(rounds.checkpoint)
-    nothing = _seconds(rounds.checkpoint)
+    tenth = seconds_of(rounds.checkpoint)
+    nothing = seconds_of(rounds.checkpoint)
     count = sum(map(len, positions.values()))
     return GroupTimes(len(positions), TOPICS, count, first, tenth, nothing)
 
@@ -127,9 +127,3 @@ def fill_map(lake: Lake) -> None:
 def _passed(keys: Iterable[Key]) -> dict[Key, Passed]:
     end = RUNS * RUN_RECORDS
     return {key: Passed(end, end, f"east.{key[0]}") for key in keys}
-
-
-def _seconds(work: Callable[[], object]) -> float:
-    begun = time.monotonic()
-    work()
-    return time.monotonic() - begun

@@ -2,6 +2,7 @@
 
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from confluent_kafka import KafkaError, KafkaException
@@ -88,3 +89,10 @@ def _ends(target: ClusterAdmin, topic: str) -> tuple[int, int]:
             raise
         return 0, 0
     return written, committed
+
+
+def seconds_of(work: Callable[[], object]) -> float:
+    """How long it takes."""
+    begun = time.monotonic()
+    work()
+    return time.monotonic() - begun

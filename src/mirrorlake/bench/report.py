@@ -175,28 +175,34 @@ def _latency_table(part: Mapping[str, Any]) -> Table:
 
 
 def _control_table(part: Mapping[str, Any]) -> Table:
-    title = f"Control of {part['topics']:,} topics with {part['partitions']:,} partitions"
-    table = Table(title=title, title_justify="left")
-    table.add_column("what", no_wrap=True)
-    table.add_column("seconds", justify="right")
-    for what, key in (
-        ("make all mirrors with their configs", "create_seconds"),
-        ("refresh of topics, nothing changed", "refresh_topics_seconds"),
-        ("refresh of configs, nothing changed", "refresh_configs_seconds"),
-    ):
-        table.add_row(what, f"{part[key]:.2f}")
-    return table
+    return _seconds_table(
+        f"Control of {part['topics']:,} topics with {part['partitions']:,} partitions",
+        "what",
+        {
+            "make all mirrors with their configs": part["create_seconds"],
+            "refresh of topics, nothing changed": part["refresh_topics_seconds"],
+            "refresh of configs, nothing changed": part["refresh_configs_seconds"],
+        },
+    )
 
 
 def _groups_table(part: Mapping[str, Any]) -> Table:
-    title = f"Checkpoints of {part['groups']:,} groups over {part['topics']:,} topics, {part['positions']:,} positions"
+    return _seconds_table(
+        f"Checkpoints of {part['groups']:,} groups over {part['topics']:,} topics, {part['positions']:,} positions",
+        "round",
+        {
+            "the first of a process": part["first_round_seconds"],
+            "every tenth group has moved": part["tenth_moved_seconds"],
+            "nothing has moved": part["nothing_moved_seconds"],
+        },
+    )
+
+
+def _seconds_table(title: str, first: str, seconds: Mapping[str, float]) -> Table:
+    """What took how long, a row each; `first` is the header of what."""
     table = Table(title=title, title_justify="left")
-    table.add_column("round", no_wrap=True)
+    table.add_column(first, no_wrap=True)
     table.add_column("seconds", justify="right")
-    for what, key in (
-        ("the first of a process", "first_round_seconds"),
-        ("every tenth group has moved", "tenth_moved_seconds"),
-        ("nothing has moved", "nothing_moved_seconds"),
-    ):
-        table.add_row(what, f"{part[key]:.2f}")
+    for what, taken in seconds.items():
+        table.add_row(what, f"{taken:.2f}")
     return table

@@ -256,19 +256,19 @@ class _Delivery:
     def _callbacks(self, count: int) -> list[Callable[[KafkaError | None, Message], None] | None]:
         """What to call when a row is acknowledged: for the first and the last row, or for each."""
 
-        def into(*slots: int) -> Callable[[KafkaError | None, Message], None]:
+        def into(slots: int | slice) -> Callable[[KafkaError | None, Message], None]:
             def acknowledged(error: KafkaError | None, message: Message) -> None:
                 if error is not None:
                     self._error = self._error or error
                 else:
-                    self._targets[list(slots)] = message.offset()
+                    self._targets[slots] = message.offset()
 
             return acknowledged
 
         if self._ask_each:
             return [into(index) for index in range(count)]
         if count == 1:
-            return [into(0, 1)]
+            return [into(slice(0, 2))]
         return [into(0), *([None] * (count - 2)), into(1)]
 
     def segments(self) -> list[Segment]:
