@@ -14,8 +14,8 @@ from pyspark.sql import SparkSession
 
 from mirrorlake.core.survey import Life, accepted_starts, blocked_topics
 from mirrorlake.core.topology import Lake as Location
-from mirrorlake.lake.lake import open_lake
 from mirrorlake.lake.lives import begin_lives, decisions_of
+from mirrorlake.lake.opening import open_lake
 from mirrorlake.lake.translate import translate
 from tests.support.clusters import ClusterPair
 from tests.support.kafka import create_topic, delete_topic, partition_count, read_topic, topics_of

@@ -14,7 +14,8 @@ from pyspark.sql import DataFrame, SparkSession
 from mirrorlake.core.runs import runs_of, segments_of
 from mirrorlake.core.topology import Lake as Location
 from mirrorlake.errors import UnknownOffset
-from mirrorlake.lake.lake import Lake, open_lake
+from mirrorlake.lake.lake import Lake
+from mirrorlake.lake.opening import open_lake
 from mirrorlake.lake.translate import Translation, Translator, translate, translate_all
 from tests.support.clusters import ClusterPair
 from tests.support.kafka import NewRecord, Record, create_topic, read_topic, send, transactional_producer

@@ -9,7 +9,8 @@ from chispa import assert_df_equality
 from pyspark.sql import Row, SparkSession
 
 from mirrorlake.core.topology import Lake as Location
-from mirrorlake.lake.lake import VIEWS, Lake, open_lake
+from mirrorlake.lake.lake import VIEWS, Lake
+from mirrorlake.lake.opening import open_lake
 from tests.support.histories import FLOW, History
 
 #: A minute that is long over, so that rows of one minute are of one minute.

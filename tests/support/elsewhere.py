@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from mirrorlake.core.topology import load_topology
 from mirrorlake.engine.connections import Connections
 from mirrorlake.engine.replicator import Replicator, RunOptions
-from mirrorlake.lake.lake import open_lake
+from mirrorlake.lake.opening import open_lake
 from mirrorlake.lake.session import LOCAL_SETTINGS, local_session
 from mirrorlake.lake.translate import translate
 from mirrorlake.local.jars import spark_jars

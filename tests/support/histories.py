@@ -11,7 +11,8 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from mirrorlake.core.topology import Lake as Location
-from mirrorlake.lake.lake import Lake, open_lake
+from mirrorlake.lake.lake import Lake
+from mirrorlake.lake.opening import open_lake
 
 FLOW = "east->west"
 _TIME = pa.timestamp("us", tz="UTC")

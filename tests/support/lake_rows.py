@@ -9,7 +9,8 @@ import yaml
 from pyspark.sql import SparkSession
 
 from mirrorlake.core.topology import Topology, load_topology
-from mirrorlake.lake.lake import Lake, open_lake
+from mirrorlake.lake.lake import Lake
+from mirrorlake.lake.opening import open_lake
 
 FLOW = "east->west"
 _SECONDS = pa.timestamp("us", tz="UTC")

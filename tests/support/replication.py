@@ -16,7 +16,8 @@ from pyspark.sql import SparkSession
 from mirrorlake.core.topology import load_topology
 from mirrorlake.engine.connections import Connections
 from mirrorlake.engine.replicator import Replicator, RunOptions
-from mirrorlake.lake.lake import Lake, open_lake
+from mirrorlake.lake.lake import Lake
+from mirrorlake.lake.opening import open_lake
 from mirrorlake.produce.flow import BatchReport
 from tests.support.kafka import Record, read_topics
 

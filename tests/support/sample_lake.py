@@ -19,7 +19,8 @@ from pyspark.sql import SparkSession
 from mirrorlake.core.group_sync import ACTIVE
 from mirrorlake.core.groups import GONE, HELD
 from mirrorlake.core.topology import Lake as Location
-from mirrorlake.lake.lake import Lake, open_lake
+from mirrorlake.lake.lake import Lake
+from mirrorlake.lake.opening import open_lake
 
 TIME = pa.timestamp("us", tz="UTC")
 #: Seconds between two batches, and between two samples of positions.

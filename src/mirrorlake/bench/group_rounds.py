@@ -16,7 +16,8 @@ from mirrorlake.engine.checkpoints import Checkpoints
 from mirrorlake.engine.connections import Connections
 from mirrorlake.engine.mirror_topics import CheckpointTopic
 from mirrorlake.kafka.admin import TopicInfo
-from mirrorlake.lake.lake import Lake, open_lake
+from mirrorlake.lake.lake import Lake
+from mirrorlake.lake.opening import open_lake
 from mirrorlake.lake.session import local_session
 from mirrorlake.lake.translate import Passed
 from mirrorlake.produce.report import SEGMENT

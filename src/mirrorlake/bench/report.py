@@ -143,20 +143,24 @@ def tables(document: Mapping[str, Any]) -> list[Table]:
 def _throughput_table(size: int, part: Mapping[str, Any]) -> Table:
     table = Table(title=f"{part['records']:,} records of {size} B, lz4", title_justify="left")
     table.add_column("contestant", no_wrap=True)
-    names = ("records/s", "from 1st out", "CPU s/M", "brokers", "ratio")
-    for name in names:
-        table.add_column(name, justify="right")
+    for column in ("records/s", "from 1st out", "CPU s/M", "brokers", "ratio", "from 1st out"):
+        table.add_column(column, justify="right")
     for name, run in part["contestants"].items():
-        against = part["ratios"].get(f"{MIRRORLAKE}/{name}", {}).get("records_per_second")
+        against = part["ratios"].get(f"{MIRRORLAKE}/{name}", {})
         table.add_row(
             TITLES[name],
             f"{run['records_per_second']:,.0f}",
             f"{run['records_per_second_from_first_record']:,.0f}",
             f"{run['cpu_seconds_per_million']:.1f}",
             f"{run['brokers_cpu_seconds_per_million']:.1f}",
-            "" if against is None else f"{against:.2f}x",
+            _times(against.get("records_per_second")),
+            _times(against.get("records_per_second_from_first_record")),
         )
     return table
+
+
+def _times(share: float | None) -> str:
+    return "" if share is None else f"{share:.2f}x"
 
 
 def _latency_table(part: Mapping[str, Any]) -> Table:
@@ -168,7 +172,7 @@ def _latency_table(part: Mapping[str, Any]) -> Table:
         table.add_column(name, justify="right")
     for name, run in part["contestants"].items():
         against = part["ratios"].get(f"{MIRRORLAKE}/{name}", {})
-        shares = [f"{against[key]:.2f}x" for key in ("p50", "p99") if against.get(key) is not None]
+        shares = [_times(against[key]) for key in ("p50", "p99") if against.get(key) is not None]
         figures = [f"{run[key]:,.0f}" for key in ("p50_ms", "p95_ms", "p99_ms", "lost")]
         table.add_row(TITLES[name], *figures, " / ".join(shares))
     return table

@@ -11,7 +11,8 @@ from rich.console import Console
 
 from mirrorlake.core.topology import Topology, load_topology
 from mirrorlake.engine.connections import Connections
-from mirrorlake.lake.lake import Lake, open_lake
+from mirrorlake.lake.lake import Lake
+from mirrorlake.lake.opening import open_lake
 from mirrorlake.lake.session import open_session
 
 #: How wide tables are where no terminal is: whoever reads a pipe wants each row on its line.

@@ -10,7 +10,7 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from mirrorlake.cli.context import Context
 from mirrorlake.engine.replicator import Replicator, RunOptions
 from mirrorlake.engine.rules import judge
-from mirrorlake.lake.lake import check_location
+from mirrorlake.lake.opening import check_location
 from mirrorlake.produce.flow import BatchReport
 from mirrorlake.tracking.runs import tracked
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
+from mirrorlake.local.class_archive import archive_flags
 from mirrorlake.local.jars import spark_jars
 from mirrorlake.local.java import find_java
 
@@ -77,7 +78,8 @@ def local_session(
     Spark its code generation, which cost more than such a session ever gets back. MIRRORLAKE_JAVA_OPTIONS adds flags
     of your own.
 
-    The first call on a machine resolves the JVM jars into a per-user cache; `progress` gets one line then.
+    The first call on a machine resolves the JVM jars into a per-user cache and prepares the archive of their classes;
+    `progress` gets a line for each.
     Raises MissingJava.
     """
     java = find_java()
@@ -89,14 +91,16 @@ def local_session(
     # that waits for a cluster that is gone holds a core that other flows need.
     master = cores if "[" in cores or "://" in cores else f"local[{cores},1]"
     short = short or os.environ.get(SHORT_VARIABLE) == "1"
+    jars = spark_jars(progress)
     flags = ["-XX:+UseParallelGC", *(["-XX:TieredStopAtLevel=1"] if short else [])]
+    flags += archive_flags(java, jars, progress)
     flags += os.environ.get("MIRRORLAKE_JAVA_OPTIONS", "").split()
     log_settings = Path(str(files("mirrorlake.lake") / "log4j2.properties"))
     builder = SparkSession.builder.master(master).appName("mirrorlake")
     for key, value in {**LOCAL_SETTINGS, **(SHORT_SETTINGS if short else {}), **(settings or {})}.items():
         builder = builder.config(key, value)
     builder = (
-        builder.config("spark.jars", ",".join(str(jar) for jar in spark_jars(progress)))
+        builder.config("spark.jars", ",".join(str(jar) for jar in jars))
         .config("spark.driver.memory", driver_memory)
         .config("spark.driver.extraJavaOptions", f"-Dlog4j2.configurationFile={log_settings} {' '.join(flags)}")
     )

@@ -1,4 +1,5 @@
-"""The demo's story: clusters, records, a driver killed with -9, and the proof that nothing is lost or twice."""
+"""The demo's story: clusters, records, a driver killed with -9, a cluster lost, and the proof that nothing is lost or
+twice."""
 
 import os
 import shutil
@@ -6,6 +7,7 @@ import signal
 import subprocess
 import sys
 import threading
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,9 +18,11 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from mirrorlake.core.topology import Topology, load_topology
 from mirrorlake.errors import InputError, ReplicationError
 from mirrorlake.kafka.admin import ClusterAdmin, TopicInfo
-from mirrorlake.lake.lake import Lake, open_lake
+from mirrorlake.lake.lake import Lake
+from mirrorlake.lake.opening import open_lake
 from mirrorlake.lake.session import open_session
-from mirrorlake.lake.translate import Translation, translate
+from mirrorlake.lake.translate import translate
+from mirrorlake.local import shop
 from mirrorlake.local.cluster import EmbeddedCluster, start_clusters, stop_clusters
 
 Say = Callable[[str], None]
@@ -28,7 +32,8 @@ _MARKER = ".mirrorlake-demo"
 
 @dataclass(frozen=True)
 class Outcome:
-    """What the demo proved: records at the source, distinct and total at the target, one offset there and back."""
+    """What the demo proved: records at the source and at the target, whether they are equal and the offset came back,
+    one offset there and back, and what the group that was moved read twice or never."""
 
     produced: int
     target_records: int
@@ -36,14 +41,21 @@ class Outcome:
     offset: int
     translated: int
     back: int
+    group_read_twice: int
+    group_never_read: int
     lake: str
+
+    @property
+    def proven(self) -> bool:
+        """Whether all of it held."""
+        return self.equal and not self.group_read_twice and not self.group_never_read
 
 
 def tell(directory: Path, records: int, say: Say) -> Outcome:
     """Play the story in `directory`, which is made afresh. Raises InputError when something else lives there."""
     directory = directory.absolute()
     _fresh(directory)
-    say("[bold]1/6[/bold] Starting two Kafka clusters, east and west")
+    say("[bold]1/7[/bold] Starting two Kafka clusters, east and west")
     clusters = start_clusters(["east", "west"], directory / "clusters")
     try:
         return _play(directory, clusters, records, say)
@@ -66,23 +78,37 @@ def _play(directory: Path, clusters: dict[str, EmbeddedCluster], records: int, s
     source, target = clusters["east"].bootstrap_servers, clusters["west"].bootstrap_servers
     admin = ClusterAdmin("east", {"bootstrap.servers": source})
     admin.create_topics([TopicInfo(TOPIC, PARTITIONS, 1)])
-    say(f"[bold]2/6[/bold] Producing {records:,} orders to east while `mirrorlake run` replicates them to west")
+    say(f"[bold]2/7[/bold] Producing {records:,} orders to east while `mirrorlake run` replicates them to west")
     feeder = Feeder(source, records)
     feeder.start()
     run = _start_run(topology)
     try:
         _wait_until_some_arrived(target, run, records)
-        say(f"[bold]3/6[/bold] Killing the driver (pid {run.pid}) with -9, in the middle of its work")
+        say(f"[bold]3/7[/bold] Killing the driver (pid {run.pid}) with -9, in the middle of its work")
         os.kill(run.pid, signal.SIGKILL)
         run.wait()
     finally:
         if run.poll() is None:
             run.kill()
-    say("[bold]4/6[/bold] Starting it again; it goes on from the tables and from west's own positions")
+    read = shop.read_as_group(source, TOPIC, PARTITIONS, records // 3)
+    say(f"      meanwhile consumer group {shop.GROUP} reads {read.total():,} orders at east and commits")
+    say("[bold]4/7[/bold] Starting it again; it goes on from the tables and from west's own positions")
     feeder.join()
     _finish(topology)
-    say("[bold]5/6[/bold] Comparing both sides with a read_committed consumer, record by record")
-    return _compare(directory, load_topology(topology), source, target, records, say)
+    say("[bold]5/7[/bold] Comparing both sides with a read_committed consumer, record by record")
+    loaded = load_topology(topology)
+    lake = open_lake(open_session(), loaded.lake, loaded.directory)
+    wanted, there = _read(source, TOPIC), _read(target, REMOTE)
+    equal = _compare(wanted, there, records, say)
+    offset, forth, back = _translate(lake, len(wanted[0]) // 2, say)
+    say("[bold]6/7[/bold] Killing east with -9, for good: `mirrorlake failover` moves the group to west")
+    clusters["east"].kill()
+    moved = _fail_over(lake, loaded, read, target, {value or b"" for part in wanted for _, value, _ in part}, say)
+    _tell_what_next(directory, lake, say)
+    total = sum(map(len, there))
+    return Outcome(
+        records, total, equal and back == offset, offset, forth, back, moved.twice, moved.never, str(lake.directory)
+    )
 
 
 def _write_topology(directory: Path, clusters: dict[str, EmbeddedCluster]) -> Path:
@@ -158,33 +184,50 @@ def _finish(topology: Path) -> None:
         raise ReplicationError(f"the replicator did not come through; see {topology.parent / 'run.log'}")
 
 
-def _compare(directory: Path, topology: Topology, source: str, target: str, records: int, say: Say) -> Outcome:
-    wanted, got = _read(source, TOPIC), _read(target, REMOTE)
-    equal = wanted == got and sum(map(len, got)) == records
-    total = sum(map(len, got))
+Read = list[list[tuple[bytes | None, bytes | None, int]]]
+
+
+def _compare(wanted: Read, there: Read, records: int, say: Say) -> bool:
+    total = sum(map(len, there))
+    equal = wanted == there and total == records
     say(
         f"      east {TOPIC}: {sum(map(len, wanted)):,} records   west {REMOTE}: {total:,} records   "
         + ("[green]equal, in order, each once[/green]" if equal else "[red]NOT equal[/red]")
     )
-    lake = open_lake(open_session(), topology.lake, topology.directory)
-    offset = len(wanted[0]) // 2
-    there = translate(lake, FLOW, TOPIC, 0, offset)
-    back = translate(lake, FLOW, REMOTE, 0, there.offset, reverse=True)
-    _tell_what_next(directory, lake, offset, there, back, say)
-    return Outcome(
-        records, total, equal and back.offset == offset, offset, there.offset, back.offset, str(lake.directory)
-    )
+    return equal
 
 
-def _tell_what_next(directory: Path, lake: Lake, offset: int, there: Translation, back: Translation, say: Say) -> None:
+def _translate(lake: Lake, offset: int, say: Say) -> tuple[int, int, int]:
+    """An offset of partition 0, where its record is at west, and what that translates back to."""
+    there = translate(lake, FLOW, TOPIC, 0, offset).offset
+    back = translate(lake, FLOW, REMOTE, 0, there, reverse=True).offset
+    say(f"      {TOPIC}-0 offset {offset} on east is {REMOTE}-0 offset {there} on west, back: {back}")
+    return offset, there, back
+
+
+def _fail_over(
+    lake: Lake, topology: Topology, read: Counter[bytes], target: str, wanted: set[bytes], say: Say
+) -> shop.Moved:
+    for row in shop.move(lake, topology, FLOW):
+        say(
+            f"      {row['topic']}-{row['partition']} at {row['position']} on east is now "
+            f"{row['to_topic']}-{row['partition']} at {row['to_position']} on west"
+        )
+    moved = shop.compare(read, shop.read_as_group(target, REMOTE, PARTITIONS), wanted)
+    good = "green" if not moved.twice and not moved.never else "red"
     say(
-        f"      {TOPIC}-0 offset {offset} on east is {there.topic}-0 offset {there.offset} on west, back: {back.offset}"
+        f"      {shop.GROUP} reads the other {moved.after:,} orders there: "
+        f"[{good}]{moved.twice:,} twice, {moved.never:,} never[/{good}]"
     )
+    return moved
+
+
+def _tell_what_next(directory: Path, lake: Lake, say: Say) -> None:
     late = lake.sql(
         "SELECT cast(max(replication_p50_ms) AS BIGINT) AS p50, max(replication_p99_ms) AS p99 FROM latency"
     ).collect()[0]
     say(f"      worst batch, backlog and crash included: replication p50 {late['p50']} ms, p99 {late['p99']} ms")
-    say(f"[bold]6/6[/bold] The tables are in {lake.directory}. Try:")
+    say(f"[bold]7/7[/bold] The tables are in {lake.directory}. Try:")
     config = f"mirrorlake -c {_short(directory)}/mirrorlake.yml"
     for query in (
         "SELECT flow, batch_id, topic, partition, record_count, replication_p99_ms FROM latency ORDER BY batch_id",
@@ -198,7 +241,7 @@ def _short(directory: Path) -> str:
     return os.path.relpath(directory)
 
 
-def _read(bootstrap_servers: str, topic: str) -> list[list[tuple[bytes | None, bytes | None, int]]]:
+def _read(bootstrap_servers: str, topic: str) -> Read:
     """Every committed record of a topic, per partition, in order: (key, value, timestamp in ms)."""
     consumer = Consumer(
         {
@@ -209,7 +252,7 @@ def _read(bootstrap_servers: str, topic: str) -> list[list[tuple[bytes | None, b
             "enable.partition.eof": True,
         }
     )
-    records: list[list[tuple[bytes | None, bytes | None, int]]] = [[] for _ in range(PARTITIONS)]
+    records: Read = [[] for _ in range(PARTITIONS)]
     try:
         consumer.assign([TopicPartition(topic, partition, 0) for partition in range(PARTITIONS)])
         open_partitions = set(range(PARTITIONS))

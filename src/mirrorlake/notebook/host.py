@@ -15,7 +15,8 @@ from rich.table import Table
 
 from mirrorlake.core.topology import Lake as Location
 from mirrorlake.errors import InputError, MirrorlakeError
-from mirrorlake.lake.lake import Lake, reading_lake, sql_text
+from mirrorlake.lake.lake import Lake, sql_text
+from mirrorlake.lake.opening import reading_lake
 from mirrorlake.lake.session import open_session
 
 #: The demo's lake, beside which the notebooks run on a laptop; and the schema that the bundle makes by default.

@@ -1,0 +1,141 @@
+"""Opens a lake: proves that its place can be written to, makes what is missing, refuses one of a newer version."""
+
+import hashlib
+import os
+import re
+import uuid
+from pathlib import Path
+
+from pyspark.errors import AnalysisException
+from pyspark.sql import SparkSession
+
+from mirrorlake.core.topology import Lake as Location
+from mirrorlake.errors import LakeError
+from mirrorlake.lake.lake import ADDED_COLUMNS, TABLES, VIEWS, Lake, quoted, sql_text
+
+#: The layout of the tables that this code writes; a lake with a higher number is refused.
+VERSION = 1
+
+
+def open_lake(spark: SparkSession, location: Location, directory: Path) -> Lake:
+    """Open the lake of a topology whose file is in `directory`, and make what is missing of it.
+
+    Raises LakeError when the place is not writable, holds something else, or was written by a newer version.
+    """
+    root, checkpoints = check_location(location, directory)
+    schema = _open_schema(spark, location, root)
+    lake = Lake(spark, schema, root, checkpoints, _lake_id(checkpoints))
+    existing = _existing_tables(spark, schema)
+    lake.known_already(existing)
+    for table in TABLES:
+        if table not in existing and not _is_in(root, table):
+            _create_table(lake, table)
+    _refuse_newer(lake)
+    if root is None:
+        for table in ADDED_COLUMNS:
+            lake.add_columns(table)
+        lake.make_known(" ".join(VIEWS))  # a catalog keeps them, for dashboards and other readers
+    return lake
+
+
+def reading_lake(spark: SparkSession, location: Location, directory: Path) -> Lake:
+    """Open a lake to read it: one that is there already. In a catalog nothing is made, so readers need no more rights.
+
+    Raises LakeError where there is none.
+    """
+    if location.path is None:
+        schema = f"`{location.catalog}`.`{location.schema_name}`"
+        lake = Lake(spark, schema, None, Path(), "")
+        existing = _existing_tables(spark, schema)
+        lake.known_already(existing, VIEWS)
+        if not {"records", "offset_map"} <= existing:
+            raise LakeError(f"{schema} holds no lake; name the schema that `mirrorlake run` writes to")
+        return lake
+    root = (directory / location.path).resolve()
+    if not _is_in(root, "records"):
+        raise LakeError(f"there is no lake in {root}; `mirrorlake demo` makes one in ./mirrorlake-demo/lake")
+    return open_lake(spark, location, directory)
+
+
+def check_location(location: Location, directory: Path) -> tuple[Path | None, Path]:
+    """The lake's directory (None in a catalog) and that of its checkpoints, proven writable. Raises LakeError."""
+    root = None if location.path is None else (directory / location.path).resolve()
+    return root, _checkpoint_root(location, root)
+
+
+def _checkpoint_root(location: Location, root: Path | None) -> Path:
+    """Where streaming checkpoints live; made if missing, and proven to be writable before anything else is done."""
+    place = Path(location.checkpoints) if location.checkpoints else None
+    if place is None and root is not None:
+        place = root / "_checkpoints"
+    if place is None:
+        raise LakeError("lake.checkpoints is missing: a lake in a catalog needs a directory for streaming checkpoints")
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+        probe = place / f".probe-{uuid.uuid4().hex}"
+        probe.touch()
+        probe.unlink()
+    except OSError as error:
+        raise LakeError(
+            f"the lake at {root or place} is not writable ({error.strerror}); "
+            "choose another lake.path or change its permissions",
+            path=str(place),
+        ) from error
+    return place
+
+
+def _lake_id(checkpoints: Path) -> str:
+    """Eight characters that name this lake on target clusters, so that two lakes never share a transactional id."""
+    return hashlib.sha256(os.fsencode(checkpoints.resolve())).hexdigest()[:8]
+
+
+def _open_schema(spark: SparkSession, location: Location, root: Path | None) -> str:
+    if root is None:
+        schema = f"`{location.catalog}`.`{location.schema_name}`"
+        if not spark.catalog.databaseExists(schema):  # who may use one need not have the right to make one
+            spark.sql(f"CREATE SCHEMA IF NOT EXISTS {schema}")
+        return schema
+    schema = f"lake_{hashlib.sha256(os.fsencode(root)).hexdigest()[:12]}"
+    spark.sql(f"CREATE SCHEMA IF NOT EXISTS {schema} LOCATION '{quoted(root)}'")
+    return schema
+
+
+def _existing_tables(spark: SparkSession, schema: str) -> set[str]:
+    return {row["tableName"] for row in spark.sql(f"SHOW TABLES IN {schema}").collect()}
+
+
+def _is_in(root: Path | None, table: str) -> bool:
+    """Whether a local lake has a table already."""
+    return root is not None and (root / table / "_delta_log").is_dir()
+
+
+def _create_table(lake: Lake, table: str) -> None:
+    text = sql_text("tables", table)
+    if lake.directory is not None:
+        text = text.replace("USING DELTA", f"USING DELTA LOCATION '{quoted(lake.directory / table)}'")
+    lake.known_already([table])
+    try:
+        lake.sql(text)
+    except AnalysisException as error:
+        raise LakeError(
+            f"the lake at {lake.directory or lake.schema} is not usable: table {table} cannot be made there "
+            f"({_first_line(error)})",
+            table=table,
+        ) from error
+
+
+def _refuse_newer(lake: Lake) -> None:
+    properties = {
+        row["key"]: row["value"] for row in lake.spark.sql(f"SHOW TBLPROPERTIES {lake.name('records')}").collect()
+    }
+    found = properties.get("mirrorlake.version", "0")
+    if not re.fullmatch(r"\d+", found) or int(found) > VERSION:
+        raise LakeError(
+            f"the lake at {lake.directory or lake.schema} was written by a newer mirrorlake (layout {found}, this one "
+            f"knows {VERSION}); upgrade mirrorlake, or use another lake",
+            found=found,
+        )
+
+
+def _first_line(error: BaseException) -> str:
+    return str(error).strip().splitlines()[0]
