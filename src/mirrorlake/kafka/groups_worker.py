@@ -21,7 +21,7 @@ def main() -> None:
     """Answer until stdin ends."""
     settings = json.loads(sys.stdin.readline())
     seconds = float(settings.pop("mirrorlake.seconds"))
-    client = AdminClient({**settings, "log_level": 0})
+    client = AdminClient(settings)
     work: Mapping[str, Callable[..., object]] = {"offsets": _offsets, "alter": _alter}
     for line in sys.stdin:
         request = json.loads(line)

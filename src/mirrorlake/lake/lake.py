@@ -123,12 +123,11 @@ class Lake:
                 self.sql(f"ALTER TABLE {table} ADD COLUMNS ({column} {kind})")
 
     def _find(self, table: str) -> None:
-        """Tell the session of a table that is in this lake's directory. A catalog knows its own."""
-        if self.directory is not None:
+        """Tell the session of a table that is in this lake's directory, if it is there yet. A catalog knows its own."""
+        if self.directory is not None and has_table(self.directory, table):
             place = quoted(self.directory / table)
             self.spark.sql(f"CREATE TABLE {self.schema}.{table} USING DELTA LOCATION '{place}'")
-        self._tables_known.add(table)
-        if self.directory is not None:
+            self._tables_known.add(table)
             self.add_columns(table)
 
     def query(self, name: str, **args: object) -> DataFrame:
@@ -193,3 +192,8 @@ def arrow_table(rows: Sequence[Mapping[str, object]], schema: pa.Schema) -> pa.T
 def quoted(path: Path) -> str:
     """A path as it stands between single quotes in SQL."""
     return str(path).replace("\\", "\\\\").replace("'", "\\'")
+
+
+def has_table(root: Path, table: str) -> bool:
+    """Whether the directory of a lake holds a table, with a commit: to name a place without one makes an empty table."""
+    return any((root / table / "_delta_log").glob("*.json"))

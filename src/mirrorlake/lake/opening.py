@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from mirrorlake.core.topology import Lake as Location
 from mirrorlake.errors import LakeError
-from mirrorlake.lake.lake import ADDED_COLUMNS, TABLES, VIEWS, Lake, quoted, sql_text
+from mirrorlake.lake.lake import ADDED_COLUMNS, TABLES, VIEWS, Lake, has_table, quoted, sql_text
 
 #: The layout of the tables that this code writes; a lake with a higher number is refused.
 VERSION = 1
@@ -28,7 +28,7 @@ def open_lake(spark: SparkSession, location: Location, directory: Path) -> Lake:
     existing = _existing_tables(spark, schema)
     lake.known_already(existing)
     for table in TABLES:
-        if table not in existing and not _is_in(root, table):
+        if table not in existing and not (root and has_table(root, table)):
             _create_table(lake, table)
     _refuse_newer(lake)
     if root is None:
@@ -52,7 +52,7 @@ def reading_lake(spark: SparkSession, location: Location, directory: Path) -> La
             raise LakeError(f"{schema} holds no lake; name the schema that `mirrorlake run` writes to")
         return lake
     root = (directory / location.path).resolve()
-    if not _is_in(root, "records"):
+    if not has_table(root, "records"):
         raise LakeError(f"there is no lake in {root}; `mirrorlake demo` makes one in ./mirrorlake-demo/lake")
     return open_lake(spark, location, directory)
 
@@ -102,11 +102,6 @@ def _open_schema(spark: SparkSession, location: Location, root: Path | None) -> 
 
 def _existing_tables(spark: SparkSession, schema: str) -> set[str]:
     return {row["tableName"] for row in spark.sql(f"SHOW TABLES IN {schema}").collect()}
-
-
-def _is_in(root: Path | None, table: str) -> bool:
-    """Whether a local lake has a table already."""
-    return root is not None and (root / table / "_delta_log").is_dir()
 
 
 def _create_table(lake: Lake, table: str) -> None:

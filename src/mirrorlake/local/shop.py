@@ -38,6 +38,7 @@ def read_as_group(bootstrap_servers: str, topic: str, partitions: int, at_most: 
             "enable.auto.commit": False,
             "isolation.level": "read_committed",
             "enable.partition.eof": True,
+            "log_level": 0,
         }
     )
     values: Counter[bytes] = Counter()

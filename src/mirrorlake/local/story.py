@@ -127,7 +127,8 @@ class Feeder(threading.Thread):
 
     def __init__(self, bootstrap_servers: str, records: int) -> None:
         super().__init__(name="feeder", daemon=True)
-        self._producer = Producer({"bootstrap.servers": bootstrap_servers, "compression.type": "lz4", "linger.ms": 5})
+        settings = {"compression.type": "lz4", "linger.ms": 5, "log_level": 0}  # its cluster is killed in the end
+        self._producer = Producer({"bootstrap.servers": bootstrap_servers, **settings})
         self._records = records
         self._pause = threading.Event()
 
