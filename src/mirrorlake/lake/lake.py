@@ -195,5 +195,5 @@ def quoted(path: Path) -> str:
 
 
 def has_table(root: Path, table: str) -> bool:
-    """Whether the directory of a lake holds a table, with a commit: to name a place without one makes an empty table."""
+    """Whether a lake's directory holds a table, with a commit: to name a place without one makes an empty table."""
     return any((root / table / "_delta_log").glob("*.json"))
