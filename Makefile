@@ -15,7 +15,7 @@ help: ## list these targets
 
 env: $(STAMP) ## create .venv from the lock file (instant when it is there)
 
-demo: env ## two Kafka clusters, a flow, a driver killed with -9, and the proof, on this machine
+demo: env ## two Kafka clusters, a driver killed with -9, a cluster lost, and the proof, on this machine
 	@$(BIN)/mirrorlake demo
 
 test: check ## what CI runs: check, then the tests of every law, command and format

@@ -1,6 +1,7 @@
 """The same code in other kinds of Spark session: Spark Connect, and executors in processes of their own."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -9,7 +10,10 @@ import pytest
 import yaml
 from confluent_kafka import Producer
 
+import mirrorlake
 from mirrorlake.kafka.admin import ClusterAdmin, TopicInfo
+from mirrorlake.lake.session import LOCAL_SETTINGS
+from mirrorlake.local.jars import spark_jars
 from tests.support.clusters import ClusterPair
 
 RECORDS, PARTITIONS = 3_000, 3
@@ -50,3 +54,22 @@ def test_land_produce_and_translate(kind: str, module: str, topology: Path, topi
     assert set(seen["readers"]) == {"files"}
     assert seen["there"] == {"topic": f"east.{topic_name}", "partition": 0, "offset": 7, "exact": True}
     assert seen["back"] == {"topic": topic_name, "partition": 0, "offset": 7, "exact": True}
+
+
+@pytest.mark.slow
+def test_a_command_uses_the_session_of_spark_submit(topology: Path, tmp_path: Path) -> None:
+    """As the README says it, on executors in processes of their own; Spark's event log says whose session it was."""
+    folder, events = Path(mirrorlake.__path__[0]), tmp_path / "events"
+    events.mkdir()
+    master = "local-cluster[2,1,1024]"
+    options = {**LOCAL_SETTINGS, "spark.jars": ",".join(str(jar) for jar in spark_jars())}
+    options |= {"spark.eventLog.enabled": "true", "spark.eventLog.dir": events.as_uri()}
+    command = [str(Path(sys.executable).parent / "spark-submit"), "--master", master]
+    command += [part for key, value in options.items() for part in ("--conf", f"{key}={value}")]
+    command += [str(folder / "__main__.py"), "-c", str(topology), "run", "--once"]
+    environment = {**os.environ, "PYSPARK_PYTHON": sys.executable, "PYTHONPATH": str(folder.parent)}
+    done = subprocess.run(command, capture_output=True, text=True, timeout=240, env=environment, check=False)
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert f"{RECORDS:,} records" in done.stdout + done.stderr
+    logs = [path.read_text() for path in events.rglob("*") if path.is_file()]
+    assert any(f'"spark.master":"{master}"' in text for text in logs)

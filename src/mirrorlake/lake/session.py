@@ -63,6 +63,8 @@ SHORT_SETTINGS: Mapping[str, str] = {
 }
 #: Set to 1, it makes every session of this process and its children a short one.
 SHORT_VARIABLE = "MIRRORLAKE_SHORT_SESSIONS"
+#: Variables of those who decide which session this process has: Databricks, Spark Connect, spark-submit.
+_GIVEN = {"DATABRICKS_RUNTIME_VERSION", "SPARK_REMOTE", "PYSPARK_GATEWAY_PORT"}
 
 
 def local_session(
@@ -108,10 +110,11 @@ def local_session(
 
 
 def open_session(progress: Callable[[str], None] | None = None, short: bool = True) -> SparkSession:
-    """The session that is there (a notebook, a job, Spark Connect), else a local one: `short` as in `local_session`."""
+    """The session that is there (a notebook, a job, spark-submit, Spark Connect), else a local one: `short` as in
+    `local_session`."""
     active = SparkSession.getActiveSession()
     if active is not None:
         return active
-    if "DATABRICKS_RUNTIME_VERSION" in os.environ or "SPARK_REMOTE" in os.environ:
+    if _GIVEN & os.environ.keys():
         return SparkSession.builder.getOrCreate()
     return local_session(os.environ.get("MIRRORLAKE_CORES", "*"), progress=progress, short=short)
