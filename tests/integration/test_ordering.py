@@ -10,7 +10,7 @@ from tests.support.kafka import create_topic, numbered, write
 from tests.support.replication import assert_same, lake_of, replicate_once, write_topology
 
 PARTITIONS = 3
-LANDING = {"max_records_per_batch": 700}
+LANDING = {"max_records_per_batch": 1_000}
 
 
 def test_files_are_read_by_the_workers_in_the_ordinary_case(

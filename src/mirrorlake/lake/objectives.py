@@ -34,4 +34,15 @@ def note_objectives(lake: Lake, topology: Topology, modes: Mapping[str, Mode], g
                 "mode": modes.get(name),
             }
         )
-    lake.change("note_objectives", rows=json.dumps(rows))
+    known = {row["flow"]: row.asDict() for row in lake.table("objectives").collect()}
+    changed = [row for row in rows if _says_more(row, known.get(str(row["flow"])))]
+    if changed:  # a MERGE that changes nothing takes longer than a short run
+        lake.change("note_objectives", rows=json.dumps(changed))
+
+
+def _says_more(row: Mapping[str, object], known: Mapping[str, object] | None) -> bool:
+    """Whether a row differs from the one that is noted; one without a mode says nothing about that."""
+    if known is None:
+        return True
+    kept = {"since", "noted_at"} | (set() if row.get("mode") else {"mode"})
+    return any(row.get(name) != value for name, value in known.items() if name not in kept)

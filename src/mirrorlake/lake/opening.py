@@ -4,6 +4,9 @@ import hashlib
 import os
 import re
 import uuid
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 from pyspark.errors import AnalysisException
@@ -27,13 +30,12 @@ def open_lake(spark: SparkSession, location: Location, directory: Path) -> Lake:
     lake = Lake(spark, schema, root, checkpoints, _lake_id(checkpoints))
     existing = _existing_tables(spark, schema)
     lake.known_already(existing)
-    for table in TABLES:
-        if table not in existing and not (root and has_table(root, table)):
-            _create_table(lake, table)
+    missing = [table for table in TABLES if table not in existing and not (root and has_table(root, table))]
+    _create_tables(lake, missing)
     _refuse_newer(lake)
+    for table in ADDED_COLUMNS.keys() & existing:  # others get theirs when the session hears of them
+        lake.add_columns(table)
     if root is None:
-        for table in ADDED_COLUMNS:
-            lake.add_columns(table)
         lake.make_known(" ".join(VIEWS))  # a catalog keeps them, for dashboards and other readers
     return lake
 
@@ -104,13 +106,19 @@ def _existing_tables(spark: SparkSession, schema: str) -> set[str]:
     return {row["tableName"] for row in spark.sql(f"SHOW TABLES IN {schema}").collect()}
 
 
+def _create_tables(lake: Lake, tables: Sequence[str]) -> None:
+    """Make tables side by side: each is a commit of its own."""
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(partial(_create_table, lake), tables))  # the list raises what a thread raised
+    lake.known_already(tables)
+
+
 def _create_table(lake: Lake, table: str) -> None:
-    text = sql_text("tables", table)
+    text = sql_text("tables", table).replace(f"EXISTS {table} (", f"EXISTS {lake.schema}.{table} (", 1)
     if lake.directory is not None:
         text = text.replace("USING DELTA", f"USING DELTA LOCATION '{quoted(lake.directory / table)}'")
-    lake.known_already([table])
     try:
-        lake.sql(text)
+        lake.spark.sql(text)
     except AnalysisException as error:
         raise LakeError(
             f"the lake at {lake.directory or lake.schema} is not usable: table {table} cannot be made there "

@@ -1,4 +1,4 @@
--- Note what flows are held to, and how they run. A row whose mode is null says nothing about that. Writes what differs.
+-- Note what flows are held to, and how they run. A row whose mode is null says nothing about that.
 -- Parameters: rows (JSON array of objects with the columns of objectives but for the times).
 MERGE INTO objectives AS known
 USING (
@@ -7,12 +7,7 @@ USING (
     gaps: boolean, mode: string>>'))
 ) AS now
 ON known.flow = now.flow
-WHEN MATCHED AND NOT (
-  known.lag_seconds <=> now.lag_seconds AND known.latency_p99_ms <=> now.latency_p99_ms
-  AND known.heartbeat_seconds <=> now.heartbeat_seconds AND known.stuck_seconds <=> now.stuck_seconds
-  AND known.enabled <=> now.enabled AND known.paused <=> now.paused AND known.heartbeats <=> now.heartbeats
-  AND known.gaps <=> now.gaps AND known.mode <=> coalesce(now.mode, known.mode)
-) THEN UPDATE SET
+WHEN MATCHED THEN UPDATE SET
   lag_seconds = now.lag_seconds,
   latency_p99_ms = now.latency_p99_ms,
   heartbeat_seconds = now.heartbeat_seconds,
