@@ -63,7 +63,8 @@ def test_a_command_uses_the_session_of_spark_submit(topology: Path, tmp_path: Pa
     events.mkdir()
     master = "local-cluster[2,1,1024]"
     options = {**LOCAL_SETTINGS, "spark.jars": ",".join(str(jar) for jar in spark_jars())}
-    options |= {"spark.eventLog.enabled": "true", "spark.eventLog.dir": events.as_uri()}
+    options |= {"spark.eventLog.enabled": "true", "spark.eventLog.compress": "false"}
+    options["spark.eventLog.dir"] = events.as_uri()
     command = [str(Path(sys.executable).parent / "spark-submit"), "--master", master]
     command += [part for key, value in options.items() for part in ("--conf", f"{key}={value}")]
     command += [str(folder / "__main__.py"), "-c", str(topology), "run", "--once"]

@@ -1,6 +1,6 @@
 """How long a round of checkpoints takes for many consumer groups: what it costs every ten seconds, for ever."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -39,13 +39,14 @@ _MAP = pa.schema(
 
 @dataclass(frozen=True)
 class GroupTimes:
-    """Seconds of the first round of a process, of one in which every tenth group has moved, and of one in which none
-    has; `positions` are committed ones, all of them different."""
+    """Seconds of the first round of a process, and of later ones in which all groups have moved, every tenth, and none;
+    `positions` are committed ones, all of them different."""
 
     groups: int
     topics: int
     positions: int
     first_round_seconds: float
+    all_moved_seconds: float
     tenth_moved_seconds: float
     nothing_moved_seconds: float
 
@@ -87,16 +88,22 @@ def time_rounds(lake: Lake, connections: Connections, topology: Topology) -> Gro
         log,
     )
     first = seconds_of(rounds.checkpoint)
-    moved = {
-        group: {key: Committed(position.offset + 1) for key, position in items.items()}
-        for number, (group, items) in enumerate(positions.items())
-        if number % 10 == 0
-    }
-    groups.move(moved)
+    groups.move(_moved(positions, 1, 1))
+    everyone = seconds_of(rounds.checkpoint)
+    groups.move(_moved(positions, 10, 2))
     tenth = seconds_of(rounds.checkpoint)
     nothing = seconds_of(rounds.checkpoint)
     count = sum(map(len, positions.values()))
-    return GroupTimes(len(positions), TOPICS, count, first, tenth, nothing)
+    return GroupTimes(len(positions), TOPICS, count, first, everyone, tenth, nothing)
+
+
+def _moved(positions: Mapping[str, Mapping[Key, Committed]], each: int, by: int) -> dict[str, dict[Key, Committed]]:
+    """Positions of each so-many-th group, so many records further."""
+    return {
+        group: {key: Committed(position.offset + by) for key, position in items.items()}
+        for number, (group, items) in enumerate(positions.items())
+        if number % each == 0
+    }
 
 
 def committed() -> dict[str, dict[Key, Committed]]:

@@ -196,6 +196,7 @@ def _groups_table(part: Mapping[str, Any]) -> Table:
         "round",
         {
             "the first of a process": part["first_round_seconds"],
+            "all groups have moved": part["all_moved_seconds"],
             "every tenth group has moved": part["tenth_moved_seconds"],
             "nothing has moved": part["nothing_moved_seconds"],
         },
