@@ -3,6 +3,7 @@
 import json
 import re
 import signal
+import subprocess
 import time
 import urllib.request
 from pathlib import Path
@@ -18,7 +19,7 @@ def test_it_serves_until_it_is_told_to_end(tmp_path: Path) -> None:
     topology = write_topology(tmp_path, "127.0.0.1:1", "127.0.0.1:2", {"topics": ["orders"]})
     command = start_command(topology, "dashboard", "--port", "0", "--no-open")
     try:
-        url = _url(tmp_path / "run.log", command.poll)
+        url = _url(tmp_path / "run.log", command)
         with urllib.request.urlopen(url, timeout=60) as answer:
             page = answer.read().decode()
         assert "<html" in page and str(tmp_path / "lake") in page
@@ -33,10 +34,10 @@ def test_it_serves_until_it_is_told_to_end(tmp_path: Path) -> None:
     assert said.rstrip().endswith("ended") and "Traceback" not in said
 
 
-def _url(log: Path, ended) -> str:  # type: ignore[no-untyped-def]
+def _url(log: Path, command: "subprocess.Popen[bytes]") -> str:
     """The address in the command's own words."""
     deadline = time.monotonic() + 120
     while not (found := re.search(r"dashboard at (http://127\.0\.0\.1:\d+\S*)", log.read_text(encoding="utf-8"))):
-        assert ended() is None and time.monotonic() < deadline, log.read_text(encoding="utf-8")
+        assert command.poll() is None and time.monotonic() < deadline, log.read_text(encoding="utf-8")
         time.sleep(0.2)
     return found.group(1)

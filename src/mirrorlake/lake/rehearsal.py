@@ -31,23 +31,12 @@ def rehearse(directory: Path) -> None:
 
 
 def _stream(lake: Lake, directory: Path) -> None:
-    """A query over a table that hands each batch to Python workers, as producing does."""
-    query = (
-        lake.spark.readStream.table(lake.name("latency"))
-        .writeStream.foreachBatch(_pass_on)
-        .option("checkpointLocation", str(directory / "checkpoint"))
-        .trigger(availableNow=True)
-        .start()
-    )
-    query.awaitTermination()
-    query = (
-        lake.spark.readStream.table(lake.name("latency"))
-        .writeStream.format("delta")
-        .option("checkpointLocation", str(directory / "copied"))
-        .trigger(availableNow=True)
-        .start(str(directory / "copy"))
-    )
-    query.awaitTermination()
+    """Queries over a table: one hands each batch to Python workers, as producing does, one writes a table."""
+    table = lake.spark.readStream.table(lake.name("latency"))
+    passed_on = table.writeStream.foreachBatch(_pass_on)
+    copied = table.writeStream.format("delta").option("path", str(directory / "copy"))
+    for name, query in (("passed-on", passed_on), ("copied", copied)):
+        query.option("checkpointLocation", str(directory / name)).trigger(availableNow=True).start().awaitTermination()
 
 
 def _pass_on(batch: DataFrame, _number: int) -> None:

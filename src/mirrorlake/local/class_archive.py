@@ -6,17 +6,15 @@ once, by a rehearsal (`lake/rehearsal.py`) in a process of its own; whoever come
 cannot be made, sessions start as before. `MIRRORLAKE_CLASS_ARCHIVE=off` does without.
 """
 
-import fcntl
 import hashlib
 import logging
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from mirrorlake.local.jars import pyspark_jars
+from mirrorlake.local.jars import locked, pyspark_jars
 
 logger = logging.getLogger(__name__)
 
@@ -33,19 +31,17 @@ def archive_flags(java: Path, jars: Sequence[Path], progress: Callable[[str], No
     if os.environ.get(VARIABLE) == "off":
         return []
     archive = _place(java, jars)
-    if not archive.exists():
-        try:
-            archive.parent.mkdir(parents=True, exist_ok=True)
-            with _alone(archive.parent) as first:
-                if not first:
-                    return []
-                if not archive.exists():
+    try:
+        if not archive.exists():
+            with locked(archive.parent, wait=False) as alone:
+                if alone and not archive.exists():
                     _make(archive, progress)
-        except OSError as error:
-            logger.debug("no class archive: %s", error)  # an environment that is not ours to write to
-            return []
+        size = archive.stat().st_size
+    except OSError as error:  # another process makes it now, or this environment is not ours to write to
+        logger.debug("no class archive: %s", error)
+        return []
     # An empty file says that it was tried in vain.
-    return [f"-XX:SharedArchiveFile={archive}", "-Xshare:auto", *_QUIET] if archive.stat().st_size else []
+    return [f"-XX:SharedArchiveFile={archive}", "-Xshare:auto", *_QUIET] if size else []
 
 
 def _place(java: Path, jars: Sequence[Path]) -> Path:
@@ -78,15 +74,3 @@ def _make(archive: Path, progress: Callable[[str], None] | None) -> None:
         logger.warning("no archive of Java's classes, so sessions start slowly: %s", said.splitlines()[-1:])
         written.touch()
     written.rename(archive)
-
-
-@contextmanager
-def _alone(folder: Path) -> Iterator[bool]:
-    """Whether this process is the only one that makes an archive here; the system forgets it when the process dies."""
-    with (folder / ".lock").open("w") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            yield False
-        else:
-            yield True

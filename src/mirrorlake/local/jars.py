@@ -75,7 +75,7 @@ def jars_of(jar_set: JarSet, progress: Progress | None = None) -> list[Path]:
     """Return the jars of a set, resolved first when this user's cache does not hold them yet."""
     folder = cache_folder() / _folder_name(jar_set)
     if not folder.is_dir():
-        with _locked(folder.parent):
+        with locked(folder.parent):
             if not folder.is_dir():
                 if progress is not None:
                     progress(f"resolving {jar_set.title} jars, once (about {jar_set.seconds} s)…")
@@ -158,12 +158,19 @@ def _drop_carried(work: Path, beside: Path | None) -> None:
 
 
 @contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    """Hold the cache's file lock: one resolve at a time per user; the system drops it when the holder dies."""
+def locked(folder: Path, wait: bool = True) -> Iterator[bool]:
+    """Hold the file lock of a folder, made if missing; the system drops it when the holder dies.
+
+    Yields whether it is held, which is False only where another process holds it and `wait` is False.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / ".lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+        except BlockingIOError:
+            yield False
+        else:
+            yield True
 
 
 def _folder_name(jar_set: JarSet) -> str:
