@@ -7,7 +7,7 @@ from pyspark.sql import SparkSession
 
 from tests.support.clusters import ClusterPair
 from tests.support.kafka import create_topic, numbered, write
-from tests.support.replication import assert_same, lake_of, replicate_once, write_topology
+from tests.support.replication import assert_same, lake_of, land_only, replicate_once, write_topology
 
 PARTITIONS = 3
 LANDING = {"max_records_per_batch": 1_000}
@@ -47,7 +47,7 @@ def test_backfill_over_an_optimized_stage_keeps_order(
     create_topic(clusters.east, topic_name, PARTITIONS)
     write(clusters.east, topic_name, numbered(4_000, PARTITIONS))
     lake = lake_of(spark, topology)
-    _land_only(spark, topology)
+    land_only(spark, topology)
     lake.sql("OPTIMIZE records ZORDER BY (batch_id, offset)")
     if vacuum:
         spark.conf.set("spark.databricks.delta.retentionDurationCheck.enabled", "false")
@@ -56,10 +56,3 @@ def test_backfill_over_an_optimized_stage_keeps_order(
     run = replicate_once(spark, topology)
     assert run.reports[0].reader == "rows"
     assert_same(run.lake, clusters.east, clusters.west, {topic_name: f"east.{topic_name}"}, 5_000)
-
-
-def _land_only(spark: SparkSession, topology: Path) -> None:
-    """A run whose flow produces nothing."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("mirrorlake.produce.flow.FlowProducer.step", lambda _self, _upto=None: None)
-        replicate_once(spark, topology)

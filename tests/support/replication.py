@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Thread
 
+import pytest
 import yaml
 from pyspark.sql import SparkSession
 
@@ -196,6 +197,13 @@ def assert_topic_same(sides: Sides, topic: str, source: list[list[Record]] | Non
         mapped = sorted(sides.mapped.get((topic, partition), []))
         assert mapped == expected, f"{where}: the map has {_difference(mapped, expected)}"
     return sum(map(len, wanted))
+
+
+def land_only(spark: SparkSession, topology: Path) -> None:
+    """A run whose flow produces nothing."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("mirrorlake.produce.flow.FlowProducer.step", lambda _self, _upto=None: None)
+        replicate_once(spark, topology)
 
 
 def assert_same(lake: Lake, east: str, west: str, names: Mapping[str, str], at_least: int = 1) -> Sides:

@@ -61,6 +61,14 @@ SHORT_SETTINGS: Mapping[str, str] = {
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.sql.codegen.wholeStage": "false",
 }
+#: Ten times the JVM's own thresholds: a replicator's hot loops reach them in a moment, and the thousands of lukewarm
+#: methods of Spark's planning, which cost a seventh of the first minutes' CPU to optimise, do not.
+OPTIMISE_LESS = (
+    "-XX:Tier4InvocationThreshold=50000",
+    "-XX:Tier4MinInvocationThreshold=6000",
+    "-XX:Tier4CompileThreshold=150000",
+    "-XX:Tier4BackEdgeThreshold=400000",
+)
 #: Set to 1, it makes every session of this process and its children a short one.
 SHORT_VARIABLE = "MIRRORLAKE_SHORT_SESSIONS"
 #: Variables of those who decide which session this process has: Databricks, Spark Connect, spark-submit.
@@ -94,7 +102,7 @@ def local_session(
     master = cores if "[" in cores or "://" in cores else f"local[{cores},1]"
     short = short or os.environ.get(SHORT_VARIABLE) == "1"
     jars = spark_jars(progress)
-    flags = ["-XX:+UseParallelGC", *(["-XX:TieredStopAtLevel=1"] if short else [])]
+    flags = ["-XX:+UseParallelGC", *(["-XX:TieredStopAtLevel=1"] if short else OPTIMISE_LESS)]
     flags += archive_flags(java, jars, progress)
     flags += os.environ.get("MIRRORLAKE_JAVA_OPTIONS", "").split()
     log_settings = Path(str(files("mirrorlake.lake") / "log4j2.properties"))

@@ -1,0 +1,36 @@
+"""What landing costs does not grow with its batches."""
+
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from tests.support.clusters import ClusterPair
+from tests.support.kafka import create_topic, numbered, write
+from tests.support.replication import land_only, write_topology
+
+
+def test_no_batch_compiles_code_of_its_own(
+    spark: SparkSession, clusters: ClusterPair, topic_name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The time of a batch, were it a literal in generated code, would make two new classes of every batch."""
+    topology = write_topology(
+        tmp_path, clusters.east, clusters.west, {"topics": [topic_name]}, {"max_records_per_batch": 100}
+    )
+    create_topic(clusters.east, topic_name, 1)
+    generated = {"spark.sql.codegen.factoryMode": "FALLBACK", "spark.sql.codegen.wholeStage": "true"}
+    before = {key: spark.conf.get(key) for key in generated}
+    compiled = spark._jvm.org.apache.spark.metrics.source.CodegenMetrics.METRIC_COMPILATION_TIME()
+    try:
+        for key, value in generated.items():
+            spark.conf.set(key, value)
+        counts = []
+        for batches in (1, 1, 21):
+            write(clusters.east, topic_name, numbered(100 * batches, 1))
+            counted = compiled.getCount()
+            land_only(spark, topology)
+            counts.append(compiled.getCount() - counted)
+    finally:
+        for key, value in before.items():
+            spark.conf.set(key, value)
+    assert counts[0] > 0 and counts[2] - counts[1] < 20, counts
