@@ -10,6 +10,7 @@ from tests.support.kafka import create_topic, numbered, write
 from tests.support.replication import land_only, write_topology
 
 
+@pytest.mark.slow
 def test_no_batch_compiles_code_of_its_own(
     spark: SparkSession, clusters: ClusterPair, topic_name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
