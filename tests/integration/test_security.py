@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 from mirrorlake.core.client_settings import JAVA_CONSUMER
 from mirrorlake.core.problem import Problem
 from mirrorlake.core.topology import load_topology
-from mirrorlake.engine.access import access_problems, transaction_problems
+from mirrorlake.engine.access import access_problems, own_topic_problems, transaction_problems
 from mirrorlake.engine.connections import Connections
 from mirrorlake.lake.lake import TABLES
 from mirrorlake.lake.translate import translate
@@ -326,6 +326,28 @@ def test_a_topic_that_may_be_seen_but_not_read_is_named(secure: SecureClusters, 
     assert [(problem.sentence, problem.topic) for problem in found] == [
         ("principal mirror may not READ topic orders-seen on cluster east", "orders-seen")
     ]
+
+
+def test_what_mirrormaker_2s_own_topics_lack_is_a_note(secure: SecureClusters, tmp_path: Path) -> None:
+    """Records are mirrored without heartbeats and published checkpoints, so it refuses nothing."""
+    seen = {"operation": "DESCRIBE", "resource": "TOPIC", "pattern": "LITERAL", "name": "heartbeats"}
+    for name, side in (("east", "source"), ("west", "target")):
+        acls = [acl for acl in documented_acls("records") if acl["cluster"] == side and acl["operation"] != "CREATE"]
+        grant(secure.admin(name), [*acls, seen] if side == "source" else acls)
+    create_topic(secure.open_door("east"), "heartbeats")
+    flow = {FLOW: {"topics": ["orders.*"], "emit_heartbeats_enabled": True}}
+    path = topology(tmp_path, secure.cluster("east", "PLAIN"), secure.cluster("west", "PLAIN"), flow)
+    loaded = load_topology(path)
+    found = own_topic_problems(Connections(loaded), loaded.flow(FLOW))
+    assert {problem.severity for problem in found} == {"note"}
+    assert [problem.sentence for problem in found] == [
+        "principal mirror may not WRITE topic heartbeats on cluster east",
+        "principal mirror may not CREATE topic heartbeats on cluster west",
+        "principal mirror may not CREATE topic east.checkpoints.internal on cluster west",
+    ]
+    for name in ("east", "west"):
+        grant(secure.admin(name), EVERYTHING)
+    assert own_topic_problems(Connections(loaded), loaded.flow(FLOW)) == []
 
 
 @pytest.mark.slow
