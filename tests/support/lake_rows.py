@@ -1,10 +1,14 @@
 """A lake without Kafka, and histories written into its tables."""
 
+import json
+import time
+import uuid
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import yaml
 from pyspark.sql import SparkSession
 
@@ -51,6 +55,25 @@ def ago(seconds: float) -> datetime:
 def append(lake: Lake, table: str, rows: Sequence[Mapping[str, object]]) -> None:
     """Append rows given as mappings; columns that they lack become null."""
     lake.append(table, table_of(rows))
+
+
+def commit(lake: Lake, table: str, rows: Sequence[Mapping[str, object]]) -> None:
+    """Append rows as one Delta commit of one file, without Spark, which takes half a second for what takes this 5 ms.
+
+    The commit is what the protocol asks of a blind append: `add` without statistics, under the next version.
+    """
+    assert lake.directory is not None
+    folder = lake.directory / table
+    log = folder / "_delta_log"
+    version = max(int(path.stem) for path in log.glob("*.json") if path.stem.isdigit()) + 1
+    file = folder / f"part-00000-{uuid.uuid4()}-c000.zstd.parquet"
+    pq.write_table(table_of(rows), file, compression="zstd")
+    now = int(time.time() * 1000)
+    info = {"timestamp": now, "operation": "WRITE", "isBlindAppend": True, "operationParameters": {"mode": "Append"}}
+    size = file.stat().st_size
+    add = {"path": file.name, "partitionValues": {}, "size": size, "modificationTime": now, "dataChange": True}
+    lines = [json.dumps({"commitInfo": info}), json.dumps({"add": add})]
+    (log / f"{version:020}.json").write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
 def table_of(rows: Sequence[Mapping[str, object]]) -> pa.Table:
