@@ -13,6 +13,7 @@ from functools import partial
 
 from mirrorlake.core.retention import Cut, Staged
 from mirrorlake.lake.lake import TABLES, Lake
+from mirrorlake.lake.session import settings_for_now
 
 #: What tables of lakes that were made by an elder version lack; `sql/tables` says the same.
 SETTINGS: Mapping[str, Mapping[str, str]] = {
@@ -97,12 +98,6 @@ def optimize(lake: Lake, table: str) -> None:
 
 def vacuum(lake: Lake, table: str, hours: int) -> None:
     """Remove files that no version has needed for so many hours. 0 hours is for a lake that nobody writes to."""
-    if hours >= _SAFE_VACUUM_HOURS:
+    unchecked = {} if hours >= _SAFE_VACUUM_HOURS else {_VACUUM_CHECK: "false"}
+    with settings_for_now(lake.spark, unchecked):
         lake.sql(f"VACUUM {table} RETAIN {hours} HOURS").collect()
-        return
-    before = lake.spark.conf.get(_VACUUM_CHECK, "true")
-    lake.spark.conf.set(_VACUUM_CHECK, "false")
-    try:
-        lake.sql(f"VACUUM {table} RETAIN {hours} HOURS").collect()
-    finally:
-        lake.spark.conf.set(_VACUUM_CHECK, before or "true")

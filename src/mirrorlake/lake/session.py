@@ -6,7 +6,8 @@ tuned for many small Delta commits on one machine (figures: platform.md).
 
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from importlib.resources import files
 from pathlib import Path
 
@@ -45,7 +46,9 @@ LOCAL_SETTINGS: Mapping[str, str] = {
     ),
     "spark.sql.streaming.metricsEnabled": "false",
     "spark.sql.streaming.minBatchesToRetain": "10",
-    "spark.sql.parquet.compression.codec": "zstd",
+    # Measured: zstd costs a backlog of 120 B records a ninth of its rate, for stage files of half the size; `maintain`,
+    # whose session is a short one, makes them that small later.
+    "spark.sql.parquet.compression.codec": "snappy",
     "spark.hadoop.parquet.compression.codec.zstd.level": "1",
     "spark.hadoop.parquet.block.size": str(32 << 20),
     "spark.hadoop.parquet.enable.dictionary": "true",
@@ -56,10 +59,11 @@ LOCAL_SETTINGS: Mapping[str, str] = {
     "spark.sql.legacy.createHiveTableByDefault": "false",
 }
 #: What a short session adds: it handles few rows, and generating, compiling and loading code for each plan costs twice
-#: what interpreting the plan does.
+#: what interpreting the plan does. What it writes is there to stay, and so written small.
 SHORT_SETTINGS: Mapping[str, str] = {
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.parquet.compression.codec": "zstd",
 }
 #: Ten times the JVM's own thresholds: a replicator's hot loops reach them in a moment, and the thousands of lukewarm
 #: methods of Spark's planning, which cost a seventh of the first minutes' CPU to optimise, do not.
@@ -126,3 +130,19 @@ def open_session(progress: Callable[[str], None] | None = None, short: bool = Tr
     if _GIVEN & os.environ.keys():
         return SparkSession.builder.getOrCreate()
     return local_session(os.environ.get("MIRRORLAKE_CORES", "*"), progress=progress, short=short)
+
+
+@contextmanager
+def settings_for_now(spark: SparkSession, settings: Mapping[str, str]) -> Iterator[None]:
+    """Give a session other settings for a while; it has its own again afterwards, whatever happened."""
+    before = {key: spark.conf.get(key, None) for key in settings}
+    try:
+        for key, value in settings.items():
+            spark.conf.set(key, value)
+        yield
+    finally:
+        for key, own in before.items():
+            if own is None:
+                spark.conf.unset(key)
+            else:
+                spark.conf.set(key, own)

@@ -7,8 +7,8 @@
 --
 -- What it costs: the samples of 13 hours, the latencies of a day, the map of a day. `records` is read only for partitions
 -- in whose map of that day neighbouring runs leave offsets out (as transaction markers do), and of those only topic,
--- partition and offset, of files landed in that day: some bytes a record. An older hole is found by `divergence`, which
--- reads the coordinates of all.
+-- partition and offset, of files landed in that day: some bytes a record. The hints keep records from being sorted for
+-- that. An older hole is found by `divergence`, which reads the coordinates of all.
 CREATE OR REPLACE VIEW alerts AS
 WITH watched AS (
   SELECT flow, lag_seconds AS lag_objective, latency_p99_ms, heartbeat_seconds, stuck_seconds, paused, heartbeats, gaps,
@@ -89,8 +89,8 @@ given_up AS (
   WHERE kind = 'target_refused' AND resolution = 'skip'
 ),
 staged AS (
-  SELECT stretches.flow, stretches.topic, stretches.partition, stretches.generation, stretches.first_offset,
-         stretches.last_offset, mapped, since, count(*) AS staged
+  SELECT /*+ BROADCAST(stretches), BROADCAST(given_up) */ stretches.flow, stretches.topic, stretches.partition,
+         stretches.generation, stretches.first_offset, stretches.last_offset, mapped, since, count(*) AS staged
   FROM stretches
   JOIN records ON records.source_cluster = split(stretches.flow, '->')[0] AND records.topic = stretches.topic
     AND records.partition = stretches.partition AND coalesce(records.generation, 0) = stretches.generation
