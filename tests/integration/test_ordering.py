@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from mirrorlake.lake import maintenance
 from tests.support.clusters import ClusterPair
 from tests.support.kafka import create_topic, numbered, write
 from tests.support.replication import assert_same, lake_of, land_only, replicate_once, write_topology
@@ -13,26 +14,14 @@ PARTITIONS = 3
 LANDING = {"max_records_per_batch": 1_000}
 
 
-def test_files_are_read_by_the_workers_in_the_ordinary_case(
+def test_both_readers_are_exact_and_files_are_the_ordinary_one(
     spark: SparkSession, clusters: ClusterPair, topic_name: str, tmp_path: Path
 ) -> None:
     topology = write_topology(tmp_path, clusters.east, clusters.west, {"topics": [topic_name]}, LANDING)
     create_topic(clusters.east, topic_name, PARTITIONS)
-    for start in (0, 2_000):
+    for start, wanted, reader in ((0, "auto", "files"), (2_000, "rows", "rows"), (4_000, "auto", "files")):
         write(clusters.east, topic_name, numbered(2_000, PARTITIONS, start))
-        run = replicate_once(spark, topology)
-        assert run.readers == {"files"}
-    assert_same(run.lake, clusters.east, clusters.west, {topic_name: f"east.{topic_name}"}, 4_000)
-
-
-def test_rows_fed_by_spark_are_just_as_exact(
-    spark: SparkSession, clusters: ClusterPair, topic_name: str, tmp_path: Path
-) -> None:
-    topology = write_topology(tmp_path, clusters.east, clusters.west, {"topics": [topic_name]}, LANDING)
-    create_topic(clusters.east, topic_name, PARTITIONS)
-    for start, reader in ((0, "rows"), (2_000, "files"), (4_000, "rows")):
-        write(clusters.east, topic_name, numbered(2_000, PARTITIONS, start))
-        run = replicate_once(spark, topology, reader)
+        run = replicate_once(spark, topology, wanted)
         assert run.readers == {reader}
     assert_same(run.lake, clusters.east, clusters.west, {topic_name: f"east.{topic_name}"}, 6_000)
 
@@ -45,14 +34,13 @@ def test_backfill_over_an_optimized_stage_keeps_order(
     flow = {"topics": [topic_name]}
     topology = write_topology(tmp_path, clusters.east, clusters.west, flow, LANDING)
     create_topic(clusters.east, topic_name, PARTITIONS)
-    write(clusters.east, topic_name, numbered(4_000, PARTITIONS))
+    write(clusters.east, topic_name, numbered(2_000, PARTITIONS))
     lake = lake_of(spark, topology)
     land_only(spark, topology)
     lake.sql("OPTIMIZE records ZORDER BY (batch_id, offset)")
     if vacuum:
-        spark.conf.set("spark.databricks.delta.retentionDurationCheck.enabled", "false")
-        lake.sql("VACUUM records RETAIN 0 HOURS")
-    write(clusters.east, topic_name, numbered(1_000, PARTITIONS, 4_000))
+        maintenance.vacuum(lake, "records", 0)
+    write(clusters.east, topic_name, numbered(500, PARTITIONS, 2_000))
     run = replicate_once(spark, topology)
     assert run.reports[0].reader == "rows"
-    assert_same(run.lake, clusters.east, clusters.west, {topic_name: f"east.{topic_name}"}, 5_000)
+    assert_same(run.lake, clusters.east, clusters.west, {topic_name: f"east.{topic_name}"}, 2_500)

@@ -47,7 +47,7 @@ def test_a_whole_file(tmp_path: Path) -> None:
     assert topology.lake.path == str(tmp_path / "lake")
     west = topology.clusters["west"]
     assert west.bootstrap_servers == "broker-1:9093,broker-2:9093"
-    assert (west.landing.files_per_batch, west.landing.max_records_per_batch) == (3, 2_000_000)
+    assert (west.landing.files_per_batch, west.landing.max_records_per_batch) == (3, 4_000_000)
     assert west.security is not None and west.security.password is not None
     assert west.security.password.get_secret_value() == "${secret:kafka/west}"
     assert west.security.ca_file == str(tmp_path / "w.pem")

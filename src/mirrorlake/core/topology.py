@@ -28,7 +28,7 @@ from mirrorlake.errors import TopologyError
 class Landing(Model):
     """How a source cluster is read into `records`: batch size in records, files per batch, trigger in milliseconds."""
 
-    max_records_per_batch: int = Field(default=2_000_000, ge=1)
+    max_records_per_batch: int = Field(default=4_000_000, ge=1)
     files_per_batch: int = Field(default=2, ge=1)
     trigger_ms: int = Field(default=0, ge=0)
 
