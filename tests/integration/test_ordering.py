@@ -19,7 +19,7 @@ def test_both_readers_are_exact_and_files_are_the_ordinary_one(
 ) -> None:
     topology = write_topology(tmp_path, clusters.east, clusters.west, {"topics": [topic_name]}, LANDING)
     create_topic(clusters.east, topic_name, PARTITIONS)
-    for start, wanted, reader in ((0, "auto", "files"), (2_000, "rows", "rows"), (4_000, "auto", "files")):
+    for start, wanted, reader in ((0, "rows", "rows"), (2_000, "auto", "files"), (4_000, "rows", "rows")):
         write(clusters.east, topic_name, numbered(2_000, PARTITIONS, start))
         run = replicate_once(spark, topology, wanted)
         assert run.readers == {reader}
