@@ -34,13 +34,13 @@ def test_backfill_over_an_optimized_stage_keeps_order(
     flow = {"topics": [topic_name]}
     topology = write_topology(tmp_path, clusters.east, clusters.west, flow, LANDING)
     create_topic(clusters.east, topic_name, PARTITIONS)
-    write(clusters.east, topic_name, numbered(2_000, PARTITIONS))
+    write(clusters.east, topic_name, numbered(4_000, PARTITIONS))
     lake = lake_of(spark, topology)
     land_only(spark, topology)
     lake.sql("OPTIMIZE records ZORDER BY (batch_id, offset)")
     if vacuum:
         maintenance.vacuum(lake, "records", 0)
-    write(clusters.east, topic_name, numbered(500, PARTITIONS, 2_000))
+    write(clusters.east, topic_name, numbered(1_000, PARTITIONS, 4_000))
     run = replicate_once(spark, topology)
     assert run.reports[0].reader == "rows"
-    assert_same(run.lake, clusters.east, clusters.west, {topic_name: f"east.{topic_name}"}, 2_500)
+    assert_same(run.lake, clusters.east, clusters.west, {topic_name: f"east.{topic_name}"}, 5_000)
