@@ -16,8 +16,9 @@ import pyarrow.parquet as pq
 from mirrorlake.core.batch import PartitionPlan, ShardPlan
 
 COLUMNS = ["topic", "partition", "offset", "timestamp", "key", "value", "headers", "landed_at"]
-#: Rows that are decoded at a time; a bound on memory, not on transactions.
-BATCH_ROWS = 32_768
+#: Rows that are decoded at a time; a bound on memory, not on transactions. Measured: so many small records stay in the
+#: core's cache until they are sent, which costs a tenth less CPU than four times as many.
+BATCH_ROWS = 16_384
 
 
 def open_parquet(uri: str) -> pq.ParquetFile:

@@ -8,7 +8,7 @@ position on the *target* partition, with metadata that names what was written si
 import logging
 import time
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import repeat
 from operator import length_hint
@@ -223,7 +223,7 @@ class _Delivery:
         rows, topic, partition = self.chunk.rows, self.chunk.plan.target_topic, self.chunk.plan.partition
         times = pc.fill_null(rows.column("timestamp").cast(pa.timestamp("ms"), safe=False).cast(pa.int64()), 0)
         columns = [
-            rows.column("key").to_pylist(),
+            _objects(rows.column("key")),
             repeat(partition),
             self._callbacks(rows.num_rows),
             repeat(None),  # on_delivery's place: by place, the one before, its elder name, is what counts
@@ -232,8 +232,8 @@ class _Delivery:
         ]
         values, at, deadline = rows.column("value").to_pylist(), 0, time.monotonic() + NEW_PARTITION_SECONDS
         while True:
-            left = iter(values[at:])
-            rest = [column[at:] if isinstance(column, list) else column for column in columns]
+            left = iter(values[at:] if at else values)
+            rest = [column[at:] if at and isinstance(column, list) else column for column in columns]
             try:
                 deque(map(producer.produce, repeat(topic), left, *rest), maxlen=0)
                 break
@@ -307,10 +307,17 @@ class _Delivery:
         )
 
 
-def _headers(column: pa.Array, provenance: Provenance | None) -> list[list[tuple[str, bytes | None]] | None]:
+def _objects(column: pa.Array) -> list[Any] | Iterator[None]:
+    """A column as Python's objects; nothing is made where all are null, as keys and headers often are."""
+    return repeat(None) if column.null_count == len(column) else column.to_pylist()
+
+
+def _headers(
+    column: pa.Array, provenance: Provenance | None
+) -> list[list[tuple[str, bytes | None]] | None] | Iterator[None]:
     """The headers of each row as confluent-kafka takes them; None for a row that has none."""
     if column.null_count == len(column) and provenance is None:
-        return [None] * len(column)
+        return repeat(None)
     rows = column.to_pylist()
     return [stamped([(header["key"], header["value"]) for header in row or ()], provenance) or None for row in rows]
 
