@@ -32,6 +32,8 @@ from tests.support.replication import (
 PARTITIONS = 3
 #: Small landed batches, so that a run is many of them.
 LANDING = {"max_records_per_batch": 1_500}
+#: Records that wait for each test: two batches.
+WAITING = 3_000
 #: Points that a Python worker passes; the others are the driver's own. A worker can take the driver with it.
 IN_WORKERS = ("mid-transaction", "kafka-committed")
 
@@ -76,8 +78,8 @@ def made(spark: SparkSession, clusters: ClusterPair, tmp_path_factory: pytest.Te
 
 @pytest.fixture
 def scene(made: Scene) -> Scene:
-    """The flow, all of it replicated by the test before, and 4,000 more records waiting."""
-    made.write(4_000)
+    """The flow, all of it replicated by the test before, and more records waiting."""
+    made.write(WAITING)
     return made
 
 
@@ -133,7 +135,7 @@ def test_map_rows_that_were_lost_for_many_batches_are_rebuilt(
         lost = replicate_once(spark, scene.topology)
         assert len(lost.reports) >= 1
     mapped = lost.lake.sql("SELECT sum(record_count) AS n FROM offset_map").collect()[0]["n"]
-    assert mapped == scene.written - 4_000
+    assert mapped == scene.written - WAITING
     assert sum(map(len, read_topic(scene.west, scene.names[scene.topic]))) == scene.written
     scene.recovers(spark)
 

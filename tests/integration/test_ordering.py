@@ -11,7 +11,7 @@ from tests.support.kafka import create_topic, numbered, write
 from tests.support.replication import assert_same, lake_of, land_only, replicate_once, write_topology
 
 PARTITIONS = 3
-LANDING = {"max_records_per_batch": 1_000}
+LANDING = {"max_records_per_batch": 2_000}
 
 
 def test_both_readers_are_exact_and_files_are_the_ordinary_one(

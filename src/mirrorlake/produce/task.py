@@ -22,8 +22,9 @@ from mirrorlake.produce.skipped import Skipped, without
 from mirrorlake.produce.stage_files import read_shard, split_by_partition
 from mirrorlake.produce.writer import Chunk, MetadataFull, ShardWriter, Target, add_written, check_rising
 
-#: A transaction ends when it holds this many records or bytes (Arrow's size of the rows).
-TRANSACTION_RECORDS = 200_000
+#: A transaction ends when it holds this many records or bytes (Arrow's size of the rows). A worker waits at each end,
+#: so few of them are quicker; for records of more than 200 B it is the bytes that count.
+TRANSACTION_RECORDS = 600_000
 TRANSACTION_BYTES = 128 << 20
 #: Refusals that are about one record: worth finding out which.
 RECORD_REFUSALS = frozenset({"MSG_SIZE_TOO_LARGE", "INVALID_RECORD", "INVALID_TIMESTAMP", "_MSG_SIZE_TOO_LARGE"})
