@@ -5,7 +5,8 @@ import sys
 import time
 import traceback
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Event, Thread
@@ -64,15 +65,20 @@ class Scene:
         assert_same(run.lake, self.east, self.west, self.names, self.written)
 
 
-@pytest.fixture(scope="module")
-def made(spark: SparkSession, clusters: ClusterPair, tmp_path_factory: pytest.TempPathFactory) -> Scene:
-    folder = tmp_path_factory.mktemp("crash")
+def new_scene(folder: Path, clusters: ClusterPair) -> Scene:
+    """A flow of its own, with records that wait."""
     topic = f"crash-{uuid.uuid4().hex[:8]}"
     topology = write_topology(folder, clusters.east, clusters.west, {"topics": [topic]}, LANDING)
     create_topic(clusters.east, topic, PARTITIONS)
     scene = Scene(folder, topology, topic, clusters.east, clusters.west)
     scene.write(2_000)
-    replicate_once(spark, topology)
+    return scene
+
+
+@pytest.fixture(scope="module")
+def made(spark: SparkSession, clusters: ClusterPair, tmp_path_factory: pytest.TempPathFactory) -> Scene:
+    scene = new_scene(tmp_path_factory.mktemp("crash"), clusters)
+    replicate_once(spark, scene.topology)
     return scene
 
 
@@ -83,17 +89,29 @@ def scene(made: Scene) -> Scene:
     return made
 
 
-def test_driver_killed_at_every_point_in_turn(spark: SparkSession, scene: Scene, tmp_path: Path) -> None:
-    """Each run dies at another point, over what the one before left: a crash in the middle of a recovery is one too."""
-    for point in crash.POINTS:
-        once = tmp_path / point
+def test_driver_killed_at_every_point_in_turn(
+    spark: SparkSession, scene: Scene, clusters: ClusterPair, tmp_path: Path
+) -> None:
+    """Two flows side by side, one of them new. Each run dies at another point, over what the one before left: a crash
+    in the middle of a recovery is one too."""
+    scenes = (scene, new_scene(tmp_path / "new", clusters))
+    with ThreadPoolExecutor() as side_by_side:
+        deaths = [side_by_side.submit(_die_in_turn, one, crash.POINTS[at::2]) for at, one in enumerate(scenes)]
+        for death in deaths:
+            death.result()
+    for one in scenes:
+        one.recovers(spark)
+
+
+def _die_in_turn(scene: Scene, points: Sequence[str]) -> None:
+    for point in points:
+        once = scene.folder / f"once-{point}"
         environment = {"MIRRORLAKE_CRASH": f"{point}:driver", "MIRRORLAKE_CRASH_ONCE": str(once)}
         code = finish(start_run(scene.topology, "--once", **environment))
         log = (scene.folder / "run.log").read_text(encoding="utf-8")
         assert once.exists(), f"nobody came to {point}\n{log}"
         assert code == -9, f"{point}\n{log}"
         scene.write(1_500)
-    scene.recovers(spark)
 
 
 def test_worker_killed_in_a_task(spark: SparkSession, scene: Scene, tmp_path: Path) -> None:

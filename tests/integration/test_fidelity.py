@@ -4,6 +4,7 @@ import random
 import time
 import uuid
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -144,9 +145,9 @@ class Replicated:
 @pytest.fixture(scope="module")
 def produced(clusters: ClusterPair) -> Mapping[str, list[list[Record]]]:
     """The source topics, written once for the whole file, and what they hold."""
-    produce_all(clusters.east)
-    produce_transactions(clusters.east)
-    compact(clusters.east)
+    with ThreadPoolExecutor() as side_by_side:  # each waits for the broker most of its time
+        for done in [side_by_side.submit(work, clusters.east) for work in (produce_all, produce_transactions, compact)]:
+            done.result()
     return {topic: read_topic(clusters.east, name(topic)) for topic in (*TOPICS, *CODECS)}
 
 

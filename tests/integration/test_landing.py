@@ -1,14 +1,15 @@
-"""What landing costs does not grow with its batches."""
+"""What landing costs does not grow with its batches, and it goes on beside what fails."""
 
 from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 
+from mirrorlake.errors import LakeError
 from mirrorlake.lake.session import settings_for_now
 from tests.support.clusters import ClusterPair
-from tests.support.kafka import create_topic, numbered, write
-from tests.support.replication import land_only, write_topology
+from tests.support.kafka import create_topic, numbered, read_topic, write
+from tests.support.replication import land_only, replicate_once, write_topology
 
 
 @pytest.mark.slow
@@ -30,3 +31,20 @@ def test_no_batch_compiles_code_of_its_own(
             land_only(spark, topology)
             counts.append(compiled.getCount() - counted)
     assert counts[0] > 0 and counts[2] - counts[1] < 20, counts
+
+
+def test_records_go_on_where_objectives_cannot_be_noted(
+    spark: SparkSession, clusters: ClusterPair, topic_name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a flow is held to is noted beside its start; a run that could not note it replicates, and says so."""
+
+    def refuse(*_: object, **__: object) -> None:
+        raise LakeError("the table objectives takes no rows")
+
+    monkeypatch.setattr("mirrorlake.engine.replicator.note_objectives", refuse)
+    topology = write_topology(tmp_path, clusters.east, clusters.west, {"topics": [topic_name]})
+    create_topic(clusters.east, topic_name, 1)
+    write(clusters.east, topic_name, numbered(10, 1))
+    with pytest.raises(LakeError, match="takes no rows"):
+        replicate_once(spark, topology)
+    assert len(read_topic(clusters.west, f"east.{topic_name}")[0]) == 10

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from mirrorlake.core.changes import Change, Outcome
 from mirrorlake.core.topology import ResolvedFlow, Topology
-from mirrorlake.engine.causes import FAILURES
+from mirrorlake.engine.causes import FAILURES, in_our_words
 from mirrorlake.engine.connections import Connections
 from mirrorlake.engine.control import ControlLoop
 from mirrorlake.engine.flow_worker import FlowWorker
@@ -116,17 +116,24 @@ class Replicator:
         for name, running in list(self._running.items()):
             if name not in wanted or running.made_of != _made_of(wanted[name], verdict):
                 self._stop_flow(name)
-        self._note(list(wanted), "once" if self._options.once else "continuous", gone=before)
         if self._options.once:
             self._beat(list(wanted.values()))
         self._apply_landings(verdict)
         for name, flow in wanted.items():
             if name not in self._running:
                 self._start_flow(flow, verdict)
+        # After the start of all that takes its time to start: in a new lake this takes as long as the first batch.
+        self._note(list(wanted), "once" if self._options.once else "continuous", gone=before)
 
     def _note(self, flows: Sequence[str], mode: Mode, gone: Sequence[str] = ()) -> None:
-        """Tell the lake what the flows are held to, and how these of them run: `alerts` go by it."""
-        note_objectives(self.lake, self._connections.topology, dict.fromkeys(flows, mode), gone)
+        """Tell the lake what the flows are held to, and how these of them run: `alerts` go by it. Records go on where
+        that fails; the run's end tells it."""
+        try:
+            note_objectives(self.lake, self._connections.topology, dict.fromkeys(flows, mode), gone)
+        except FAILURES as error:
+            problem = in_our_words(error, "noting what the flows are held to")
+            logger.error("%s", problem)
+            self._errors.append(problem)
 
     def _beat(self, flows: Sequence[ResolvedFlow]) -> None:
         """One heartbeat a flow for a run with an end, before landing asks for the ends: this run then mirrors it."""
