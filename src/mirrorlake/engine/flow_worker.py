@@ -87,6 +87,7 @@ class FlowWorker:
         self._snapshot: Snapshot | None = None
         self._again = threading.Event()
         self._refused_here: set[Key] = set()
+        self._refused_before = True  # as far as is known, until it was looked
         self._lease = Lease(lake.checkpoints, f"flow {flow.name}")
         self._thread = threading.Thread(target=self._run, name=f"produce {flow.name}", daemon=True)
 
@@ -228,8 +229,11 @@ class FlowWorker:
 
     def look_at_refused(self) -> None:
         """Close incidents of refused records that were taken since, and go on where an operator said so."""
+        if not (self._refused_here or self._refused_before):
+            return  # nobody else tells of them
         snapshot = self._snapshot
         waiting = self._journal.incidents.refused(self.flow.name)
+        self._refused_before = bool(waiting)
         for topic, partition, last in waiting:
             if snapshot is not None and snapshot.floors.get((topic, partition), 0) > last:
                 self._journal.incidents.settle(

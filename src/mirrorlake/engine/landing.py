@@ -79,6 +79,7 @@ class LandingWorker:
         self._query: StreamingQuery | None = None
         self._covered: dict[Key, int] = {}
         self._generations: dict[str, int] = {}
+        self._lives: dict[str, Life] = {}
         self._lease = Lease(lake.checkpoints, f"landing of cluster {alias}")
         self._blocked: frozenset[str] = frozenset()
         self._thread = threading.Thread(target=self._run, name=f"land {alias}", daemon=True)
@@ -206,17 +207,22 @@ class LandingWorker:
 
     def _differs(self, seen: LandingPlan) -> bool:
         """Whether a topic vanished, was made again, or was decided about since the query was planned."""
-        topics, ids, lives = self._topics()
-        begin_lives(self._lake, self.alias, {name: Life(0, ids[name]) for name in ids if name not in lives})
-        remade = any(name in lives and lives[name].topic_id != ids[name] for name in ids if name not in self._blocked)
+        topics, ids = self._topics()
+        if self._blocked:  # else nobody but this worker begins lives: a query every few seconds is worth to be spared
+            self._lives = lives_of(self._lake, self.alias)
+        lives = self._lives
+        fresh = {name: Life(0, ids[name]) for name in ids if name not in lives}
+        begin_lives(self._lake, self.alias, fresh)
+        lives.update(fresh)
+        remade = any(lives[name].topic_id != ids[name] for name in ids if name not in self._blocked)
         if remade or not seen.partitions.keys() <= topics.keys():
             return True
         return (
             bool(self._blocked) and blocked_topics(decisions_of(self._lake, self.alias)) & ids.keys() != self._blocked
         )
 
-    def _topics(self) -> tuple[dict[str, int], dict[str, str], dict[str, Life]]:
-        """Partition counts and ids of the selected topics that are there now, and the lives that the lake knows."""
+    def _topics(self) -> tuple[dict[str, int], dict[str, str]]:
+        """Partition counts and ids of the selected topics that are there now."""
         admin = self._connections.admin(self.alias)
         with self._lock:
             selections = [flow.selection(self._connections.topology.aliases) for flow in self._flows]
@@ -227,7 +233,7 @@ class LandingWorker:
             if any(selection.lands(name) for selection in selections)
         }
         ids = admin.topic_ids(list(topics))
-        return {name: topics[name] for name in ids}, ids, lives_of(self._lake, self.alias)
+        return {name: topics[name] for name in ids}, ids
 
     def _look_around(self) -> LandingPlan:
         """Compare the source with what was landed, tell what was lost, and plan the query around it."""
@@ -235,13 +241,15 @@ class LandingWorker:
         with self._lock:
             flows = list(self._flows)
         pattern = self._pattern(flows)
-        topics, ids, lives = self._topics()
+        topics, ids = self._topics()
+        lives = lives_of(self._lake, self.alias)
         self._drop_elder(lives)
         landed, passed = self._landed(ids.keys(), lives)
         starts = admin.start_offsets([key for key in landed if key[1] < topics.get(key[0], 0)])
         decisions = decisions_of(self._lake, self.alias)
         found = survey(ids, lives, landed, starts, decisions, passed)
         begin_lives(self._lake, self.alias, found.new_lives)
+        self._lives = {**lives, **found.new_lives}
         self.error = waiting(self.alias, {item.topic for item in decisions if item.open} & ids.keys())
         self._tell_losses(flows, found.losses)
         self._tell_gone(flows, lives.keys() - ids.keys())
