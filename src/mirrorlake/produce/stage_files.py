@@ -16,8 +16,8 @@ import pyarrow.parquet as pq
 from mirrorlake.core.batch import PartitionPlan, ShardPlan
 
 COLUMNS = ["topic", "partition", "offset", "timestamp", "key", "value", "headers", "landed_at"]
-#: Rows that are decoded at a time; a bound on memory, not on transactions. Measured: so many small records stay in the
-#: core's cache until they are sent, which costs a tenth less CPU than four times as many.
+#: Rows that are decoded at a time; a bound on memory, not on transactions. Measured on records of 120 B: 3 % less of a
+#: worker's CPU than with twice as many; half as many save nothing more.
 BATCH_ROWS = 16_384
 
 

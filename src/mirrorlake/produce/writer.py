@@ -230,15 +230,15 @@ class _Delivery:
             times.to_pylist(),
             _headers(rows.column("headers"), self._provenance),
         ]
-        values, at, deadline = rows.column("value").to_pylist(), 0, time.monotonic() + NEW_PARTITION_SECONDS
+        values, deadline = rows.column("value").to_pylist(), time.monotonic() + NEW_PARTITION_SECONDS
         while True:
-            left = iter(values[at:] if at else values)
-            rest = [column[at:] if at and isinstance(column, list) else column for column in columns]
+            left = iter(values)
             try:
-                deque(map(producer.produce, repeat(topic), left, *rest), maxlen=0)
+                deque(map(producer.produce, repeat(topic), left, *columns), maxlen=0)
                 break
             except (BufferError, KafkaException) as error:
                 at = len(values) - length_hint(left) - 1  # the record that was not taken
+                values, columns = values[at:], [item[at:] if isinstance(item, list) else item for item in columns]
                 self._make_room(producer, error, deadline)
         producer.poll(0)
 
@@ -308,7 +308,7 @@ class _Delivery:
 
 
 def _objects(column: pa.Array) -> list[Any] | Iterator[None]:
-    """A column as Python's objects; nothing is made where all are null, as keys and headers often are."""
+    """A column as Python's objects; nothing is made where all are null, as keys often are."""
     return repeat(None) if column.null_count == len(column) else column.to_pylist()
 
 
