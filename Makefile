@@ -19,7 +19,7 @@ demo: env ## two Kafka clusters, a driver killed with -9, a cluster lost, and th
 	@$(BIN)/mirrorlake demo
 
 test: check ## what CI runs: check, then the tests of every law, command and format
-	$(BIN)/pytest -m "not slow"
+	$(BIN)/pytest -n auto --dist loadfile --no-loadscope-reorder -m "not slow"
 
 test-all: check ## those, and what takes an hour: every topology, dead clusters, all security modes, other sessions
 	$(BIN)/pytest

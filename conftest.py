@@ -13,7 +13,7 @@ from mirrorlake.dashboard.data import read_data
 from mirrorlake.dashboard.model import load_dashboard
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.session import SHORT_VARIABLE, local_session
-from tests.support.clusters import ClusterPair, cluster_pair
+from tests.support.clusters import ClusterPair, cluster_pair, given_clusters
 from tests.support.sample_lake import empty_lake, fill
 
 # The sessions of the tests handle few rows: compiling code for them costs more than it gives.
@@ -23,6 +23,12 @@ os.environ.setdefault("MIRRORLAKE_TRACKING", "off")
 # How long an example takes says more about the machine than about the code.
 settings.register_profile("mirrorlake", deadline=None)
 settings.load_profile("mirrorlake")
+
+
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """How many processes `-n auto` means: two, each with a session and clusters of its own; on clusters that somebody
+    brings, only this one, since tests count and delete what is on them."""
+    return 0 if given_clusters() else 2
 
 
 @pytest.fixture(scope="session")

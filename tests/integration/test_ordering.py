@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from mirrorlake.lake import maintenance
+from mirrorlake.lake import land, maintenance
 from tests.support.clusters import ClusterPair
 from tests.support.kafka import create_topic, numbered, write
 from tests.support.replication import assert_same, lake_of, land_only, replicate_once, write_topology
@@ -24,6 +24,24 @@ def test_both_readers_are_exact_and_files_are_the_ordinary_one(
         run = replicate_once(spark, topology, wanted)
         assert run.readers == {reader}
     assert_same(run.lake, clusters.east, clusters.west, {topic_name: f"east.{topic_name}"}, 6_000)
+
+
+def test_the_files_of_a_batch_share_one_large_partition(
+    spark: SparkSession, clusters: ClusterPair, topic_name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its pieces go on from one file to the next, which are read in that order without sorting."""
+    monkeypatch.setattr(land, "PIECE_RECORDS", 500)
+    landing = {"max_records_per_batch": 4_000, "files_per_batch": 2}
+    topology = write_topology(tmp_path, clusters.east, clusters.west, {"topics": [topic_name]}, landing)
+    create_topic(clusters.east, topic_name, 1)
+    write(clusters.east, topic_name, numbered(4_000))
+    run = replicate_once(spark, topology)
+    files = run.lake.sql(
+        "SELECT count(*) AS held FROM records WHERE topic = :topic GROUP BY _metadata.file_name", {"topic": topic_name}
+    )
+    assert [row.held for row in files.collect()] == [2_000, 2_000]
+    assert run.readers == {"files"}
+    assert_same(run.lake, clusters.east, clusters.west, {topic_name: f"east.{topic_name}"}, 4_000)
 
 
 @pytest.mark.parametrize("vacuum", [False, pytest.param(True, marks=pytest.mark.slow)])

@@ -21,13 +21,19 @@ class ClusterPair:
     embedded: dict[str, EmbeddedCluster] | None
 
 
+def given_clusters() -> ClusterPair | None:
+    """The clusters that the environment names, if it does."""
+    east = os.environ.get("MIRRORLAKE_TEST_BOOTSTRAP_A")
+    west = os.environ.get("MIRRORLAKE_TEST_BOOTSTRAP_B")
+    return ClusterPair(east, west, None) if east and west else None
+
+
 @contextmanager
 def cluster_pair(directory: Path) -> Iterator[ClusterPair]:
     """Give the clusters that the environment names, else start two for the time of the block."""
-    east = os.environ.get("MIRRORLAKE_TEST_BOOTSTRAP_A")
-    west = os.environ.get("MIRRORLAKE_TEST_BOOTSTRAP_B")
-    if east and west:
-        yield ClusterPair(east, west, None)
+    given = given_clusters()
+    if given is not None:
+        yield given
         return
     embedded = start_clusters(["east", "west"], directory)
     try:

@@ -34,7 +34,10 @@ SOURCE_SETTINGS: Mapping[str, str] = {
     "kafka.request.timeout.ms": "15000",
     "kafkaConsumer.pollTimeoutMs": "20000",
 }
-
+#: Spark reads a source partition's part of a batch in pieces of so many records. `coalesce` gives each file as many
+#: pieces as the next one, and so about as many records: by whole partitions, the heartbeats' few records would weigh as
+#: much as any, and one task would have twice the work of the other.
+PIECE_RECORDS = 100_000
 
 Ends = Mapping[tuple[str, int], int]
 _EARLIEST = -2
@@ -127,11 +130,13 @@ def start_landing(
         .option("kafka.isolation.level", "read_committed")
         .option("failOnDataLoss", "true")
         .option("maxOffsetsPerTrigger", str(landing.max_records_per_batch))
+        .option("maxRecordsPerPartition", str(PIECE_RECORDS))
         .option("groupIdPrefix", f"mirrorlake-land-{plan.alias}")
         .load()
     )
     writer = (
-        # coalesce keeps a source partition's rows of one batch within one file, in order, and bounds the files.
+        # coalesce bounds the files, and keeps neighbours together: the pieces of a source partition lie in one file, or
+        # go on at the start of the next.
         _as_records(source, plan)
         .coalesce(landing.files_per_batch)
         .writeStream.format("delta")
