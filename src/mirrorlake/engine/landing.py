@@ -210,16 +210,18 @@ class LandingWorker:
         topics, ids = self._topics()
         if self._blocked:  # else nobody but this worker begins lives: a query every few seconds is worth to be spared
             self._lives = lives_of(self._lake, self.alias)
-        lives = self._lives
-        fresh = {name: Life(0, ids[name]) for name in ids if name not in lives}
-        begin_lives(self._lake, self.alias, fresh)
-        lives.update(fresh)
-        remade = any(lives[name].topic_id != ids[name] for name in ids if name not in self._blocked)
+        self._begin({name: Life(0, ids[name]) for name in ids if name not in self._lives})
+        remade = any(self._lives[name].topic_id != ids[name] for name in ids if name not in self._blocked)
         if remade or not seen.partitions.keys() <= topics.keys():
             return True
         return (
             bool(self._blocked) and blocked_topics(decisions_of(self._lake, self.alias)) & ids.keys() != self._blocked
         )
+
+    def _begin(self, lives: Mapping[str, Life]) -> None:
+        """Write down the lives of topics that begin now."""
+        begin_lives(self._lake, self.alias, lives)
+        self._lives = {**self._lives, **lives}
 
     def _topics(self) -> tuple[dict[str, int], dict[str, str]]:
         """Partition counts and ids of the selected topics that are there now."""
@@ -248,8 +250,8 @@ class LandingWorker:
         starts = admin.start_offsets([key for key in landed if key[1] < topics.get(key[0], 0)])
         decisions = decisions_of(self._lake, self.alias)
         found = survey(ids, lives, landed, starts, decisions, passed)
-        begin_lives(self._lake, self.alias, found.new_lives)
-        self._lives = {**lives, **found.new_lives}
+        self._lives = lives
+        self._begin(found.new_lives)
         self.error = waiting(self.alias, {item.topic for item in decisions if item.open} & ids.keys())
         self._tell_losses(flows, found.losses)
         self._tell_gone(flows, lives.keys() - ids.keys())
