@@ -37,7 +37,7 @@ LOCAL_SETTINGS: Mapping[str, str] = {
     # A reader of the change feed that is ahead of the table gets no rows instead of an error.
     "spark.databricks.delta.changeDataFeed.timestampOutOfRange.enabled": "true",
     "spark.databricks.delta.writeChecksumFile.enabled": "false",
-    # One file per record batch, in order: see lake/land.py.
+    # Either would take rows out of the order in which they were read: see lake/land.py.
     "spark.databricks.delta.optimizeWrite.enabled": "false",
     "spark.databricks.delta.autoCompact.enabled": "false",
     # Renames on a local disk are atomic; the default manager costs 30 ms more for every streaming log entry.

@@ -27,6 +27,8 @@ from mirrorlake.tracking.store import described, open_store
 SWITCH = "MIRRORLAKE_TRACKING"
 #: How long the end of a command waits for MLflow, seconds.
 CLOSE_SECONDS = 5.0
+#: The same where recording is all that is left to do: importing MLflow and making a store takes 7 s on a slow machine.
+MAKE_SECONDS = 120.0
 
 _PACKAGES = ("mirrorlake", "pyspark", "delta-spark", "confluent-kafka")
 #: Settings of Spark that say how large and how tuned a session is; none of them holds a secret.
@@ -118,14 +120,15 @@ def tracked(
     """Record the block as a run in the experiment of a topology; `figures` over time are those of a replicator."""
     facts = {"topology_sha256": topology_hash(topology), **params}
     texts = {"topology.redacted.yml": yaml.safe_dump(redacted(topology), sort_keys=False)}
-    with _recorded(topology.tracking, lake_directory(topology), command, facts, texts, figures, tick) as found:
+    directory = lake_directory(topology)
+    with _recorded(topology.tracking, directory, command, facts, texts, figures, tick, CLOSE_SECONDS) as found:
         yield found
 
 
 @contextmanager
 def tracked_at(directory: Path, command: str, params: Mapping[str, str]) -> Iterator[Tracked]:
-    """Record the block as a run beside its results: for what has no topology file."""
-    with _recorded(Tracking(), directory, command, params, {}, False, TICK_SECONDS) as found:
+    """Record the block as a run beside its results: for what has no topology file, and waits until it is recorded."""
+    with _recorded(Tracking(), directory, command, params, {}, False, TICK_SECONDS, MAKE_SECONDS) as found:
         yield found
 
 
@@ -138,6 +141,7 @@ def _recorded(
     texts: Mapping[str, str],
     figures: bool,
     tick: float,
+    close_seconds: float,
 ) -> Iterator[Tracked]:
     found = Tracked()
     if tracking.enabled and os.environ.get(SWITCH, "").lower() != "off":
@@ -152,7 +156,7 @@ def _recorded(
         status = "KILLED"
         raise
     finally:
-        found.close(status, CLOSE_SECONDS)
+        found.close(status, close_seconds)
 
 
 def versions() -> dict[str, str]:
