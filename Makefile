@@ -18,6 +18,7 @@ env: $(STAMP) ## create .venv from the lock file (instant when it is there)
 demo: env ## two Kafka clusters, a driver killed with -9, a cluster lost, and the proof, on this machine
 	@$(BIN)/mirrorlake demo
 
+# File by file, in the order of the folders: the long ones come before the unit tests, which fill what time is left.
 test: check ## what CI runs: check, then the tests of every law, command and format
 	$(BIN)/pytest -n auto --dist loadfile --no-loadscope-reorder -m "not slow"
 
