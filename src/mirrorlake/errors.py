@@ -11,6 +11,8 @@
     └── ReplicationError              the replication itself is in a state that needs an operator
         ├── SourceDataLost            records vanished from the source before they were staged
         ├── TargetRefused             the target cluster refused a write
+        │   ├── TargetRecreated       the target topic is another one than the map knows
+        │   └── PositionLost          the target does not say any more how far the flow is
         ├── LayoutError               a file of the stage does not hold a partition's offsets in rising order
         ├── HeldElsewhere             another process does this already
         └── MapError                  the stage, the map and the target's positions contradict each other
@@ -78,6 +80,20 @@ class SourceDataLost(ReplicationError):
 
 class TargetRefused(ReplicationError):
     """Raised when the target refused records. Facts: topic, partition, first_offset, last_offset, reason."""
+
+    incident_kind = "target_refused"
+
+
+class TargetRecreated(TargetRefused):
+    """Raised when a target topic's log is shorter than what the map says was written to it: it was made again."""
+
+    incident_kind = "target_recreated"
+
+
+class PositionLost(TargetRefused):
+    """Raised when the flow's committed position is gone and the target holds records that may be the flow's own."""
+
+    incident_kind = "position_lost"
 
 
 class LayoutError(ReplicationError):

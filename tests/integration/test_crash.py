@@ -18,7 +18,7 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from pyspark.sql import SparkSession
 
 from mirrorlake import crash
-from mirrorlake.produce.commit_log import CommitLog
+from mirrorlake.lake.delta_log import DeltaLog
 from tests.support.clusters import ClusterPair
 from tests.support.kafka import NewRecord, create_topic, numbered, partition_count, read_topic, send, write
 from tests.support.replication import (
@@ -194,21 +194,22 @@ class Feeder(Thread):
 
 def test_stage_first(spark: SparkSession, scene: Scene) -> None:
     """Law 1: what a read_committed consumer sees at the target was in `records` by then."""
-    stage = CommitLog(scene.folder / "lake" / "records")
+    stage = DeltaLog(scene.folder / "lake" / "records")
     version, seen, enough = 0, [], scene.written + 3_000
     with (
         replicating(spark, scene.topology),
         Feeder(scene.east, scene.topic, scene.written, 1_000) as feeder,
     ):
         for messages in _watch(scene.west, scene.names[scene.topic], enough):
-            while stage.files_of(version + 1) is not None:
+            while stage.commit(version + 1) is not None:
                 version += 1
             seen.append((version, messages))
     scene.written = feeder.number
     committed: dict[tuple[int, bytes], int] = {}
     for number in range(version + 1):
-        for path in stage.files_of(number) or []:
-            rows = pq.read_table(path, columns=["partition", "value"]).to_pydict()
+        found = stage.commit(number)
+        for path in found.added if found is not None else ():
+            rows = pq.read_table(stage.table / path, columns=["partition", "value"]).to_pydict()
             for key in zip(rows["partition"], rows["value"], strict=True):
                 committed[key] = number
     checked = 0

@@ -11,19 +11,19 @@ from typer.testing import CliRunner
 
 from mirrorlake.cli.main import app
 from mirrorlake.core.maintenance import Maintenance
+from mirrorlake.core.stage_index import StageIndex
 from mirrorlake.engine.maintain import maintain
 from mirrorlake.lake import maintenance, stage
+from mirrorlake.lake.delta_log import DeltaLog
 from mirrorlake.lake.lake import TABLES, Lake, sql_text
-from mirrorlake.lake.stage import Selected
+from mirrorlake.lake.stage_index import StageFiles, _SparkStage
 from mirrorlake.lake.translate import translate
-from mirrorlake.produce.commit_log import CommitLog
 from tests.support.lake_rows import FLOW, ago, append, commit, opened, run_row, sample, staged, write_file
 
 pytestmark = pytest.mark.slow
 
 DAY = 86_400
 WEEK = Maintenance(retention_days=7)
-EAST = Selected("east", ".*")
 
 
 def offsets(lake: Lake, **where: object) -> list[int]:
@@ -101,36 +101,36 @@ def test_vanished_records_are_not_called_missing(spark: SparkSession, tmp_path: 
     assert (found.offset, found.exact) == (12, True)
 
 
-def test_followers_of_commits_see_neither_deletes_nor_compaction(spark: SparkSession, tmp_path: Path) -> None:
+def test_the_index_that_follows_commits_is_the_one_built_from_the_snapshot(spark: SparkSession, tmp_path: Path) -> None:
     flows = {FLOW: {}, "east->north": {"paused": True}}
     lake, topology = opened(spark, write_file(tmp_path, flows=flows))
     append(lake, "records", staged(range(10), 30 * DAY) + staged(range(10), 30 * DAY, topic="payments"))
     append(lake, "offset_map", [run_row(0, 9), run_row(0, 4, flow="east->north")])
     before = lake.version_of("records")
+    follower = StageFiles(lake)
+    with follower.reading() as followed:
+        assert followed.version == before
     maintain(lake, topology, WEEK)  # rewrites the file: 0 to 4 go, the rest waits for east->north
     append(lake, "records", staged(range(10, 12), 5))
     assert offsets(lake, topic="orders") == list(range(5, 12))
-    newest = lake.version_of("records")
-    assert newest > before + 1
-    by_file, seen = CommitLog(tmp_path / "lake" / "records").new_ranges(EAST, before, None, 1_000_000)
-    by_spark = stage.new_ranges(lake, EAST, before, newest)
-    for found in (by_file, by_spark):
-        assert {item.topic for item in found} == {"orders"}
-        assert (min(item.first for item in found), sum(item.record_count for item in found)) == (10, 2)
-    assert seen == newest
-    assert not stage.follows_commits(lake, before) and stage.follows_commits(lake, newest - 1)
+    with follower.reading() as followed:
+        assert followed.version > before + 1
+    by_file, by_spark = StageFiles(lake), _SparkStage(lake).build(StageIndex())
+    with by_file.reading() as index:
+        assert index.ends("east") == by_spark.ends("east") == {("orders", 0): (0, 12), ("payments", 0): (0, 10)}
+        assert sorted(map(str, index.rows())) == sorted(map(str, followed.rows()))
 
 
 def test_a_forgotten_commit_is_not_taken_for_one_to_come(spark: SparkSession, tmp_path: Path) -> None:
     lake, _ = opened(spark, write_file(tmp_path))
-    log = CommitLog(tmp_path / "lake" / "records")
-    assert log.files_of(1) is None
+    log = DeltaLog(tmp_path / "lake" / "records")
+    assert log.commit(1) is None
     append(lake, "records", staged(range(3)))
     (tmp_path / "lake" / "records" / "_delta_log" / "_last_checkpoint").write_text(json.dumps({"version": 100}))
     (tmp_path / "lake" / "records" / "_delta_log" / f"{1:020d}.json").unlink()
     with pytest.raises(FileNotFoundError):
-        log.files_of(1)
-    assert log.files_of(101) is None
+        log.commit(1)
+    assert log.commit(101) is None
 
 
 def test_files_stay_readable_by_workers(spark: SparkSession, tmp_path: Path) -> None:

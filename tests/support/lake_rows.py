@@ -99,7 +99,7 @@ def run_row(first: int, last: int, seconds_ago: float = 60, count: int | None = 
         "flow": FLOW, "topic": "orders", "partition": 0, "source_first": first, "source_last": last,
         "target_topic": "east.orders", "target_partition": 0, "target_first": first, "target_last": last,
         "record_count": count or last - first + 1, "produced_at": ago(seconds_ago), "batch_id": first,
-        "stage_version": 0, "selection": "-", "generation": 0,
+        "stage_version": 0, "generation": 0,
         "segments": [
             {"source_first": first, "stride": 1, "target_first": first, "record_count": count or last - first + 1}
         ],

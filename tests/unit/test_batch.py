@@ -1,114 +1,166 @@
-"""Planning a batch: every new row once, by the shard that owns its partition for ever, in order or known not to be."""
+"""Planning batches: all that the stage holds above the progress, once, by the shard that owns the partition."""
 
-from dataclasses import replace
+from collections import defaultdict
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mirrorlake.core.batch import NOTHING_MAPPED, FileRange, Floor, cut_by_versions, plan_batch, shard_of
-from mirrorlake.lake.stage import cut_windows
+from mirrorlake.core.batch import BatchPlan, plan_batch, shard_of
+from mirrorlake.core.progress import NOTHING_MAPPED, Floor, Key, MappedEnd, TargetGeneration, floors_of
+from mirrorlake.core.stage_index import StagedRange, StageIndex
 
-RANGES = st.lists(
-    st.builds(
-        lambda file, version, topic, partition, first, length: FileRange(
-            f"f{version}-{file}", version, topic, partition, first, first + length - 1, length
-        ),
-        st.integers(0, 2),
-        st.integers(1, 4),
-        st.sampled_from(["a", "b", "orders"]),
-        st.integers(0, 3),
-        st.integers(0, 50),
-        st.integers(1, 20),
-    ),
-    max_size=15,
-    unique_by=lambda item: (item.path, item.topic, item.partition),
-)
-FLOORS = st.dictionaries(
-    st.tuples(st.sampled_from(["a", "b", "orders"]), st.integers(0, 3)),
-    st.builds(Floor, st.integers(0, 60), st.none() | st.integers(0, 60)),
+TOPICS = ("a", "b", "orders")
+#: Landed batches: offsets that each brings of some partitions.
+LANDED = st.lists(
+    st.dictionaries(st.tuples(st.sampled_from(TOPICS), st.integers(0, 2)), st.integers(1, 40), min_size=1, max_size=5),
+    max_size=8,
 )
 SHARDS = st.integers(1, 5)
+MOST = st.integers(1, 60)
 
 
 def remote(topic: str) -> str:
     return f"east.{topic}"
 
 
-@given(RANGES, FLOORS, SHARDS)
-def test_every_partition_with_something_new_is_in_its_own_shard(
-    ranges: list[FileRange], floors: dict[tuple[str, int], Floor], shards: int
-) -> None:
-    plan = plan_batch(ranges, floors, remote, shards)
-    wanted = [item for item in ranges if item.last >= floors.get((item.topic, item.partition), NOTHING_MAPPED).source]
-    found = {(each.topic, each.partition): (shard, each) for shard in plan.shards for each in shard.partitions}
-    assert sum(len(shard.partitions) for shard in plan.shards) == len(found)
-    assert set(found) == {(item.topic, item.partition) for item in wanted}
-    assert plan.record_count == sum(item.record_count for item in wanted)
-    for (topic, partition), (shard, each) in found.items():
-        mine = [item for item in wanted if (item.topic, item.partition) == (topic, partition)]
-        assert shard.shard == shard_of(topic, partition, shards)
-        assert (each.first, each.last) == (min(item.first for item in mine), max(item.last for item in mine))
-        assert each.target_topic == remote(topic)
-        assert {item.path for item in mine} <= set(shard.files)
-    for shard in plan.shards:
-        assert len(set(shard.files)) == len(shard.files)
+def landed(batches: list[dict[Key, int]]) -> tuple[StageIndex, dict[Key, int]]:
+    """A stage as landing leaves it, and how far each partition goes."""
+    index, ends = StageIndex(), defaultdict(int)
+    for number, batch in enumerate(batches):
+        ranges = []
+        for (topic, partition), count in batch.items():
+            first = ends[topic, partition]
+            ends[topic, partition] += count
+            ranges.append(StagedRange("east", topic, partition, 0, first, first + count - 1, count))
+        index.apply([(f"f{number}", ranges)], (), number)
+    return index, dict(ends)
 
 
-@given(RANGES, SHARDS)
-def test_ordered_means_that_reading_the_files_in_turn_yields_rising_offsets(
-    ranges: list[FileRange], shards: int
+def planned(index: StageIndex, floors: dict[Key, Floor], shards: int, most: int) -> BatchPlan:
+    return plan_batch(index, "east", floors, remote, shards, most)
+
+
+@given(LANDED, SHARDS, MOST)
+def test_batch_after_batch_takes_all_once_and_in_order(batches: list[dict[Key, int]], shards: int, most: int) -> None:
+    index, ends = landed(batches)
+    floors: dict[Key, Floor] = {}
+    while (plan := planned(index, floors, shards, most)).shards:
+        assert plan.ordered
+        for shard in plan.shards:
+            for each in shard.partitions:
+                key = (each.topic, each.partition)
+                assert shard.shard == shard_of(*key, shards)
+                assert each.first == floors.get(key, NOTHING_MAPPED).next <= each.last
+                floors[key] = Floor(each.last + 1, None)
+    assert {key: floor.source for key, floor in floors.items()} == ends
+
+
+@given(LANDED, SHARDS, MOST)
+def test_a_batch_is_about_as_large_as_it_may_be(batches: list[dict[Key, int]], shards: int, most: int) -> None:
+    index, ends = landed(batches)
+    plan = planned(index, {}, shards, most)
+    held = sum(each.last - each.first + 1 for each in plan.partitions)
+    largest = max((count for batch in batches for count in batch.values()), default=0)
+    assert plan.record_count == held >= (min(most, sum(ends.values())) if largest <= most else 1 if batches else 0)
+    assert held <= most + min(most, largest)
+
+
+@given(LANDED, SHARDS, st.randoms(use_true_random=False))
+def test_files_are_read_in_an_order_that_is_each_partitions_own(
+    batches: list[dict[Key, int]], shards: int, random: object
 ) -> None:
-    plan = plan_batch(ranges, {}, remote, shards)
-    rises = True
+    """Also where compaction made files whose order is no longer that of landing."""
+    index, _ = landed(batches)
+    held = defaultdict(list)
+    for path, item in index.rows():
+        held[path].append(item)
+    paths = sorted(held)
+    random.shuffle(paths)  # type: ignore[attr-defined]
+    other = StageIndex()
+    other.apply([(path, held[path]) for path in paths], (), 0)
+    plan = planned(other, {}, shards, 10_000)
+    assert plan.ordered
     for shard in plan.shards:
         for each in shard.partitions:
-            last = -1
-            for path in shard.files:
-                for item in ranges:
-                    if (item.path, item.topic, item.partition) == (path, each.topic, each.partition):
-                        rises = rises and item.first > last
-                        last = max(last, item.last)
-    assert plan.ordered is rises
+            firsts = [
+                item.first
+                for path in shard.files
+                for item in held[path]
+                if (item.topic, item.partition) == (each.topic, each.partition)
+            ]
+            assert firsts == sorted(firsts)
 
 
-@given(RANGES, st.integers(1, 100))
-def test_cutting_keeps_whole_commits_oldest_first(ranges: list[FileRange], most: int) -> None:
-    kept, newest = cut_by_versions(ranges, most)
-    if not ranges:
-        assert (kept, newest) == ([], None)
-        return
-    assert newest is not None
-    assert sorted(map(repr, kept)) == sorted(repr(item) for item in ranges if item.version <= newest)
-    before = sum(item.record_count for item in kept if item.version < newest)
-    assert before < most
-    if any(item.version > newest for item in ranges):
-        assert sum(item.record_count for item in kept) >= most
+def test_ranges_that_overlap_are_to_be_sorted() -> None:
+    index = StageIndex()
+    for path, first, last in (("x", 0, 10), ("y", 5, 15)):
+        index.apply([(path, [StagedRange("east", "a", 0, 0, first, last, 6)])], (), 0)
+    plan = planned(index, {}, 1, 100)
+    assert not plan.ordered
+    assert [(each.first, each.last) for each in plan.partitions] == [(0, 15)]
 
 
-@given(st.text(min_size=1), st.integers(0, 100), SHARDS)
-def test_neighbouring_partitions_go_to_different_shards(topic: str, partition: int, shards: int) -> None:
-    mine, next_one = shard_of(topic, partition, shards), shard_of(topic, partition + 1, shards)
-    assert 0 <= mine < shards
-    assert shards == 1 or mine != next_one
+def test_two_partitions_that_want_files_in_opposite_order_are_to_be_sorted() -> None:
+    index = StageIndex()
+    one, two = ("a", 0), ("a", 1)
+    for path, firsts in (("x", {one: 0, two: 10}), ("y", {one: 10, two: 0})):
+        ranges = [StagedRange("east", *key, 0, first, first + 9, 10) for key, first in firsts.items()]
+        index.apply([(path, ranges)], (), 0)
+    assert not planned(index, {}, 1, 100).ordered
 
 
-@given(RANGES, SHARDS, st.integers(1, 40))
-def test_windows_of_a_backfill_cover_every_offset_once_and_in_order(
-    ranges: list[FileRange], shards: int, most: int
-) -> None:
-    plans = [each for shard in plan_batch(ranges, {}, remote, shards).shards for each in shard.partitions]
-    floors = {(plan.topic, plan.partition): 0 for plan in plans}
-    for _ in range(200):
-        pieces = cut_windows(
-            [replace(plan, floor=Floor(floors[plan.topic, plan.partition], None)) for plan in plans], most
-        )
-        if not pieces:
-            break
-        assert sum(piece.last - piece.first + 1 for piece in pieces) <= max(most, len(plans))
-        for piece in pieces:
-            key = (piece.topic, piece.partition)
-            whole = next(plan for plan in plans if (plan.topic, plan.partition) == key)
-            assert piece.first == max(whole.first, floors[key])
-            floors[key] = piece.last + 1
-    for plan in plans:
-        assert floors[plan.topic, plan.partition] == plan.last + 1
+def test_large_ranges_are_taken_in_parts_so_that_others_get_their_turn() -> None:
+    index = StageIndex()
+    for partition in range(4):
+        index.apply([(f"f{partition}", [StagedRange("east", "a", partition, 0, 0, 999_999, 1_000_000)])], (), 0)
+    plan = planned(index, {}, 4, 1_000)
+    assert {(each.partition, each.first, each.last) for each in plan.partitions} == {(p, 0, 249) for p in range(4)}
+    gaps = StageIndex()
+    gaps.apply([("g", [StagedRange("east", "a", 0, 0, 0, 999_999, 1_000)])], (), 0)
+    assert [(each.first, each.last) for each in planned(gaps, {}, 1, 100).partitions] == [(0, 99_999)]
+
+
+def test_the_oldest_generation_goes_first_and_alone() -> None:
+    index = StageIndex()
+    for generation in (0, 1):
+        index.apply([(f"f{generation}", [StagedRange("east", "a", 0, generation, 0, 9, 10)])], (), 0)
+    floors: dict[Key, Floor] = {}
+    for generation in (0, 1):
+        (each,) = planned(index, floors, 1, 100).partitions
+        assert (each.generation, each.first, each.last) == (generation, 0, 9)
+        floors["a", 0] = Floor(10, 10, generation)
+    assert not planned(index, floors, 1, 100).shards
+
+
+def test_what_waits_or_has_no_name_is_left_out() -> None:
+    index, _ = landed([{("a", 0): 5, ("a", 1): 5, ("b", 0): 5}])
+    plan = plan_batch(index, "east", {}, lambda topic: None if topic == "b" else topic, 2, 100, {("a", 0)})
+    assert [(each.topic, each.partition) for each in plan.partitions] == [("a", 1)]
+    assert not plan_batch(index, "west", {}, remote, 2, 100).shards
+
+
+def test_an_unmapped_partition_begins_in_the_living_generation_of_its_target() -> None:
+    index, _ = landed([{("a", 0): 5}])
+    (each,) = plan_batch(index, "east", {}, remote, 1, 9, targets={"east.a": TargetGeneration(2)}).partitions
+    assert each.floor == Floor(0, None, 0, 2)
+
+
+ENDS = [
+    MappedEnd("a", 0, "east.a", 0, 0, 100, 110),
+    MappedEnd("a", 0, "east.a", 0, 1, 20, 131),
+    MappedEnd("a", 0, "east.a", 1, 1, 30, 11),
+    MappedEnd("a", 0, "old.a", 0, 0, 90, 95),
+]
+
+
+@settings(max_examples=20)
+@given(st.permutations(ENDS))
+def test_floors_are_the_newest_ends_of_what_counts(ends: list[MappedEnd]) -> None:
+    key = ("a", 0)
+    assert floors_of(ends, remote, {"east.a": TargetGeneration(1, 0)})[key] == Floor(30, 11, 1, 1)
+    assert floors_of(ends, remote, {"east.a": TargetGeneration(2, 0)})[key] == Floor(30, None, 1, 2)
+    assert floors_of(ends, remote, {"east.a": TargetGeneration(1, 1)})[key] == Floor(30, 11, 1, 1)
+    assert floors_of(ends[:0], remote, {}) == {}
+    without_new = [end for end in ends if end.target_generation == 0 and end.target_topic == "east.a"]
+    assert floors_of(without_new, remote, {})[key] == Floor(20, 131, 1)
+    assert key not in floors_of(without_new, remote, {"east.a": TargetGeneration(1, 1)})

@@ -203,24 +203,6 @@ def test_what_is_paused(tmp_path: Path) -> None:
     assert west("orders").pauses("orders")
 
 
-def test_the_key_of_a_selection_tells_own_policies_apart(tmp_path: Path) -> None:
-    def key(policy: str) -> str:
-        topology = Topology.model_validate(
-            {
-                "clusters": {alias: {"bootstrap_servers": "b:1"} for alias in ("east", "west")},
-                "lake": {"path": "lake"},
-                "flows": {"east->west": {"policy": policy, "topics": "x"}},
-            },
-            context={"directory": Path(__file__).parent / "policies"},
-        )
-        flow = topology.flow("east->west")
-        same = flow.selection_key(topology.aliases) == flow.selection(topology.aliases).java_pattern()
-        assert same is (":" not in policy)
-        return flow.selection_key(topology.aliases)
-
-    assert len({key(policy) for policy in ("default", "identity", "rule_policies:Blind", "rule_policies:Suffix")}) == 4
-
-
 @pytest.mark.parametrize("policy", ["default", "identity", "policy:P", "my.naming_2.module:Policy"])
 def test_policies_that_can_be_written(tmp_path: Path, policy: str) -> None:
     text = FULL.replace("policy: identity", f'policy: "{policy}"')

@@ -144,14 +144,27 @@ class Written:
     record_count: int
 
 
-def encode_written(written: Sequence[Written], shard_count: int, generation: int = 0) -> str:
-    """Write the metadata of a committed position: everything produced since the map was last appended to.
+@dataclass(frozen=True)
+class CommittedMetadata:
+    """What the metadata of a committed position says: everything produced since the map was last appended to, by how
+    many shards, and which generations of the source and of the target topic the offsets belong to."""
+
+    shard_count: int
+    generation: int
+    target_generation: int
+    written: tuple[Written, ...]
+
+
+def encode_written(
+    written: Sequence[Written], shard_count: int, generation: int = 0, target_generation: int = 0
+) -> str:
+    """Write the metadata of a committed position.
 
     Text, since Kafka's group metadata is a string of at most `offset.metadata.max.bytes` (4,096 by default):
-    `v1;<shard count>;<generation>;<source_first>,<target_first>,<count>;…`, all but the first as differences to the
-    one before. The generation says which life of a topic that was made again the source offsets belong to.
+    `v2;<shard count>;<generation>;<target generation>;<source_first>,<target_first>,<count>;…`, all triples but the
+    first as differences to the one before.
     """
-    parts = ["v1", str(shard_count), str(generation)]
+    parts = ["v2", str(shard_count), str(generation), str(target_generation)]
     source = target = 0
     for item in written:
         parts.append(f"{item.source_first - source},{item.target_first - target},{item.record_count}")
@@ -159,18 +172,21 @@ def encode_written(written: Sequence[Written], shard_count: int, generation: int
     return ";".join(parts)
 
 
-def decode_written(metadata: str) -> tuple[int, int, list[Written]]:
-    """Read what `encode_written` wrote: (shard count, generation, what was written). Raises ValueError otherwise."""
-    version, shards, generation, *triples = metadata.split(";")
-    if version != "v1":
+def decode_written(metadata: str) -> CommittedMetadata:
+    """Read what `encode_written` wrote, or version 1 of it, which had no target generation. Raises ValueError."""
+    version, *parts = metadata.split(";")
+    if version not in ("v1", "v2"):
         raise ValueError(f"metadata {metadata[:20]!r} is not of this version")
+    if version == "v1":
+        parts.insert(2, "0")
+    shards, generation, target_generation, *triples = parts
     written: list[Written] = []
     source = target = 0
     for triple in triples:
         step_source, step_target, count = (int(number) for number in triple.split(","))
         source, target = source + step_source, target + step_target
         written.append(Written(source, target, count))
-    return int(shards), int(generation), written
+    return CommittedMetadata(int(shards), int(generation), int(target_generation), tuple(written))
 
 
 def trim_written(written: Sequence[Written], floor_target: int | None, floor_source: int) -> list[Written]:
@@ -188,20 +204,25 @@ def trim_written(written: Sequence[Written], floor_target: int | None, floor_sou
     return kept
 
 
-def rebuild(offsets: Sequence[int] | np.ndarray, written: Sequence[Written]) -> list[Segment]:
+def rebuild(offsets: Sequence[int] | np.ndarray, written: Sequence[Written]) -> tuple[list[Segment], list[Written]]:
     """The segments of records whose map rows were lost: `offsets` from the stage, target offsets from the metadata.
 
     The k-th record behind a `Written`'s first source offset has the k-th target offset behind its first target offset.
-    Raises ValueError when the two do not hold the same number of records.
+    Where the offsets are only the first of what was written, the rest is returned too, to go on with.
+    Raises ValueError when there are more offsets than were written.
     """
     array = np.asarray(offsets, dtype=np.int64)
-    total = sum(item.record_count for item in written)
-    if total != len(array):
-        raise ValueError(f"the stage holds {len(array)} records where the target took {total}")
     segments: list[Segment] = []
+    left = list(written)
     start = 0
-    for item in written:
+    while left and start < len(array):
+        item = left.pop(0)
         part = array[start : start + item.record_count]
         segments.extend(segments_of(part, item.target_first))
-        start += item.record_count
-    return segments
+        start += len(part)
+        if len(part) < item.record_count:
+            done = len(part)
+            left.insert(0, Written(int(part[-1]) + 1, item.target_first + done, item.record_count - done))
+    if start < len(array):
+        raise ValueError(f"the stage holds {len(array)} records where the target took {start}")
+    return segments, left

@@ -115,11 +115,6 @@ class ResolvedFlow:
             internal_separator=None if settings.replication_policy_internal_topic_separator_enabled else ".",
         )
 
-    def selection_key(self, aliases: frozenset[str]) -> str:
-        """Text that changes whenever topics may be selected that were not; a user's own policy counts by its name."""
-        pattern, policy = self.selection(aliases).java_pattern(), self.settings.policy
-        return f"{pattern} {policy}" if ":" in policy else pattern
-
     @property
     def paused(self) -> bool:
         """Whether the whole flow is paused."""

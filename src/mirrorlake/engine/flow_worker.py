@@ -26,10 +26,12 @@ from mirrorlake.errors import (
 from mirrorlake.lake.journal import Journal
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.lease import Lease
-from mirrorlake.lake.stage import Selected
+from mirrorlake.lake.map_store import LakeMap
+from mirrorlake.lake.stage_index import StageFiles
 from mirrorlake.produce.flow import BatchReport, FlowProducer
 from mirrorlake.produce.provenance import Provenance
-from mirrorlake.produce.spec import FlowSpec
+from mirrorlake.produce.spec import FlowSpec, name_at_target
+from mirrorlake.produce.workers import SparkWorkers
 
 logger = logging.getLogger(__name__)
 
@@ -62,6 +64,7 @@ class FlowWorker:
         self,
         flow: ResolvedFlow,
         lake: Lake,
+        stage: StageFiles,
         connections: Connections,
         journal: Journal,
         landing: LandingWorker,
@@ -75,6 +78,7 @@ class FlowWorker:
         self.ended = threading.Event()
         self.targets = TargetTopics(flow, connections, journal, left_out)
         self._lake = lake
+        self._stage = stage
         self._connections = connections
         self._journal = journal
         self._landing = landing
@@ -180,7 +184,13 @@ class FlowWorker:
 
     def _produce(self) -> bool:
         self._again.clear()
-        producer = FlowProducer(self._lake, self._spec(), self.targets.ensure)
+        producer = FlowProducer(
+            self._stage,
+            LakeMap(self._lake, self.flow.name),
+            SparkWorkers(self._lake, self.flow.source),
+            self._spec(),
+            self.targets.ensure,
+        )
         told = False
         try:
             while True:
@@ -212,7 +222,7 @@ class FlowWorker:
 
     def _take_snapshot(self, producer: FlowProducer, covered: dict[Key, int], caught_up: bool) -> None:
         floors = {
-            key: floor.source
+            key: floor.next
             for key, floor in producer.floors().items()
             if floor.generation == self._landing.generation(key[0])
         }
@@ -258,14 +268,14 @@ class FlowWorker:
 
         return FlowSpec(
             flow.name,
-            Selected(flow.source, self.targets.selection.java_pattern()),
+            flow.source,
+            name_at_target(self._lake, flow.name),
             produced,
             self._connections.client(flow.target, "admin"),
             self._connections.client(flow.target, "producer"),
             settings.produce_tasks,
             settings.delivery == "exactly_once",
             reader=self._reader,
-            selection_key=flow.selection_key(self._connections.topology.aliases),
             left_out=(*self.targets.left_out, *unmade, *(() if isinstance(settings.paused, bool) else settings.paused)),
             held=stopped,
             skipped=skipped,

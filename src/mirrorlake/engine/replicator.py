@@ -22,6 +22,7 @@ from mirrorlake.errors import MirrorlakeError, ReplicationError, TopologyError
 from mirrorlake.lake.journal import Journal
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.objectives import Mode, note_objectives
+from mirrorlake.lake.stage_index import StageFiles
 from mirrorlake.produce.flow import BatchReport
 
 logger = logging.getLogger(__name__)
@@ -68,6 +69,7 @@ class Replicator:
     ) -> None:
         self.lake = lake
         self.journal = Journal(lake)
+        self._stage = StageFiles(lake)
         self._connections = connections
         self._flows = list(flows)
         self._options = options
@@ -168,6 +170,7 @@ class Replicator:
         worker = FlowWorker(
             flow,
             self.lake,
+            self._stage,
             self._connections,
             self.journal,
             self._landings[flow.source],

@@ -1,59 +1,20 @@
-"""Reading the stage: which files hold what, as new commits bring it, and rows in order where files do not.
-
-`new_ranges` follows the table's commits through its change feed, so its cost is that of what is new. `backfill_ranges`
-and `sorted_rows` look at a whole version instead: for a flow that is new to an old stage, or whose commits are gone.
-"""
+"""Reading the stage with Spark: which files hold what, and rows in order where files do not hold them so."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from mirrorlake.core.batch import FileRange, PartitionPlan, shard_of
+from mirrorlake.core.batch import PartitionPlan, shard_of
+from mirrorlake.core.stage_index import StagedRange
 from mirrorlake.errors import LakeError
 from mirrorlake.lake.lake import Lake
 
-#: Commits that hold rows in the order in which they were landed, and those that do not touch rows.
-_IN_ORDER = frozenset(
-    {
-        "CREATE TABLE",
-        "CREATE OR REPLACE TABLE",
-        "WRITE",
-        "STREAMING UPDATE",
-        "SET TBLPROPERTIES",
-        "ADD COLUMNS",
-        "VACUUM START",
-        "VACUUM END",
-    }
-)
 _BARRED_FEATURES = ("deletionVectors", "columnMapping")
-
-
-@dataclass(frozen=True)
-class Selected:
-    """The rows of the stage that concern a flow: a source cluster and a Java regex of whole topic names."""
-
-    source_cluster: str
-    pattern: str
-
-    def condition(self) -> Column:
-        """As a predicate over `records`."""
-        return (F.col("source_cluster") == self.source_cluster) & F.col("topic").rlike(f"^(?:{self.pattern})$")
-
-
-def follows_commits(lake: Lake, after_version: int) -> bool:
-    """Whether every commit behind `after_version` is still known and holds rows as they were landed."""
-    history = (
-        lake.spark.sql(f"DESCRIBE HISTORY {lake.name('records')}")
-        .where(F.col("version") > after_version)
-        .select("version", "operation")
-        .collect()
-    )
-    versions = {row["version"] for row in history}
-    if versions != set(range(after_version + 1, max(versions, default=after_version) + 1)):
-        return False
-    return all(row["operation"] in _IN_ORDER for row in history)
+#: What reading commits may raise that are not there any more.
+COMMITS_GONE = (PySparkException, Py4JError)
 
 
 def readable_by_files(lake: Lake) -> bool:
@@ -63,8 +24,15 @@ def readable_by_files(lake: Lake) -> bool:
     return not any(feature in features for feature in _BARRED_FEATURES)
 
 
-def new_ranges(lake: Lake, selected: Selected, after_version: int, up_to_version: int) -> list[FileRange]:
-    """What the commits behind `after_version`, up to `up_to_version` inclusive, brought, per file and partition."""
+def ranges_of_table(lake: Lake, version: int) -> Iterable[tuple[str, list[StagedRange]]]:
+    """What each file of a version of the stage holds, older files first."""
+    frame = lake.spark.read.format("delta").option("versionAsOf", str(version)).table(lake.name("records"))
+    return _ranges(frame, F.lit(0))
+
+
+def ranges_of_commits(lake: Lake, after_version: int, up_to_version: int) -> Iterable[tuple[str, list[StagedRange]]]:
+    """What the commits behind `after_version`, up to `up_to_version` inclusive, brought, per file. Raises one of
+    COMMITS_GONE."""
     feed = (
         lake.spark.read.format("delta")
         .option("readChangeFeed", "true")
@@ -72,60 +40,44 @@ def new_ranges(lake: Lake, selected: Selected, after_version: int, up_to_version
         .option("endingVersion", str(up_to_version))
         .table(lake.name("records"))
     )
+    # Rows that were landed, not those that retention took away.
+    return _ranges(feed.where(F.col("_change_type") == "insert"), F.col("_commit_version"))
+
+
+def _ranges(frame: DataFrame, version: Column) -> Iterable[tuple[str, list[StagedRange]]]:
     rows = (
-        feed.where(selected.condition() & _brought())
-        .groupBy(
+        frame.groupBy(
             F.input_file_name().alias("path"),
-            F.col("_commit_version").alias("version"),
+            version.alias("version"),
+            "source_cluster",
             "topic",
             "partition",
-            "generation",
+            F.coalesce("generation", F.lit(0)).alias("generation"),
         )
         .agg(
             F.min("offset").alias("first"),
             F.max("offset").alias("last"),
             F.count("offset").alias("record_count"),
+            F.min("batch_id").alias("batch_id"),
         )
         .collect()
     )
-    return [FileRange(**row.asDict()) for row in rows]
+    names = ("source_cluster", "topic", "partition", "generation", "first", "last", "record_count")
+    files: dict[str, list[StagedRange]] = {}
+    for row in sorted(rows, key=lambda row: (row["version"], row["batch_id"] or 0, row["path"])):
+        files.setdefault(row["path"], []).append(StagedRange(*(row[name] for name in names)))
+    return files.items()
 
 
-def staged_ranges(lake: Lake, selected: Selected, version: int) -> list[FileRange]:
-    """What a whole version holds of a flow, one row per partition and generation, no file: the plan of a backfill."""
-    rows = (
-        _at(lake, version)
-        .where(selected.condition())
-        .groupBy("topic", "partition", "generation")
-        .agg(
-            F.lit("").alias("path"),
-            F.lit(version).alias("version"),
-            F.min("offset").alias("first"),
-            F.max("offset").alias("last"),
-            F.count("offset").alias("record_count"),
-        )
-        .collect()
-    )
-    return [FileRange(**row.asDict()) for row in rows]
+def sorted_rows(lake: Lake, source_cluster: str, plans: Sequence[PartitionPlan], shard_count: int) -> DataFrame:
+    """The rows of some windows of offsets, each shard's in one task, by topic, partition and offset.
 
-
-def sorted_rows(
-    lake: Lake,
-    source_cluster: str,
-    plans: Iterable[PartitionPlan],
-    shard_count: int,
-    versions: tuple[int, int] | None,
-    version: int,
-) -> DataFrame:
-    """The rows of some offset ranges, each shard's in one task, by topic, partition and offset.
-
-    Reads what the commits in `versions` (exclusive, inclusive) brought, or else the whole table as of `version`. This
-    is the plan with a payload shuffle: for files that are not in order, and for workers that cannot open files.
+    Reads the newest version by offsets, wherever its files have them. This is the plan with a payload shuffle: for
+    files that are not in order, and for workers that cannot open files.
     """
     wanted = list(plans)
     if not wanted:
         raise LakeError("no offsets were asked for")
-    frame = _at(lake, version) if versions is None else _between(lake, *versions)
     ranges = lake.spark.createDataFrame(
         [
             (
@@ -141,53 +93,31 @@ def sorted_rows(
         "range_topic string, range_partition int, range_generation int, range_first bigint, range_last bigint,"
         " shard int",
     )
+    generation = F.coalesce(F.col("generation"), F.lit(0))
     inside = (
         (F.col("topic") == F.col("range_topic"))
         & (F.col("partition") == F.col("range_partition"))
-        & (F.col("generation") == F.col("range_generation"))
+        & (generation == F.col("range_generation"))
         & F.col("offset").between(F.col("range_first"), F.col("range_last"))
     )
     return (
-        frame.where(F.col("source_cluster") == source_cluster)
+        lake.table("records")
+        .where(F.col("source_cluster") == source_cluster)
         # Literal bounds too: they let Delta skip files by their statistics.
         .where(F.col("offset").between(min(plan.first for plan in wanted), max(plan.last for plan in wanted)))
         .join(F.broadcast(ranges), inside)
-        .select("shard", "topic", "partition", "offset", "timestamp", "key", "value", "headers", "landed_at")
+        .select(
+            "shard",
+            "topic",
+            "partition",
+            generation.alias("generation"),
+            "offset",
+            "timestamp",
+            "key",
+            "value",
+            "headers",
+            "landed_at",
+        )
         .repartition(shard_count, "shard")
         .sortWithinPartitions("shard", "topic", "partition", "offset")
     )
-
-
-def _at(lake: Lake, version: int) -> DataFrame:
-    return lake.spark.read.format("delta").option("versionAsOf", str(version)).table(lake.name("records"))
-
-
-def _between(lake: Lake, after_version: int, up_to_version: int) -> DataFrame:
-    return (
-        lake.spark.read.format("delta")
-        .option("readChangeFeed", "true")
-        .option("startingVersion", str(after_version + 1))
-        .option("endingVersion", str(up_to_version))
-        .table(lake.name("records"))
-        .where(_brought())
-    )
-
-
-def _brought() -> Column:
-    """Of the change feed: rows that were landed, not those that retention took away."""
-    return F.col("_change_type") == "insert"
-
-
-def cut_windows(plans: Sequence[PartitionPlan], max_records: int) -> list[PartitionPlan]:
-    """The next piece of a backfill: at most `max_records` offsets, dealt evenly over the partitions that have some."""
-    share = max(1, max_records // max(1, len(plans)))
-    pieces = []
-    for plan in plans:
-        first = max(plan.first, plan.floor.source)
-        if first <= plan.last:
-            pieces.append(
-                PartitionPlan(
-                    plan.topic, plan.partition, plan.target_topic, plan.floor, first, min(plan.last, first + share - 1)
-                )
-            )
-    return pieces

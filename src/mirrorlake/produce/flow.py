@@ -1,11 +1,13 @@
 """The driver's side of producing: one flow, batch after batch, with no state but the tables and the target's positions.
 
-A batch is what new commits of `records` brought (`core.batch`). The order of events is what makes it exactly once:
-transactions in Kafka, then the rows of `offset_map`, then those of `latency`. Whatever dies in between is found out
-from the tables (how far the map goes) and from the target (how far the flow goes), see `produce/task.py`.
+A batch is what the stage holds above the flow's progress (`core/batch.py`), and progress is offsets: the ends of the
+map, and the positions that the target committed. The order of events is what makes it exactly once: transactions in
+Kafka, then the rows of `offset_map`, then those of `latency`. Whatever dies in between is found out from the tables
+(how far the map goes) and from the target (how far the flow goes), see `produce/task.py`.
 """
 
 import logging
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
@@ -13,32 +15,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from mirrorlake import crash
-from mirrorlake.core.batch import (
-    NOTHING_MAPPED,
-    BatchPlan,
-    FileRange,
-    Floor,
-    PartitionPlan,
-    ShardPlan,
-    cut_by_generations,
-    cut_by_versions,
-    plan_batch,
-)
-from mirrorlake.errors import TargetRefused
-from mirrorlake.lake import stage
-from mirrorlake.lake.lake import Lake
-from mirrorlake.produce.backfill import Backfill
-from mirrorlake.produce.commit_log import CommitLog
+from mirrorlake.core.batch import BatchPlan, PartitionPlan, ShardPlan, plan_batch
+from mirrorlake.core.progress import FIRST, NOTHING_MAPPED, Floor, Key, floors_of
+from mirrorlake.errors import PositionLost, TargetRecreated, TargetRefused
 from mirrorlake.produce.ledger import Ledger, map_rows
-from mirrorlake.produce.report import RESULT_DDL
-from mirrorlake.produce.spec import FlowSpec, name_at_target
-from mirrorlake.produce.task import ReadFiles, ReadRows, ShardJob
+from mirrorlake.produce.ports import MapStore, Stage, Workers
+from mirrorlake.produce.spec import FlowSpec
+from mirrorlake.produce.task import ShardJob
 from mirrorlake.produce.writer import Target
 
 logger = logging.getLogger(__name__)
 
-#: Commits of `records` that one look at the change feed takes in.
-COMMITS_AT_ONCE = 64
+_REFUSALS = {kind.incident_kind: kind for kind in (TargetRefused, TargetRecreated, PositionLost)}
 
 
 @dataclass(frozen=True)
@@ -58,111 +46,79 @@ class BatchReport:
 class FlowProducer:
     """Produces one flow. `ensure_targets` is called with the partition plans of a batch before its first record."""
 
-    def __init__(self, lake: Lake, spec: FlowSpec, ensure_targets: Callable[[Sequence[PartitionPlan]], None]) -> None:
-        self.lake = lake
+    def __init__(
+        self,
+        stage: Stage,
+        store: MapStore,
+        workers: Workers,
+        spec: FlowSpec,
+        ensure_targets: Callable[[Sequence[PartitionPlan]], None],
+    ) -> None:
         self.spec = spec
+        self._stage = stage
+        self._workers = workers
         self._ensure_targets = ensure_targets
-        self._ledger = Ledger(lake, spec.name)
+        self._ledger = Ledger(store, spec.name)
         self._owners: dict[int, str] = {}
-        self._floors: dict[tuple[str, int], Floor] = {}
-        self._backfill: Backfill | None = None
-        self._files_work = spec.reader != "rows" and stage.readable_by_files(lake)
-        self._log = None if lake.directory is None else CommitLog(lake.directory / "records")
-        self.stage_version = -1
-        self.batch_id = 0
-        self._load_progress()
+        self._files_work = spec.reader != "rows" and workers.can_read_files()
+        self._disordered: set[str] = set()  # files that were found to hold offsets out of order
+        self._produced_version: int | None = None  # the version of the stage above which nothing was left
+        ends, newest = store.ends()
+        self._floors = floors_of(ends, spec.remote_topic, spec.targets)
+        self.batch_id = _next_batch(newest)
 
-    def floor(self, topic: str, partition: int) -> Floor:
-        """Where the map ends for a source partition."""
-        return self._floors.get((topic, partition), NOTHING_MAPPED)
-
-    def floors(self) -> dict[tuple[str, int], Floor]:
-        """Where the map ends, of every source partition that has an end."""
+    def floors(self) -> dict[Key, Floor]:
+        """Where the flow goes on, of every source partition of which it has mapped or passed something."""
         return dict(self._floors)
 
-    def _load_progress(self) -> None:
-        row = self.lake.query("flow_progress", flow=self.spec.name).collect()[0]
-        for item in self.lake.query("floors", flow=self.spec.name).collect():
-            key = (item["topic"], item["partition"])
-            self._floors[key] = Floor(item["source_position"], item["target_position"], item["generation"])
-        self.batch_id = (row["batch_id"] or 0) + 1
-        same = row["selection"] == self.spec.fingerprint()
-        self.stage_version = row["stage_version"] if same and row["stage_version"] is not None else -1
-        if not stage.follows_commits(self.lake, self.stage_version):
-            self._backfill = Backfill(self.lake, self.spec, self._floors)
-
-    def step(self, up_to_version: int | None = None) -> BatchReport | None:
-        """Produce the next batch; None when there is nothing new up to version `up_to_version` of `records`."""
-        if self._backfill is not None:
-            report = self._backfill_step(self._backfill)
-            if report is not None:
-                return report
-        before = self.stage_version
-        try:
-            found, version = self._look(before, up_to_version)
-        except FileNotFoundError:
-            # The flow is later than maintenance keeps files, or commits: what it lacks is in the table all the same.
-            logger.warning("flow %s: files of the stage that it has to read are gone; going by offsets", self.spec.name)
-            self._backfill = Backfill(self.lake, self.spec, self._floors)
-            return self.step(up_to_version)
-        kept, cut = cut_by_generations(found)
-        version = version if cut is None else cut
-        plan = plan_batch(kept, self._floors, self.spec.remote_topic, self.spec.shard_count, self.spec.held)
-        if plan.shards:
-            return self._produce(plan, version, (before, version))
-        self.stage_version = version
-        return self.step(up_to_version) if version > before else None
-
-    def _look(self, after: int, up_to_version: int | None) -> tuple[list[FileRange], int]:
-        """What the next commits hold of this flow, and the version up to which that is all."""
-        if self._log is not None and self._files_work:
-            return self._log.new_ranges(self.spec.selected, after, up_to_version, self.spec.max_records)
-        newest = up_to_version if up_to_version is not None else self.lake.version_of("records")
-        end = min(newest, after + COMMITS_AT_ONCE)
-        if end <= after:
-            return [], after
-        found = stage.new_ranges(self.lake, self.spec.selected, after, end)
-        kept, cut = cut_by_versions(found, self.spec.max_records)
-        return kept, end if cut is None or len(kept) == len(found) else cut
-
-    def _backfill_step(self, backfill: Backfill) -> BatchReport | None:
-        """The next piece of a backfill; None at its end, from where on commits are followed."""
-        if backfill.finished:
-            self._backfill = None
-            self.stage_version = max(self.stage_version, backfill.version)
+    def step(self) -> BatchReport | None:
+        """Produce the next batch; None when the stage holds nothing above the flow's progress."""
+        spec = self.spec
+        with self._stage.reading() as index:
+            version = index.version
+            if version == self._produced_version:
+                return None
+            plan = plan_batch(
+                index,
+                spec.source_cluster,
+                self._floors,
+                spec.remote_topic,
+                spec.shard_count,
+                spec.max_records,
+                spec.held,
+                spec.targets,
+            )
+        if not plan.shards:
+            self._produced_version = version
             return None
-        plan, last = backfill.next(self._floors)
-        report = self._produce(plan, backfill.version if last else self.stage_version, None)
-        backfill.done(self._floors, report.complete)
-        return report
+        return self._produce(plan, version)
 
-    def _produce(self, plan: BatchPlan, version: int, versions: tuple[int, int] | None) -> BatchReport:
-        partitions = [partition for shard in plan.shards for partition in shard.partitions]
-        self._ensure_targets(partitions)
-        if any(item.generation > self.floor(item.topic, item.partition).generation for item in partitions):
-            self._ledger.drain()  # the metadata of a newer life can no longer tell of an elder one
+    def _produce(self, plan: BatchPlan, version: int) -> BatchReport:
+        self._ensure_targets(plan.partitions)
+        if any(self._begins_generation(item) for item in plan.partitions):
+            self._ledger.drain()  # the metadata of a newer generation can no longer tell of an older one
         crash.reached("planned")
-        jobs = [
-            ShardJob(self._with_unmapped(shard), self._target(shard), self._owners.get(shard.shard), self.spec.skipped)
-            for shard in plan.shards
-        ]
-        reader, result = self._run(jobs, plan, versions)
+        reader, result = self._run(plan)
         crash.reached("produced")
         complete = bool(pc.all(result["complete"]).as_py())
-        stage_version = version if complete else self.stage_version
         self._advance(result)
         self._hold_refused(result)
-        self._ledger.add(result, self.batch_id, stage_version, self.spec.fingerprint())
+        self._ledger.add(result, self.batch_id, version)
+        if not complete:
+            self._ledger.drain()  # the metadata was full: it has room again when the map has what it tells of
         count = int(pc.sum(result["record_count"]).as_py() or 0)
-        report = BatchReport(self.batch_id, stage_version, count, reader, complete, _latest(result))
-        self.stage_version = stage_version
-        self.batch_id += 1
+        report = BatchReport(self.batch_id, version, count, reader, complete, _latest(result))
+        self.batch_id = _next_batch(self.batch_id)
         return report
 
+    def _begins_generation(self, plan: PartitionPlan) -> bool:
+        known = self._floors.get((plan.topic, plan.partition), NOTHING_MAPPED)
+        return plan.generation > known.generation
+
     def _hold_refused(self, result: pa.Table) -> None:
-        """Leave alone, from now on, the partitions of which the target refused a record (DESIGN 2, law 4)."""
+        """Leave alone, from now on, the partitions of which the target refused a record; the others go on."""
         for row in result.filter(pc.is_valid(result["refused_first"])).to_pylist():
-            refusal = TargetRefused(
+            refusal = _REFUSALS[row["refused_kind"]](
                 row["refused_reason"],
                 topic=row["topic"],
                 partition=row["partition"],
@@ -173,8 +129,56 @@ class FlowProducer:
                 raise refusal
             self.spec.on_refused(refusal)
             self.spec = replace(self.spec, held=self.spec.held | {(row["topic"], row["partition"])})
-            if self._backfill is not None:
-                self._backfill.spec = self.spec
+
+    def drain(self) -> None:
+        """Wait until everything produced is in the map. Raises what its append raised."""
+        self._ledger.drain()
+
+    def close(self) -> None:
+        """Drain, and end the ledger's thread."""
+        self._ledger.close()
+
+    def _run(self, plan: BatchPlan) -> tuple[str, pa.Table]:
+        """Run a batch's tasks, and say who read the stage.
+
+        Whatever fails, shards may have been written by then: so nobody goes on as before, and the next attempt of each
+        begins with a fresh producer, which fences all others and asks the target how far the flow is.
+        """
+        try:
+            if plan.ordered and self._files_work and not self._disordered & plan.files:
+                try:
+                    return "files", self._workers.files(self._jobs(plan))
+                except Exception as error:
+                    self._owners.clear()
+                    if self.spec.reader == "files" or not _reader_failed(error):
+                        raise
+                    self._distrust(plan, str(error))
+            return "rows", self._workers.rows(self._jobs(plan), plan.partitions, self.spec.shard_count)
+        except BaseException:
+            self._owners.clear()
+            raise
+
+    def _distrust(self, plan: BatchPlan, text: str) -> None:
+        """Remember why workers could not read the files of a batch."""
+        if "LayoutError" in text:
+            self._disordered |= plan.files
+        elif "FileNotFoundError" in text:
+            self._stage.forget()  # they were rewritten, and vacuumed, since the index saw them
+        else:
+            self._files_work = False
+        logger.warning("flow %s: workers cannot read the stage's files; Spark reads them", self.spec.name)
+
+    def _jobs(self, plan: BatchPlan) -> list[ShardJob]:
+        return [
+            ShardJob(
+                self._with_unmapped(shard),
+                self._target(shard),
+                self._owners.get(shard.shard),
+                self.spec.skipped,
+                self._foreign_from(shard),
+            )
+            for shard in plan.shards
+        ]
 
     def _with_unmapped(self, shard: ShardPlan) -> ShardPlan:
         """Tell the tasks what is not in the map yet, so that the target keeps it in its metadata."""
@@ -185,37 +189,22 @@ class FlowProducer:
             ),
         )
 
-    def drain(self) -> None:
-        """Wait until everything produced is in the map. Raises what its append raised."""
-        self._ledger.drain()
-
-    def close(self) -> None:
-        """Drain, and end the ledger's thread."""
-        self._ledger.close()
-
-    def _run(self, jobs: Sequence[ShardJob], plan: BatchPlan, versions: tuple[int, int] | None) -> tuple[str, pa.Table]:
-        spark = self.lake.spark
-        if plan.ordered and self._files_work:
-            try:
-                frame = spark.range(0, len(jobs), 1, len(jobs)).mapInArrow(ReadFiles(jobs), RESULT_DDL)
-                return "files", frame.toArrow()
-            except Exception as error:
-                if self.spec.reader == "files" or not _reader_failed(error):
-                    raise
-                logger.warning("flow %s: workers cannot read the stage's files; Spark reads them", self.spec.name)
-                self._files_work = "LayoutError" in str(error)
-        rows = stage.sorted_rows(
-            self.lake,
-            self.spec.selected.source_cluster,
-            [partition for shard in plan.shards for partition in shard.partitions],
-            self.spec.shard_count,
-            versions,
-            self.stage_version if self._backfill is None else self._backfill.version,
-        )
-        return "rows", rows.mapInArrow(ReadRows(jobs), RESULT_DDL).toArrow()
+    def _foreign_from(self, shard: ShardPlan) -> dict[Key, int]:
+        """From which target offset on records may be the flow's own without being mapped, where that is known."""
+        found: dict[Key, int] = {}
+        for plan in shard.partitions:
+            key = (plan.topic, plan.partition)
+            began = self.spec.targets.get(plan.target_topic, FIRST).began
+            if key in self.spec.known_foreign:
+                continue
+            if plan.floor.target is not None:
+                found[key] = plan.floor.target
+            elif began:
+                found[key] = began[plan.partition] if plan.partition < len(began) else 0
+        return found
 
     def _target(self, shard: ShardPlan) -> Target:
-        name = name_at_target(self.lake, self.spec.name)
+        name = self.spec.name_at_target
         return Target(
             self.spec.client,
             self.spec.producer,
@@ -227,15 +216,29 @@ class FlowProducer:
         )
 
     def _advance(self, result: pa.Table) -> None:
-        for row in result.select(["shard", "worker"]).to_pylist():
+        columns = ["shard", "worker", "topic", "partition", "generation", "target_generation", "reached"]
+        for row in result.select(columns).to_pylist():
             self._owners[row["shard"]] = row["worker"]
+            key = (row["topic"], row["partition"])
+            known = self._floors.get(key, NOTHING_MAPPED).of_generation(row["generation"])
+            self._floors[key] = replace(
+                known, target_generation=row["target_generation"], reached=max(known.reached, row["reached"])
+            )
         rows = map_rows(result)
-        ends = rows.group_by(["topic", "partition", "generation"]).aggregate(
-            [("source_last", "max"), ("target_last", "max")]
-        )
+        ends = rows.group_by(["topic", "partition"]).aggregate([("source_last", "max"), ("target_last", "max")])
         for row in ends.to_pylist():
             key = (row["topic"], row["partition"])
-            self._floors[key] = Floor(row["source_last_max"] + 1, row["target_last_max"] + 1, row["generation"])
+            self._floors[key] = replace(
+                self._floors[key], source=row["source_last_max"] + 1, target=row["target_last_max"] + 1
+            )
+        for shard in set(result.filter(result["recovering"])["shard"].to_pylist()):
+            self._owners.pop(shard, None)  # the target has more than was rebuilt: the next task asks again
+
+
+def _next_batch(newest: int) -> int:
+    """The number of the next batch: its time in ms, so that an older process that wakes up late has a smaller one, and
+    its rows, which this process has rebuilt, are not appended a second time."""
+    return max(newest + 1, time.time_ns() // 1_000_000)
 
 
 def _latest(result: pa.Table) -> tuple[int, int, int] | None:

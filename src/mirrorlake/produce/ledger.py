@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from mirrorlake import crash
 from mirrorlake.core.runs import Segment, Written
-from mirrorlake.lake.lake import Lake
+from mirrorlake.produce.ports import MapStore
 from mirrorlake.produce.report import LATENCY
 from mirrorlake.produce.writer import add_written
 
@@ -34,8 +34,8 @@ class _Entry:
 class Ledger:
     """The queue between producing and the map, of one flow. `add` never blocks on Delta."""
 
-    def __init__(self, lake: Lake, flow: str) -> None:
-        self._lake = lake
+    def __init__(self, store: MapStore, flow: str) -> None:
+        self._store = store
         self._flow = flow
         self._lock = threading.Lock()
         self._queue: list[_Entry] = []
@@ -45,13 +45,11 @@ class Ledger:
         self._running: Future[None] | None = None
         self._active = False  # guarded by the lock: whether the running append will look at the queue again
 
-    def add(self, result: pa.Table, batch_id: int, stage_version: int, selection: str) -> None:
-        """Take over what the tasks of a batch reported; `selection` names what was left out of the stage.
-
-        Raises what the last append raised."""
+    def add(self, result: pa.Table, batch_id: int, stage_version: int) -> None:
+        """Take over what the tasks of a batch reported. Raises what the last append raised."""
         now = datetime.now(timezone.utc)
         common = {"flow": self._flow, "batch_id": batch_id, "produced_at": now}
-        rows = _with(map_rows(result), {**common, "stage_version": stage_version, "selection": selection})
+        rows = _with(map_rows(result), {**common, "stage_version": stage_version})
         entry = _Entry(batch_id, rows, _with(latency_rows(result), common))
         with self._lock:
             if self._running is not None and self._running.done():
@@ -105,11 +103,10 @@ class Ledger:
     def _append(self, entries: list[_Entry]) -> None:
         """Append the rows of some batches, each table in one idempotent commit."""
         newest = entries[-1].batch_id
-        application = f"mirrorlake/{self._lake.lake_id}/{self._flow}"
         of_map = pa.concat_tables(entry.map_rows for entry in entries)
         of_latency = pa.concat_tables(entry.latency_rows for entry in entries)
-        latency = self._appends.submit(self._lake.append, "latency", of_latency, f"{application}/latency", newest)
-        self._lake.append("offset_map", of_map, f"{application}/map", newest)
+        latency = self._appends.submit(self._store.append_latency, of_latency, newest)
+        self._store.append_map(of_map, newest)
         crash.reached("mapped")
         latency.result()
 
@@ -119,7 +116,10 @@ def map_rows(result: pa.Table) -> pa.Table:
     runs = pc.list_flatten(result["runs"])
     parents = pc.list_parent_indices(result["runs"])
     of_run = ("source_first", "source_last", "target_first", "target_last", "record_count", "segments")
-    of_parent = {name: pc.take(result[name], parents) for name in ("topic", "partition", "generation", "target_topic")}
+    of_parent = {
+        name: pc.take(result[name], parents)
+        for name in ("topic", "partition", "generation", "target_topic", "target_generation")
+    }
     fields = {name: pc.struct_field(runs, name) for name in of_run}
     return pa.table({**of_parent, "target_partition": of_parent["partition"], **fields})
 

@@ -56,3 +56,10 @@ def stamped(headers: list[tuple[str, bytes | None]], provenance: Provenance | No
     if provenance.strip:
         return [header for header in headers if header[0] != HEADER]
     return [*headers, (HEADER, provenance.source_id.encode())]
+
+
+def may_be_of(headers: list[tuple[str, bytes | None]] | None, provenance: Provenance | None) -> bool:
+    """Whether a record at the target may have been written by a flow with this provenance."""
+    if provenance is None or provenance.strip:
+        return True
+    return (HEADER, provenance.source_id.encode()) in (headers or [])

@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 
 from mirrorlake.core.batch import PartitionPlan
 from mirrorlake.core.runs import Segment, Written, rebuild, runs_of
-from mirrorlake.errors import MapError
+from mirrorlake.errors import MapError, TargetRefused
 
 SEGMENT = pa.struct(
     [
@@ -39,6 +39,9 @@ RESULT = pa.schema(
         ("topic", pa.string()),
         ("partition", pa.int32()),
         ("generation", pa.int32()),
+        ("target_generation", pa.int32()),
+        ("reached", pa.int64()),
+        ("recovering", pa.bool_()),
         ("target_topic", pa.string()),
         ("record_count", pa.int64()),
         ("byte_count", pa.int64()),
@@ -51,12 +54,14 @@ RESULT = pa.schema(
         ("refused_first", pa.int64()),
         ("refused_last", pa.int64()),
         ("refused_reason", pa.string()),
+        ("refused_kind", pa.string()),
     ]
 )
 #: The same for Spark.
 RESULT_DDL = (
-    "shard int, worker string, complete boolean, topic string, partition int, generation int, target_topic string,"
-    " record_count bigint, byte_count bigint, runs array<struct<source_first: bigint, source_last: bigint,"
+    "shard int, worker string, complete boolean, topic string, partition int, generation int,"
+    " target_generation int, reached bigint, recovering boolean, target_topic string, record_count bigint,"
+    " byte_count bigint, runs array<struct<source_first: bigint, source_last: bigint,"
     " target_first: bigint, target_last: bigint, record_count: bigint, segments: array<struct<source_first: bigint,"
     " stride: bigint, target_first: bigint, record_count: bigint>>>>, "
     + ", ".join(
@@ -64,26 +69,34 @@ RESULT_DDL = (
         for kind in ("landing", "replication")
         for name in LATENCY
     )
-    + ", refused_first bigint, refused_last bigint, refused_reason string"
+    + ", refused_first bigint, refused_last bigint, refused_reason string, refused_kind string"
 )
 
 
 @dataclass(frozen=True)
 class Refused:
-    """Source offsets (inclusive) among which the target refused a record; nothing behind `first` was written."""
+    """Source offsets (inclusive) at which a partition stopped, why, and the kind of incident that it is; nothing behind
+    `first` was written."""
 
     first: int
     last: int
     reason: str
+    kind: str = TargetRefused.incident_kind
 
     def columns(self) -> dict[str, object]:
         """As columns of RESULT."""
-        return {"refused_first": self.first, "refused_last": self.last, "refused_reason": self.reason}
+        return {
+            "refused_first": self.first,
+            "refused_last": self.last,
+            "refused_reason": self.reason,
+            "refused_kind": self.kind,
+        }
 
 
 @dataclass
 class Progress:
-    """What a task knows of one partition: what the target has, what was rebuilt, written, refused."""
+    """What a task knows of one partition: the position that the target has, what was written since the map was last
+    appended to, which of that was lost with a process and is rebuilt here, and what is written now."""
 
     plan: PartitionPlan
     position: int
@@ -109,18 +122,28 @@ def measure(state: Progress, rows: pa.RecordBatch, acknowledged_ms: int) -> None
 
 
 def result_of(shard: int, worker: str, states: Iterable[Progress], complete: bool) -> pa.RecordBatch:
-    """One row of RESULT per partition. `complete` is false when rows of the shard were left for the next batch."""
-    rows = [{"shard": shard, "worker": worker, "complete": complete, **_partition_row(state)} for state in states]
+    """One row of RESULT per partition. `complete` is false when rows of the shard were left for the next batch.
+
+    `reached` is the next source offset to read: all below it is at the target, or was left out on purpose.
+    `recovering` says that the target has more than was rebuilt: the next batch has to ask for positions again.
+    """
+    rows = [
+        {"shard": shard, "worker": worker, "complete": complete, **_partition_row(state, complete)} for state in states
+    ]
     return pa.RecordBatch.from_pylist(rows, schema=RESULT)
 
 
-def _partition_row(state: Progress) -> dict[str, object]:
-    segments = _rebuilt_segments(state) + state.segments
+def _partition_row(state: Progress, complete: bool) -> dict[str, object]:
+    rebuilt, left = _rebuilt_segments(state, complete)
+    segments = rebuilt + state.segments
     runs = runs_of(segments)
     return {
         "topic": state.plan.topic,
         "partition": state.plan.partition,
         "generation": state.plan.generation,
+        "target_generation": state.plan.floor.target_generation,
+        "reached": _reached(state, segments, bool(left), complete),
+        "recovering": bool(left),
         "target_topic": state.plan.target_topic,
         "record_count": sum(segment.record_count for segment in segments),
         "byte_count": state.byte_count,
@@ -141,12 +164,24 @@ def _partition_row(state: Progress) -> dict[str, object]:
     }
 
 
-def _rebuilt_segments(state: Progress) -> list[Segment]:
+def _reached(state: Progress, segments: Sequence[Segment], recovering: bool, complete: bool) -> int:
+    """The next source offset to read of a partition."""
+    if complete and state.refused is None:
+        # What the target's position has passed without leaving anything to rebuild was left out on purpose.
+        return state.plan.last + 1 if recovering else max(state.plan.last + 1, state.position)
+    return segments[-1].source_last + 1 if segments else state.plan.first
+
+
+def _rebuilt_segments(state: Progress, complete: bool) -> tuple[list[Segment], list[Written]]:
+    """The segments of what was lost, as far as this batch's rows go, and what is left of it."""
     offsets = np.concatenate(state.rebuilt) if state.rebuilt else np.empty(0, dtype=np.int64)
+    plan = state.plan
     try:
-        return rebuild(offsets, state.lost)
+        segments, left = rebuild(offsets, state.lost)
+        if left and complete and plan.last + 1 >= state.position:
+            missing = sum(item.record_count for item in left)
+            raise ValueError(f"the stage lacks {missing} records that the target took")
     except ValueError as error:
-        plan = state.plan
         raise MapError(
             f"the map of {plan.topic}-{plan.partition} cannot be rebuilt from offset {plan.floor.source} to "
             f"{state.position}: {error}; another mirrorlake may be writing this flow",
@@ -155,6 +190,7 @@ def _rebuilt_segments(state: Progress) -> list[Segment]:
             first_offset=plan.floor.source,
             last_offset=state.position - 1,
         ) from error
+    return segments, left
 
 
 def _percentiles(kind: str, parts: Sequence[np.ndarray]) -> dict[str, object]:

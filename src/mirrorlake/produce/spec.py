@@ -1,12 +1,11 @@
 """What producing a flow needs to know."""
 
-import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from mirrorlake.core.progress import Key, TargetGeneration
 from mirrorlake.errors import TargetRefused
 from mirrorlake.lake.lake import Lake
-from mirrorlake.lake.stage import Selected
 from mirrorlake.produce.provenance import Provenance
 
 
@@ -17,15 +16,18 @@ def name_at_target(lake: Lake, flow: str) -> str:
 
 @dataclass(frozen=True)
 class FlowSpec:
-    """One flow. `client` and `producer` are rendered librdkafka settings with secrets.
+    """One flow. `client` and `producer` are rendered librdkafka settings with secrets; `name_at_target` is the group of
+    its positions, and what its transactional ids begin with.
 
-    `remote_topic` gives None for a topic that is not to be produced (not selected, paused, refused by its name);
-    `selection_key` and `left_out` say the same in words, so that a change is noticed. `held` are partitions that wait
-    for an operator, `skipped` ranges of offsets (inclusive) that one gave up.
+    `remote_topic` gives None for a topic that is not to be produced (not selected, paused, refused by its name). `held`
+    are partitions that wait for an operator, `skipped` ranges of offsets (inclusive) that one gave up, and of those in
+    `known_foreign` one said that what lies in the target behind the map's end is not the flow's. `targets` are the
+    living generations of target topics.
     """
 
     name: str
-    selected: Selected
+    source_cluster: str
+    name_at_target: str
     remote_topic: Callable[[str], str | None]
     client: Mapping[str, str | int | bool] = field(repr=False)
     producer: Mapping[str, str | int | bool] = field(repr=False)
@@ -33,15 +35,10 @@ class FlowSpec:
     transactional: bool
     max_records: int = 2_000_000
     reader: str = "auto"
-    selection_key: str = ""
     left_out: tuple[str, ...] = ()
-    held: frozenset[tuple[str, int]] = frozenset()
-    skipped: Mapping[tuple[str, int], tuple[tuple[int, int], ...]] = field(default_factory=dict)
+    held: frozenset[Key] = frozenset()
+    skipped: Mapping[Key, tuple[tuple[int, int], ...]] = field(default_factory=dict)
+    known_foreign: frozenset[Key] = frozenset()
+    targets: Mapping[str, TargetGeneration] = field(default_factory=dict)
     provenance: Provenance | None = None
     on_refused: Callable[[TargetRefused], None] | None = None
-
-    def fingerprint(self) -> str:
-        """Names what is left out of the stage: progress by commits counts only for the same one."""
-        held = (f"{topic}-{partition}" for topic, partition in sorted(self.held))
-        parts = (self.selection_key, *self.left_out, *held)
-        return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:12]

@@ -8,14 +8,15 @@ already is not written again, and its map rows are rebuilt from the committed me
 import time
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
 
 from mirrorlake.core.batch import PartitionPlan, ShardPlan
-from mirrorlake.core.runs import Written, decode_written, trim_written
-from mirrorlake.errors import MapError, TargetRefused
+from mirrorlake.core.runs import CommittedMetadata, decode_written, trim_written
+from mirrorlake.errors import MapError, PositionLost, TargetRefused
 from mirrorlake.produce.provenance import unsent
 from mirrorlake.produce.report import Progress, Refused, measure, result_of
 from mirrorlake.produce.skipped import Skipped, without
@@ -36,12 +37,17 @@ _writers: dict[str, ShardWriter] = {}
 
 @dataclass(frozen=True)
 class ShardJob:
-    """What a task is told. `owner` is the worker whose producer wrote this shard last, and so may simply go on."""
+    """What a task is told. `owner` is the worker whose producer wrote this shard last, and so may simply go on.
+
+    `foreign_from` has, by source partition, the target offset from which on no record can be the flow's own unless it
+    is behind the map; it is asked for where the target knows no position of the flow.
+    """
 
     plan: ShardPlan
     target: Target
     owner: str | None
     skipped: Skipped = field(default_factory=dict)
+    foreign_from: Mapping[tuple[str, int], int] = field(default_factory=dict)
 
 
 class ReadFiles:
@@ -103,6 +109,8 @@ def produce_shard(job: ShardJob, rows: Iterator[tuple[PartitionPlan, pa.RecordBa
         writer, fresh = _writer(job)
         progress = _progress(job, writer, fresh)
         complete = _write_all(writer, progress, without(unsent(rows, job.target.provenance), job.skipped))
+        if complete and job.target.transactional:
+            _pass_left_out(writer, progress.values())
     except BaseException:
         # Whatever it was, this producer's state is not known any more; the next attempt starts a fresh one.
         _writers.pop(job.target.transactional_id, None)
@@ -123,30 +131,50 @@ def _writer(job: ShardJob) -> tuple[ShardWriter, bool]:
 def _progress(job: ShardJob, writer: ShardWriter, fresh: bool) -> dict[tuple[str, int], Progress]:
     """Where each partition stands. Only a fresh producer has to ask: nobody else wrote while the old one lived."""
     committed: Mapping[tuple[str, int], tuple[int, str]] = {}
-    if fresh and job.target.transactional:
+    asks = fresh and job.target.transactional
+    if asks:
         committed = writer.positions([(plan.target_topic, plan.partition) for plan in job.plan.partitions])
     found = {}
     for plan in job.plan.partitions:
-        position, metadata = committed.get((plan.target_topic, plan.partition), (0, ""))
-        lost: list[Written] = []
-        # A position of an elder life of the topic says nothing about this one.
-        if position > plan.floor.source and _decoded(plan, metadata)[0] == plan.generation:
-            lost = _lost(plan, position, metadata)
-        else:
-            position = plan.floor.source
-        found[plan.topic, plan.partition] = Progress(plan, position, [*plan.unmapped, *lost], lost)
+        state = Progress(plan, plan.first, list(plan.unmapped), [])
+        position, metadata = committed.get((plan.target_topic, plan.partition), (-1, ""))
+        if position >= 0:
+            _go_on_from(state, position, _decoded(plan, metadata))
+        elif asks:
+            _refuse_unknown(job, writer, state)
+        found[plan.topic, plan.partition] = state
     return found
 
 
-def _lost(plan: PartitionPlan, position: int, metadata: str) -> list[Written]:
-    """What the target has and the map has not, by the committed metadata."""
-    return trim_written(_decoded(plan, metadata)[1], plan.floor.target, plan.floor.source)
+def _go_on_from(state: Progress, position: int, metadata: CommittedMetadata) -> None:
+    """Take over the position that the target has. One of another generation of either topic says nothing about these
+    offsets: the map had all that was written before, when the first record of a newer generation was."""
+    plan = state.plan
+    same = (metadata.generation, metadata.target_generation) == (plan.generation, plan.floor.target_generation)
+    if same and position > plan.floor.source:
+        state.position = max(position, plan.first)
+        state.lost = trim_written(metadata.written, plan.floor.target, plan.floor.source)
+        state.written = [*plan.unmapped, *state.lost]
 
 
-def _decoded(plan: PartitionPlan, metadata: str) -> tuple[int, list[Written]]:
-    """The generation of a committed position and what was written up to it."""
+def _refuse_unknown(job: ShardJob, writer: ShardWriter, state: Progress) -> None:
+    """Stop a partition of which the target forgot the position while it holds records that may be the flow's own."""
+    plan = state.plan
+    start = job.foreign_from.get((plan.topic, plan.partition))
+    found = None if start is None else writer.first_record(plan.target_topic, plan.partition, start)
+    if found is not None:
+        lost = PositionLost(
+            f"the target knows no position of the flow in {plan.target_topic}-{plan.partition} any more, and holds "
+            f"records from offset {found} on that are not in the map: whether they are the flow's own cannot be known, "
+            "so nothing is written; decide with mirrorlake resolve"
+        )
+        state.refused = Refused(plan.first, plan.last, lost.message, lost.incident_kind)
+
+
+def _decoded(plan: PartitionPlan, metadata: str) -> CommittedMetadata:
+    """What a committed position says beside the offset."""
     try:
-        _shards, generation, written = decode_written(metadata)
+        return decode_written(metadata)
     except ValueError as error:
         raise MapError(
             f"the target's position of {plan.target_topic}-{plan.partition} carries metadata that this version cannot "
@@ -154,7 +182,6 @@ def _decoded(plan: PartitionPlan, metadata: str) -> tuple[int, list[Written]]:
             topic=plan.topic,
             partition=plan.partition,
         ) from error
-    return generation, written
 
 
 def _write_all(
@@ -176,6 +203,20 @@ def _write_all(
                 return False
             pending, records, size = [], 0, 0
     return not pending or _commit(writer, progress, pending)
+
+
+def _pass_left_out(writer: ShardWriter, states: Iterable[Progress]) -> None:
+    """Let the committed positions pass what was left out on purpose (records that were on the target already, or that
+    an operator gave up): it has no row in the map, and would be read again at every start."""
+    ends = []
+    for state in states:
+        end = state.plan.last + 1
+        position = state.segments[-1].source_last + 1 if state.segments else state.position
+        if state.refused is None and end > position:
+            ends.append((state.plan, end, state.written))
+    with suppress(MetadataFull):  # they pass with the next batch, when the map has what is unmapped now
+        if ends:
+            writer.commit_positions(ends)
 
 
 def _new_rows(state: Progress, stretch: pa.RecordBatch) -> Iterator[Chunk]:
@@ -228,7 +269,7 @@ def _write_around(
     complete = not others or _commit(writer, progress, others)
     offsets = [int(mine[0].offsets[0]), int(mine[-1].offsets[-1])]
     if refusal.facts["reason"] not in RECORD_REFUSALS or offsets[0] == offsets[1]:
-        progress[key].refused = Refused(offsets[0], offsets[1], refusal.message)
+        progress[key].refused = Refused(offsets[0], offsets[1], refusal.message, refusal.incident_kind)
         return complete
     return all(_commit(writer, progress, part) for part in _halves(mine)) and complete
 

@@ -29,8 +29,8 @@ from confluent_kafka import (
 from mirrorlake import crash
 from mirrorlake.core.batch import PartitionPlan
 from mirrorlake.core.runs import Segment, Written, encode_written, segments_of
-from mirrorlake.errors import LayoutError, TargetRefused
-from mirrorlake.produce.provenance import Provenance, stamped
+from mirrorlake.errors import LayoutError, TargetRecreated, TargetRefused
+from mirrorlake.produce.provenance import Provenance, may_be_of, stamped
 
 logger = logging.getLogger(__name__)
 
@@ -58,6 +58,15 @@ PRODUCER_SETTINGS: Mapping[str, str | int | bool] = {
     "queue.buffering.max.kbytes": 1_048_576,
     "message.max.bytes": 100_000_000,  # the broker decides what is too large
     "transaction.timeout.ms": 60_000,
+}
+
+
+#: Settings of the client that reads the target's end.
+_READER: Mapping[str, str | int | bool] = {
+    "isolation.level": "read_committed",
+    "enable.auto.commit": False,
+    "enable.partition.eof": True,
+    "auto.offset.reset": "earliest",
 }
 
 
@@ -124,6 +133,47 @@ class ShardWriter:
                 raise KafkaException(item.error)
         return {(item.topic, item.partition): (item.offset, item.metadata or "") for item in found if item.offset >= 0}
 
+    def first_record(self, topic: str, partition: int, start: int) -> int | None:
+        """The offset of the first committed record at or behind `start` that may be this flow's; None where there is
+        none. With provenance headers a record without the flow's own is somebody else's."""
+        _, high = self._group.get_watermark_offsets(TopicPartition(topic, partition), CALL_SECONDS)
+        if high <= start:
+            return None
+        reader = Consumer({**self.target.client, **_READER, "group.id": self.target.group_id, "logger": logger})
+        try:
+            reader.assign([TopicPartition(topic, partition, start)])
+            while True:
+                messages = reader.consume(10_000, CALL_SECONDS)
+                if not messages:
+                    raise KafkaException(KafkaError(KafkaError._TIMED_OUT, f"{topic}-{partition} could not be read"))
+                for message in messages:
+                    error = message.error()
+                    if error is not None and error.code() == KafkaError._PARTITION_EOF:
+                        return None
+                    if error is not None:
+                        raise KafkaException(error)
+                    if may_be_of(message.headers(), self.target.provenance):
+                        return int(message.offset())
+        finally:
+            reader.close()
+
+    def commit_positions(self, ends: Sequence[tuple[PartitionPlan, int, Sequence[Written]]]) -> None:
+        """Commit positions (next source offsets) without writing a record, each with what the map does not have yet."""
+        offsets = [
+            TopicPartition(plan.target_topic, plan.partition, position, self._metadata(plan, written))
+            for plan, position, written in ends
+        ]
+        self._producer.begin_transaction()
+        self._producer.send_offsets_to_transaction(offsets, self._group.consumer_group_metadata(), CALL_SECONDS)
+        self._producer.commit_transaction(CALL_SECONDS)
+
+    def _metadata(self, plan: PartitionPlan, written: Sequence[Written]) -> str:
+        """The metadata of a position. Raises MetadataFull."""
+        text = encode_written(written, self.target.shard_count, plan.generation, plan.floor.target_generation)
+        if len(text) > METADATA_BYTES:
+            raise MetadataFull
+        return text
+
     def write(
         self, chunks: Sequence[Chunk], written: Mapping[tuple[str, int], Sequence[Written]]
     ) -> list[tuple[Chunk, list[Segment]]]:
@@ -168,6 +218,8 @@ class ShardWriter:
         if left:
             raise KafkaException(KafkaError(KafkaError._TIMED_OUT, f"{left} records were not acknowledged in time"))
         done = [(result.chunk, result.segments()) for result in results]
+        for chunk, segments in done:
+            check_target_rises(chunk, segments)
         if self.target.transactional:
             self._producer.send_offsets_to_transaction(
                 self._offsets(done, written), self._group.consumer_group_metadata(), CALL_SECONDS
@@ -187,9 +239,7 @@ class ShardWriter:
             ends[key] = (chunk, add_written(known, segments))
         offsets = []
         for chunk, items in ends.values():
-            metadata = encode_written(items, self.target.shard_count, chunk.plan.generation)
-            if len(metadata) > METADATA_BYTES:
-                raise MetadataFull
+            metadata = self._metadata(chunk.plan, items)
             position = int(chunk.offsets[-1]) + 1
             offsets.append(TopicPartition(chunk.plan.target_topic, chunk.plan.partition, position, metadata))
         return offsets
@@ -331,4 +381,19 @@ def check_rising(chunk: Chunk, previous: int | None) -> None:
             f"{int(offsets[0])}; reading it sorted",
             topic=chunk.plan.topic,
             partition=chunk.plan.partition,
+        )
+
+
+def check_target_rises(chunk: Chunk, segments: Sequence[Segment]) -> None:
+    """Raise TargetRecreated unless a chunk's target offsets lie behind all that the map has of the target topic."""
+    plan, first = chunk.plan, segments[0].target_first
+    if plan.floor.target is not None and first < plan.floor.target:
+        raise TargetRecreated(
+            f"{plan.target_topic}-{plan.partition} took a record at offset {first}, below {plan.floor.target}, where "
+            "the map ends: the topic was made again at the target; decide with mirrorlake resolve",
+            topic=plan.topic,
+            partition=plan.partition,
+            first_offset=int(chunk.offsets[0]),
+            last_offset=int(chunk.offsets[-1]),
+            reason="target_recreated",
         )

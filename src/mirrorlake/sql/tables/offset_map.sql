@@ -12,9 +12,9 @@ CREATE TABLE IF NOT EXISTS offset_map (
   record_count BIGINT NOT NULL,
   produced_at TIMESTAMP,
   batch_id BIGINT NOT NULL,
-  stage_version BIGINT COMMENT 'version of records up to which this flow has produced all',
-  selection STRING COMMENT 'fingerprint of the topics that the flow selected, and of what was held back',
+  stage_version BIGINT COMMENT 'version of records that the batch was planned from; for information only',
   generation INT COMMENT 'life of the source topic that the source offsets belong to; 0 is the first',
+  target_generation INT COMMENT 'generation of the target topic, which begins when it is made again there; 0 is the first',
   segments ARRAY<STRUCT<source_first: BIGINT, stride: BIGINT, target_first: BIGINT, record_count: BIGINT>>
     COMMENT 'stretches of equally distant source offsets: what makes gaps cheap'
 ) USING DELTA

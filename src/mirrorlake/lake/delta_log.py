@@ -1,0 +1,62 @@
+"""Following a Delta table in a local directory without Spark: its commits as JSON, its snapshot by delta-rs.
+
+A poll of an idle table costs one failed `open`. Only what the Delta protocol says is used: commit N is
+`_delta_log/<N, 20 digits>.json`, one action a line; an `add` names a file of the table, a `remove` one that is not any
+more (https://github.com/delta-io/delta/blob/master/PROTOCOL.md).
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import unquote
+
+import pyarrow as pa
+from deltalake import DeltaTable
+
+
+@dataclass(frozen=True)
+class Commit:
+    """What a commit did to the table's files: statistics (JSON text, may be empty) of each that it added, and the paths
+    of those that it removed. Paths are as the log has them, unescaped."""
+
+    added: Mapping[str, str]
+    removed: tuple[str, ...]
+
+
+class DeltaLog:
+    """The log of one table."""
+
+    def __init__(self, table: Path) -> None:
+        self.table = table
+        self._log = table / "_delta_log"
+
+    def commit(self, version: int) -> Commit | None:
+        """A commit; None while there is none of this version. Raises FileNotFoundError when it is gone again, since the
+        log is kept for some days only."""
+        try:
+            text = (self._log / f"{version:020d}.json").read_text(encoding="utf-8")
+        except FileNotFoundError:
+            if self._checkpoint() > version:
+                raise
+            return None
+        added, removed = {}, []
+        for line in text.splitlines():
+            action = json.loads(line) if line else {}
+            if "add" in action:
+                added[unquote(action["add"]["path"])] = action["add"].get("stats") or ""
+            elif "remove" in action:
+                removed.append(unquote(action["remove"]["path"]))
+        return Commit(added, tuple(removed))
+
+    def _checkpoint(self) -> int:
+        """The version of the newest checkpoint of the log; -1 without one."""
+        try:
+            return int(json.loads((self._log / "_last_checkpoint").read_text(encoding="utf-8"))["version"])
+        except FileNotFoundError:
+            return -1
+
+    def snapshot(self) -> tuple[int, pa.Table]:
+        """The newest version, and its files: path, modification_time, and num_records, min.* and max.* where known."""
+        table = DeltaTable(str(self.table))
+        return table.version(), pa.table(table.get_add_actions(flatten=True))

@@ -1,0 +1,32 @@
+"""The tables that hold what a flow produced, `offset_map` and `latency`, as `produce.ports.MapStore`."""
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+
+from mirrorlake.core.progress import MappedEnd
+from mirrorlake.lake.lake import Lake
+
+
+class LakeMap:
+    """The part of one flow."""
+
+    def __init__(self, lake: Lake, flow: str) -> None:
+        self._lake = lake
+        self._flow = flow
+        self._application = f"mirrorlake/{lake.lake_id}/{flow}"
+
+    def ends(self) -> tuple[Sequence[MappedEnd], int]:
+        """The ends of the map, and the number of the flow's newest batch (-1: none)."""
+        rows = self._lake.query("mapped_ends", flow=self._flow).collect()
+        newest = max((row["batch_id"] for row in rows), default=-1)
+        names = MappedEnd.__dataclass_fields__
+        return [MappedEnd(**{name: row[name] for name in names}) for row in rows], newest
+
+    def append_map(self, rows: pa.Table, batch_id: int) -> None:
+        """Append rows of `offset_map`, once, however often it is called for batches up to `batch_id`."""
+        self._lake.append("offset_map", rows, f"{self._application}/map", batch_id)
+
+    def append_latency(self, rows: pa.Table, batch_id: int) -> None:
+        """Append rows of `latency`, once."""
+        self._lake.append("latency", rows, f"{self._application}/latency", batch_id)

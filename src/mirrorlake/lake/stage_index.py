@@ -1,0 +1,181 @@
+"""The index of the stage, built from the table and kept up by its commits; one for all threads of a process.
+
+Where the lake is a local directory the driver reads the log and the footers of new files itself; else Spark says what
+new commits brought. Either way it can be built again from the table's newest snapshot at any time, to the same answer:
+nothing that is only in the index is needed for anything.
+"""
+
+import json
+import logging
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from mirrorlake.core.stage_index import StagedRange, StageIndex
+from mirrorlake.lake import stage
+from mirrorlake.lake.delta_log import Commit, DeltaLog
+from mirrorlake.lake.index_copy import IndexCopy
+from mirrorlake.lake.lake import Lake
+from mirrorlake.lake.parquet import ranges_of_file
+
+logger = logging.getLogger(__name__)
+
+#: Statistics of text are cut to 32 characters in Delta's log: two topics may look the same from there on.
+_EXACT_TEXT = 31
+_PLACE = ("source_cluster", "topic", "partition", "generation")
+#: Files whose footers are read side by side.
+_READERS = 4
+
+
+class StageFiles:
+    """The stage of one lake, as `produce.ports.Stage`."""
+
+    def __init__(self, lake: Lake) -> None:
+        self._use = threading.RLock()
+        self._index: StageIndex | None = None
+        self._source: _LocalStage | _SparkStage
+        self._source = _SparkStage(lake) if lake.directory is None else _LocalStage(lake.directory, lake.checkpoints)
+
+    @contextmanager
+    def reading(self) -> Iterator[StageIndex]:
+        """The index as of the newest commit, for the time of the block."""
+        with self._use:
+            if self._index is None:
+                self._index = self._source.build(StageIndex())
+            else:
+                self._source.follow(self._index)
+            yield self._index
+
+    def forget(self) -> None:
+        """Build it again from the snapshot at the next reading: files that it names are gone."""
+        with self._use:
+            self._index = None
+
+    def ends(self, cluster: str) -> dict[tuple[str, int], tuple[int, int]]:
+        """(newest generation, next offset) of each staged partition of a source cluster."""
+        with self.reading() as index:
+            return index.ends(cluster)
+
+
+class _LocalStage:
+    """The stage in a directory that this process can read."""
+
+    def __init__(self, directory: Path, checkpoints: Path) -> None:
+        self._log = DeltaLog(directory / "records")
+        self._copy = IndexCopy(checkpoints / "stage_index.parquet")
+
+    def build(self, index: StageIndex) -> StageIndex:
+        """Bring an index, whatever it holds, to the newest snapshot: only files that it does not know are read."""
+        version, files = self._log.snapshot()
+        files = files.sort_by([("modification_time", "ascending"), ("path", "ascending")])
+        paths = [str(self._log.table / path) for path in files["path"].to_pylist()]
+        known = {} if index.paths() else self._copy.read(set(paths))
+        told = _told_by_statistics(files)
+        fresh = [at for at, path in enumerate(paths) if path not in index.paths()]
+        unread = [paths[at] for at in fresh if at not in told and paths[at] not in known]
+        read = dict(zip(unread, _ranges(unread), strict=True))
+        added = [(paths[at], _first_of(paths[at], told.get(at), known, read)) for at in fresh]
+        index.apply(added, set(index.paths()) - set(paths), version)
+        if unread:
+            self._copy.write(index)
+        logger.info("index of the stage: %d files at version %d, %d of them read", len(paths), version, len(unread))
+        return index
+
+    def follow(self, index: StageIndex) -> None:
+        """Take over the commits behind the index's version."""
+        try:
+            while (commit := self._log.commit(index.version + 1)) is not None:
+                self._take(index, commit)
+        except FileNotFoundError:
+            # The log was cleaned up while nobody followed, or files were rewritten since: the snapshot tells.
+            self.build(index)
+
+    def _take(self, index: StageIndex, commit: Commit) -> None:
+        paths = [str(self._log.table / path) for path in commit.added]
+        told = [_told(stats) for stats in commit.added.values()]
+        read = iter(_ranges([path for path, ranges in zip(paths, told, strict=True) if ranges is None]))
+        added = [(path, next(read) if ranges is None else ranges) for path, ranges in zip(paths, told, strict=True)]
+        index.apply(added, [str(self._log.table / path) for path in commit.removed], index.version + 1)
+        self._copy.note(index, len(added))
+
+
+def _first_of(
+    path: str, told: Sequence[StagedRange] | None, *others: Mapping[str, Sequence[StagedRange]]
+) -> Sequence[StagedRange]:
+    return told if told is not None else next(other[path] for other in others if path in other)
+
+
+def _ranges(paths: Sequence[str]) -> list[list[StagedRange]]:
+    if len(paths) <= _READERS:
+        return [ranges_of_file(path) for path in paths]
+    with ThreadPoolExecutor(_READERS) as pool:
+        return list(pool.map(ranges_of_file, paths, chunksize=16))
+
+
+def _told(stats: str) -> list[StagedRange] | None:
+    """What a commit's statistics say of a file with one partition; None where the file itself has to be asked."""
+    if not stats:
+        return None
+    found = json.loads(stats)
+    low, high, nulls = (found.get(name, {}) for name in ("minValues", "maxValues", "nullCount"))
+    if any(low.get(name) is None or low[name] != high.get(name) or nulls.get(name) for name in _PLACE):
+        return None
+    if len(low["topic"]) > _EXACT_TEXT or len(low["source_cluster"]) > _EXACT_TEXT or "offset" not in low:
+        return None
+    place = (low["source_cluster"], low["topic"], low["partition"], low["generation"])
+    return [StagedRange(*place, low["offset"], high["offset"], found["numRecords"])]
+
+
+def _told_by_statistics(files: pa.Table) -> dict[int, list[StagedRange]]:
+    """The same for a snapshot: by the number of the row."""
+    needed = ["num_records", *(f"{side}.{name}" for side in ("min", "max") for name in (*_PLACE, "offset"))]
+    if not set(needed) <= set(files.column_names):
+        return {}
+    single = None
+    for name in _PLACE:
+        same = pc.fill_null(pc.equal(files[f"min.{name}"], files[f"max.{name}"]), False)
+        if f"null_count.{name}" in files.column_names:
+            same = pc.and_(same, pc.equal(pc.fill_null(files[f"null_count.{name}"], 0), 0))
+        single = same if single is None else pc.and_(single, same)
+    for name in ("source_cluster", "topic"):
+        single = pc.and_(single, pc.less_equal(pc.utf8_length(files[f"min.{name}"]), _EXACT_TEXT))
+    at = pc.indices_nonzero(pc.fill_null(single, False)).to_pylist()
+    picked = files.select(needed).take(pa.array(at, pa.int64()))
+    columns = [
+        picked[name].to_pylist()
+        for name in (*(f"min.{name}" for name in (*_PLACE, "offset")), "max.offset", "num_records")
+    ]
+    return {row: [StagedRange(*values)] for row, values in zip(at, zip(*columns, strict=True), strict=True)}
+
+
+class _SparkStage:
+    """The stage in a catalog, or wherever only Spark can open it."""
+
+    def __init__(self, lake: Lake) -> None:
+        self._lake = lake
+
+    def build(self, index: StageIndex) -> StageIndex:
+        """Bring an index to the newest version, by the coordinates of the whole table."""
+        version = self._lake.version_of("records")
+        index.apply((), set(index.paths()), version)
+        index.apply(stage.ranges_of_table(self._lake, version), (), version)
+        return index
+
+    def follow(self, index: StageIndex) -> None:
+        """Take over what commits behind the index's version brought. A file that they took away stays in the index
+        until somebody finds it gone: which offsets there are, it says all the same."""
+        version = self._lake.version_of("records")
+        if version <= index.version:
+            return
+        try:
+            added = stage.ranges_of_commits(self._lake, index.version, version)
+        except stage.COMMITS_GONE:
+            logger.info("commits of the stage behind version %d are gone; reading it as a whole", index.version)
+            self.build(index)
+            return
+        index.apply(added, (), version)

@@ -1,0 +1,52 @@
+"""What producing a flow needs of the world around it: the stage, the tables of the map, and workers.
+
+Spark, Delta and their files are behind these (`lake/stage_files.py`, `lake/map_store.py`, `produce/workers.py`); the
+simulation in tests/simulation puts memory there.
+"""
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from typing import Protocol
+
+import pyarrow as pa
+
+from mirrorlake.core.batch import PartitionPlan
+from mirrorlake.core.progress import MappedEnd
+from mirrorlake.core.stage_index import StageIndex
+from mirrorlake.produce.task import ShardJob
+
+
+class Stage(Protocol):
+    """The stage, as the driver plans from it."""
+
+    def reading(self) -> AbstractContextManager[StageIndex]:
+        """The index as of the newest commit, for the time of the block: nobody else changes it meanwhile."""
+
+    def forget(self) -> None:
+        """Build the index again from the table: files that it names were found gone."""
+
+
+class MapStore(Protocol):
+    """The tables that hold what a flow produced."""
+
+    def ends(self) -> tuple[Sequence[MappedEnd], int]:
+        """The ends of the flow's map, and the number of its newest batch (-1: none)."""
+
+    def append_map(self, rows: pa.Table, batch_id: int) -> None:
+        """Append rows of `offset_map`, once, however often it is called for batches up to `batch_id`."""
+
+    def append_latency(self, rows: pa.Table, batch_id: int) -> None:
+        """Append rows of `latency`, once."""
+
+
+class Workers(Protocol):
+    """Where the shards of a batch are written: one task a shard, each returns rows of `report.RESULT`."""
+
+    def can_read_files(self) -> bool:
+        """Whether workers may open the stage's files themselves."""
+
+    def files(self, jobs: Sequence[ShardJob]) -> pa.Table:
+        """Run jobs whose files hold all offsets in order."""
+
+    def rows(self, jobs: Sequence[ShardJob], plans: Sequence[PartitionPlan], shard_count: int) -> pa.Table:
+        """Run jobs over sorted rows that Spark reads."""
