@@ -1,10 +1,9 @@
 """Upkeep of the tables: settings, deleting what is old, small files into large ones, files that nobody needs any more.
 
 None of it stands in the way of a running replicator. Its appends read nothing, so they conflict neither with a delete
-nor with OPTIMIZE; what does (two changes of the same rows) is done again. OPTIMIZE moves rows of `records` out of the
-order of landing, but flows that follow commits go on reading the files that they were landed in, which VACUUM leaves
-for `vacuum_hours`; a flow that is later than that finds them gone and works off the table by offsets
-(`produce/backfill.py`).
+nor with OPTIMIZE; what does (two changes of the same rows) is done again. OPTIMIZE puts rows of `records` into
+other files; the index of the stage (`lake/stage_index.py`) follows, and a task that has begun with a file still finds
+it, since VACUUM leaves it for `vacuum_hours`.
 """
 
 from collections.abc import Mapping, Sequence

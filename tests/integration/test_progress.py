@@ -1,0 +1,202 @@
+"""Progress is offsets: whatever dies, is rewritten or forgotten meanwhile, a flow goes on where map and target say."""
+
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+
+import pytest
+from confluent_kafka.admin import AdminClient
+from pyspark.sql import SparkSession
+
+from mirrorlake.core.progress import TargetGeneration
+from mirrorlake.errors import PositionLost, ReplicationError, TargetRefused
+from mirrorlake.lake.lake import Lake
+from mirrorlake.lake.map_store import LakeMap
+from mirrorlake.lake.stage_index import StageFiles
+from mirrorlake.produce.flow import BatchReport, FlowProducer
+from mirrorlake.produce.spec import FlowSpec, name_at_target
+from mirrorlake.produce.workers import SparkWorkers
+from tests.support.clusters import ClusterPair
+from tests.support.kafka import create_topic, numbered, read_topic, write
+from tests.support.lake_rows import FLOW, commit, opened, staged, write_file
+from tests.support.replication import assert_same, make_replicator, replicate_once, write_topology
+
+PARTITIONS = 2
+SMALL_BATCHES = "mirrorlake.engine.flow_worker.FlowSpec"
+
+
+def test_a_changed_selection_and_a_death_in_its_backlog_leave_nothing_behind(
+    spark: SparkSession, clusters: ClusterPair, topic_name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A topic that was paused has a backlog of many batches; the process ends behind the first of them."""
+    flows = {"topics": [f"{topic_name}-.*"]}
+    paused = {**flows, "paused": [f"{topic_name}-b"]}
+    topics = {f"{topic_name}-{name}": f"east.{topic_name}-{name}" for name in "ab"}
+    landing = {"max_records_per_batch": 1_000}
+    topology = write_topology(tmp_path, clusters.east, clusters.west, paused, landing)
+    for topic in topics:
+        create_topic(clusters.east, topic, PARTITIONS)
+        write(clusters.east, topic, numbered(3_000, PARTITIONS))
+    replicate_once(spark, topology)
+    write_topology(tmp_path, clusters.east, clusters.west, flows, landing)
+    monkeypatch.setattr(SMALL_BATCHES, partial(FlowSpec, max_records=1_000))
+    dying, run = make_replicator(spark, topology, once=True)
+
+    def die(_flow: str, report: BatchReport) -> None:
+        raise SystemError("the process ends here")
+
+    dying._report = die
+    with pytest.raises(ReplicationError, match="ends here"):
+        dying.run()
+    mapped = run.lake.sql("SELECT sum(record_count) AS n FROM offset_map").collect()[0]["n"]
+    assert 3_000 < mapped < 6_000
+    run = replicate_once(spark, topology)
+    assert_same(run.lake, clusters.east, clusters.west, topics, 6_000)
+
+
+@dataclass
+class Bench:
+    """A stage that is written by hand, a flow over it, and a real target."""
+
+    lake: Lake
+    stage: StageFiles
+    west: str
+    topic: str
+    spec: FlowSpec
+    expected: dict[int, list[bytes]] = field(default_factory=dict)
+
+    def land(self, offsets: dict[int, Sequence[int]]) -> None:
+        """One file of the stage, with these offsets by partition, in this order."""
+        rows = []
+        for partition, numbers in offsets.items():
+            named = [{**row, "value": b"%d" % row["offset"]} for row in staged(numbers, topic=self.topic)]
+            rows += [{**row, "partition": partition} for row in named]
+            self.expected.setdefault(partition, []).extend(b"%d" % number for number in sorted(numbers))
+        commit(self.lake, "records", rows)
+
+    def producer(self, **spec: object) -> FlowProducer:
+        """A producer as a fresh process makes one."""
+        return FlowProducer(
+            self.stage,
+            LakeMap(self.lake, FLOW),
+            SparkWorkers(self.lake, "east"),
+            replace(self.spec, **spec),
+            lambda plans: None,
+        )
+
+    def run(self, **spec: object) -> list[BatchReport]:
+        """All that there is to produce, by a fresh producer."""
+        producer = self.producer(**spec)
+        try:
+            return list(iter(producer.step, None))
+        finally:
+            producer.close()
+
+    def assert_exact(self) -> None:
+        """Each record once, in order, and a row of the map for each."""
+        found = read_topic(self.west, self.topic)
+        assert {p: [record.value for record in records] for p, records in enumerate(found)} == self.expected
+        wanted = {p: [(int(record.value), record.offset) for record in records] for p, records in enumerate(found)}
+        pairs: dict[int, list[tuple[int, int]]] = {p: [] for p in wanted}
+        for row in self.lake.table("offset_map").where(f"topic = '{self.topic}'").collect():
+            for each in row["segments"]:
+                for k in range(each["record_count"]):
+                    pairs[row["partition"]].append(
+                        (each["source_first"] + k * each["stride"], each["target_first"] + k)
+                    )
+        assert {p: sorted(found) for p, found in pairs.items()} == wanted
+
+
+@pytest.fixture(scope="module")
+def lake(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Lake:
+    return opened(spark, write_file(tmp_path_factory.mktemp("progress")))[0]
+
+
+@pytest.fixture
+def bench(lake: Lake, clusters: ClusterPair, topic_name: str) -> Bench:
+    create_topic(clusters.west, topic_name, PARTITIONS)
+    client = {"bootstrap.servers": clusters.west}
+    name = f"{name_at_target(lake, FLOW)}-{uuid.uuid4().hex[:6]}"
+    spec = FlowSpec(FLOW, "east", name, lambda topic: topic if topic == topic_name else None, client, client, 2, True)
+    return Bench(lake, StageFiles(lake), clusters.west, topic_name, spec)
+
+
+def test_what_was_lost_is_recovered_in_smaller_batches_over_an_optimized_stage(bench: Bench) -> None:
+    bench.land({0: range(100), 1: range(100)})
+    bench.run()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(LakeMap, "append_map", lambda *_: None)
+        for start in (100, 200, 300):
+            bench.land({0: range(start, start + 100), 1: range(start, start + 60)})
+            assert [report.record_count for report in bench.run()]
+    bench.lake.sql("OPTIMIZE records")
+    bench.land({0: range(400, 450)})
+    assert len(bench.run(max_records=70)) > 5
+    bench.assert_exact()
+
+
+def test_a_fallback_in_the_middle_of_a_batch_writes_nothing_twice(bench: Bench) -> None:
+    """One shard has committed when the other finds offsets out of order at the end of its file."""
+    bench.land({0: range(10), 1: range(10)})
+    producer = bench.producer()
+    try:
+        first = producer.step()
+        assert first is not None and first.reader == "files"
+        bench.land({0: range(10, 20), 1: [*range(10, 60_000), 60_001, 60_000]})
+        second = producer.step()
+        assert second is not None and (second.reader, second.record_count) == ("rows", 60_002 - 10 + 10)
+    finally:
+        producer.close()
+    bench.assert_exact()
+
+
+def test_windows_without_a_record_are_passed(bench: Bench) -> None:
+    """What a compacted topic leaves: few records, far apart."""
+    bench.land({0: [0, 1, 1_000_000], 1: [7, 8, 9]})
+    assert len(bench.run(max_records=1)) < 12
+    bench.assert_exact()
+    assert bench.run() == []
+
+
+def test_positions_that_the_target_forgot_stop_only_what_cannot_be_known(bench: Bench) -> None:
+    """The group is deleted: first while all is in the map, then while rows are not."""
+    told: list[TargetRefused] = []
+    bench.land({0: range(10), 1: range(10)})
+    bench.run()
+    _forget_positions(bench)
+    bench.land({0: range(10, 20), 1: range(10, 20)})
+    bench.run(on_refused=told.append)
+    assert told == []
+    bench.assert_exact()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(LakeMap, "append_map", lambda *_: None)
+        bench.land({0: range(20, 30)})
+        bench.run()
+    _forget_positions(bench)
+    bench.land({1: range(20, 30)})
+    bench.run(on_refused=told.append)
+    assert [(type(error), error.facts["partition"], error.facts["first_offset"]) for error in told] == [
+        (PositionLost, 0, 20)
+    ]
+    assert [len(records) for records in read_topic(bench.west, bench.topic)] == [30, 30]
+    bench.run(on_refused=told.append, known_foreign=frozenset({(bench.topic, 0)}))
+    assert len(told) == 1
+    assert [len(records) for records in read_topic(bench.west, bench.topic)] == [40, 30]
+
+
+def test_nothing_mapped_and_no_position_is_a_beginning_only_where_the_target_has_nothing_new(bench: Bench) -> None:
+    told: list[TargetRefused] = []
+    write(bench.west, bench.topic, numbered(5, PARTITIONS))  # somebody else's, before the flow began
+    targets = {bench.topic: TargetGeneration(0, 0, (3, 0))}
+    bench.land({0: range(10), 1: range(10)})
+    bench.run(on_refused=told.append, targets=targets)
+    assert [(type(error), error.facts["partition"]) for error in told] == [(PositionLost, 1)]
+    assert [len(records) for records in read_topic(bench.west, bench.topic)] == [13, 2]
+
+
+def _forget_positions(bench: Bench) -> None:
+    admin = AdminClient({"bootstrap.servers": bench.west})
+    for future in admin.delete_consumer_groups([bench.spec.name_at_target]).values():
+        future.result()
