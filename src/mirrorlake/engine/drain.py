@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from mirrorlake.core.topology import ResolvedFlow
 from mirrorlake.engine.connections import Connections
 from mirrorlake.engine.replicator import Replicator, RunOptions
-from mirrorlake.errors import HeldElsewhere, MirrorlakeError
+from mirrorlake.errors import HeldElsewhere, LakeError, MirrorlakeError
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.lease import Lease
 from mirrorlake.lake.translate import translate_all
@@ -33,12 +33,14 @@ class Drained:
 def drain(lake: Lake, connections: Connections, flow: ResolvedFlow) -> Drained:
     """Bring a flow up to the end of its source: by this process, or by waiting for the one that runs it.
 
-    What stops it is told and not raised; positions behind what is there are then held. Raises ClusterUnreachable.
+    Where it cannot be known that no other process runs the flow, this one does not: two that produce would write twice.
+    What stops it is told and not raised; positions behind what is there are then held. Raises ClusterUnreachable, and
+    LakeError when the lake was opened to be read.
     """
     ends = _ends(connections, flow)
     counted: list[int] = []
-    detail = None
-    if _is_free(lake, flow):
+    free, detail = _is_free(lake, flow)
+    if free:
         try:
             Replicator(
                 lake,
@@ -52,6 +54,7 @@ def drain(lake: Lake, connections: Connections, flow: ResolvedFlow) -> Drained:
         missing = _missing(lake, flow, ends)
     else:
         missing = _wait(lake, flow, ends)
+        detail = detail if missing else None
     return Drained(flow.name, not missing and detail is None, sum(counted), tuple(missing), detail)
 
 
@@ -62,14 +65,17 @@ def _ends(connections: Connections, flow: ResolvedFlow) -> dict[tuple[str, int],
     return admin.end_offsets((info.name, partition) for info in topics for partition in range(info.partitions))
 
 
-def _is_free(lake: Lake, flow: ResolvedFlow) -> bool:
-    lease = Lease(lake.checkpoints, f"flow {flow.name}")
+def _is_free(lake: Lake, flow: ResolvedFlow) -> tuple[bool, str | None]:
+    """Whether no other process runs a flow; False with a sentence where that cannot be known."""
+    lease = Lease(lake.leases, f"flow {flow.name}")
     try:
-        lease.take()
+        lease.take(sure=True)
     except HeldElsewhere:
-        return False
+        return False, None
+    except LakeError as error:
+        return False, str(error)
     lease.release()
-    return True
+    return True, None
 
 
 def _wait(lake: Lake, flow: ResolvedFlow, ends: dict[tuple[str, int], int]) -> list[str]:

@@ -42,8 +42,11 @@ class MoveOptions:
 def move_groups(lake: Lake, connections: Connections, way: Way, options: MoveOptions) -> dict[str, Any]:
     """Move groups along a way; returns what was done, as one document. `complete` is whether nothing is left.
 
-    Raises InputError for groups that are nowhere, ClusterUnreachable when the goal does not answer.
+    Raises InputError for groups that are nowhere, ClusterUnreachable when the goal does not answer, and LakeError for
+    a lake that was opened to be read, unless nothing is to be drained.
     """
+    if options.drain and not options.dry_run:
+        lake.check_for_writing()
     connections.admin(way.goal).cluster_id()
     gone = silence(connections, way)
     drained = [] if gone or options.dry_run or not options.drain else _catch_up(lake, connections, way)

@@ -19,6 +19,7 @@ from mirrorlake.engine.rules import Verdict, judge
 from mirrorlake.engine.samples import FlowLag
 from mirrorlake.engine.watch import TopologyWatch
 from mirrorlake.errors import MirrorlakeError, ReplicationError, TopologyError
+from mirrorlake.lake.identity import store_identity
 from mirrorlake.lake.journal import Journal
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.objectives import Mode, note_objectives
@@ -88,8 +89,10 @@ class Replicator:
     def run(self) -> None:
         """Replicate. Raises the first error that an operator has to know about, after all else has ended.
 
-        Raises TopologyError before anything is done, if flows must not run.
+        Raises TopologyError before anything is done, if flows must not run, and LakeError when the lake was opened to
+        be read.
         """
+        store_identity(self.lake)  # first of all: everything at the targets is named by it
         self._apply(judge(self.lake, self._connections, self._flows))
         watch = None if self._options.config is None else TopologyWatch(self._options.config)
         looked = time.monotonic()

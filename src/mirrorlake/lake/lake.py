@@ -15,6 +15,7 @@ from typing import TypeVar
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
+from mirrorlake.errors import LakeError
 from mirrorlake.lake.group_commit import GroupCommit
 
 #: The tables of DESIGN section 4, `generations` (see core/survey.py) and `objectives` (see core/objectives.py), each
@@ -61,19 +62,59 @@ def sql_text(kind: str, name: str) -> str:
 
 
 class Lake:
-    """The tables of one lake, bound to a Spark session. Make it with `opening.open_lake`."""
+    """The tables of one lake, bound to a Spark session. Make it with `opening.open_lake`.
 
-    def __init__(
-        self, spark: SparkSession, schema: str, directory: Path | None, checkpoints: Path, lake_id: str
-    ) -> None:
+    One that was opened to be read (`opening.reading_lake`) has no `checkpoints`; whatever lands or produces needs what
+    only a lake opened for writing has: `checkpoints`, `leases` and `lake_id`.
+    """
+
+    def __init__(self, spark: SparkSession, schema: str, directory: Path | None, checkpoints: Path | None) -> None:
         self.spark = spark
         self.schema = schema
         self.directory = directory
-        self.checkpoints = checkpoints
-        self.lake_id = lake_id
+        self.stored_id: str | None = None  # what the table says (lake/identity.py)
+        self._checkpoints = checkpoints
         self._tables_known: set[str] = set()
         self._views_made: set[str] = set()
         self._groups: dict[str, GroupCommit] = {}
+
+    @property
+    def place(self) -> str:
+        """Where the lake is, as sentences say it."""
+        return str(self.directory or self.schema)
+
+    @property
+    def checkpoints(self) -> Path:
+        """Where streaming checkpoints live. Raises LakeError when the lake was opened to be read."""
+        if self._checkpoints is None:
+            raise LakeError(
+                f"the lake at {self.place} was opened to be read, so nothing can be landed or produced here; open it "
+                "by the topology file, whose `lake` says where the checkpoints are"
+            )
+        return self._checkpoints
+
+    def check_for_writing(self) -> None:
+        """Raise LakeError when the lake was opened to be read: what lands or produces asks before it does anything."""
+        self.checkpoints  # noqa: B018 - it is what a reader lacks
+
+    @property
+    def leases(self) -> Path:
+        """Where leases live: in the lake itself where it is a folder, so that all who open it find the same ones.
+
+        Raises LakeError when the lake was opened to be read.
+        """
+        return (self.checkpoints if self.directory is None else self.directory / "_checkpoints") / "leases"
+
+    @property
+    def lake_id(self) -> str:
+        """What the lake is called on target clusters: in groups and transactional ids of its flows.
+
+        Raises LakeError when the lake was opened to be read, or has no identity (`identity.store_identity`).
+        """
+        self.check_for_writing()
+        if not self.stored_id:
+            raise LakeError(f"the lake at {self.place} has no identity yet; `mirrorlake run` gives it one")
+        return self.stored_id
 
     def name(self, table: str) -> str:
         """The qualified name of a table or view, which the session knows from now on."""

@@ -1,8 +1,8 @@
 """Leases: one process at a time lands a cluster, or produces a flow.
 
 Transactions keep the target right even if two processes try (one fences the other), but they would fence each other for
-ever. A lease is a locked file beside the checkpoints: the lock ends with the process that holds it, even by kill -9, so
-nobody waits for a dead one.
+ever. A lease is a locked file in the lake (`Lake.leases`): the lock ends with the process that holds it, even by
+kill -9, so nobody waits for a dead one.
 """
 
 import fcntl
@@ -14,7 +14,7 @@ import socket
 from datetime import datetime, timezone
 from pathlib import Path
 
-from mirrorlake.errors import HeldElsewhere
+from mirrorlake.errors import HeldElsewhere, LakeError
 
 logger = logging.getLogger(__name__)
 
@@ -22,17 +22,26 @@ logger = logging.getLogger(__name__)
 class Lease:
     """The right to do `what`, such as `flow east->west`, in one lake."""
 
-    def __init__(self, checkpoints: Path, what: str) -> None:
+    def __init__(self, leases: Path, what: str) -> None:
         self.what = what
-        self._file = checkpoints / "leases" / f"{re.sub(r'[^A-Za-z0-9._-]+', '-', what)}.lock"
+        self._file = leases / f"{re.sub(r'[^A-Za-z0-9._-]+', '-', what)}.lock"
         self._handle: int | None = None
 
-    def take(self) -> None:
-        """Take it. Raises HeldElsewhere, which names the process that has it."""
-        self._file.parent.mkdir(parents=True, exist_ok=True)
+    def take(self, sure: bool = False) -> None:
+        """Take it. Raises HeldElsewhere, which names the process that has it.
+
+        Where no file can be locked it is taken all the same, with a warning; `sure` raises LakeError there instead.
+        """
         try:
+            self._file.parent.mkdir(parents=True, exist_ok=True)
             self._handle = self._locked()
         except OSError as error:
+            if sure:
+                raise LakeError(
+                    f"whether another process has {self.what} cannot be known, since {self._file.parent} has no locks "
+                    f"({error.strerror}); let `mirrorlake run` do the work",
+                    what=self.what,
+                ) from error
             # A mounted volume without locks, or without writing in place, as those of Databricks: the target's
             # transactions are the only guard there, and a job that has one run at a time.
             logger.warning("%s cannot be locked (%s); be sure that only one process runs it", self.what, error.strerror)

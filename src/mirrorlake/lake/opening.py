@@ -14,6 +14,7 @@ from pyspark.sql import SparkSession
 
 from mirrorlake.core.topology import Lake as Location
 from mirrorlake.errors import LakeError
+from mirrorlake.lake.identity import PROPERTY, new_identity, properties_of
 from mirrorlake.lake.lake import ADDED_COLUMNS, TABLES, VIEWS, Lake, has_table, quoted, sql_text
 
 #: The layout of the tables that this code writes; a lake with a higher number is refused.
@@ -26,13 +27,17 @@ def open_lake(spark: SparkSession, location: Location, directory: Path) -> Lake:
     Raises LakeError when the place is not writable, holds something else, or was written by a newer version.
     """
     root, checkpoints = check_location(location, directory)
+    return _open(spark, location, root, checkpoints)
+
+
+def _open(spark: SparkSession, location: Location, root: Path | None, checkpoints: Path | None) -> Lake:
     schema = _open_schema(spark, location, root)
-    lake = Lake(spark, schema, root, checkpoints, _lake_id(checkpoints))
+    lake = Lake(spark, schema, root, checkpoints)
     existing = _existing_tables(spark, schema)
     lake.known_already(existing)
     missing = [table for table in TABLES if table not in existing and not (root and has_table(root, table))]
     _create_tables(lake, missing)
-    _refuse_newer(lake)
+    _read_properties(lake)
     for table in ADDED_COLUMNS.keys() & existing:  # others get theirs when the session hears of them
         lake.add_columns(table)
     if root is None:
@@ -43,20 +48,21 @@ def open_lake(spark: SparkSession, location: Location, directory: Path) -> Lake:
 def reading_lake(spark: SparkSession, location: Location, directory: Path) -> Lake:
     """Open a lake to read it: one that is there already. In a catalog nothing is made, so readers need no more rights.
 
-    Raises LakeError where there is none.
+    Nothing can be produced from it (see `Lake`). Raises LakeError where there is none.
     """
     if location.path is None:
         schema = f"`{location.catalog}`.`{location.schema_name}`"
-        lake = Lake(spark, schema, None, Path(), "")
+        lake = Lake(spark, schema, None, None)
         existing = _existing_tables(spark, schema)
         lake.known_already(existing, VIEWS)
         if not {"records", "offset_map"} <= existing:
             raise LakeError(f"{schema} holds no lake; name the schema that `mirrorlake run` writes to")
+        _read_properties(lake)
         return lake
     root = (directory / location.path).resolve()
     if not has_table(root, "records"):
         raise LakeError(f"there is no lake in {root}; `mirrorlake demo` makes one in ./mirrorlake-demo/lake")
-    return open_lake(spark, location, directory)
+    return _open(spark, location, root, None)
 
 
 def check_location(location: Location, directory: Path) -> tuple[Path | None, Path]:
@@ -86,11 +92,6 @@ def _checkpoint_root(location: Location, root: Path | None) -> Path:
     return place
 
 
-def _lake_id(checkpoints: Path) -> str:
-    """Eight characters that name this lake on target clusters, so that two lakes never share a transactional id."""
-    return hashlib.sha256(os.fsencode(checkpoints.resolve())).hexdigest()[:8]
-
-
 def _open_schema(spark: SparkSession, location: Location, root: Path | None) -> str:
     if root is None:
         schema = f"`{location.catalog}`.`{location.schema_name}`"
@@ -117,24 +118,30 @@ def _create_table(lake: Lake, table: str) -> None:
     text = sql_text("tables", table).replace(f"EXISTS {table} (", f"EXISTS {lake.schema}.{table} (", 1)
     if lake.directory is not None:
         text = text.replace("USING DELTA", f"USING DELTA LOCATION '{quoted(lake.directory / table)}'")
+    if table == "records":  # with its first commit: of two processes that make a lake at once, one names it
+        text = text.replace("TBLPROPERTIES (", f"TBLPROPERTIES ('{PROPERTY}' = '{new_identity()}', ")
     try:
         lake.spark.sql(text)
-    except AnalysisException as error:
+    except Exception as error:  # Spark hands a conflict of two commits over as an error of py4j
+        if lake.directory is not None and has_table(lake.directory, table):
+            lake.make_known(table)  # another process has made it just now, and it is the one
+            return
+        if not isinstance(error, AnalysisException):
+            raise
         raise LakeError(
-            f"the lake at {lake.directory or lake.schema} is not usable: table {table} cannot be made there "
-            f"({_first_line(error)})",
+            f"the lake at {lake.place} is not usable: table {table} cannot be made there ({_first_line(error)})",
             table=table,
         ) from error
 
 
-def _refuse_newer(lake: Lake) -> None:
-    properties = {
-        row["key"]: row["value"] for row in lake.spark.sql(f"SHOW TBLPROPERTIES {lake.name('records')}").collect()
-    }
+def _read_properties(lake: Lake) -> None:
+    """Take over the lake's identity. Raises LakeError for a lake of a newer version."""
+    properties = properties_of(lake)
+    lake.stored_id = properties.get(PROPERTY)
     found = properties.get("mirrorlake.version", "0")
     if not re.fullmatch(r"\d+", found) or int(found) > VERSION:
         raise LakeError(
-            f"the lake at {lake.directory or lake.schema} was written by a newer mirrorlake (layout {found}, this one "
+            f"the lake at {lake.place} was written by a newer mirrorlake (layout {found}, this one "
             f"knows {VERSION}); upgrade mirrorlake, or use another lake",
             found=found,
         )

@@ -15,6 +15,8 @@ from mirrorlake.engine.connections import Connections
 from mirrorlake.engine.failover import MoveOptions, move_groups
 from mirrorlake.engine.shared_topics import Way
 from mirrorlake.errors import InputError
+from mirrorlake.lake.lake import Lake
+from mirrorlake.lake.opening import open_lake
 from mirrorlake.local.cluster import STATE_FILE, EmbeddedCluster, start_clusters, stop_clusters
 from mirrorlake.notebook.host import Notebook
 from mirrorlake.tracking.runs import tracked
@@ -62,11 +64,23 @@ def rehearse(nb: Notebook) -> Drill:
     flow = topology.flow(nb.flow)
     with _clusters(topology, demo_group=named is None) as said:
         facts = {"flow": flow.name, "dry_run": str(dry_run).lower(), "from": "notebook"}
+        lake = nb.lake if dry_run else _lake_of(nb, topology)
         with tracked(topology, "failover", facts) as tracking:
-            found = move_groups(nb.lake, Connections(topology), Way(flow), MoveOptions(named, dry_run))
+            found = move_groups(lake, Connections(topology), Way(flow), MoveOptions(named, dry_run))
             tracking.metrics({"positions": len(found["groups"]), "left": len(found["left"])})
             tracking.report(found)
     return Drill(found["groups"], [*said, *_sentences(found)])
+
+
+def _lake_of(nb: Notebook, topology: Topology) -> Lake:
+    """The topology's lake, opened to drain the flow; raises InputError where it is not the one that is looked at."""
+    lake = open_lake(nb.spark, topology.lake, topology.directory)
+    if lake.stored_id != nb.lake.stored_id:
+        raise InputError(
+            f"the widget lake names {nb.lake.place}, and the topology file another lake, {lake.place}; let both name "
+            "the same one"
+        )
+    return lake
 
 
 def moves(nb: Notebook, drill: Drill) -> DataFrame:

@@ -1,0 +1,47 @@
+"""A lake's identity: eight characters in its names at targets, so that two lakes never share a transactional id.
+
+It is a property of the table `records`, so that it goes wherever the lake goes, and no path decides it: whoever goes on
+with a lake fences, and knows the positions of, whoever wrote from it before.
+"""
+
+import hashlib
+import os
+import uuid
+from pathlib import Path
+
+from mirrorlake.lake.lake import Lake
+
+#: The property of `records`.
+PROPERTY = "mirrorlake.lake_id"
+
+
+def new_identity() -> str:
+    """An identity for a lake that is being made."""
+    return uuid.uuid4().hex[:8]
+
+
+def properties_of(lake: Lake) -> dict[str, str]:
+    """The properties of the table `records`."""
+    rows = lake.spark.sql(f"SHOW TBLPROPERTIES {lake.name('records')}").collect()
+    return {row["key"]: row["value"] for row in rows}
+
+
+def store_identity(lake: Lake) -> str:
+    """The identity of a lake that is to be produced from; one that an earlier version made gets its own stored first.
+
+    Such a lake was named by the place of its checkpoints, and its flows have groups and transactional ids of that name
+    at their targets. Raises LakeError when the lake was opened to be read.
+    """
+    if not lake.stored_id:
+        lake.retrying(lambda: _store(lake, _identity_by_place(lake.checkpoints)))
+        lake.stored_id = properties_of(lake).get(PROPERTY)  # what another process stored just before is the lake's
+    return lake.lake_id
+
+
+def _store(lake: Lake, identity: str) -> None:
+    if PROPERTY not in properties_of(lake):
+        lake.sql(f"ALTER TABLE records SET TBLPROPERTIES ('{PROPERTY}' = '{identity}')")
+
+
+def _identity_by_place(checkpoints: Path) -> str:
+    return hashlib.sha256(os.fsencode(checkpoints.resolve())).hexdigest()[:8]

@@ -1,0 +1,92 @@
+"""A lake's identity is in the lake: moved, or with other checkpoints, it goes on under the names it has at targets."""
+
+import uuid
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+import yaml
+from pyspark.sql import SparkSession
+
+from mirrorlake.core.topology import Lake as Location
+from mirrorlake.core.topology import load_topology
+from mirrorlake.engine.connections import Connections
+from mirrorlake.engine.failover import MoveOptions, move_groups
+from mirrorlake.engine.shared_topics import Way
+from mirrorlake.errors import LakeError
+from mirrorlake.lake.opening import reading_lake
+from tests.support.clusters import ClusterPair
+from tests.support.kafka import create_topic, numbered, write
+from tests.support.replication import (
+    FLOW,
+    assert_same,
+    finish,
+    lake_of,
+    replicate_once,
+    start_run,
+    write_topology,
+)
+
+PARTITIONS = 2
+
+
+def test_a_lake_that_moves_after_a_kill_goes_on(spark: SparkSession, clusters: ClusterPair, tmp_path: Path) -> None:
+    """Killed between a transaction and its map rows: what is started next must know the transactions as its own."""
+    scenes = [_waiting(clusters, tmp_path / name) for name in ("moved", "other checkpoints")]
+    changes: list[Callable[[Path], None]] = [_move_lake, _change_checkpoints]
+    with ThreadPoolExecutor() as side_by_side:
+        for result in [side_by_side.submit(_die, topology) for topology, _ in scenes]:
+            result.result()
+    for (topology, topic), change in zip(scenes, changes, strict=True):
+        change(topology)
+        write(clusters.east, topic, numbered(500, PARTITIONS, 2_000, size=10))
+        run = replicate_once(spark, topology)
+        assert_same(run.lake, clusters.east, clusters.west, {topic: f"east.{topic}"}, 2_500)
+
+
+def test_who_opened_a_catalog_to_read_it_does_not_produce(
+    spark: SparkSession, clusters: ClusterPair, tmp_path: Path
+) -> None:
+    """A failover from a notebook would be a second producer beside the job, under a name that fences nobody."""
+    topology, topic = _waiting(clusters, tmp_path)
+    place = {"catalog": "spark_catalog", "schema": f"l{uuid.uuid4().hex[:8]}"}
+    _edit(topology, {**place, "checkpoints": str(tmp_path / "checkpoints")})
+    writer = lake_of(spark, topology)
+    found = load_topology(topology)
+    reader = reading_lake(spark, Location.model_validate(place), tmp_path)
+    assert reader.stored_id == writer.lake_id
+    with pytest.raises(LakeError, match="was opened to be read, so nothing can be landed or produced here"):
+        move_groups(reader, Connections(found), Way(found.flow(FLOW)), MoveOptions())
+    assert reader.table("offset_map").count() == 0
+    assert replicate_once(spark, topology).lake.table("offset_map").count() == PARTITIONS
+
+
+def _waiting(clusters: ClusterPair, folder: Path) -> tuple[Path, str]:
+    topic = f"identity-{uuid.uuid4().hex[:8]}"
+    topology = write_topology(folder, clusters.east, clusters.west, {"topics": [topic]})
+    create_topic(clusters.east, topic, PARTITIONS)
+    write(clusters.east, topic, numbered(2_000, PARTITIONS, size=10))
+    return topology, topic
+
+
+def _die(topology: Path) -> None:
+    once = topology.parent / "once"
+    code = finish(
+        start_run(topology, "--once", MIRRORLAKE_CRASH="kafka-committed:driver", MIRRORLAKE_CRASH_ONCE=str(once))
+    )
+    assert (code, once.exists()) == (-9, True), (topology.parent / "run.log").read_text(encoding="utf-8")
+
+
+def _move_lake(topology: Path) -> None:
+    (topology.parent / "lake").rename(topology.parent / "moved lake")
+    _edit(topology, {"path": "./moved lake"})
+
+
+def _change_checkpoints(topology: Path) -> None:
+    _edit(topology, {"path": "./lake", "checkpoints": str(topology.parent / "checkpoints")})
+
+
+def _edit(topology: Path, lake: dict[str, str]) -> None:
+    document = yaml.safe_load(topology.read_text(encoding="utf-8"))
+    topology.write_text(yaml.safe_dump({**document, "lake": lake}), encoding="utf-8")

@@ -1,0 +1,71 @@
+"""Where a lake's identity is kept, and who decides it."""
+
+import errno
+import fcntl
+import hashlib
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from mirrorlake.core.topology import Lake as Location
+from mirrorlake.errors import LakeError
+from mirrorlake.lake import opening
+from mirrorlake.lake.identity import PROPERTY, properties_of, store_identity
+from mirrorlake.lake.lease import Lease
+from mirrorlake.lake.opening import open_lake, reading_lake
+
+HERE = Location(path="lake")
+
+
+def test_the_identity_goes_where_the_lake_goes(spark: SparkSession, tmp_path: Path) -> None:
+    first, other = (open_lake(spark, HERE, tmp_path / name) for name in ("first", "other"))
+    assert first.lake_id != other.lake_id, "no path decides it"
+    shutil.copytree(tmp_path / "first", tmp_path / "copy")
+    elsewhere = Location(path="lake", checkpoints=str(tmp_path / "checkpoints"))
+    copy = open_lake(spark, elsewhere, tmp_path / "copy")
+    assert copy.lake_id == first.lake_id
+    assert copy.leases == tmp_path / "copy" / "lake" / "_checkpoints" / "leases", "whatever a file says of checkpoints"
+
+
+def test_a_lake_of_an_earlier_version_keeps_its_name(spark: SparkSession, tmp_path: Path) -> None:
+    lake = open_lake(spark, HERE, tmp_path)
+    lake.sql(f"ALTER TABLE records UNSET TBLPROPERTIES ('{PROPERTY}')")
+    version = lake.version_of("records")
+    reader, lake = reading_lake(spark, HERE, tmp_path), open_lake(spark, HERE, tmp_path)
+    with pytest.raises(LakeError, match="was opened to be read"):
+        store_identity(reader)
+    with pytest.raises(LakeError, match="has no identity yet"):
+        lake.lake_id  # noqa: B018 - it raises
+    assert lake.version_of("records") == version, "reading writes nothing"
+    named = hashlib.sha256(os.fsencode(tmp_path / "lake" / "_checkpoints")).hexdigest()[:8]
+    assert store_identity(lake) == named == store_identity(lake)
+    (tmp_path / "lake").rename(tmp_path / "moved")
+    assert store_identity(open_lake(spark, Location(path="moved"), tmp_path)) == named
+
+
+def test_what_another_process_stored_just_before_is_the_identity(spark: SparkSession, tmp_path: Path) -> None:
+    lake = open_lake(spark, HERE, tmp_path)
+    known = lake.lake_id
+    late = open_lake(spark, HERE, tmp_path)
+    late.stored_id = None  # it looked before the other one stored
+    assert store_identity(late) == known
+    # The table is made between this process's look at the folder and its own commit.
+    spark.sql(f"DROP TABLE {lake.schema}.records")
+    opening._create_table(late, "records")
+    assert properties_of(late)[PROPERTY] == known
+
+
+def test_producing_is_refused_where_locks_cannot_tell(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def no_locks(_handle: int, _how: int) -> None:
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr(fcntl, "flock", no_locks)
+    Lease(tmp_path, "flow a->b").take()
+    assert "be sure that only one process runs it" in caplog.text
+    with pytest.raises(LakeError, match=r"whether another process has flow a->b cannot be known.*No locks available"):
+        Lease(tmp_path, "flow a->b").take(sure=True)
