@@ -3,7 +3,10 @@
 from bisect import bisect_left
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
+from threading import Event
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -13,13 +16,24 @@ from pyspark.sql import DataFrame, SparkSession
 
 from mirrorlake.core.runs import runs_of, segments_of
 from mirrorlake.core.topology import Lake as Location
+from mirrorlake.engine import control
 from mirrorlake.errors import UnknownOffset
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.opening import open_lake
 from mirrorlake.lake.translate import Translation, Translator, translate, translate_all
 from tests.support.clusters import ClusterPair
-from tests.support.kafka import NewRecord, Record, create_topic, read_topic, send, transactional_producer
-from tests.support.replication import FLOW, replicate_once, write_topology
+from tests.support.histories import SCHEMAS
+from tests.support.kafka import (
+    NewRecord,
+    Record,
+    create_topic,
+    numbered,
+    read_topic,
+    send,
+    transactional_producer,
+    write,
+)
+from tests.support.replication import FLOW, replicate_once, replicating, write_topology
 
 _SEGMENT = pa.struct([(name, pa.int64()) for name in ("source_first", "stride", "target_first", "record_count")])
 _LONGS = ("source_first", "source_last", "target_first", "target_last", "record_count", "batch_id")
@@ -72,8 +86,16 @@ def lake(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Lake:
 
 def fill(lake: Lake, topic: str, batches: list[tuple[list[int], int]]) -> list[tuple[int, int]]:
     """Put batches into the map; returns all (source, target) pairs."""
+    fill_all(lake, {topic: batches})
+    return [(offset, target + k) for offsets, target in batches for k, offset in enumerate(offsets)]
+
+
+def fill_all(lake: Lake, topics: Mapping[str, list[tuple[list[int], int]]]) -> None:
+    """Put batches of many topics into the map, in one commit."""
     rows = []
-    for number, (offsets, target) in enumerate(batches):
+    for topic, number, (offsets, target) in [
+        (topic, number, batch) for topic, batches in topics.items() for number, batch in enumerate(batches)
+    ]:
         rows.extend(
             {
                 "flow": FLOW,
@@ -88,7 +110,26 @@ def fill(lake: Lake, topic: str, batches: list[tuple[list[int], int]]) -> list[t
             for run in runs_of(segments_of(offsets, target))
         )
     lake.append("offset_map", pa.Table.from_pylist(rows, schema=_MAP))
-    return [(offset, target + k) for offsets, target in batches for k, offset in enumerate(offsets)]
+
+
+def add_samples(lake: Lake, topics: Mapping[str, list[tuple[int, int, int | None]]]) -> None:
+    """Samples (produced_end, mapped_end, target_passed_end) of many topics, in one commit."""
+    rows = [
+        {
+            "flow": FLOW,
+            "topic": topic,
+            "partition": 0,
+            "sampled_at": datetime.now(timezone.utc) - timedelta(seconds=100 - age),
+            "produced_end": produced,
+            "mapped_end": mapped,
+            "target_end": passed,
+            "target_passed_end": passed,
+            "target_topic": f"east.{topic}",
+        }
+        for topic, samples in topics.items()
+        for age, (produced, mapped, passed) in enumerate(samples)
+    ]
+    lake.append("positions", pa.Table.from_pylist(rows, schema=SCHEMAS["positions"]))
 
 
 _examples = iter(range(1_000_000))
@@ -150,6 +191,113 @@ def test_only_files_that_can_matter_are_read(lake: Lake, monkeypatch: pytest.Mon
         assert translator.translate([("skipped", 0, position)], None)["skipped", 0, position].offset == position
     assert [files.count("offset_map") for files in read] == [6, 1, 4, 1], "all, then what is behind the lowest position"
     assert {name for files in read for name in files} == {"offset_map"}
+
+
+@dataclass(frozen=True)
+class Sampled:
+    """A flow that produced batches with markers between them, of which the map has only the first ones, and samples.
+
+    `pairs` are all (source, target) offsets, `mapped` how many batches the map has, `samples` rows of `positions`, each
+    taken at another time, and `end` the highest position that any of them passed.
+    """
+
+    batches: list[tuple[list[int], int]]
+    mapped: int
+    samples: list[tuple[int, int, int | None]]
+
+    @property
+    def pairs(self) -> list[tuple[int, int]]:
+        return [(offset, target + k) for offsets, target in self.batches for k, offset in enumerate(offsets)]
+
+
+@st.composite
+def sampled_histories(draw: st.DrawFn) -> Sampled:
+    batches = draw(histories())
+    samples: list[tuple[int, int, int | None]] = []
+    for done in draw(st.lists(st.integers(0, len(batches)), max_size=3)):
+        floor = batches[done - 1][0][-1] + 1 if done else 0
+        first_left = batches[done][0][0] if done < len(batches) else floor + 2
+        there = batches[done - 1][1] + len(batches[done - 1][0]) if done else 0
+        next_there = batches[done][1] if done < len(batches) else there + 2
+        if draw(st.booleans()):  # it found nothing more: it passed markers on both sides
+            samples.append((draw(st.integers(floor, first_left)), floor, draw(st.integers(there, next_there))))
+        else:
+            samples.append((floor, floor, None))
+    return Sampled(batches, draw(st.integers(0, len(batches))), samples)
+
+
+@settings(max_examples=3, deadline=None, suppress_health_check=list(HealthCheck), database=None)
+@given(st.lists(sampled_histories(), min_size=30, max_size=30))
+def test_exact_is_said_only_of_what_is(lake: Lake, flows: list[Sampled]) -> None:
+    """Rows of the map come later than what they tell of, and samples do not wait for them."""
+    named = {f"sampled{next(_examples)}": item for item in flows}
+    fill_all(lake, {topic: item.batches[: item.mapped] for topic, item in named.items()})
+    add_samples(lake, {topic: item.samples for topic, item in named.items()})
+    asked = [(topic, 0, position) for topic, item in named.items() for position in range(item.pairs[-1][0] + 4)]
+    for (topic, _, position), found in translate_all(lake, FLOW, asked).items():
+        item = named[topic]
+        assert found.offset <= expected_forward(item.pairs, position)[0], (item, position)
+        if found.exact:
+            assert found.offset == expected_forward(item.pairs, position)[0], (item, position)
+        known = [pair for batch in item.batches[: item.mapped] for pair in batch[0]]
+        floor = known[-1] + 1 if known else 0
+        passed = max([floor, *(produced for produced, mapped, _ in item.samples if mapped <= floor)])
+        assert found.exact == (position <= passed), (item, position)
+    asked = [(f"east.{topic}", 0, offset) for topic, item in named.items() for offset in range(item.pairs[-1][1] + 4)]
+    for (topic, _, position), found in translate_all(lake, FLOW, asked, reverse=True).items():
+        item = named[topic.removeprefix("east.")]
+        truth, _ = expected_reverse(item.pairs, position)
+        is_safe = found.offset <= truth or position > item.pairs[-1][1]
+        assert is_safe and not (found.exact and _skips(item.pairs, found.offset, truth)), (item, position)
+        done = [(offsets[-1] + 1, target + len(offsets)) for offsets, target in item.batches[: item.mapped]]
+        floor, end = done[-1] if done else (0, 0)
+        passed = max([end, *(known or 0 for _, mapped, known in item.samples if mapped <= floor)])
+        assert found.exact == (position <= passed), (item, position)
+
+
+def _skips(pairs: list[tuple[int, int]], one: int, other: int) -> bool:
+    """Whether a record lies between two source positions."""
+    return any(min(one, other) <= source < max(one, other) for source, _ in pairs)
+
+
+def test_a_sample_does_not_stand_for_rows_that_are_on_their_way(
+    spark: SparkSession, clusters: ClusterPair, tmp_path: Path, topic_name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Produced, sampled, and not in the map yet: what a process that dies just then leaves behind."""
+    create_topic(clusters.east, topic_name)
+    write(clusters.east, topic_name, numbered(100))
+    sampled, asked = Event(), Event()
+    append = Lake.append
+
+    def later(self: Lake, table: str, rows: pa.Table, *args: Any, **named: Any) -> None:
+        if table == "offset_map":
+            assert asked.wait(120)
+        append(self, table, rows, *args, **named)
+        if table == "positions" and max(rows["produced_end"].to_pylist()) == 100:
+            sampled.set()
+
+    monkeypatch.setattr(Lake, "append", later)
+    monkeypatch.setattr(control, "SAMPLE_SECONDS", 0.2)
+    positions = [0, 50, 100, 101]
+    with replicating(spark, write_topology(tmp_path, clusters.east, clusters.west, {"topics": [topic_name]})) as run:
+        try:
+            assert sampled.wait(120)
+            assert all_positions(run.lake, topic_name, 0, positions) == {
+                0: (0, True),
+                **dict.fromkeys(positions[1:], (0, False)),
+            }
+            back = all_positions(run.lake, f"east.{topic_name}", 0, positions, reverse=True)
+            assert back == {0: (0, True), **dict.fromkeys(positions[1:], (0, False))}
+        finally:
+            asked.set()
+    assert all_positions(run.lake, topic_name, 0, positions) == {
+        0: (0, True),
+        50: (50, True),
+        100: (100, True),
+        101: (100, False),
+    }
+    back = all_positions(run.lake, f"east.{topic_name}", 0, positions, reverse=True)
+    assert back[101] == (100, True), "behind the marker of the transaction"
 
 
 @dataclass(frozen=True)

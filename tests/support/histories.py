@@ -26,6 +26,7 @@ _POSITIONS = pa.schema(
     [*_PARTITION, ("sampled_at", _TIME), ("lag_seconds", pa.float64()), ("target_topic", pa.string())]
     + [(f"{name}_end", pa.int64()) for name in ("source", "staged", "produced", "target")]
     + [("source_start", pa.int64()), ("lag_records", pa.int64())]
+    + [("mapped_end", pa.int64()), ("target_passed_end", pa.int64())]
 )
 _LATENCY = pa.schema(
     [*_PARTITION, ("batch_id", pa.int64()), ("record_count", pa.int64()), ("byte_count", pa.int64())]

@@ -82,7 +82,10 @@ class Setting:
 
     def sample(self, floors: dict[Key, int], caught_up: bool = False) -> list[dict[str, Any]]:
         before = len(self.lake.rows)
-        self.lag = self.sampler.sample(Snapshot(dict(floors), caught_up, dict(floors), frozenset(), frozenset()))
+        snapshot = Snapshot(dict(floors), caught_up, dict(floors), dict(floors), frozenset(), frozenset())
+        lag = self.sampler.sample(lambda: snapshot)
+        assert lag is not None
+        self.lag = lag
         return self.lake.rows[before:]
 
 

@@ -113,9 +113,9 @@ class ControlLoop:
 
     def sample(self) -> None:
         """Write one sample of where every partition is."""
-        snapshot = self._snapshot()
-        if snapshot is not None:
-            self._sampled(self.flow.name, self._sampler.sample(snapshot))
+        lag = self._sampler.sample(self._snapshot)
+        if lag is not None:
+            self._sampled(self.flow.name, lag)
 
     def _snapshot(self) -> Snapshot | None:
         return self._worker.last_snapshot if self._worker.ended.is_set() else self._worker.snapshot(SNAPSHOT_SECONDS)
@@ -127,7 +127,7 @@ class ControlLoop:
             return None
         targets = self._worker.targets
         return {
-            key: Passed(passed(snapshot, targets, key)[1], snapshot.floors.get(key, 0), name)
+            key: Passed(passed(snapshot, targets, key)[1], snapshot.mapped.get(key, 0), name)
             for key in keys
             if (name := targets.remote_topic(key[0])) is not None
         }

@@ -44,12 +44,14 @@ PASSING = ("flow_stopped", "flow_waits", "cluster_unreachable")
 
 @dataclass(frozen=True)
 class Snapshot:
-    """Where a flow was after one look: what was landed before it, whether that was all produced, the map's ends, the
-    partitions that wait for an operator, and the topics that were left out at that look."""
+    """Where a flow was after one look: what was landed before it, whether that was all produced, where it goes on,
+    where the map of what it has produced ends (rows of it may still be on their way), the partitions that wait for an
+    operator, and the topics that were left out at that look."""
 
     covered: dict[Key, int]
     caught_up: bool
     floors: dict[Key, int]
+    mapped: dict[Key, int]
     held: frozenset[Key]
     left_out: frozenset[str]
 
@@ -221,12 +223,18 @@ class FlowWorker:
             producer.close()
 
     def _take_snapshot(self, producer: FlowProducer, covered: dict[Key, int], caught_up: bool) -> None:
-        floors = {
-            key: floor.next
+        living = {
+            key: floor
             for key, floor in producer.floors().items()
             if floor.generation == self._landing.generation(key[0])
         }
-        self._snapshot = Snapshot(covered, caught_up, floors, producer.spec.held, frozenset(producer.spec.left_out))
+        floors = {key: floor.next for key, floor in living.items()}
+        # Of a target topic that was made again the map has nothing yet, however far the one before it went.
+        mapped = {key: floor.source for key, floor in living.items() if floor.target is not None}
+        mapped = dict(floors)
+        self._snapshot = Snapshot(
+            covered, caught_up, floors, mapped, producer.spec.held, frozenset(producer.spec.left_out)
+        )
         self._wanted.clear()
         self._taken.set()
 

@@ -1,6 +1,6 @@
 """Samples of where every partition of a flow is: rows of `positions`."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 
@@ -24,6 +24,8 @@ _POSITIONS = pa.schema(
         ("lag_records", pa.int64()),
         ("lag_seconds", pa.float64()),
         ("target_topic", pa.string()),
+        ("mapped_end", pa.int64()),
+        ("target_passed_end", pa.int64()),
     ]
 )
 
@@ -37,13 +39,16 @@ class FlowLag:
 
 
 @dataclass(frozen=True)
-class _Ends:
-    """What the clusters say of a flow's partitions, each asked once. `target` lacks those that are not made yet."""
+class _Places:
+    """A flow's partitions, what their topics are called at the target, and the ends there (of those that are made)."""
 
+    keys: Sequence[Key]
     names: Mapping[str, str]
-    start: Mapping[Key, int]
-    end: Mapping[Key, int]
     target: Mapping[Key, int]
+
+    def target_end(self, key: Key) -> int | None:
+        """The end of the partition at the target; None when it is not made yet."""
+        return self.target.get((self.names[key[0]], key[1]))
 
 
 def passed(snapshot: Snapshot, targets: TargetTopics, key: Key) -> tuple[int, int]:
@@ -53,8 +58,13 @@ def passed(snapshot: Snapshot, targets: TargetTopics, key: Key) -> tuple[int, in
     """
     floor = snapshot.floors.get(key, 0)
     covered = max(floor, snapshot.covered.get(key, floor))
+    return covered, covered if _nothing_left(snapshot, targets, key) else floor
+
+
+def _nothing_left(snapshot: Snapshot, targets: TargetTopics, key: Key) -> bool:
+    """Whether a look found that all of a partition has been produced."""
     waits = key in snapshot.held or key[0] in snapshot.left_out or targets.produced_topic(key[0]) is None
-    return covered, covered if snapshot.caught_up and not waits else floor
+    return snapshot.caught_up and not waits
 
 
 class Sampler:
@@ -68,41 +78,55 @@ class Sampler:
         self._history = LagHistory()
         self._seeded = False
 
-    def sample(self, snapshot: Snapshot) -> FlowLag:
-        """Append one row of `positions` per partition of the flow, as of a look of its producer."""
-        ends = self._ask()
+    def sample(self, look: Callable[[], Snapshot | None]) -> FlowLag | None:
+        """Append one row of `positions` per partition of the flow, as of a look of its producer.
+
+        `look` gives where the flow is now, or None when it does not come to a look in time: then nothing is sampled.
+        """
+        places = self._places()  # before the look, which then knows of all that the flow wrote in front of these ends
+        snapshot = look()
+        if snapshot is None:
+            return None
+        source = self._connections.admin(self.flow.source)
+        starts, ends = source.start_offsets(places.keys), source.end_offsets(places.keys)
         now = datetime.now(timezone.utc)
-        rows = [self._row(key, ends, snapshot, now) for key in ends.end]
+        rows = [self._row(key, places, (starts[key], ends[key]), snapshot, now) for key in ends]
         self._add_seconds(rows, now)
         self._lake.append("positions", arrow_table(rows, _POSITIONS))
         lags = [(int(str(row["lag_records"])), float(str(row["lag_seconds"]))) for row in rows]
         return FlowLag(sum(records for records, _ in lags), max((seconds for _, seconds in lags), default=0.0))
 
-    def _ask(self) -> _Ends:
+    def _places(self) -> _Places:
         source, target = self._connections.admin(self.flow.source), self._connections.admin(self.flow.target)
         topics = {name: info for name, info in source.topics().items() if self._targets.selection.selects(name)}
         keys = [(name, partition) for name, info in topics.items() for partition in range(info.partitions)]
         names = {name: self._targets.remote_topic(name) or "" for name in topics}
         there = target.topics()
         remote = [(names[t], p) for t, p in keys if names[t] in there and p < there[names[t]].partitions]
-        return _Ends(names, source.start_offsets(keys), source.end_offsets(keys), target.end_offsets(remote))
+        return _Places(keys, names, target.end_offsets(remote))
 
-    def _row(self, key: Key, ends: _Ends, snapshot: Snapshot, now: datetime) -> dict[str, object]:
+    def _row(
+        self, key: Key, places: _Places, bounds: tuple[int, int], snapshot: Snapshot, now: datetime
+    ) -> dict[str, object]:
         topic, partition = key
+        start, end = bounds
         covered, produced = passed(snapshot, self._targets, key)
+        target_end = places.target_end(key)
         return {
             "flow": self.flow.name,
             "topic": topic,
             "partition": partition,
             "sampled_at": now,
-            "source_start": ends.start[key],
-            "source_end": ends.end[key],
+            "source_start": start,
+            "source_end": end,
             "staged_end": covered,
             "produced_end": produced,
-            "target_end": ends.target.get((ends.names[topic], partition)),
+            "target_end": target_end,
             # What the source has forgotten is no longer waited for.
-            "lag_records": max(0, ends.end[key] - max(produced, ends.start[key])),
-            "target_topic": ends.names[topic] or None,
+            "lag_records": max(0, end - max(produced, start)),
+            "target_topic": places.names[topic] or None,
+            "mapped_end": snapshot.mapped.get(key, 0),
+            "target_passed_end": target_end if _nothing_left(snapshot, self._targets, key) else None,
         }
 
     def _add_seconds(self, rows: Sequence[dict[str, object]], now: datetime) -> None:

@@ -49,7 +49,11 @@ VIEWS = (
     "alerts",
 )
 #: Columns that a lake made by an earlier version lacks; they are added when it is opened.
-ADDED_COLUMNS = {"checkpoints": {"read_at": "TIMESTAMP"}, "offset_map": {"target_generation": "INT"}}
+ADDED_COLUMNS = {
+    "checkpoints": {"read_at": "TIMESTAMP"},
+    "offset_map": {"target_generation": "INT"},
+    "positions": {"mapped_end": "BIGINT", "target_passed_end": "BIGINT"},
+}
 _CHANGE_ATTEMPTS = 5
 _CONFLICTS = ("DELTA_CONCURRENT", "DELTA_METADATA_CHANGED")
 Answer = TypeVar("Answer")

@@ -17,7 +17,7 @@ from pyspark.sql import functions as F
 from mirrorlake.core.groups import Translated
 from mirrorlake.core.survey import Key
 from mirrorlake.errors import UnknownOffset
-from mirrorlake.lake.lake import Lake, arrow_table
+from mirrorlake.lake.lake import ADDED_COLUMNS, Lake, arrow_table
 
 #: (topic, partition, position), the topic as on the side that the position is from.
 Asked = tuple[str, int, int]
@@ -88,8 +88,8 @@ def translate_all(lake: Lake, flow: str, asked: Iterable[Asked], reverse: bool =
     topics = sorted({topic for topic, _, _ in rows})
     column = F.col("target_topic" if reverse else "topic")
     runs = lake.table("offset_translation").where((F.col("flow") == flow) & column.isin(topics))
-    samples = lake.table("positions").where((F.col("flow") == flow) & column.isin(topics))
-    found = _run(lake, flow, rows, runs, samples.withColumn("mapped_end", F.lit(0).cast("bigint")), reverse)
+    samples = _samples_of(lake).where((F.col("flow") == flow) & column.isin(topics))
+    found = _run(lake, flow, rows, runs, samples, reverse)
     return {key: item for key, (item, known) in found.items() if known}
 
 
@@ -119,8 +119,7 @@ class Translator:
         topics = sorted({topic for topic, _, _ in rows})
         runs = self._lake.table("offset_translation").where((F.col("flow") == self._flow) & self._bounds(rows))
         if passed is None:
-            samples = self._lake.table("positions").where((F.col("flow") == self._flow) & F.col("topic").isin(topics))
-            samples = samples.withColumn("mapped_end", F.lit(0).cast("bigint"))
+            samples = _samples_of(self._lake).where((F.col("flow") == self._flow) & F.col("topic").isin(topics))
         else:
             samples = self._samples({key: item for key, item in passed.items() if key[0] in set(topics)})
         found = _run(self._lake, self._flow, rows, runs, samples, False)
@@ -146,6 +145,13 @@ class Translator:
         if len(lowest) > _BOUNDED_TOPICS:
             return named.isin(sorted(lowest)) & (last >= min(lowest.values()))
         return reduce(or_, ((named == name) & (last >= bound) for name, bound in lowest.items()))
+
+
+def _samples_of(lake: Lake) -> DataFrame:
+    """`positions`, with the columns that a catalog's table lacks until a writer of this version has opened it."""
+    samples = lake.table("positions")
+    missing = ADDED_COLUMNS["positions"].keys() - set(samples.columns)
+    return samples.withColumns({name: F.lit(None).cast("bigint") for name in missing})
 
 
 def _run(

@@ -1,7 +1,8 @@
 -- The law of translation, forward: a source position goes to the target offset of the first mapped record at or behind
 -- it. Without such a record the position is behind all that is mapped: it goes behind the last one, exactly if nothing
 -- staged or to be staged lies in between (covered). A position is one in the newest life of its topic, since the offsets
--- of elder ones are no more. A sample with mapped_end counts only once the map has come that far.
+-- of elder ones are no more. A sample counts only once the map has come as far as it says (mapped_end; where an earlier
+-- version took it, as far as all that was produced): rows of the map follow production by some moments.
 -- Frames: asked (topic, partition, offset), runs (of offset_translation, all that the positions can need), samples (of
 -- positions). Parameters: flow. One row per position asked.
 -- All goes through one pass: each table is read once and shuffled once, by topic.
@@ -24,24 +25,30 @@ lives AS (
   SELECT topic, partition, at, asks, run, sample,
          max_by(run.target_topic, run.target_last) OVER whole_topic AS topic_mirror,
          run IS NOT NULL AND generation = max(generation) OVER whole_topic AS is_living,
-         sample.sampled_at >= coalesce(max(started_at) OVER whole_topic, TIMESTAMP '1970-01-01') AS counts
+         sample.sampled_at >= coalesce(max(started_at) OVER whole_topic, TIMESTAMP '1970-01-01') AS is_of_life
   FROM steps
   WINDOW whole_topic AS (PARTITION BY topic)
 ),
+ended AS (
+  SELECT *, max(IF(is_living, at, NULL)) OVER (PARTITION BY topic, partition) AS source_last
+  FROM lives
+),
+weighed AS (
+  SELECT *, is_of_life AND coalesce(sample.mapped_end, sample.produced_end) <= coalesce(source_last + 1, 0L) AS counts
+  FROM ended
+),
 told AS (
   SELECT
-    topic, partition, at AS offset, asks, topic_mirror,
+    topic, partition, at AS offset, asks, topic_mirror, source_last,
     -- Down the offsets of a partition: the last run met is the first one at or behind the position.
     last(IF(is_living, run, NULL)) IGNORE NULLS OVER (
       PARTITION BY topic, partition ORDER BY at DESC, asks ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS next,
-    max(IF(is_living, at, NULL)) OVER whole_partition AS source_last,
     max(IF(is_living, run.target_last, NULL)) OVER whole_partition AS target_last,
     max(run.target_last) OVER whole_partition AS elder_last,
     max_by(run.target_topic, run.target_last) OVER whole_partition AS partition_mirror,
     max(IF(counts, sample.produced_end, NULL)) OVER whole_partition AS produced_end,
-    max(IF(counts, sample.mapped_end, NULL)) OVER whole_partition AS mapped_end,
-    max_by(sample.target_topic, IF(counts, sample.sampled_at, NULL)) OVER whole_partition AS sampled_mirror
-  FROM lives
+    max_by(sample.target_topic, IF(is_of_life, sample.sampled_at, NULL)) OVER whole_partition AS sampled_mirror
+  FROM weighed
   WINDOW whole_partition AS (PARTITION BY topic, partition)
 )
 SELECT
@@ -56,8 +63,7 @@ SELECT
   END AS offset,
   next IS NOT NULL
     OR told.offset <= coalesce(source_last + 1, 0L)
-    OR told.offset <= coalesce(produced_end, 0L)
-      AND coalesce(source_last + 1, 0L) >= coalesce(told.mapped_end, 0L) AS exact,
+    OR told.offset <= coalesce(produced_end, 0L) AS exact,
   next IS NOT NULL OR elder_last IS NOT NULL OR sampled_mirror IS NOT NULL AS known,
   next IS NOT NULL AS ahead,
   topic_mirror IS NOT NULL AS mapped,

@@ -1,6 +1,6 @@
 -- The law of translation, backward: a target position goes to the source offset of the first mapped record at or behind
--- it on the target; behind all of them, to the position behind the last one, exactly if the position is not behind the
--- target's own end.
+-- it on the target; behind all of them, to the position behind the last one, exactly if nothing of the flow lies in
+-- between: a sample says so (target_passed_end) once the map has come as far as it says (mapped_end).
 -- Frames: asked (topic on the target, partition, offset), runs (of offset_translation), samples (of positions).
 -- One row per position asked. All goes through one pass, as in translate_forward.sql.
 WITH steps AS (
@@ -11,7 +11,7 @@ WITH steps AS (
   SELECT topic, partition, offset, 1, NULL, NULL
   FROM {asked}
   UNION ALL
-  SELECT target_topic, partition, NULL, 0, NULL, struct(sampled_at, target_end, produced_end, topic)
+  SELECT target_topic, partition, NULL, 0, NULL, struct(sampled_at, target_passed_end, mapped_end, produced_end, topic)
   FROM {samples}
 ),
 named AS (
@@ -19,18 +19,25 @@ named AS (
          max_by(run.topic, IF(run IS NULL, NULL, at)) OVER (PARTITION BY name) AS name_origin
   FROM steps
 ),
+ended AS (
+  SELECT *, max_by(run.source_last, IF(run IS NULL, NULL, at)) OVER (PARTITION BY name, partition) + 1 AS map_end
+  FROM named
+),
+weighed AS (
+  SELECT *, coalesce(sample.mapped_end, sample.produced_end) <= coalesce(map_end, 0L) AS counts
+  FROM ended
+),
 told AS (
   SELECT
-    name, partition, at AS offset, asks, name_origin,
+    name, partition, at AS offset, asks, name_origin, map_end,
     last(run) IGNORE NULLS OVER (
       PARTITION BY name, partition ORDER BY at DESC, asks ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS next,
     max(target_last) OVER whole_partition AS target_last,
-    max_by(run.source_last, target_last) OVER whole_partition AS source_last,
     max_by(run.topic, target_last) OVER whole_partition AS partition_origin,
-    max(sample.target_end) OVER whole_partition AS target_end,
+    max(IF(counts, sample.target_passed_end, NULL)) OVER whole_partition AS target_passed_end,
     max_by(sample.topic, sample.sampled_at) OVER whole_partition AS sampled_origin,
-    max_by(sample.produced_end, sample.sampled_at) OVER whole_partition AS produced_end
-  FROM named
+    max_by(sample.produced_end, IF(counts, sample.sampled_at, NULL)) OVER whole_partition AS produced_end
+  FROM weighed
   WINDOW whole_partition AS (PARTITION BY name, partition)
 )
 SELECT
@@ -40,11 +47,11 @@ SELECT
   coalesce(next.topic, partition_origin, sampled_origin, name_origin) AS topic,
   CASE
     WHEN next IS NOT NULL THEN next.source_first + greatest(0L, told.offset - next.target_first) * next.stride
-    ELSE coalesce(source_last + 1, produced_end, 0L)
+    ELSE coalesce(map_end, produced_end, 0L)
   END AS offset,
   next IS NOT NULL
     OR told.offset <= coalesce(target_last + 1, 0L)
-    OR told.offset <= coalesce(target_end, 0L) AS exact,
+    OR told.offset <= coalesce(target_passed_end, 0L) AS exact,
   next IS NOT NULL OR target_last IS NOT NULL OR sampled_origin IS NOT NULL AS known,
   next IS NOT NULL AS ahead,
   name_origin IS NOT NULL AS mapped,

@@ -11,7 +11,10 @@ CREATE TABLE IF NOT EXISTS positions (
   target_end BIGINT,
   lag_records BIGINT,
   lag_seconds DOUBLE,
-  target_topic STRING
+  target_topic STRING,
+  mapped_end BIGINT COMMENT 'the sample tells of a map that goes at least to this source position; its rows may be late',
+  target_passed_end BIGINT
+    COMMENT 'all that the flow wrote in front of this target position has source offsets below mapped_end; null: unknown'
 ) USING DELTA
 COMMENT 'mirrorlake: where every partition of every flow stood, and when'
 TBLPROPERTIES ('delta.checkpointInterval' = '100', 'delta.logRetentionDuration' = 'interval 7 days', 'delta.enableDeletionVectors' = 'false')

@@ -1,0 +1,33 @@
+"""A refused record stops its partition, and its incident stays open for as long as that is so."""
+
+import uuid
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from mirrorlake.errors import TargetRefused
+from tests.support.clusters import ClusterPair
+from tests.support.kafka import NewRecord, create_topic, numbered, read_topic, write
+from tests.support.replication import FLOW, lake_of, land_only, replicate_once, write_topology
+
+
+def test_a_refused_record_in_a_backlog_stays_an_incident(
+    spark: SparkSession, clusters: ClusterPair, tmp_path: Path
+) -> None:
+    """All is staged before the flow produces anything, as for a flow that is new to a stage."""
+    topic = f"refused-{uuid.uuid4().hex[:8]}"
+    create_topic(clusters.east, topic, 2)
+    create_topic(clusters.west, f"east.{topic}", 2, max_message_bytes="5000")
+    topology = write_topology(tmp_path, clusters.east, clusters.west, {"topics": [topic]})
+    write(clusters.east, topic, numbered(100, 2))
+    write(clusters.east, topic, [NewRecord(b"x" * 20_000, None, 0)])
+    write(clusters.east, topic, numbered(100, 2, 100))
+    land_only(spark, topology)
+    told = "flow, kind, topic, partition, first_offset, last_offset, resolution"
+    for _ in range(2):
+        with pytest.raises(TargetRefused):
+            replicate_once(spark, topology)
+        rows = lake_of(spark, topology).sql(f"SELECT {told} FROM incidents").collect()
+        assert [tuple(row) for row in rows] == [(FLOW, "target_refused", topic, 0, 50, 50, None)]
+    assert [len(records) for records in read_topic(clusters.west, f"east.{topic}")] == [50, 100]
