@@ -33,7 +33,7 @@ PARTITIONS = 2
 
 def test_a_lake_that_moves_after_a_kill_goes_on(spark: SparkSession, clusters: ClusterPair, tmp_path: Path) -> None:
     """Killed between a transaction and its map rows: what is started next must know the transactions as its own."""
-    scenes = [_waiting(clusters, tmp_path / name) for name in ("moved", "other checkpoints")]
+    scenes = [_waiting(clusters, tmp_path / name) for name in ("moved", "checkpoints")]
     changes: list[Callable[[Path], None]] = [_move_lake, _change_checkpoints]
     with ThreadPoolExecutor() as side_by_side:
         for result in [side_by_side.submit(_die, topology) for topology, _ in scenes]:
