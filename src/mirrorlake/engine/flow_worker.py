@@ -231,7 +231,6 @@ class FlowWorker:
         floors = {key: floor.next for key, floor in living.items()}
         # Of a target topic that was made again the map has nothing yet, however far the one before it went.
         mapped = {key: floor.source for key, floor in living.items() if floor.target is not None}
-        mapped = dict(floors)
         self._snapshot = Snapshot(
             covered, caught_up, floors, mapped, producer.spec.held, frozenset(producer.spec.left_out)
         )
