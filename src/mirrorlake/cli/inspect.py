@@ -45,10 +45,11 @@ def plan(
 
 
 def status(context: typer.Context, as_json: bool = AS_JSON) -> None:
-    """Show flows, lag, latency, the last batch, open incidents and alerts. Exits 1 when an alert condition holds."""
+    """Show flows, lag, latency, the last batch, open incidents and alerts. Exits 1 when an alert condition holds, or a
+    law of replication is broken: a staged record without a target offset, a target that lost what it got."""
     shared: Context = context.obj
     shared.topology  # noqa: B018 - a wrong file is told before Spark starts
-    found = read_status(shared.lake, shared.topology)
+    found = read_status(shared.lake, shared.connections)
     if as_json:
         shared.answer(found)
     else:
@@ -76,6 +77,8 @@ def status(context: typer.Context, as_json: bool = AS_JSON) -> None:
                 shared.out.print(
                     f"[red]alert[/red] {alert['flow']} {alert['alert']}{where} ({limit}): {alert['detail']}"
                 )
+        for sentence in found["unchecked"]:
+            shared.out.print(f"[yellow]unchecked[/yellow] {sentence}")
     if not found["healthy"]:
         raise typer.Exit(1)
 

@@ -1,0 +1,58 @@
+-- Stretches of the stage of which the map has fewer records than are staged, whatever their age. Given up records count as
+-- mapped. What was produced again into a newer generation of a target topic counts once, from where that one begins.
+-- Frames: stretches (flow, topic, partition, generation, first, last, record_count). One pass over the map, of which only
+-- runs that reach over an end of what is compared are taken apart.
+WITH parts AS (
+  SELECT flow, topic, partition, coalesce(generation, 0) AS generation, target_topic,
+         coalesce(target_generation, 0) AS target_generation, min(source_first) AS began
+  FROM offset_map
+  GROUP BY ALL
+),
+bounded AS (
+  SELECT parts.flow, parts.topic, parts.partition, parts.generation, parts.target_topic, parts.target_generation,
+         stretches.first, stretches.last, stretches.record_count AS staged,
+         min(began) OVER (
+           PARTITION BY parts.flow, parts.topic, parts.partition, parts.generation, parts.target_topic
+           ORDER BY parts.target_generation ROWS BETWEEN 1 FOLLOWING AND UNBOUNDED FOLLOWING) AS taken_over
+  FROM parts
+  JOIN {stretches} AS stretches ON stretches.flow = parts.flow AND stretches.topic = parts.topic
+    AND stretches.partition = parts.partition AND stretches.generation = parts.generation
+),
+runs AS (
+  SELECT /*+ BROADCAST(bounded) */ bounded.flow, bounded.topic, bounded.partition, bounded.generation, source_first,
+         source_last, offset_map.record_count, segments, first AS low, least(last, coalesce(taken_over - 1, last)) AS high
+  FROM offset_map
+  JOIN bounded ON bounded.flow = offset_map.flow AND bounded.topic = offset_map.topic
+    AND bounded.partition = offset_map.partition AND bounded.generation = coalesce(offset_map.generation, 0)
+    AND bounded.target_topic = offset_map.target_topic
+    AND bounded.target_generation = coalesce(offset_map.target_generation, 0)
+  WHERE source_last >= first AND source_first <= least(last, coalesce(taken_over - 1, last))
+),
+mapped AS (
+  SELECT flow, topic, partition, generation,
+         sum(CASE
+               WHEN source_first >= low AND source_last <= high THEN record_count
+               ELSE aggregate(segments, 0L, (n, one) -> n + greatest(
+                 0L,
+                 least(one.record_count - 1, IF(high < one.source_first, -1L, (high - one.source_first) DIV one.stride))
+                   - greatest(0L, (low - one.source_first + one.stride - 1) DIV one.stride) + 1))
+             END) AS record_count
+  FROM runs
+  GROUP BY flow, topic, partition, generation
+),
+given_up AS (
+  SELECT stretches.flow, stretches.topic, stretches.partition, stretches.generation,
+         sum(least(last, last_offset) - greatest(first, first_offset) + 1) AS record_count
+  FROM {stretches} AS stretches
+  JOIN incidents ON incidents.flow = stretches.flow AND incidents.topic = stretches.topic
+    AND incidents.partition = stretches.partition
+  WHERE kind = 'target_refused' AND resolution = 'skip' AND first_offset <= last AND last_offset >= first
+  GROUP BY stretches.flow, stretches.topic, stretches.partition, stretches.generation
+)
+SELECT stretches.flow, stretches.topic, stretches.partition, stretches.generation, first AS first_offset,
+       last AS last_offset,
+       stretches.record_count - coalesce(mapped.record_count, 0) - coalesce(given_up.record_count, 0) AS missing
+FROM {stretches} AS stretches
+LEFT JOIN mapped USING (flow, topic, partition, generation)
+LEFT JOIN given_up USING (flow, topic, partition, generation)
+WHERE stretches.record_count > coalesce(mapped.record_count, 0) + coalesce(given_up.record_count, 0)

@@ -1,0 +1,54 @@
+"""What `status` says of laws that are broken, whatever their age, and where it cannot know."""
+
+import re
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from mirrorlake.engine.connections import Connections
+from mirrorlake.engine.status import read_status
+from mirrorlake.lake.lake import Lake
+from tests.support.lake_rows import FLOW, ago, append, opened, run_row, sample, staged, write_file
+
+DAYS = 5 * 86_400
+
+
+def test_a_hole_in_the_map_is_told_whatever_its_age(spark: SparkSession, tmp_path: Path) -> None:
+    lake, topology = opened(spark, write_file(tmp_path))
+    for offsets in (range(10), range(11, 20), range(20, 40), range(40, 60)):  # 10 is a marker
+        append(lake, "records", staged(offsets, DAYS))
+    append(lake, "records", staged(range(10), DAYS, partition=1) + staged(range(10), DAYS, topic="other"))
+    append(lake, "offset_map", [run_row(0, 9, DAYS), run_row(11, 24, DAYS), run_row(30, 49, DAYS)])
+    append(lake, "positions", [sample(5, 50, 60)])
+    assert gaps(lake, Connections(topology)) == [(0, 5.0, "between offsets 0 and 39")], "50 to 59 are not overtaken yet"
+    given_up = {"flow": FLOW, "at": ago(9), "kind": "target_refused", "topic": "orders", "partition": 0,
+                "first_offset": 25, "last_offset": 29, "resolved_at": ago(1), "resolution": "skip"}  # fmt: skip
+    append(lake, "incidents", [given_up])
+    assert gaps(lake, Connections(topology)) == []
+
+
+def test_generations_and_retention_make_no_hole(spark: SparkSession, tmp_path: Path) -> None:
+    lake, topology = opened(spark, write_file(tmp_path))
+    append(lake, "records", staged(range(5, 20), DAYS))  # what was before has been deleted by retention
+    append(lake, "records", staged(range(10), DAYS, generation=1))
+    again = {"target_generation": 1, "target_topic": "east.orders"}
+    append(lake, "offset_map", [run_row(0, 19, DAYS), run_row(0, 9, DAYS, generation=1), run_row(3, 19, DAYS, **again)])
+    assert gaps(lake, Connections(topology)) == []
+    append(lake, "records", staged(range(20, 23), DAYS))
+    found = gaps(lake, Connections(topology))
+    assert found == [(0, 3.0, "between offsets 5 and 22")], (
+        "the older generation of the source topic ended without them"
+    )
+
+
+def gaps(lake: Lake, connections: Connections) -> list[tuple[int, float, str]]:
+    """The map's holes, as `status` tells them; no cluster answers meanwhile, which it says."""
+    found = read_status(lake, connections)
+    assert found["unchecked"] == [
+        f"what the target of flow {FLOW} holds was not checked: cluster west does not answer"
+    ], found
+    rows = [row for row in found["alerts"] if row["alert"] == "map_gap"]
+    assert found["healthy"] == (not rows)
+    return [
+        (row["partition"], row["value"], re.findall(r"between offsets \d+ and \d+", row["detail"])[0]) for row in rows
+    ]
