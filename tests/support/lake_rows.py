@@ -21,7 +21,8 @@ _SECONDS = pa.timestamp("us", tz="UTC")
 _TYPES = {
     "landed_at": _SECONDS, "sampled_at": _SECONDS, "produced_at": _SECONDS, "at": _SECONDS, "timestamp": _SECONDS,
     "checkpointed_at": _SECONDS, "resolved_at": _SECONDS, "partition": pa.int32(), "target_partition": pa.int32(),
-    "generation": pa.int32(), "target_generation": pa.int32(), "timestamp_type": pa.int32(), "lag_seconds": pa.float64(), "synced": pa.bool_(),
+    "generation": pa.int32(), "target_generation": pa.int32(),
+    "timestamp_type": pa.int32(), "lag_seconds": pa.float64(), "synced": pa.bool_(),
     "key": pa.binary(), "value": pa.binary(),
     "segments": pa.list_(
         pa.struct([(name, pa.int64()) for name in ("source_first", "stride", "target_first", "record_count")])
