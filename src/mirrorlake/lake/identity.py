@@ -9,6 +9,9 @@ import os
 import uuid
 from pathlib import Path
 
+from pyspark.errors import PySparkException
+
+from mirrorlake.errors import LakeError
 from mirrorlake.lake.lake import Lake
 
 #: The property of `records`.
@@ -30,10 +33,17 @@ def store_identity(lake: Lake) -> str:
     """The identity of a lake that is to be produced from; one that an earlier version made gets its own stored first.
 
     Such a lake was named by the place of its checkpoints, and its flows have groups and transactional ids of that name
-    at their targets. Raises LakeError when the lake was opened to be read.
+    at their targets. Raises LakeError when the lake was opened to be read, or does not let its identity be stored.
     """
     if not lake.stored_id:
-        lake.retrying(lambda: _store(lake, _identity_by_place(lake.checkpoints)))
+        identity = _identity_by_place(lake.checkpoints)
+        try:
+            lake.retrying(lambda: _store(lake, identity))
+        except PySparkException as error:
+            raise LakeError(
+                f"the identity of the lake at {lake.place} cannot be stored as a property of its table records "
+                f"({str(error).strip().splitlines()[0]}); give this process the right to change the table",
+            ) from error
         lake.stored_id = properties_of(lake).get(PROPERTY)  # what another process stored just before is the lake's
     return lake.lake_id
 

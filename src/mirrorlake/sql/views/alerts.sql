@@ -8,7 +8,7 @@
 -- What it costs: the samples of 13 hours, the latencies of a day, the map of a day. `records` is read only for partitions
 -- in whose map of that day neighbouring runs leave offsets out (as transaction markers do), and of those only topic,
 -- partition and offset, of files landed in that day: some bytes a record. The hints keep records from being sorted for
--- that. An older hole is found by `divergence`, which reads the coordinates of all.
+-- that. An older hole is found by `mirrorlake status`, and by `divergence`, which reads the coordinates of all.
 CREATE OR REPLACE VIEW alerts AS
 WITH watched AS (
   SELECT flow, lag_seconds AS lag_objective, latency_p99_ms, heartbeat_seconds, stuck_seconds, paused, heartbeats, gaps,
