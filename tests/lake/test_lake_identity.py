@@ -14,6 +14,7 @@ from mirrorlake.core.topology import Lake as Location
 from mirrorlake.errors import LakeError
 from mirrorlake.lake import opening
 from mirrorlake.lake.identity import PROPERTY, properties_of, store_identity
+from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.lease import Lease
 from mirrorlake.lake.opening import open_lake, reading_lake
 
@@ -54,18 +55,21 @@ def test_what_another_process_stored_just_before_is_the_identity(spark: SparkSes
     assert store_identity(late) == known
     # The table is made between this process's look at the folder and its own commit.
     spark.sql(f"DROP TABLE {lake.schema}.records")
+    late = Lake(spark, lake.schema, lake.directory, lake.checkpoints)
     opening._create_table(late, "records")
     assert properties_of(late)[PROPERTY] == known
 
 
 def test_producing_is_refused_where_locks_cannot_tell(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
+    lake = open_lake(spark, HERE, tmp_path)
+
     def no_locks(_handle: int, _how: int) -> None:
         raise OSError(errno.ENOLCK, "No locks available")
 
     monkeypatch.setattr(fcntl, "flock", no_locks)
-    Lease(tmp_path, "flow a->b").take()
+    Lease(lake, "flow a->b").take()
     assert "be sure that only one process runs it" in caplog.text
     with pytest.raises(LakeError, match=r"whether another process has flow a->b cannot be known.*No locks available"):
-        Lease(tmp_path, "flow a->b").take(sure=True)
+        Lease(lake, "flow a->b").take(sure=True)

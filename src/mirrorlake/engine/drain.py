@@ -67,7 +67,7 @@ def _ends(connections: Connections, flow: ResolvedFlow) -> dict[tuple[str, int],
 
 def _is_free(lake: Lake, flow: ResolvedFlow) -> tuple[bool, str | None]:
     """Whether no other process runs a flow; False with a sentence where that cannot be known."""
-    lease = Lease(lake.leases, f"flow {flow.name}")
+    lease = Lease(lake, f"flow {flow.name}")
     try:
         lease.take(sure=True)
     except HeldElsewhere:

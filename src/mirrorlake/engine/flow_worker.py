@@ -94,7 +94,7 @@ class FlowWorker:
         self._again = threading.Event()
         self._refused_here: set[Key] = set()
         self._refused_before = True  # as far as is known, until it was looked
-        self._lease = Lease(lake.leases, f"flow {flow.name}")
+        self._lease = Lease(lake, f"flow {flow.name}")
         self._thread = threading.Thread(target=self._run, name=f"produce {flow.name}", daemon=True)
 
     def start(self) -> None:

@@ -80,7 +80,7 @@ class LandingWorker:
         self._covered: dict[Key, int] = {}
         self._generations: dict[str, int] = {}
         self._lives: dict[str, Life] = {}
-        self._lease = Lease(lake.leases, f"landing of cluster {alias}")
+        self._lease = Lease(lake, f"landing of cluster {alias}")
         self._blocked: frozenset[str] = frozenset()
         self._thread = threading.Thread(target=self._run, name=f"land {alias}", daemon=True)
 

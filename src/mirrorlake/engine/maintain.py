@@ -25,7 +25,7 @@ def maintain(lake: Lake, topology: Topology, kept: Maintenance, dry_run: bool = 
     "tables": {table: {"files_before", "files", "bytes_before", "bytes"}}}. Raises HeldElsewhere when another process
     maintains this lake.
     """
-    lease = Lease(lake.leases, "maintenance of the lake")
+    lease = Lease(lake, "maintenance of the lake")
     lease.take()
     try:
         return _maintain(lake, topology, kept, dry_run)

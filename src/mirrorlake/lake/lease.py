@@ -12,19 +12,19 @@ import os
 import re
 import socket
 from datetime import datetime, timezone
-from pathlib import Path
 
 from mirrorlake.errors import HeldElsewhere, LakeError
+from mirrorlake.lake.lake import Lake
 
 logger = logging.getLogger(__name__)
 
 
 class Lease:
-    """The right to do `what`, such as `flow east->west`, in one lake."""
+    """The right to do `what`, such as `flow east->west`, in one lake. Raises LakeError for one opened to be read."""
 
-    def __init__(self, leases: Path, what: str) -> None:
+    def __init__(self, lake: Lake, what: str) -> None:
         self.what = what
-        self._file = leases / f"{re.sub(r'[^A-Za-z0-9._-]+', '-', what)}.lock"
+        self._file = lake.leases / f"{re.sub(r'[^A-Za-z0-9._-]+', '-', what)}.lock"
         self._handle: int | None = None
 
     def take(self, sure: bool = False) -> None:
