@@ -8,7 +8,7 @@ from pyspark.sql import SparkSession
 from mirrorlake.engine.connections import Connections
 from mirrorlake.engine.status import read_status
 from mirrorlake.lake.lake import Lake
-from tests.support.lake_rows import FLOW, ago, append, opened, run_row, sample, staged, write_file
+from tests.support.lake_rows import FLOW, ago, append, commit, opened, run_row, sample, staged, write_file
 
 DAYS = 5 * 86_400
 
@@ -16,8 +16,8 @@ DAYS = 5 * 86_400
 def test_a_hole_in_the_map_is_told_whatever_its_age(spark: SparkSession, tmp_path: Path) -> None:
     lake, topology = opened(spark, write_file(tmp_path))
     for offsets in (range(10), range(11, 20), range(20, 40), range(40, 60)):  # 10 is a marker
-        append(lake, "records", staged(offsets, DAYS))
-    append(lake, "records", staged(range(10), DAYS, partition=1) + staged(range(10), DAYS, topic="other"))
+        commit(lake, "records", staged(offsets, DAYS))
+    commit(lake, "records", staged(range(10), DAYS, partition=1) + staged(range(10), DAYS, topic="other"))
     append(lake, "offset_map", [run_row(0, 9, DAYS), run_row(11, 24, DAYS), run_row(30, 49, DAYS)])
     append(lake, "positions", [sample(5, 50, 60)])
     assert gaps(lake, Connections(topology)) == [(0, 5.0, "between offsets 0 and 39")], "50 to 59 are not overtaken yet"
@@ -29,12 +29,12 @@ def test_a_hole_in_the_map_is_told_whatever_its_age(spark: SparkSession, tmp_pat
 
 def test_generations_and_retention_make_no_hole(spark: SparkSession, tmp_path: Path) -> None:
     lake, topology = opened(spark, write_file(tmp_path))
-    append(lake, "records", staged(range(5, 20), DAYS))  # what was before has been deleted by retention
-    append(lake, "records", staged(range(10), DAYS, generation=1))
+    commit(lake, "records", staged(range(5, 20), DAYS))  # what was before has been deleted by retention
+    commit(lake, "records", staged(range(10), DAYS, generation=1))
     again = {"target_generation": 1, "target_topic": "east.orders"}
     append(lake, "offset_map", [run_row(0, 19, DAYS), run_row(0, 9, DAYS, generation=1), run_row(3, 19, DAYS, **again)])
     assert gaps(lake, Connections(topology)) == []
-    append(lake, "records", staged(range(20, 23), DAYS))
+    commit(lake, "records", staged(range(20, 23), DAYS))
     found = gaps(lake, Connections(topology))
     assert found == [(0, 3.0, "between offsets 5 and 22")], (
         "the older generation of the source topic ended without them"
