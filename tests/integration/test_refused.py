@@ -1,5 +1,6 @@
 """A refused record stops its partition, and its incident stays open for as long as that is so."""
 
+import os
 import uuid
 from pathlib import Path
 
@@ -19,9 +20,11 @@ def test_a_refused_record_in_a_backlog_stays_an_incident(
     topic = f"refused-{uuid.uuid4().hex[:8]}"
     create_topic(clusters.east, topic, 2)
     create_topic(clusters.west, f"east.{topic}", 2, max_message_bytes="5000")
-    topology = write_topology(tmp_path, clusters.east, clusters.west, {"topics": [topic]})
+    topology = write_topology(
+        tmp_path, clusters.east, clusters.west, {"topics": [topic], "sync_topic_configs_enabled": False}
+    )
     write(clusters.east, topic, numbered(100, 2))
-    write(clusters.east, topic, [NewRecord(b"x" * 20_000, None, 0)])
+    write(clusters.east, topic, [NewRecord(os.urandom(20_000), None, 0)])
     write(clusters.east, topic, numbered(100, 2, 100))
     land_only(spark, topology)
     told = "flow, kind, topic, partition, first_offset, last_offset, resolution"
