@@ -30,6 +30,14 @@ def test_all_that_lies_in_front_of_the_end_is_counted(files: list[tuple[int, int
     assert all(item == Stretch(FLOW, "orders", 0, item.generation, 0, item.last, item.last + 1) for item in found)
 
 
+def test_what_is_produced_again_is_not_overtaken_before_it_is() -> None:
+    index = StageIndex()
+    for first in range(0, 40, 10):
+        index.apply([(str(first), [StagedRange("east", "orders", 0, 0, first, first + 9, 10)])], (), first)
+    found = overtaken(FLOW, [extent(0, 40), extent(0, 20, target_generation=1)], index.topics("east"))
+    assert found == [Stretch(FLOW, "orders", 0, 0, 0, 19, 20)]
+
+
 def test_a_target_lacks_what_the_newest_generation_says_it_got() -> None:
     key, place = ("orders", 0), ("east.orders", 0)
     extents = [extent(0, 200, 200), extent(0, 50, 50, target_generation=1)]

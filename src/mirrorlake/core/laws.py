@@ -44,13 +44,18 @@ def overtaken(
     """What is staged in front of the end of a flow's map, per partition and generation of the source topic.
 
     Ranges that the map's end lies in are left out: of those the counts do not tell. All of a generation that is not the
-    newest mapped one is in front of the end.
+    newest mapped one is in front of the end. Where a target topic was made again, the end is that of its newest part of
+    the map, which may begin anew.
     """
-    ends: dict[Key, tuple[int, int]] = {}
+    newest_parts: dict[tuple[Key, str], tuple[int, int, int]] = {}
     for item in extents:
         if item.flow == flow:
-            key = (item.topic, item.partition)
-            ends[key] = max(ends.get(key, (0, 0)), (item.generation, item.source_end))
+            part = ((item.topic, item.partition), item.target_topic)
+            end_of_part = (item.target_generation, item.generation, item.source_end)
+            newest_parts[part] = max(newest_parts.get(part, (0, 0, 0)), end_of_part)
+    ends: dict[Key, tuple[int, int]] = {}
+    for (key, _), (_, generation, end) in newest_parts.items():
+        ends[key] = max(ends.get(key, (0, 0)), (generation, end))
     found: dict[tuple[str, int, int], Stretch] = {}
     for (topic, partition), (newest, end) in ends.items():
         ranges = staged.get(topic, {}).get(partition, PartitionRanges())
