@@ -38,6 +38,8 @@ def test_a_lake_of_an_earlier_version_keeps_its_name(spark: SparkSession, tmp_pa
     reader, lake = reading_lake(spark, HERE, tmp_path), open_lake(spark, HERE, tmp_path)
     with pytest.raises(LakeError, match="was opened to be read"):
         store_identity(reader)
+    with pytest.raises(LakeError, match="was opened to be read"):
+        Lease(reader, "flow a->b")
     with pytest.raises(LakeError, match="has no identity yet"):
         lake.lake_id  # noqa: B018 - it raises
     assert lake.version_of("records") == version, "reading writes nothing"

@@ -107,6 +107,7 @@ class Lake:
 
         Raises LakeError when the lake was opened to be read.
         """
+        self.check_for_writing()
         return (self.checkpoints if self.directory is None else self.directory / "_checkpoints") / "leases"
 
     @property
