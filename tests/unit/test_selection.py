@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from mirrorlake.core.custom_policy import CustomPolicy
 from mirrorlake.core.policy import DefaultPolicy, IdentityPolicy, ReplicationPolicy
-from mirrorlake.core.selection import DEFAULT_TOPICS_EXCLUDE, TopicSelection, check_pattern, matches_any, union_pattern
+from mirrorlake.core.selection import DEFAULT_TOPICS_EXCLUDE, TopicSelection, check_pattern, matches_any
 
 ALIASES = frozenset({"A", "B", "C", "a-b"})
 
@@ -141,12 +141,6 @@ def test_under_a_users_policy_the_regex_never_selects_less(chosen: TopicSelectio
     own = replace(chosen, policy=CustomPolicy("x:Suffix", Suffix(), chosen.policy.separator, chosen.policy.aliases))
     assert own.lands(topic) is bool(re.fullmatch(own.java_pattern(), topic))
     assert own.lands(topic) or not own.selects(topic)
-
-
-@settings(max_examples=300, deadline=None)
-@given(st.lists(SELECTIONS, max_size=3), TOPICS)
-def test_the_union_selects_what_any_selects(chosen: list[TopicSelection], topic: str) -> None:
-    assert bool(re.fullmatch(union_pattern(chosen), topic)) is any(one.selects(topic) for one in chosen)
 
 
 @given(PATTERNS)

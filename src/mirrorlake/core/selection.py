@@ -60,7 +60,7 @@ class TopicSelection:
         return _compiled(self.java_pattern()).fullmatch(topic) is not None
 
     def java_pattern(self) -> str:
-        """Give one regex that fully matches the selected names, for Spark's `subscribePattern`.
+        """Give one regex that fully matches the selected names, for engines that take a pattern.
 
         It never matches less than `selects` does, and exactly that under our own policies. A cycle that only a user's
         own policy can tell is no regex: then it matches more, and `selects` decides what goes to the target.
@@ -74,12 +74,6 @@ class TopicSelection:
 
     def _internal_separator(self) -> str:
         return self.policy.separator if self.internal_separator is None else self.internal_separator
-
-
-def union_pattern(selections: Sequence[TopicSelection]) -> str:
-    """Give one regex for the names that any of the selections selects; of no selections, one that matches nothing."""
-    patterns = dict.fromkeys(selection.java_pattern() for selection in selections)
-    return _either(tuple(patterns)) if patterns else _NOTHING
 
 
 def matches_any(patterns: Sequence[str], name: str) -> bool:

@@ -21,6 +21,16 @@ def cause_of(error: BaseException | None) -> str:
     return ((raised[:1] or causes[-1:] or text.splitlines()[:1])[0])[:500]
 
 
+def causes_of(error: BaseException | None) -> str:
+    """The texts of an error and of all that caused it: Spark's own often says only that a task failed."""
+    texts: list[str] = []
+    while error is not None and len(texts) < 20:
+        # The text itself has no causes in it, and those of the JVM are without their types.
+        texts += [str(error), str(getattr(error, "_stackTrace", None) or getattr(error, "_stacktrace", None) or "")]
+        error = getattr(error, "_cause", None) or error.__cause__
+    return "\nCaused by: ".join(text for text in texts if text)
+
+
 def in_our_words(error: BaseException, what: str) -> MirrorlakeError:
     """An error of ours as it is, also when a task raised it; any other as one that says what stopped, and why."""
     if isinstance(error, MirrorlakeError):

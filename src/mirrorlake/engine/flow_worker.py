@@ -126,7 +126,7 @@ class FlowWorker:
 
     def life(self, topic: str) -> int:
         """Which life of a topic is landed now."""
-        return self._landing.generation(topic)
+        return self._landing.life(topic)
 
     def _run(self) -> None:
         attempt = 0
@@ -226,7 +226,7 @@ class FlowWorker:
         living = {
             key: floor
             for key, floor in producer.floors().items()
-            if floor.generation == self._landing.generation(key[0])
+            if floor.generation == self._landing.generation(*key)
         }
         floors = {key: floor.next for key, floor in living.items()}
         # Of a target topic that was made again the map has nothing yet, however far the one before it went.

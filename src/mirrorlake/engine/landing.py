@@ -7,33 +7,28 @@ anew when other topics are wanted, when topics were lost or made again, and when
 import logging
 import threading
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from pyspark.errors import StreamingQueryException
 from pyspark.sql.streaming.query import StreamingQuery
 
-from mirrorlake.core.changes import Change
-from mirrorlake.core.policy import escape
-from mirrorlake.core.selection import union_pattern
-from mirrorlake.core.survey import Key, Life, Loss, blocked_topics, survey
-from mirrorlake.core.topology import ResolvedFlow
-from mirrorlake.engine.causes import FAILURES, cause_of, in_our_words
+from mirrorlake.core.refusals import places_in
+from mirrorlake.core.selection import TopicSelection
+from mirrorlake.core.survey import Key, Lives
+from mirrorlake.core.topology import Cluster, ResolvedFlow
+from mirrorlake.engine.causes import FAILURES, cause_of, causes_of, in_our_words
 from mirrorlake.engine.connections import Connections
+from mirrorlake.engine.landing_plan import LandingPlanner, Planned
 from mirrorlake.engine.landing_query import progress_ends, stop_between_batches
-from mirrorlake.engine.losses import lost, waiting
-from mirrorlake.errors import HeldElsewhere, MirrorlakeError, ReplicationError, SourceDataLost
-from mirrorlake.kafka.access import unreadable
+from mirrorlake.engine.landing_source import ClusterSource
+from mirrorlake.engine.losses import LandingNews
+from mirrorlake.errors import HeldElsewhere, MirrorlakeError, ReplicationError
 from mirrorlake.lake.journal import Journal
 from mirrorlake.lake.lake import Lake
-from mirrorlake.lake.land import (
-    LandingPlan,
-    checkpoint_ends,
-    continues,
-    forget_checkpoints,
-    start_landing,
-)
+from mirrorlake.lake.land import end_queries, forget_query, start_landing
 from mirrorlake.lake.lease import Lease
-from mirrorlake.lake.lives import begin_lives, decisions_of, landed_ends, lives_of, passed_ends
+from mirrorlake.lake.lives import LakeLandingStore
+from mirrorlake.lake.stage_index import StageFiles
 
 logger = logging.getLogger(__name__)
 
@@ -41,19 +36,10 @@ logger = logging.getLogger(__name__)
 LOOK_SECONDS = 0.2
 SURVEY_SECONDS = 5.0
 RETRY_SECONDS = (1.0, 2.0, 5.0, 10.0)
+#: A partition that has just lost its leader mostly has another one soon: how often it is waited for, and how long.
+LEADERLESS_TRIES, LEADERLESS_SECONDS = 3, 2.0
 #: How long `--once` waits for another process that lands the same cluster.
 ONCE_WAITS_SECONDS = 600.0
-#: How Spark's Kafka source says that offsets were not there any more.
-_LOST = (
-    "KafkaIllegalStateException",
-    "DATA_LOSS",
-    "may have been lost",
-    "OffsetOutOfRange",
-    "were gone",
-    "was changed",
-)
-
-
 #: How often a run with an end tries again what Spark reports: a task that died, a broker that was away for a moment.
 ONCE_TRIES = 3
 
@@ -64,24 +50,33 @@ class LandingWorker:
     `ended` is set when nothing more will be landed; `error` then says why, if it did not end in order.
     """
 
-    def __init__(self, alias: str, lake: Lake, connections: Connections, journal: Journal, once: bool) -> None:
+    def __init__(
+        self,
+        alias: str,
+        lake: Lake,
+        stage: StageFiles,
+        connections: Connections,
+        journal: Journal,
+        once: bool,
+    ) -> None:
         self.alias = alias
         self.ended = threading.Event()
         self.error: MirrorlakeError | None = None
         self._lake = lake
         self._connections = connections
-        self._journal = journal
         self._once = once
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._flows: list[ResolvedFlow] = []
         self._changed = threading.Event()
         self._stop = threading.Event()
+        self._news = LandingNews(alias, journal)
+        source = ClusterSource(alias, lambda: self._connections, self._selections)
+        self._planner = LandingPlanner(alias, source, LakeLandingStore(lake, stage, alias))
         self._query: StreamingQuery | None = None
         self._covered: dict[Key, int] = {}
-        self._generations: dict[str, int] = {}
-        self._lives: dict[str, Life] = {}
+        self._lives = Lives()
+        self._named_before: Collection[Key] = ()
         self._lease = Lease(lake, f"landing of cluster {alias}")
-        self._blocked: frozenset[str] = frozenset()
         self._thread = threading.Thread(target=self._run, name=f"land {alias}", daemon=True)
 
     def want(self, flows: Sequence[ResolvedFlow], connections: Connections) -> None:
@@ -112,17 +107,25 @@ class LandingWorker:
             self._covered.update(progress_ends(query))
         return dict(self._covered)
 
-    def generation(self, topic: str) -> int:
-        """Which life of a topic is landed now."""
-        return self._generations.get(topic, 0)
+    def generation(self, topic: str, partition: int) -> int:
+        """The generation in which a partition is landed now."""
+        return self._lives.generation((topic, partition))
+
+    def life(self, topic: str) -> int:
+        """The newest generation of a topic's partitions."""
+        return self._lives.newest(topic)
 
     def _read(self) -> object:
         """What decides what the query reads, and how."""
-        return self._pattern(self._flows), self._connections.topology.clusters[self.alias]
+        return [selection.java_pattern() for selection in self._selections()], self._cluster()
 
-    def _pattern(self, flows: Sequence[ResolvedFlow]) -> str:
-        aliases = self._connections.topology.aliases
-        return union_pattern([flow.selection(aliases) for flow in flows])
+    def _cluster(self) -> Cluster:
+        return self._connections.topology.clusters[self.alias]
+
+    def _selections(self) -> list[TopicSelection]:
+        with self._lock:
+            aliases = self._connections.topology.aliases
+            return [flow.selection(aliases) for flow in self._flows]
 
     def _run(self) -> None:
         attempt = 0
@@ -165,158 +168,83 @@ class LandingWorker:
     def _land(self) -> bool:
         """Land until the end (True), or until it has to be started anew (False)."""
         self._changed.clear()
-        plan = self._look_around()
+        end_queries(self._lake, self.alias)
+        planned = self._plan()
+        if not planned.plan.starts:
+            return self._wait(planned)
         with self._lock:
-            cluster = self._connections.topology.clusters[self.alias]
-        query = start_landing(self._lake, self._connections.spark(self.alias), plan, cluster.landing, self._once)
+            options, landing = self._connections.spark(self.alias), self._cluster().landing
+        query = start_landing(self._lake, options, planned.plan, landing, self._once)
         self._query = query
-        self._journal.incidents.came_through([flow.name for flow in self._flows], ("landing_failed",))
         try:
-            return self._watch(query, plan)
+            return self._watch(query, planned)
         finally:
             stop_between_batches(query)
             self.covered()
             self._query = None
+            forget_query(self._lake, self.alias)
 
-    def _watch(self, query: StreamingQuery, seen: LandingPlan) -> bool:
-        looked = time.monotonic()
+    def _plan(self) -> Planned:
+        """Plan a query, and tell what operators must know before it runs."""
+        for _ in range(LEADERLESS_TRIES):
+            planned = self._planner.plan(self._covered)
+            if not planned.leaderless or self._stop.wait(LEADERLESS_SECONDS):
+                break
+        self._covered, self._lives = dict(planned.covered), planned.lives
+        with self._lock:
+            flows = list(zip([flow.name for flow in self._flows], self._selections(), strict=True))
+        self.error = self._news.tell(planned, flows)
+        return planned
+
+    def _watch(self, query: StreamingQuery, planned: Planned) -> bool:
+        looked, through = time.monotonic(), False
         while not self._stop.wait(LOOK_SECONDS):
-            if not query.isActive:
+            active = query.isActive
+            if not through and (query.lastProgress is not None or (not active and query.exception() is None)):
+                through = True
+                self._named_before = ()
+                self._planner.came_through(planned.plan.starts.keys())
+                self._news.came_through(self._flow_names(), planned)
+            if not active:
                 error = query.exception()
                 if error is not None:
-                    self._query_failed(error, seen)
+                    self._query_failed(error, planned)
                 return error is None
             if self._changed.is_set():
                 return False
             if time.monotonic() - looked >= SURVEY_SECONDS and not self._once:
                 looked = time.monotonic()
-                if self._differs(seen):
+                if self._planner.differs(planned, self.covered()):
                     return False
         return True
 
-    def _query_failed(self, error: StreamingQueryException, seen: LandingPlan) -> None:
-        """Lost data is found out by comparing, and only the topics concerned are left out; anything else is raised."""
-        if not any(sign in str(error) for sign in _LOST):
-            raise error
+    def _wait(self, planned: Planned) -> bool:
+        """Nothing may be read now: look again from time to time."""
+        while not self._once and not self._stop.wait(SURVEY_SECONDS):
+            if self._changed.is_set() or self._planner.differs(planned, {}):
+                return False
+        return True
+
+    def _flow_names(self) -> list[str]:
+        return [flow.name for flow in self._flows]
+
+    def _query_failed(self, error: StreamingQueryException, planned: Planned) -> None:
+        """What a query could not read is left out of the next one: because it is gone, as planning again finds out, or
+        because the error names it, twice in a row. Anything else is raised."""
         self.covered()
-        if self._look_around().partitions.keys() >= seen.partitions.keys():
-            raise SourceDataLost(
-                f"landing from cluster {self.alias} stopped: {cause_of(error)}; look at the source topics",
-                source=self.alias,
-            )
-
-    def _differs(self, seen: LandingPlan) -> bool:
-        """Whether a topic vanished, was made again, or was decided about since the query was planned."""
-        topics, ids = self._topics()
-        if self._blocked:  # else nobody but this worker begins lives: a query every few seconds is worth to be spared
-            self._lives = lives_of(self._lake, self.alias)
-        self._begin({name: Life(0, ids[name]) for name in ids if name not in self._lives})
-        remade = any(self._lives[name].topic_id != ids[name] for name in ids if name not in self._blocked)
-        if remade or not seen.partitions.keys() <= topics.keys():
-            return True
-        return (
-            bool(self._blocked) and blocked_topics(decisions_of(self._lake, self.alias)) & ids.keys() != self._blocked
-        )
-
-    def _begin(self, lives: Mapping[str, Life]) -> None:
-        """Write down the lives of topics that begin now."""
-        begin_lives(self._lake, self.alias, lives)
-        self._lives = {**self._lives, **lives}
-
-    def _topics(self) -> tuple[dict[str, int], dict[str, str]]:
-        """Partition counts and ids of the selected topics that are there now."""
-        admin = self._connections.admin(self.alias)
-        with self._lock:
-            selections = [flow.selection(self._connections.topology.aliases) for flow in self._flows]
-        topics = {
-            name: info.partitions
-            for name, info in admin.topics().items()
-            # What the pattern matches: Spark wants the offsets of all that it will read.
-            if any(selection.lands(name) for selection in selections)
-        }
-        ids = admin.topic_ids(list(topics))
-        return {name: topics[name] for name in ids}, ids
-
-    def _look_around(self) -> LandingPlan:
-        """Compare the source with what was landed, tell what was lost, and plan the query around it."""
-        admin = self._connections.admin(self.alias)
-        with self._lock:
-            flows = list(self._flows)
-        pattern = self._pattern(flows)
-        topics, ids = self._topics()
-        lives = lives_of(self._lake, self.alias)
-        self._drop_elder(lives)
-        landed, passed = self._landed(ids.keys(), lives)
-        starts = admin.start_offsets([key for key in landed if key[1] < topics.get(key[0], 0)])
-        decisions = decisions_of(self._lake, self.alias)
-        found = survey(ids, lives, landed, starts, decisions, passed)
-        self._lives = lives
-        self._begin(found.new_lives)
-        self.error = waiting(self.alias, {item.topic for item in decisions if item.open} & ids.keys())
-        self._tell_losses(flows, found.losses)
-        self._tell_gone(flows, lives.keys() - ids.keys())
-        self._blocked, self._generations = found.blocked, dict(found.generations)
-        # One topic that may not be read would stop the query for all; `engine/access.py` tells of it.
-        closed = found.blocked | unreadable(admin.client, ids)
-        if closed:
-            pattern = f"(?!(?:{'|'.join(escape(name) for name in sorted(closed))})$)(?:{pattern})"
-        wanted = {name: count for name, count in topics.items() if name not in closed}
-        # Spark takes every topic in which it finds the pattern, not those that match it as a whole.
-        plan = LandingPlan(self.alias, f"^(?:{pattern})$", wanted, found.starts, found.generations)
-        if not continues(self._lake, plan):
-            forget_checkpoints(self._lake, self.alias)
-        return plan
-
-    def _landed(self, topics: Collection[str], lives: Mapping[str, Life]) -> tuple[dict[Key, int], dict[Key, int]]:
-        """How far the selected topics were landed: by this process, by the checkpoint, or by the tables; and how far
-        they were seen to be."""
-        known = {
-            key: end
-            for key, end in checkpoint_ends(self._lake, self.alias).items()
-            if lives.get(key[0], Life(0, "")).generation == 0
-        }
-        known.update(self._covered)
-        passed: dict[Key, int] = {}
-        unknown = (set(topics) & lives.keys()) - {topic for topic, _ in known}
-        if unknown:
-            for key, end in landed_ends(self._lake, self.alias, lives).items():
-                known[key] = max(known.get(key, 0), end)
-            first_lives = {topic for topic in unknown if lives[topic].generation == 0}
-            passed = {key: end for key, end in passed_ends(self._lake, self.alias).items() if key[0] in first_lives}
-        return {key: end for key, end in known.items() if key[0] in topics}, passed
-
-    def _drop_elder(self, lives: Mapping[str, Life]) -> None:
-        """Forget how far elder lives were landed."""
-        for key in list(self._covered):
-            life = lives.get(key[0])
-            if life is not None and life.generation != self._generations.get(key[0], 0):
-                del self._covered[key]
-
-    def _tell_losses(self, flows: Sequence[ResolvedFlow], losses: Sequence[Loss]) -> None:
-        aliases = self._connections.topology.aliases
-        for loss in losses:
-            for flow in flows:
-                if flow.selection(aliases).selects(loss.topic):
-                    problem = lost(self.alias, flow.name, loss)
-                    logger.error("%s", problem)
-                    self._journal.incidents.tell(flow.name, loss.kind, problem)
-                    self.error = self.error or problem
-
-    def _tell_gone(self, flows: Sequence[ResolvedFlow], gone: Collection[str]) -> None:
-        """A topic that was deleted at the source stays on the target; it is said once."""
-        for flow in flows:
-            selection = flow.selection(self._connections.topology.aliases)
-            told = {change.resource for change in self._journal.history(flow.name, "topic") if change.outcome == "gone"}
-            news = sorted(name for name in set(gone) - told if selection.selects(name))
-            for name in news:
-                logger.warning("topic %s is not at cluster %s any more; its mirror stays", name, self.alias)
-            rows = [Change("topic", name, None, None, "gone", "deleted at the source") for name in news]
-            self._journal.record(flow.name, rows)
+        if self._planner.plan(self._covered).explains(planned.plan, self._covered):
+            logger.info("landing from cluster %s is planned again: %s", self.alias, cause_of(error))
+            return
+        named = places_in(causes_of(error), planned.plan.starts.keys())
+        refused = {key: why for key, why in named.items() if key in self._named_before}
+        self._named_before = named.keys()
+        if not refused:
+            raise error
+        self._planner.refuse(refused)
 
     def _told(self, error: BaseException) -> MirrorlakeError:
         """Tell the operators of every flow that reads from here; returns the error in our words."""
         problem = in_our_words(error, f"landing from cluster {self.alias}")
         logger.error("%s", problem)
-        for flow in self._flows:
-            self._journal.incidents.tell(flow.name, "landing_failed", problem)
+        self._news.failed(self._flow_names(), problem)
         return problem

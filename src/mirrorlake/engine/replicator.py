@@ -163,7 +163,7 @@ class Replicator:
             fresh = source not in self._landings
             if fresh:
                 self._landings[source] = LandingWorker(
-                    source, self.lake, self._connections, self.journal, self._options.once
+                    source, self.lake, self._stage, self._connections, self.journal, self._options.once
                 )
             self._landings[source].want(flows, self._connections)
             if fresh:

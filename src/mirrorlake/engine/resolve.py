@@ -4,12 +4,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from mirrorlake.core.survey import Life
+from mirrorlake.core.survey import Branch, Key, Life, blocked
 from mirrorlake.engine.connections import Connections
 from mirrorlake.errors import InputError
 from mirrorlake.lake.incidents import Incidents
 from mirrorlake.lake.lake import Lake
-from mirrorlake.lake.lives import begin_lives, lives_of
+from mirrorlake.lake.lives import begin_branches, begin_lives, decisions_of, lives_of
 
 #: What can be chosen for each kind of incident, and what it means. Any other kind can only be acknowledged.
 CHOICES: Mapping[str, Mapping[str, str]] = {
@@ -18,8 +18,12 @@ CHOICES: Mapping[str, Mapping[str, str]] = {
         "stop": "mirror the topic no more",
     },
     "source_truncated": {
-        "continue": "accept that the records are lost and go on at the new start",
-        "stop": "mirror the topic no more",
+        "continue": "accept that the records are lost and go on at what is there, whatever is lost until then",
+        "stop": "mirror the partition no more",
+    },
+    "source_rewound": {
+        "new-generation": "go on with what the source has now, from where it differs, behind the records staged before",
+        "stop": "mirror the partition no more",
     },
     "target_refused": {
         "retry": "try the records again: the target was changed",
@@ -29,7 +33,7 @@ CHOICES: Mapping[str, Mapping[str, str]] = {
 }
 _OTHERS = {"acknowledge": "close it: it is known, or over"}
 #: Kinds that concern a source cluster, and so every flow that reads from it.
-_OF_SOURCE = frozenset({"topic_recreated", "source_truncated"})
+_OF_SOURCE = frozenset({"topic_recreated", "source_truncated", "source_rewound"})
 
 
 @dataclass(frozen=True)
@@ -75,9 +79,11 @@ def resolve(lake: Lake, connections: Connections, wanted: Wanted, choice: str) -
     deciding = [incident for incident in found if choice in incident["choices"]]
     if not deciding:
         raise InputError(_nothing(found, choice))
-    remade = {(source_of(item["flow"]), item["topic"]) for item in deciding if choice == "new-generation"}
-    for alias in sorted({alias for alias, _ in remade}):
-        _begin(lake, connections, alias, sorted(topic for source, topic in remade if source == alias))
+    anew = [item for item in deciding if choice == "new-generation"]
+    for alias in sorted({source_of(item["flow"]) for item in anew}):
+        here = [item for item in anew if source_of(item["flow"]) == alias]
+        _begin(lake, connections, alias, sorted({item["topic"] for item in here if item["partition"] is None}))
+        _branch(lake, alias, [item for item in here if item["partition"] is not None])
     incidents = Incidents(lake)
     for item in deciding:
         incidents.settle(item["flow"], item["kind"], item["topic"], item["partition"], choice)
@@ -86,6 +92,8 @@ def resolve(lake: Lake, connections: Connections, wanted: Wanted, choice: str) -
 
 def _begin(lake: Lake, connections: Connections, alias: str, topics: Sequence[str]) -> None:
     """Let the next life of topics begin, with the topic that has the name now."""
+    if not topics:
+        return
     lives, ids = lives_of(lake, alias), connections.admin(alias).topic_ids(topics)
     for topic in topics:
         if topic not in ids:
@@ -95,11 +103,24 @@ def _begin(lake: Lake, connections: Connections, alias: str, topics: Sequence[st
         lake,
         alias,
         {
-            topic: Life(lives[topic].generation + 1, ids[topic])
+            topic: Life(lives.newest(topic) + 1, ids[topic])
             for topic in topics
-            if topic in lives and lives[topic].topic_id != ids[topic]
+            if topic in lives.topics and lives.topics[topic].topic_id != ids[topic]
         },
     )
+
+
+def _branch(lake: Lake, alias: str, incidents: Sequence[Mapping[str, Any]]) -> None:
+    """Let partitions whose log went back begin a generation of their own, from where they differ."""
+    if not incidents:
+        return
+    lives = lives_of(lake, alias)
+    # One that has begun, by a decision that died before the incident was closed, or with its whole topic, is not known
+    # as open any more.
+    waiting = blocked(item for item in decisions_of(lake, alias) if item.open and item.kind == "source_rewound")[1]
+    first: dict[Key, int] = {(item["topic"], item["partition"]): item["first_offset"] for item in incidents}
+    begun = {key: Branch(lives.generation(key) + 1, offset) for key, offset in first.items() if key in waiting}
+    begin_branches(lake, alias, begun, lives)
 
 
 def _nothing(found: Sequence[Mapping[str, Any]], choice: str) -> str:

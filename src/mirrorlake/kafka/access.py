@@ -45,10 +45,25 @@ def topic_rights(client: AdminClient, topics: Collection[str]) -> dict[str, froz
     return found
 
 
-def unreadable(client: AdminClient, topics: Collection[str]) -> frozenset[str]:
-    """Those of some topics that the principal may not read."""
-    rights = topic_rights(client, topics)
-    return frozenset(topic for topic, allowed in rights.items() if allowed is not None and "READ" not in allowed)
+def described(client: AdminClient, topics: Collection[str]) -> dict[str, tuple[str, bool]]:
+    """Kafka's id of each topic, and whether the principal may read it; those that are gone, or that nobody may describe
+    here, are missing. Raises KafkaException when nobody answers."""
+    found = {}
+    for chunk in chunks(sorted(topics), _AT_ONCE):
+        futures = client.describe_topics(
+            TopicCollection(list(chunk)), include_authorized_operations=True, request_timeout=ANSWER_SECONDS
+        )
+        for name, future in futures.items():
+            try:
+                topic = future.result()
+            except KafkaException as error:
+                code = error.args[0].code()
+                if code not in (KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.UNKNOWN_TOPIC_OR_PART):
+                    raise
+                continue
+            allowed = _names(topic.authorized_operations)
+            found[name] = (str(topic.topic_id), allowed is None or "READ" in allowed)
+    return found
 
 
 def refused_creations(client: AdminClient, topics: Collection[str]) -> set[str]:

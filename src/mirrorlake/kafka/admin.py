@@ -2,12 +2,21 @@
 
 import logging
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 
 from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicCollection, TopicPartition
-from confluent_kafka.admin import AdminClient, ClusterMetadata, NewPartitions, NewTopic, OffsetSpec
+from confluent_kafka.admin import (
+    AdminClient,
+    ClusterMetadata,
+    ListOffsetsResultInfo,
+    NewPartitions,
+    NewTopic,
+    OffsetSpec,
+)
 
+from mirrorlake.core.survey import Key, LogEnds
 from mirrorlake.errors import AuthenticationFailed, ClusterUnreachable, TargetRefused, TopologyError
 from mirrorlake.kafka.refusals import is_refusal, reason_of, refusal_text
 
@@ -23,13 +32,15 @@ _TOPICS_PER_REQUEST, _PARTITIONS_PER_REQUEST = 100, 2000
 class TopicInfo:
     """A topic as its cluster describes it; `factor` is the replication factor of its first partition.
 
-    `configs` are those to create it with; they are not filled when a cluster describes its topics.
+    `configs` are those to create it with; they are not filled when a cluster describes its topics. `leaderless` are the
+    partitions that nobody can read now.
     """
 
     name: str
     partitions: int
     factor: int
     configs: Mapping[str, str] = field(default_factory=dict, hash=False)
+    leaderless: frozenset[int] = frozenset()
 
 
 class ClusterAdmin:
@@ -80,7 +91,8 @@ class ClusterAdmin:
         for name, topic in self._metadata().topics.items():
             if topic.error is None and topic.partitions:
                 factor = len(topic.partitions[min(topic.partitions)].replicas)
-                found[name] = TopicInfo(name, len(topic.partitions), factor)
+                leaderless = frozenset(number for number, place in topic.partitions.items() if place.leader < 0)
+                found[name] = TopicInfo(name, len(topic.partitions), factor, leaderless=leaderless)
         return found
 
     def _metadata(self) -> ClusterMetadata:
@@ -119,15 +131,36 @@ class ClusterAdmin:
         """The offset after the last record; with `committed` the last stable offset (read_committed)."""
         return self._offsets(partitions, OffsetSpec.latest(), committed)
 
+    def log_ends(self, partitions: Collection[Key]) -> dict[Key, LogEnds]:
+        """What is there of some partitions, up to the high watermark; those that do not answer are missing."""
+        starts = self._asked(partitions, OffsetSpec.earliest(), False)
+        ends = self._asked(partitions, OffsetSpec.latest(), False)
+        found = {}
+        for key in partitions:
+            try:
+                start, end = starts[key].result(), ends[key].result()
+            except KafkaException as error:
+                logger.warning("cluster %s: offsets of %s-%d: %s", self.alias, *key, reason_of(error.args[0]))
+                continue
+            epoch = end.leader_epoch
+            found[key] = LogEnds(start.offset, end.offset, None if epoch is None or epoch < 0 else epoch)
+        return found
+
     def _offsets(
         self, partitions: Iterable[tuple[str, int]], spec: OffsetSpec, committed: bool = True
     ) -> dict[tuple[str, int], int]:
+        futures = self._asked(partitions, spec, committed)
+        return {key: future.result().offset for key, future in futures.items()}
+
+    def _asked(
+        self, partitions: Iterable[tuple[str, int]], spec: OffsetSpec, committed: bool
+    ) -> dict[tuple[str, int], "Future[ListOffsetsResultInfo]"]:
         request = {TopicPartition(topic, partition): spec for topic, partition in partitions}
         if not request:
             return {}
         level = IsolationLevel.READ_COMMITTED if committed else IsolationLevel.READ_UNCOMMITTED
         futures = self._client.list_offsets(request, isolation_level=level, request_timeout=ANSWER_SECONDS)
-        return {(key.topic, key.partition): future.result().offset for key, future in futures.items()}
+        return {(key.topic, key.partition): future for key, future in futures.items()}
 
     def create_topics(self, topics: Sequence[TopicInfo]) -> None:
         """As `try_create_topics`; raises the first refusal, after all have been tried."""

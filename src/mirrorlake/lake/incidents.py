@@ -1,7 +1,7 @@
 """Incidents: what an operator must know, told once while it is open, and closed when it is over or decided."""
 
 import threading
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from datetime import datetime, timezone
 
 import pyarrow as pa
@@ -21,6 +21,8 @@ _INCIDENTS = pa.schema(
         ("first_offset", pa.int64()),
         ("last_offset", pa.int64()),
         ("detail", pa.string()),
+        ("resolved_at", _TIME),
+        ("resolution", pa.string()),
     ]
 )
 Place = tuple[str, str, str | None, int | None]
@@ -35,32 +37,33 @@ class Incidents:
 
     def tell(self, flow: str, kind: str, error: BaseException) -> None:
         """Record an incident; one of the same kind and place that is open is not repeated."""
-        facts = error.facts if isinstance(error, MirrorlakeError) else {}
-        row = {
-            "flow": flow,
-            "at": datetime.now(timezone.utc),
-            "kind": kind,
-            "detail": str(error).strip().splitlines()[0][:2000],
-            **{name: facts.get(name) for name in ("topic", "partition", "first_offset", "last_offset")},
-        }
+        row = _row(flow, kind, error)
         with self._use:
             if (flow, kind, row["topic"], row["partition"]) not in self._open():
                 self._lake.append("incidents", arrow_table([row], _INCIDENTS))
 
+    def note(self, flow: str, kind: str, error: BaseException, resolution: str) -> None:
+        """Record what is decided already."""
+        row = _row(flow, kind, error)
+        self._lake.append(
+            "incidents", arrow_table([{**row, "resolved_at": row["at"], "resolution": resolution}], _INCIDENTS)
+        )
+
+    def close(self, over: Callable[[str, str, str | None, int | None], bool]) -> None:
+        """Close what went away by itself: `over` is asked with flow, kind, topic and partition of what is open."""
+        with self._use:
+            for place in self._open():
+                if over(*place):
+                    self.settle(*place, "it came through again")
+
     def came_through(self, flows: Iterable[str], kinds: Iterable[str]) -> None:
         """Close what is over: what was wrong with these flows went away by itself."""
         wanted, named = set(kinds), set(flows)
-        with self._use:
-            for flow, kind, topic, partition in self._open():
-                if flow in named and kind in wanted:
-                    self.settle(flow, kind, topic, partition, "it came through again")
+        self.close(lambda flow, kind, _topic, _partition: flow in named and kind in wanted)
 
     def over(self, flow: str, kind: str, still: Collection[str]) -> None:
         """Close a flow's incidents of one kind that are about topics, but for the topics of which it still holds."""
-        with self._use:
-            for name, what, topic, partition in self._open():
-                if (name, what) == (flow, kind) and topic not in still:
-                    self.settle(flow, kind, topic, partition, "it came through again")
+        self.close(lambda name, what, topic, _partition: (name, what) == (flow, kind) and topic not in still)
 
     def settle(self, flow: str, kind: str, topic: str | None, partition: int | None, resolution: str) -> None:
         """Close the incidents of one kind and place. Those stopped by an operator are closed anew."""
@@ -89,3 +92,14 @@ class Incidents:
     def _open(self) -> set[Place]:
         rows = self._lake.table("open_incidents").select("flow", "kind", "topic", "partition").collect()
         return {(row["flow"], row["kind"], row["topic"], row["partition"]) for row in rows}
+
+
+def _row(flow: str, kind: str, error: BaseException) -> dict[str, object]:
+    facts = error.facts if isinstance(error, MirrorlakeError) else {}
+    return {
+        "flow": flow,
+        "at": datetime.now(timezone.utc),
+        "kind": kind,
+        "detail": str(error).strip().splitlines()[0][:2000],
+        **{name: facts.get(name) for name in ("topic", "partition", "first_offset", "last_offset")},
+    }

@@ -53,6 +53,7 @@ ADDED_COLUMNS = {
     "checkpoints": {"read_at": "TIMESTAMP"},
     "offset_map": {"target_generation": "INT"},
     "positions": {"mapped_end": "BIGINT", "target_passed_end": "BIGINT"},
+    "generations": {"partition": "INT", "first_offset": "BIGINT"},
 }
 _CHANGE_ATTEMPTS = 5
 _CONFLICTS = ("DELTA_CONCURRENT", "DELTA_METADATA_CHANGED")

@@ -1,25 +1,25 @@
 """Land: the source topics of one cluster into `records`, one streaming query however many flows read from it.
 
-The Delta sink makes each batch exactly once for one checkpoint. A lost checkpoint is rebuilt from the table: a batch is
-committed whole, so the offset after the newest one of a partition is where landing goes on.
+Within a query the Delta sink makes each batch exactly once. No query goes on from the checkpoint of another: a batch is
+committed whole, so the offset after the newest one in the table is where a partition goes on, and a process that died
+between Delta's commit and Spark's has left nothing that could contradict it.
 """
 
-import hashlib
 import json
-import logging
 import shutil
+import uuid
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
+from mirrorlake.core.spark_checkpoint import starting_offsets
+from mirrorlake.core.survey import Key, LandingPlan
 from mirrorlake.core.topology import Landing
 from mirrorlake.lake.lake import Lake
-
-logger = logging.getLogger(__name__)
 
 #: A cluster's own settings override these.
 SOURCE_SETTINGS: Mapping[str, str] = {
@@ -39,72 +39,44 @@ SOURCE_SETTINGS: Mapping[str, str] = {
 #: much as any, and one task would have twice the work of the other. Pieces cost landing up to a tenth of its CPU.
 PIECE_RECORDS = 100_000
 
-Ends = Mapping[tuple[str, int], int]
-_EARLIEST = -2
+#: More than any batch's number: Delta takes no batch of a query that has come so far.
+_NO_MORE = 2**62
 
 
-@dataclass(frozen=True)
-class LandingPlan:
-    """What one landing query reads.
+def end_queries(lake: Lake, alias: str) -> None:
+    """See to it that no query before now can commit to `records` any more, and forget their checkpoints.
 
-    `pattern` is a Java regex of topics, and `partitions` counts those of each topic that matches it now. `starts` is
-    where partitions go on (others begin at their start); it counts only where there is no checkpoint. `generations`
-    are the lives of topics that were made again.
+    To be called before the table is asked where to go on: a process that was killed may leave a query that still runs.
     """
+    root = _root(lake, alias)
+    for checkpoint in root.iterdir() if root.is_dir() else ():
+        query = _query_id(checkpoint)
+        if query is not None:
+            lake.retrying(partial(_fence, lake, query))
+        shutil.rmtree(checkpoint)
 
-    alias: str
-    pattern: str
-    partitions: Mapping[str, int]
-    starts: Ends
-    generations: Mapping[str, int] = field(default_factory=dict)
+
+def _fence(lake: Lake, query: str) -> None:
+    """Commit no rows, as the last batch that the sink takes of a query: one in flight conflicts with it."""
+    nothing = lake.table("records").limit(0).write.format("delta").mode("append")
+    nothing.option("txnAppId", query).option("txnVersion", str(_NO_MORE)).saveAsTable(lake.name("records"))
 
 
-def checkpoint_of(lake: Lake, plan: LandingPlan) -> Path:
-    """The checkpoint for what is read now; one of something else cannot be gone on with."""
-    told = json.dumps([plan.pattern, sorted(plan.generations.items())])
-    return _root(lake, plan.alias) / hashlib.sha256(told.encode()).hexdigest()[:12]
+def _query_id(checkpoint: Path) -> str | None:
+    """The id under which the sink commits the batches of a checkpoint; None if it never came to begin."""
+    try:
+        return str(json.loads((checkpoint / "metadata").read_text(encoding="utf-8"))["id"])
+    except (FileNotFoundError, NotADirectoryError, ValueError, KeyError):
+        return None
+
+
+def forget_query(lake: Lake, alias: str) -> None:
+    """Remove the checkpoint of a query that has ended."""
+    shutil.rmtree(_root(lake, alias), ignore_errors=True)
 
 
 def _root(lake: Lake, alias: str) -> Path:
     return lake.checkpoints / "land" / alias
-
-
-def forget_checkpoints(lake: Lake, alias: str, but: Path | None = None) -> None:
-    """Remove a cluster's checkpoints before anything is read: were one used again later, it would not know what was
-    landed meanwhile."""
-    root = _root(lake, alias)
-    if root.is_dir():
-        for other in root.iterdir():
-            if other != but:
-                shutil.rmtree(other)
-
-
-def continues(lake: Lake, plan: LandingPlan) -> bool:
-    """Whether the checkpoint for this plan, if there is one, would go on where the plan does.
-
-    Spark refuses one that knows a topic which is gone, and reads one to the letter that lies below a range whose loss
-    was accepted.
-    """
-    ends = _ends(checkpoint_of(lake, plan))
-    return all(key[0] in plan.partitions and plan.starts.get(key, end) <= end for key, end in ends.items())
-
-
-def checkpoint_ends(lake: Lake, alias: str) -> dict[tuple[str, int], int]:
-    """How far a cluster was landed by the newest batch that its checkpoint, whichever it is, has committed."""
-    root = _root(lake, alias)
-    found: dict[tuple[str, int], int] = {}
-    for checkpoint in root.iterdir() if root.is_dir() else ():
-        found.update(_ends(checkpoint))
-    return found
-
-
-def _ends(checkpoint: Path) -> dict[tuple[str, int], int]:
-    newest = max((int(path.name) for path in checkpoint.glob("commits/*") if path.name.isdigit()), default=None)
-    if newest is None:
-        return {}
-    lines = (checkpoint / "offsets" / str(newest)).read_text(encoding="utf-8").splitlines()
-    # A version, the batch's own settings, and one line a source (Spark's OffsetSeqLog).
-    return parse_ends(json.loads(lines[2]))
 
 
 def parse_ends(offsets: Mapping[str, Mapping[str, int]]) -> dict[tuple[str, int], int]:
@@ -115,17 +87,17 @@ def parse_ends(offsets: Mapping[str, Mapping[str, int]]) -> dict[tuple[str, int]
 def start_landing(
     lake: Lake, options: Mapping[str, str], plan: LandingPlan, landing: Landing, once: bool
 ) -> StreamingQuery:
-    """Start landing a cluster. With `once` it ends at the end offsets seen at the start; else when it is stopped."""
+    """Start landing what a plan says, at least one partition. With `once` it ends at the end offsets seen at the start;
+    else when it is stopped."""
     # Makes the session this thread's active one, which Delta's sink asks for by name; any frame does.
     lake.spark.createDataFrame([], "nothing int")
-    checkpoint = checkpoint_of(lake, plan)
-    forget_checkpoints(lake, plan.alias, but=checkpoint)
+    checkpoint = _root(lake, plan.alias) / uuid.uuid4().hex[:12]
     source = (
         lake.spark.readStream.format("kafka")
         .options(**SOURCE_SETTINGS)
         .options(**options)
-        .option("subscribePattern", plan.pattern)
-        .option("startingOffsets", _starting_offsets(plan))
+        .option("assign", _assigned(plan))
+        .option("startingOffsets", starting_offsets(plan.starts))
         .option("includeHeaders", "true")
         .option("kafka.isolation.level", "read_committed")
         .option("failOnDataLoss", "true")
@@ -178,19 +150,17 @@ def _batch_time() -> Column:
     return F.aggregate(F.array(), F.current_timestamp(), lambda time, _: time)
 
 
-def _generation(generations: Mapping[str, int]) -> Column:
+def _generation(generations: Mapping[Key, int]) -> Column:
     column = F.lit(0)
-    for topic, generation in generations.items():
-        column = F.when(F.col("topic") == topic, F.lit(generation)).otherwise(column)
+    for (topic, partition), generation in generations.items():
+        here = (F.col("topic") == topic) & (F.col("partition") == partition)
+        column = F.when(here, F.lit(generation)).otherwise(column)
     return column
 
 
-def _starting_offsets(plan: LandingPlan) -> str:
-    """`earliest` for a cluster that is new; else each partition's own, since Spark wants all of them or none."""
-    if not plan.starts or not plan.partitions:
-        return "earliest"
-    wanted = {
-        topic: {str(partition): plan.starts.get((topic, partition), _EARLIEST) for partition in range(count)}
-        for topic, count in plan.partitions.items()
-    }
-    return json.dumps(wanted)
+def _assigned(plan: LandingPlan) -> str:
+    """The partitions, as Spark's option `assign` wants them."""
+    topics: dict[str, list[int]] = {}
+    for topic, partition in sorted(plan.starts):
+        topics.setdefault(topic, []).append(partition)
+    return json.dumps(topics, ensure_ascii=False, separators=(",", ":"))

@@ -1,5 +1,7 @@
--- The newest life of every topic of a cluster. Parameters: source_cluster.
-SELECT topic, max(generation) AS generation, max_by(topic_id, generation) AS topic_id
+-- The newest life of every topic of a cluster (partition is null), and of the partitions that began generations by
+-- themselves. Parameters: source_cluster.
+SELECT topic, partition, max(generation) AS generation, max_by(topic_id, generation) AS topic_id,
+       max_by(first_offset, generation) AS first_offset
 FROM generations
 WHERE source_cluster = :source_cluster
-GROUP BY topic
+GROUP BY topic, partition

@@ -1,12 +1,16 @@
--- What is known, and was decided, about lost or remade topics of a source cluster. What was lost of an elder life of a
--- topic says nothing about the newer one. Parameters: source_cluster, prefix (of flow names).
+-- What is known, and was decided, about lost, rewound or recreated topics of a source cluster. What was lost of an
+-- earlier generation of a topic or partition says nothing about the newer one.
+-- Parameters: source_cluster, prefix (of flow names).
 WITH newest AS (
-  SELECT topic, max(started_at) AS began
+  SELECT topic, partition, max(started_at) AS began
   FROM generations
   WHERE source_cluster = :source_cluster AND generation > 0
-  GROUP BY topic
+  GROUP BY topic, partition
 )
-SELECT incidents.topic, partition, kind, last_offset, resolved_at IS NULL AS open, resolution
-FROM incidents LEFT JOIN newest ON incidents.topic = newest.topic
+SELECT topic, partition, kind, last_offset, resolved_at IS NULL AS open, resolution
+FROM incidents
 WHERE startswith(flow, :prefix)
-  AND (kind = 'topic_recreated' OR kind = 'source_truncated' AND (began IS NULL OR at >= began))
+  AND (kind = 'topic_recreated' OR kind IN ('source_truncated', 'source_rewound') AND NOT EXISTS (
+    SELECT 1 FROM newest
+    WHERE newest.topic = incidents.topic AND (newest.partition IS NULL OR newest.partition = incidents.partition)
+      AND newest.began > incidents.at))

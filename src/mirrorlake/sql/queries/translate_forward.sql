@@ -1,30 +1,47 @@
 -- The law of translation, forward: a source position goes to the target offset of the first mapped record at or behind
 -- it. Without such a record the position is behind all that is mapped: it goes behind the last one, exactly if nothing
 -- staged or to be staged lies in between (covered). A position is one in the newest life of its topic, since the offsets
--- of elder ones are no more. A sample counts only once the map has come as far as it says (mapped_end; where an earlier
--- version took it, as far as all that was produced): rows of the map follow production by some moments.
+-- of elder ones are no more; but below the offset from which a partition began a generation by itself (branches), they
+-- are the same records as before. A sample counts only once the map has come as far as it says (mapped_end; where an
+-- earlier version took it, as far as all that was produced): rows of the map follow production by some moments.
 -- Frames: asked (topic, partition, offset), runs (of offset_translation, all that the positions can need), samples (of
 -- positions). Parameters: flow. One row per position asked.
 -- All goes through one pass: each table is read once and shuffled once, by topic.
-WITH steps AS (
-  SELECT topic, partition, source_last AS at, 0 AS asks, generation, CAST(NULL AS TIMESTAMP) AS started_at,
+WITH branches AS (
+  SELECT topic, partition, max(started_at) AS began, collect_list(struct(generation, first_offset)) AS later
+  FROM generations
+  WHERE source_cluster = split(:flow, '->')[0] AND partition IS NOT NULL
+  GROUP BY topic, partition
+),
+valid AS (
+  SELECT runs.*,
+         array_min(transform(filter(later, one -> one.generation > runs.generation), one -> one.first_offset)) AS cut
+  FROM {runs} AS runs LEFT JOIN branches ON branches.topic = runs.topic AND branches.partition = runs.partition
+),
+steps AS (
+  SELECT topic, partition, least(source_last, cut - 1) AS at, 0 AS asks, generation,
+         CAST(NULL AS TIMESTAMP) AS started_at, coalesce(source_first < cut, true) AS is_valid,
          struct(source_first, stride, target_first, target_last, target_topic) AS run, NULL AS sample
-  FROM {runs}
+  FROM valid
   UNION ALL
-  SELECT topic, partition, offset, 1, NULL, NULL, NULL, NULL
+  SELECT topic, partition, offset, 1, NULL, NULL, NULL, NULL, NULL
   FROM {asked}
   UNION ALL
-  SELECT topic, partition, NULL, 0, NULL, NULL, NULL, struct(sampled_at, produced_end, mapped_end, target_topic)
-  FROM {samples}
+  SELECT samples.topic, samples.partition, NULL, 0, NULL, NULL, NULL, NULL,
+         struct(sampled_at, produced_end, mapped_end, target_topic)
+  FROM {samples} AS samples
+    LEFT JOIN branches ON branches.topic = samples.topic AND branches.partition = samples.partition
+  WHERE began IS NULL OR sampled_at >= began
   UNION ALL
-  SELECT topic, NULL, NULL, 0, generation, started_at, NULL, NULL
+  SELECT topic, NULL, NULL, 0, generation, started_at, NULL, NULL, NULL
   FROM generations
-  WHERE source_cluster = split(:flow, '->')[0] AND generation > 0
+  WHERE source_cluster = split(:flow, '->')[0] AND generation > 0 AND partition IS NULL
 ),
 lives AS (
   SELECT topic, partition, at, asks, run, sample,
          max_by(run.target_topic, run.target_last) OVER whole_topic AS topic_mirror,
-         run IS NOT NULL AND generation = max(generation) OVER whole_topic AS is_living,
+         run IS NOT NULL AND is_valid
+           AND generation >= coalesce(max(IF(run IS NULL, generation, NULL)) OVER whole_topic, 0) AS is_living,
          sample.sampled_at >= coalesce(max(started_at) OVER whole_topic, TIMESTAMP '1970-01-01') AS is_of_life
   FROM steps
   WINDOW whole_topic AS (PARTITION BY topic)

@@ -1,0 +1,65 @@
+"""From which offset on a source's log differs from what was staged of it. Pure.
+
+A log's end goes back when a replica that lacks records becomes leader, or when a disk is restored from a copy. What is
+written then gets offsets that are staged already. A leader writes its epoch into every batch (KIP-320): as long as the
+records at the end of what is staged are of the epoch known, nothing changed below; what is of a newer epoch was either
+staged as it is, or differs from there on.
+"""
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+
+from mirrorlake.core.survey import Key
+
+Bounds = tuple[int, int]
+"""Offsets: the first, and the one after the last."""
+Rows = Callable[[Mapping[Key, int]], "Mapping[Key, Row]"]
+"""Gives the first record of each partition at or behind an offset."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """A record, as far as it takes to tell it from another: timestamp in ms, and the epoch of the leader that wrote it
+    (None where that is not known)."""
+
+    offset: int
+    timestamp: int
+    key: bytes | None
+    value: bytes | None
+    epoch: int | None = None
+
+    def same(self, other: "Row | None") -> bool:
+        """Whether another record is this one, whoever wrote it."""
+        return other is not None and (self.offset, self.timestamp, self.key, self.value) == (
+            other.offset,
+            other.timestamp,
+            other.key,
+            other.value,
+        )
+
+
+def first_offsets(
+    bounds: Mapping[Key, Bounds], rows: Rows, holds: Callable[[Mapping[Key, Row]], Collection[Key]]
+) -> dict[Key, int]:
+    """The first record of each partition within bounds for which something holds that, from some offset on, holds for
+    all; a partition of which it holds nowhere is missing.
+
+    All partitions are asked side by side, and the last record of each first: mostly it holds for none.
+    """
+    left = {key: bound for key, bound in bounds.items() if bound[0] < bound[1]}
+    asked = {key: end - 1 for key, (_, end) in left.items()}
+    found: dict[Key, int] = {}
+    while left:
+        told = {key: row for key, row in rows(asked).items() if row.offset < left[key][1]}
+        true = holds(told)
+        for key, (low, high) in list(left.items()):
+            if key in told and key not in true:
+                low = told[key].offset + 1
+            else:  # it holds, or there is no record from here on: compacted, or aborted
+                high = asked[key]
+                if key in true:
+                    found[key] = told[key].offset
+            left[key], asked[key] = (low, high), (low + high) // 2
+        left = {key: bound for key, bound in left.items() if bound[0] < bound[1]}
+        asked = {key: asked[key] for key in left}
+    return found

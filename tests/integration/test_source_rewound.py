@@ -1,0 +1,88 @@
+"""A log at the source that goes back, as by an unclean leader election or a restored disk: found, told, decided."""
+
+import struct
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from mirrorlake.core.topology import load_topology
+from mirrorlake.engine.connections import Connections
+from mirrorlake.engine.resolve import Wanted, resolve
+from mirrorlake.errors import MirrorlakeError
+from mirrorlake.lake.translate import translate
+from mirrorlake.local.cluster import EmbeddedCluster
+from tests.support.clusters import ClusterPair
+from tests.support.kafka import create_topic, read_topic
+from tests.support.replication import FLOW, lake_of, replicate_once, write_topology
+from tests.support.topologies import fill, incidents, map_pairs, texts, values
+
+pytestmark = pytest.mark.slow
+
+
+def rewind(cluster: EmbeddedCluster, partition: str, offset: int) -> None:
+    """What a restored disk does: the log ends at an offset; its indexes and the mark of an orderly end are gone."""
+    cluster.stop_broker()
+    (segment,) = cluster.directory.rglob(f"{partition}/*.log")
+    data = segment.read_bytes()
+    at = 0
+    while struct.unpack(">q", data[at : at + 8])[0] < offset:
+        at += 12 + struct.unpack(">i", data[at + 8 : at + 12])[0]
+    with segment.open("r+b") as file:
+        file.truncate(at)
+    for pattern in ("*.index", "*.timeindex", "*.snapshot", "leader-epoch-checkpoint"):
+        for file in segment.parent.glob(pattern):
+            file.unlink()
+    (segment.parent.parent / ".kafka_cleanshutdown").unlink(missing_ok=True)
+    cluster.start_broker()
+
+
+def test_a_log_that_went_back_stops_its_partition_until_somebody_decides(
+    spark: SparkSession, clusters: ClusterPair, topic_name: str, tmp_path: Path
+) -> None:
+    """Partition 0 has grown beyond its old end again when it is looked at; partition 1 did nothing."""
+    if clusters.embedded is None:
+        pytest.skip("the brokers' disks are not ours to change")
+    topology = write_topology(tmp_path, clusters.east, clusters.west, {"topics": [f"{topic_name}.*"]})
+    back, well = f"{topic_name}-back", f"{topic_name}-well"
+    for topic in (back, well):
+        create_topic(clusters.east, topic, 2)
+        for number in range(10):
+            fill(clusters.east, topic, "a", 10, start=10 * number)
+    replicate_once(spark, topology)
+    rewind(clusters.embedded["east"], f"{back}-0", 30)
+    for topic in (back, well):
+        fill(clusters.east, topic, "b", 100)
+    for _ in range(2):  # a second run finds it still
+        with pytest.raises(MirrorlakeError, match=f"{back}-0"):
+            replicate_once(spark, topology)
+    lake = lake_of(spark, topology)
+    told = [
+        (row["kind"], row["topic"], row["partition"], row["first_offset"], row["last_offset"])
+        for row in incidents(lake)
+    ]
+    assert told == [("source_rewound", back, 0, 30, 49)]
+    target = read_topic(clusters.west, f"east.{back}")
+    assert values(target[0]) == texts("a", 100)
+    assert values(target[1]) == texts("a", 100, partition=1) + texts("b", 100, partition=1)
+    assert values(read_topic(clusters.west, f"east.{well}")[0]) == texts("a", 100) + texts("b", 100)
+    resolve(lake, Connections(load_topology(topology)), Wanted(topic=back), "new-generation")
+    fill(clusters.east, back, "c", 10)
+    replicate_once(spark, topology)
+    assert not incidents(lake)
+    target = read_topic(clusters.west, f"east.{back}")
+    assert values(target[0]) == texts("a", 100) + texts("b", 100) + texts("c", 10), "nothing of the new log is skipped"
+    assert values(target[1])[-5:] == texts("c", 10, partition=1)
+    translated(lake, back, [record.offset for record in target[0]], [record.offset for record in target[1]])
+
+
+def translated(lake, topic: str, first: list[int], second: list[int]) -> None:  # type: ignore[no-untyped-def]
+    """Positions below the place where the log went another way are those of the records staged before."""
+    assert map_pairs(lake, FLOW, topic, 0, 1) == list(zip(range(30, 85), first[50:], strict=True))
+    for offset, there in ((5, first[5]), (29, first[29]), (30, first[50]), (84, first[104])):
+        found = translate(lake, FLOW, topic, 0, offset)
+        assert (found.offset, found.exact) == (there, True), offset
+        back = translate(lake, FLOW, f"east.{topic}", 0, there, reverse=True)
+        assert (back.offset, back.exact) == (offset, True), offset
+    for offset in (5, 49, 104):
+        assert translate(lake, FLOW, topic, 1, offset).offset == second[offset]
