@@ -224,9 +224,7 @@ class FlowWorker:
 
     def _take_snapshot(self, producer: FlowProducer, covered: dict[Key, int], caught_up: bool) -> None:
         living = {
-            key: floor
-            for key, floor in producer.floors().items()
-            if floor.generation == self._landing.generation(*key)
+            key: floor for key, floor in producer.floors().items() if floor.generation == self._landing.generation(*key)
         }
         floors = {key: floor.next for key, floor in living.items()}
         # Of a target topic that was made again the map has nothing yet, however far the one before it went.
