@@ -8,7 +8,7 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirrorlake.produce.writer import Chunk, _Delivery
+from mirrorlake.produce.writer import Chunk, _Delivery, _Patience
 
 HEADERS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
 
@@ -32,6 +32,9 @@ class FullNowAndThen:
     def poll(self, _seconds: float) -> None:
         pass
 
+    def __len__(self) -> int:
+        return len(self.taken)
+
 
 @given(st.integers(1, 30), st.sets(st.integers(1, 40)))
 def test_each_row_is_taken_once_and_in_order(count: int, full_at: set[int]) -> None:
@@ -46,6 +49,6 @@ def test_each_row_is_taken_once_and_in_order(count: int, full_at: set[int]) -> N
     )
     plan: Any = SimpleNamespace(target_topic="t", partition=2)
     producer: Any = FullNowAndThen(full_at)
-    _Delivery(Chunk(plan, rows, np.arange(count)), ask_each=False, provenance=None).send(producer)
+    _Delivery(Chunk(plan, rows, np.arange(count)), ask_each=False, provenance=None, patience=_Patience()).send(producer)
     assert producer.taken == values
     assert producer.told == ([values[0], values[-1]] if count > 1 else values)

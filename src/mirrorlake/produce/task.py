@@ -7,6 +7,7 @@ already is not written again, and its map rows are rebuilt from the committed me
 
 import time
 import uuid
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -15,24 +16,39 @@ import numpy as np
 import pyarrow as pa
 
 from mirrorlake.core.batch import PartitionPlan, ShardPlan
+from mirrorlake.core.pace import Pace
 from mirrorlake.core.runs import CommittedMetadata, decode_written, trim_written
 from mirrorlake.errors import MapError, PositionLost, TargetRefused
 from mirrorlake.produce.provenance import unsent
 from mirrorlake.produce.report import Progress, Refused, measure, result_of
 from mirrorlake.produce.skipped import Skipped, without
 from mirrorlake.produce.stage_files import read_shard, split_by_partition
-from mirrorlake.produce.writer import Chunk, MetadataFull, ShardWriter, Target, add_written, check_rising
+from mirrorlake.produce.writer import (
+    Chunk,
+    MetadataFull,
+    ShardWriter,
+    Target,
+    TooSlow,
+    add_written,
+    check_rising,
+    size_of,
+)
 
-#: A transaction ends when it holds this many records or bytes (Arrow's size of the rows). A worker waits at each end,
-#: so few of them are quicker; for records of more than 200 B it is the bytes that count.
+#: A transaction ends when it holds this many records, or the bytes (Arrow's size of the rows) that the target takes in
+#: some seconds (`core/pace.py`). A worker waits at each end, so few of them are quicker; for records of more than 200 B
+#: it is the bytes that count.
 TRANSACTION_RECORDS = 600_000
-TRANSACTION_BYTES = 128 << 20
+#: How long a task writes, seconds, before it leaves the rest to the next batch: the map shows how far a slow target is,
+#: and a run that is told to stop does not have to wait for millions of records.
+TASK_SECONDS = 30.0
 #: Refusals that are about one record: worth finding out which.
 RECORD_REFUSALS = frozenset({"MSG_SIZE_TOO_LARGE", "INVALID_RECORD", "INVALID_TIMESTAMP", "_MSG_SIZE_TOO_LARGE"})
 
 #: This worker process, so that the driver knows in which one a shard's producer lives.
 WORKER = uuid.uuid4().hex
 _writers: dict[str, ShardWriter] = {}
+#: What is known of each target's speed, by transactional id.
+_paces: dict[str, Pace] = {}
 
 
 @dataclass(frozen=True)
@@ -76,6 +92,7 @@ class ReadRows:
             plans = {(plan.topic, plan.partition): plan for plan in job.plan.partitions}
             rows = (item for batch in pending.of_shard(shard) for item in split_by_partition(batch, plans))
             yield produce_shard(job, rows)
+            deque(rows, maxlen=0)  # what it left is not the beginning of another shard
 
 
 class _Pushback:
@@ -123,8 +140,8 @@ def _writer(job: ShardJob) -> tuple[ShardWriter, bool]:
     known = _writers.get(job.target.transactional_id)
     if known is not None and job.owner == WORKER and known.target == job.target:
         return known, False
-    writer = ShardWriter(job.target)
-    _writers[job.target.transactional_id] = writer
+    name = job.target.transactional_id
+    writer = _writers[name] = ShardWriter(job.target, _paces.setdefault(name, Pace()))
     return writer, True
 
 
@@ -189,7 +206,8 @@ def _write_all(
     progress: Mapping[tuple[str, int], Progress],
     rows: Iterator[tuple[PartitionPlan, pa.RecordBatch]],
 ) -> bool:
-    """Write in transactions of bounded size. False when the metadata is full before all rows are written."""
+    """Write in transactions of bounded size. False when rows are left: the metadata is full, or the time is over."""
+    end = time.monotonic() + TASK_SECONDS
     pending: list[Chunk] = []
     records = size = 0
     for plan, stretch in rows:
@@ -198,8 +216,8 @@ def _write_all(
             pending.append(chunk)
             records += len(chunk.offsets)
             size += chunk.rows.nbytes
-        if records >= TRANSACTION_RECORDS or size >= TRANSACTION_BYTES:
-            if not _commit(writer, progress, pending):
+        if records >= TRANSACTION_RECORDS or size >= writer.pace.limit:
+            if not _commit(writer, progress, pending) or time.monotonic() > end:
                 return False
             pending, records, size = [], 0, 0
     return not pending or _commit(writer, progress, pending)
@@ -234,19 +252,23 @@ def _new_rows(state: Progress, stretch: pa.RecordBatch) -> Iterator[Chunk]:
 
 
 def _commit(writer: ShardWriter, progress: Mapping[tuple[str, int], Progress], chunks: list[Chunk]) -> bool:
-    """Write chunks, in more transactions if one cannot hold them. False when the metadata is full.
+    """Write chunks, in more transactions if one would not do. False when the metadata is full.
 
     A partition with a refused record stops in front of it; the others go on.
     """
     open_chunks = [chunk for chunk in chunks if progress[chunk.plan.topic, chunk.plan.partition].refused is None]
     if not open_chunks:
         return True
+    if size_of(open_chunks) > 2 * writer.pace.limit and sum(len(chunk.offsets) for chunk in open_chunks) > 1:
+        return all(_commit(writer, progress, part) for part in _halves(open_chunks))
     written = {key: state.written for key, state in progress.items()}
     try:
         done = writer.write(open_chunks, written)
     except MetadataFull:
         if len(open_chunks) == 1 and len(open_chunks[0].offsets) <= 64:
             return False
+        return all(_commit(writer, progress, part) for part in _halves(open_chunks))
+    except TooSlow:
         return all(_commit(writer, progress, part) for part in _halves(open_chunks))
     except TargetRefused as refusal:
         return _write_around(writer, progress, open_chunks, refusal)

@@ -8,7 +8,7 @@ position on the *target* partition, with metadata that names what was written si
 import logging
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import repeat
 from operator import length_hint
@@ -23,27 +23,31 @@ from confluent_kafka import (
     KafkaException,
     Message,
     Producer,
+    ThrottleEvent,
     TopicPartition,
 )
 
 from mirrorlake import crash
 from mirrorlake.core.batch import PartitionPlan
+from mirrorlake.core.pace import Pace
 from mirrorlake.core.runs import Segment, Written, encode_written, segments_of
 from mirrorlake.errors import LayoutError, TargetRecreated, TargetRefused
 from mirrorlake.produce.provenance import Provenance, may_be_of, stamped
 
 logger = logging.getLogger(__name__)
 
-#: How long one call to the target may take before the task gives up and Spark tries it again, seconds. Tasks that wait
-#: for a target that is gone hold the cores that other flows need.
+#: How long the target may be silent, not acknowledge a single record, before the task gives up and is tried again,
+#: seconds. Tasks that wait for a target that is gone hold the cores that other flows need.
 CALL_SECONDS = 20.0
+#: How often it is looked whether acknowledgements came in, seconds.
+LOOK_SECONDS = 1.0
 #: How long a fresh producer waits for the target's first answer, seconds.
 ANSWER_SECONDS = 5.0
 #: How long a producer may take to hear of a partition that was just added, seconds.
 NEW_PARTITION_SECONDS = 10.0
 _NOT_SEEN_YET = (KafkaError._UNKNOWN_PARTITION, KafkaError._UNKNOWN_TOPIC)
 #: Errors beside those that Kafka calls retriable that trying again may mend: the topic is then made, if need be.
-_PASSING = (KafkaError._PURGE_QUEUE, KafkaError._TIMED_OUT, *_NOT_SEEN_YET)
+_PASSING = (KafkaError._PURGE_QUEUE, KafkaError._TIMED_OUT, KafkaError._MSG_TIMED_OUT, *_NOT_SEEN_YET)
 #: Kafka's default for `offset.metadata.max.bytes`, less some room.
 METADATA_BYTES = 4_000
 #: Ours where librdkafka's defaults are made for small producers; a cluster's `producer` block overrides them.
@@ -100,15 +104,71 @@ class MetadataFull(Exception):
     """What was written since the map was last appended to does not fit into the group's metadata any more."""
 
 
-class ShardWriter:
-    """A producer with one `transactional.id`. Not thread safe; kept in a Python worker between batches."""
+class TooSlow(Exception):
+    """The target does not take a transaction within the time that one may be open: smaller ones have to do."""
 
-    def __init__(self, target: Target) -> None:
+
+class _Patience:
+    """Tells a target that is slow from one that is gone: as long as acknowledgements come in, it is waited for.
+
+    It is also the producer's `throttle_cb`: a broker that holds a client to a quota says for how long it will not read
+    from it, and is not gone meanwhile.
+    """
+
+    def __init__(self) -> None:
+        self._muted_until = 0.0
+        self._left = 0
+        self._since = time.monotonic()
+
+    def __call__(self, event: ThrottleEvent) -> None:
+        self._muted_until = time.monotonic() + event.throttle_time
+
+    def call_seconds(self) -> float:
+        """How long one call to the target may take, seconds."""
+        return CALL_SECONDS + max(0.0, self._muted_until - time.monotonic())
+
+    def start(self) -> None:
+        """The time of silence counts from now on."""
+        self._left, self._since = 0, time.monotonic()
+
+    def over(self, left: int) -> bool:
+        """Whether there was no acknowledgement for too long; `left` records have none yet."""
+        now = time.monotonic()
+        if left < self._left:
+            self._since = now
+        self._left = left
+        return now - max(self._since, self._muted_until) > CALL_SECONDS
+
+    def check(self, left: int) -> None:
+        """Raise KafkaException when there was no acknowledgement for too long."""
+        if self.over(left):
+            raise KafkaException(
+                KafkaError(
+                    KafkaError._TIMED_OUT,
+                    f"{left} records are not acknowledged, and none was for {CALL_SECONDS:.0f} s",
+                )
+            )
+
+
+class ShardWriter:
+    """A producer with one `transactional.id`. Not thread safe; kept in a Python worker between batches.
+
+    `pace` is how large its transactions may be; it outlives the producer.
+    """
+
+    def __init__(self, target: Target, pace: Pace | None = None) -> None:
         self.target = target
+        self.pace = pace or Pace()
+        self._patience = _Patience()
         settings: dict[str, Any] = {**PRODUCER_SETTINGS, **target.client, **target.producer}
-        settings["logger"] = logger
+        settings |= {"logger": logger, "throttle_cb": self._patience}
         if target.transactional:
             settings["transactional.id"] = target.transactional_id
+        else:
+            # Records may wait in the producer's queue for as long as others are acknowledged.
+            settings.setdefault("message.timeout.ms", 0)
+        # Half of the time after which the broker ends a transaction: the other half is for the calls at its end.
+        self._open_seconds = int(settings["transaction.timeout.ms"]) / 2_000
         self._producer = Producer(settings)
         # read_committed makes it wait for positions of transactions that are still being committed (KIP-447).
         group = {"group.id": target.group_id, "isolation.level": "read_committed", "logger": logger}
@@ -179,7 +239,8 @@ class ShardWriter:
     ) -> list[tuple[Chunk, list[Segment]]]:
         """Write chunks in one transaction; `written` is what each (source topic, partition) has in its metadata.
 
-        Returns each chunk with its segments. Raises MetadataFull (nothing was written), TargetRefused, KafkaException.
+        Returns each chunk with its segments. Raises MetadataFull or TooSlow (nothing was written, fewer records may
+        be), TargetRefused, KafkaException.
         """
         while True:
             try:
@@ -189,11 +250,11 @@ class ShardWriter:
             except Interleaved:
                 # Nothing of it is visible. Once more, and from now on with the offset of each record.
                 logger.info("another producer writes to %s; asking for every offset", chunks[0].plan.target_topic)
-                self._producer.abort_transaction(CALL_SECONDS)
+                self._producer.abort_transaction(self._patience.call_seconds())
                 self._ask_each = True
-            except (MetadataFull, TargetRefused) as error:
+            except (MetadataFull, TooSlow, TargetRefused) as error:
                 if self.target.transactional:
-                    self._producer.abort_transaction(CALL_SECONDS)
+                    self._producer.abort_transaction(self._patience.call_seconds())
                 self._refused_before = isinstance(error, TargetRefused)
                 raise
             except KafkaException:
@@ -202,31 +263,45 @@ class ShardWriter:
                 # Refused records leave a hole in the producer's sequence. librdkafka (2.16) finds that out with the
                 # next transaction, fails it, and takes a new epoch when it is aborted; who is fenced is refused that.
                 self._refused_before = False
-                self._producer.abort_transaction(CALL_SECONDS)
+                self._producer.abort_transaction(self._patience.call_seconds())
 
     def _transaction(
         self, chunks: Sequence[Chunk], written: Mapping[tuple[str, int], Sequence[Written]]
     ) -> list[tuple[Chunk, list[Segment]]]:
+        begun = time.monotonic()
+        self._patience.start()
         if self.target.transactional:
             self._producer.begin_transaction()
         ask_each = self._ask_each or not self.target.transactional
-        results = [_Delivery(chunk, ask_each, self.target.provenance) for chunk in chunks]
+        results = [_Delivery(chunk, ask_each, self.target.provenance, self._patience) for chunk in chunks]
         for result in results:
             result.send(self._producer)
         crash.reached("mid-transaction")
-        left = self._producer.flush(CALL_SECONDS)
-        if left:
-            raise KafkaException(KafkaError(KafkaError._TIMED_OUT, f"{left} records were not acknowledged in time"))
+        self._wait(chunks, begun)
         done = [(result.chunk, result.segments()) for result in results]
         for chunk, segments in done:
             check_target_rises(chunk, segments)
         if self.target.transactional:
             self._producer.send_offsets_to_transaction(
-                self._offsets(done, written), self._group.consumer_group_metadata(), CALL_SECONDS
+                self._offsets(done, written), self._group.consumer_group_metadata(), self._patience.call_seconds()
             )
-            self._producer.commit_transaction(CALL_SECONDS)
+            self._producer.commit_transaction(self._patience.call_seconds())
             crash.reached("kafka-committed")
+        self.pace.measured(size_of(chunks), time.monotonic() - begun)
         return done
+
+    def _wait(self, chunks: Sequence[Chunk], begun: float) -> None:
+        """Wait for all acknowledgements. Raises KafkaException when none come in, TooSlow when too few do."""
+        count = sum(len(chunk.offsets) for chunk in chunks)
+        while left := self._producer.flush(LOOK_SECONDS):
+            seconds = time.monotonic() - begun
+            slow = self.target.transactional and count > 1 and seconds > self._open_seconds
+            if slow or self._patience.over(left):
+                self.pace.failed(size_of(chunks) * max(0, count - left) // count, seconds)
+            self._patience.check(left)
+            if slow:
+                logger.info("the target took %d of %d records in %.0f s: fewer at a time", count - left, count, seconds)
+                raise TooSlow
 
     def _offsets(
         self, done: Sequence[tuple[Chunk, list[Segment]]], written: Mapping[tuple[str, int], Sequence[Written]]
@@ -257,11 +332,17 @@ def add_written(written: list[Written], segments: Sequence[Segment]) -> list[Wri
     return items
 
 
+def size_of(chunks: Iterable[Chunk]) -> int:
+    """The size of the rows of chunks, Arrow's bytes."""
+    return sum(int(chunk.rows.nbytes) for chunk in chunks)
+
+
 class _Delivery:
     """One chunk on its way: sends its rows, and learns their target offsets from the first and last acknowledgement."""
 
-    def __init__(self, chunk: Chunk, ask_each: bool, provenance: Provenance | None) -> None:
+    def __init__(self, chunk: Chunk, ask_each: bool, provenance: Provenance | None, patience: _Patience) -> None:
         self.chunk = chunk
+        self._patience = patience
         self._provenance = provenance
         self._ask_each = ask_each
         count = len(chunk.offsets)
@@ -296,6 +377,7 @@ class _Delivery:
         """Wait until the producer may take a record that it did not take. Raises what is no matter of waiting."""
         if isinstance(error, BufferError):
             producer.poll(0.1)
+            self._patience.check(len(producer))
             return
         if error.args[0].code() not in _NOT_SEEN_YET or time.monotonic() > deadline:
             raise self._refused(error.args[0]) from error

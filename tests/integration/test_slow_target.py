@@ -1,0 +1,110 @@
+"""A target that takes less than it is given (a quota, a long line): all arrives, at the rate that it takes."""
+
+import os
+import time
+import uuid
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from confluent_kafka import KafkaException
+from pyspark.sql import SparkSession
+
+from mirrorlake.core.batch import NOTHING_MAPPED, PartitionPlan, ShardPlan
+from mirrorlake.produce import writer as writers
+from mirrorlake.produce.task import ShardJob, produce_shard
+from mirrorlake.produce.writer import Target
+from tests.support.clusters import ClusterPair
+from tests.support.kafka import NewRecord, create_topic, read_topic, write
+from tests.support.quotas import produce_quota
+from tests.support.replication import assert_same, replicate_once, write_topology
+
+MIB = 1 << 20
+HEADERS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
+
+
+def job_for(bootstrap: str, topic: str, rows: int, **producer: str | int) -> ShardJob:
+    """A shard of one partition, and the client that writes it."""
+    name = f"slow-{uuid.uuid4().hex[:8]}"
+    plan = PartitionPlan(topic, 0, topic, NOTHING_MAPPED, 0, rows - 1)
+    client = {"bootstrap.servers": bootstrap, "client.id": name}
+    settings = {key.replace("_", "."): value for key, value in producer.items()}
+    target = Target(client, settings, group_id=name, transactional_id=name, shard_count=1, transactional=True)
+    return ShardJob(ShardPlan(0, (plan,), (), rows), target, None)
+
+
+def stretches(
+    plan: PartitionPlan, rows: int, size: int, at_a_time: int
+) -> Iterator[tuple[PartitionPlan, pa.RecordBatch]]:
+    """Staged rows of `size` random bytes each, as a file's reader gives them."""
+    for first in range(0, rows, at_a_time):
+        offsets = np.arange(first, min(first + at_a_time, rows))
+        times = pa.array(offsets + 1_700_000_000_000_000, pa.timestamp("us"))
+        columns = {
+            "offset": pa.array(offsets),
+            "timestamp": times,
+            "landed_at": times,
+            "key": pa.nulls(len(offsets), pa.binary()),
+            "value": pa.array([os.urandom(size) for _ in offsets], pa.binary()),
+            "headers": pa.nulls(len(offsets), HEADERS),
+        }
+        yield plan, pa.record_batch(columns)
+
+
+def test_it_is_waited_for_as_long_as_it_takes_records(
+    clusters: ClusterPair, topic_name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """18 MiB at 1 MiB/s, of which a quota lets the first 10 through at once. No call waits for more than 3 s, and the
+    target ends transactions after 12 s: what is too much for one is begun again with less, once."""
+    monkeypatch.setattr(writers, "CALL_SECONDS", 3.0)
+    rows, size = 18 * 64, 16 << 10
+    create_topic(clusters.west, topic_name)
+    job = job_for(clusters.west, topic_name, rows, transaction_timeout_ms=12_000)
+    plan = job.plan.partitions[0]
+    with produce_quota(clusters.west, job.target.group_id, MIB):
+        result = produce_shard(job, stretches(plan, rows, size, 128))
+    assert result.column("record_count").to_pylist() == [rows] and result.column("complete").to_pylist() == [True]
+    committed = read_topic(clusters.west, topic_name)[0]
+    assert len(committed) == rows and len({record.value for record in committed}) == rows
+    segments = [segment for run in result.column("runs")[0].as_py() for segment in run["segments"]]
+    mapped = [item["target_first"] + index for item in segments for index in range(item["record_count"])]
+    assert mapped == [record.offset for record in committed]
+    written = len(read_topic(clusters.west, topic_name, "read_uncommitted")[0])
+    assert written < 2 * rows, f"{written} records were sent for {rows}"
+
+
+def test_one_that_is_gone_is_noticed(clusters: ClusterPair, topic_name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No acknowledgement at all is no slowness, however long a transaction may be open."""
+    monkeypatch.setattr(writers, "CALL_SECONDS", 3.0)
+    create_topic(clusters.west, topic_name)
+    job = job_for(clusters.west, topic_name, 1_000)
+    plan = job.plan.partitions[0]
+    first = produce_shard(job, stretches(plan, 10, 100, 10))
+    gone = replace(job, owner=first.column("worker")[0].as_py())
+    with produce_quota(clusters.west, job.target.group_id, 1.0):
+        begun = time.monotonic()
+        with pytest.raises(KafkaException):
+            produce_shard(gone, stretches(plan, 1_000, 64 << 10, 1_000))
+        assert time.monotonic() - begun < 30
+
+
+@pytest.mark.slow
+def test_backlog_at_two_megabytes_a_second(spark: SparkSession, clusters: ClusterPair, tmp_path: Path) -> None:
+    """A whole flow, with the times that it has in earnest: a backlog of 120 MB, which the target takes in a minute."""
+    topic = f"slow-{uuid.uuid4().hex[:8]}"
+    create_topic(clusters.east, topic, 2)
+    write(clusters.east, topic, (NewRecord(os.urandom(600), None, number % 2) for number in range(200_000)))
+    topology = write_topology(tmp_path, clusters.east, clusters.west, {"topics": [topic]})
+    text = topology.read_text(encoding="utf-8")
+    topology.write_text(text.replace("  west:\n", f"  west:\n    producer: {{client.id: {topic}}}\n"), encoding="utf-8")
+    with produce_quota(clusters.west, topic, 2 * MIB):
+        begun = time.monotonic()
+        run = replicate_once(spark, topology)
+        seconds = time.monotonic() - begun
+    assert_same(run.lake, clusters.east, clusters.west, {topic: f"east.{topic}"}, 200_000)
+    assert seconds < 120, f"{seconds:.0f} s for what the target takes in 60"
+    written = sum(map(len, read_topic(clusters.west, f"east.{topic}", "read_uncommitted")))
+    assert written < 220_000, f"{written} records were sent for 200,000"
