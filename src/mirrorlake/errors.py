@@ -14,6 +14,7 @@
         │   ├── TargetRecreated       the target topic is another one than the map knows
         │   └── PositionLost          the target does not say any more how far the flow is
         ├── LayoutError               a file of the stage does not hold a partition's offsets in rising order
+        ├── FilesUnreadable           workers cannot open files of the stage themselves
         ├── HeldElsewhere             another process does this already
         └── MapError                  the stage, the map and the target's positions contradict each other
 
@@ -98,6 +99,10 @@ class PositionLost(TargetRefused):
 
 class LayoutError(ReplicationError):
     """Raised by a produce task that finds offsets out of order in a file; the driver then reads sorted."""
+
+
+class FilesUnreadable(ReplicationError):
+    """Raised when workers cannot open files of the stage themselves; Spark then reads them. Facts: path."""
 
 
 class HeldElsewhere(ReplicationError):

@@ -152,7 +152,7 @@ class FlowProducer:
                     self._owners.clear()
                     if self.spec.reader == "files" or not _reader_failed(error):
                         raise
-                    self._distrust(plan, str(error))
+                    self._distrust(plan, _told(error))
             return "rows", self._workers.rows(self._jobs(plan), plan.partitions, self.spec.shard_count)
         except BaseException:
             self._owners.clear()
@@ -160,12 +160,12 @@ class FlowProducer:
 
     def _distrust(self, plan: BatchPlan, text: str) -> None:
         """Remember why workers could not read the files of a batch."""
-        if "LayoutError" in text:
-            self._disordered |= plan.files
-        elif "FileNotFoundError" in text:
-            self._stage.forget()  # they were rewritten, and vacuumed, since the index saw them
-        else:
+        if "FilesUnreadable" in text:
             self._files_work = False
+        elif "LayoutError" in text:
+            self._disordered |= plan.files
+        else:
+            self._stage.forget()  # they were rewritten, and vacuumed, since the index saw them
         logger.warning("flow %s: workers cannot read the stage's files; Spark reads them", self.spec.name)
 
     def _jobs(self, plan: BatchPlan) -> list[ShardJob]:
@@ -247,9 +247,12 @@ def _latest(result: pa.Table) -> tuple[int, int, int] | None:
     return None if None in found else (found[0], found[1], found[2])
 
 
+def _told(error: Exception) -> str:
+    """An error's kind and text: those of the workers' errors are in the text that Spark brings."""
+    return f"{type(error).__name__}: {error}"
+
+
 def _reader_failed(error: Exception) -> bool:
     """Whether a task failed because it could not open, or not trust, the stage's files."""
-    text = str(error)
-    return any(
-        name in text for name in ("LayoutError", "FileNotFoundError", "PermissionError", "ArrowNotImplementedError")
-    )
+    text = _told(error)
+    return any(name in text for name in ("LayoutError", "FileNotFoundError", "FilesUnreadable"))

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from mirrorlake.core.batch import PartitionPlan, ShardPlan
-from mirrorlake.errors import LayoutError
+from mirrorlake.errors import FilesUnreadable, LayoutError
 from mirrorlake.lake.parquet import open_parquet
 
 COLUMNS = [
@@ -27,12 +27,22 @@ def read_shard(shard: ShardPlan) -> Iterator[tuple[PartitionPlan, pa.RecordBatch
     """Yield stretches of rows of the shard's partitions, file by file, in the order in which the files hold them."""
     plans = {(plan.topic, plan.partition): plan for plan in shard.partitions}
     for uri in shard.files:
-        with open_parquet(uri) as file:
+        with _open(uri) as file:
             groups = [index for index in range(file.num_row_groups) if _may_hold(file, index, plans)]
             if not groups:
                 continue
             for batch in file.iter_batches(BATCH_ROWS, row_groups=groups, columns=COLUMNS, use_threads=False):
                 yield from split_by_partition(_of_cluster(batch, shard.source_cluster), plans)
+
+
+def _open(uri: str) -> pq.ParquetFile:
+    """Open a file of the stage. Raises FilesUnreadable; FileNotFoundError when it is only this one that is gone."""
+    try:
+        return open_parquet(uri)
+    except FileNotFoundError:
+        raise
+    except (OSError, ValueError, pa.ArrowException) as error:
+        raise FilesUnreadable(f"a worker cannot open {uri}: {error}; Spark has to read it", path=uri) from error
 
 
 def _of_cluster(batch: pa.RecordBatch, source_cluster: str) -> pa.RecordBatch:

@@ -5,8 +5,10 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from mirrorlake.core.batch import PartitionPlan
+from mirrorlake.errors import FilesUnreadable
 from mirrorlake.lake import stage
 from mirrorlake.lake.lake import Lake
+from mirrorlake.produce.probe import files_readable
 from mirrorlake.produce.report import RESULT_DDL
 from mirrorlake.produce.task import ReadFiles, ReadRows, ShardJob
 
@@ -23,7 +25,10 @@ class SparkWorkers:
         return stage.readable_by_files(self._lake)
 
     def files(self, jobs: Sequence[ShardJob]) -> pa.Table:
-        """Run jobs whose workers read the stage's files themselves."""
+        """Run jobs whose workers read the stage's files themselves. Raises FilesUnreadable where they must not try."""
+        paths = sorted({path for job in jobs for path in job.plan.files})
+        if paths and not files_readable(self._lake.spark, paths[0]):
+            raise FilesUnreadable(f"workers cannot open files as {paths[0]}", path=paths[0])
         frame = self._lake.spark.range(0, len(jobs), 1, len(jobs))
         return frame.mapInArrow(ReadFiles(jobs), RESULT_DDL).toArrow()
 

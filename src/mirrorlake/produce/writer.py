@@ -121,7 +121,8 @@ class _Patience:
         self._since = time.monotonic()
 
     def __call__(self, event: ThrottleEvent) -> None:
-        self._muted_until = time.monotonic() + event.throttle_time
+        # Answers on other connections, which are not held up, say 0 meanwhile.
+        self._muted_until = max(self._muted_until, time.monotonic() + event.throttle_time)
 
     def call_seconds(self) -> float:
         """How long one call to the target may take, seconds."""
@@ -224,8 +225,10 @@ class ShardWriter:
             for plan, position, written in ends
         ]
         self._producer.begin_transaction()
-        self._producer.send_offsets_to_transaction(offsets, self._group.consumer_group_metadata(), CALL_SECONDS)
-        self._producer.commit_transaction(CALL_SECONDS)
+        self._producer.send_offsets_to_transaction(
+            offsets, self._group.consumer_group_metadata(), self._patience.call_seconds()
+        )
+        self._producer.commit_transaction(self._patience.call_seconds())
 
     def _metadata(self, plan: PartitionPlan, written: Sequence[Written]) -> str:
         """The metadata of a position. Raises MetadataFull."""

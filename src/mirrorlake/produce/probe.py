@@ -1,0 +1,75 @@
+"""Whether workers can open the stage's files, found out in a process of its own: some schemes end theirs from C++.
+
+It is asked once per place (scheme and host, as `abfss://container@account`) and driver, where the workers run: what
+they may reach, and with which credentials, is not what the driver may.
+"""
+
+import logging
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator
+from threading import Lock
+from urllib.parse import urlparse
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+
+logger = logging.getLogger(__name__)
+
+#: How long opening one file may take, seconds.
+PROBE_SECONDS = 30.0
+_OPEN = "import sys; from mirrorlake.lake.parquet import open_parquet; open_parquet(sys.argv[1]).close()"
+_known: dict[str, bool] = {}
+_lock = Lock()
+
+
+def files_readable(spark: SparkSession, uri: str) -> bool:
+    """Whether the session's workers can open a file of the stage, and so its others. Says in the log why they cannot.
+
+    A local path is not tried: opening it can fail, but kills nobody.
+    """
+    parsed = urlparse(uri)
+    if parsed.scheme in ("", "file"):
+        return True
+    place = f"{parsed.scheme}://{parsed.netloc}"
+    with _lock:
+        if place not in _known:
+            answer = spark.range(0, 1, 1, 1).mapInArrow(_Probe(uri), "reason string").toArrow()
+            reason = answer["reason"][0].as_py()
+            _known[place] = reason is None
+            if reason is not None:
+                logger.warning("workers cannot open the stage's files in %s (%s): Spark reads them", place, reason)
+        return _known[place]
+
+
+class _Probe:
+    """mapInArrow: one row, with the reason why this worker cannot open a file, or null."""
+
+    def __init__(self, uri: str) -> None:
+        self._uri = uri
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            reasons = [why_unreadable(self._uri)] * batch.num_rows
+            yield pa.record_batch({"reason": pa.array(reasons, pa.string())})
+
+
+def why_unreadable(uri: str, seconds: float = PROBE_SECONDS) -> str | None:
+    """Why a process with this one's interpreter and paths cannot open a file; None when it can."""
+    command = [sys.executable, "-c", _OPEN, uri]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    try:
+        done = subprocess.run(
+            command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, timeout=seconds, check=False
+        )
+    except subprocess.TimeoutExpired:
+        return f"no answer within {seconds:.0f} s"
+    if done.returncode == 0:
+        return None
+    said = done.stderr.decode(errors="replace").strip().splitlines()
+    if said and said[-1].startswith("FileNotFoundError"):
+        return None  # one that is gone says nothing about the others
+    ended = f"ended by {signal.Signals(-done.returncode).name}: " if done.returncode < 0 else ""
+    return f"{ended}{said[-1] if said else 'no message'}"[:500]
