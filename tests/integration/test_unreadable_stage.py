@@ -38,7 +38,7 @@ def moved_to(place: str) -> Callable[..., BatchPlan]:
 def test_spark_reads_what_workers_cannot_open(
     spark: SparkSession, clusters: ClusterPair, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    nobody = {"AWS_EC2_METADATA_DISABLED": "true", "AWS_ACCESS_KEY_ID": "nobody", "AWS_SECRET_ACCESS_KEY": "x"}
+    nobody = {
         "AWS_EC2_METADATA_DISABLED": "true",
         "AWS_ACCESS_KEY_ID": "nobody",
         "AWS_SECRET_ACCESS_KEY": "x",

@@ -1,0 +1,349 @@
+"""Chaos on real clusters: processes are killed with -9 while a flow works, and at the end everything is compared.
+
+    python -m tests.chaos.real --kills 300 --seed 7
+
+Two clusters, a producer that writes transactions and records of odd sizes, and `mirrorlake run` between them. One after
+another the driver, a Python worker or one of the brokers is killed, each at a random moment after records were seen to
+arrive since the last kill; in between the topology file is edited, topics and partitions are added. At the end every
+record and every row of the map is compared. The seed decides on what is done; when exactly it hits is the machine's.
+"""
+
+import argparse
+import json
+import os
+import random
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from threading import Event, Thread
+
+import psutil
+from confluent_kafka import IsolationLevel, KafkaException, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewPartitions, OffsetSpec
+
+from mirrorlake.lake.session import SHORT_VARIABLE, local_session
+from mirrorlake.local.cluster import EmbeddedCluster, start_clusters, stop_clusters
+from tests.support.kafka import create_topic
+from tests.support.replication import assert_topic_same, finish, lake_of, look, start_command, start_run, write_topology
+
+#: Each kind of kill, and how often of a hundred: a driver takes half a minute to come back, a worker two seconds.
+KINDS = {"driver": 6, "worker": 48, "target broker": 23, "source broker": 23}
+#: How often of a hundred kills something of the topology or of the source changes in between.
+CHANGES = 20
+#: How long nothing may arrive before it counts as stuck, seconds.
+STUCK_SECONDS = 180.0
+FIRST_TOPICS, MOST_TOPICS, MOST_PARTITIONS = 3, 8, 6
+LANDING = {"max_records_per_batch": 5_000}
+QUIET_CLIENT = {"log_level": 0, "error_cb": lambda _error: None, "reconnect.backoff.max.ms": 500}
+
+
+def say(text: str) -> None:
+    """One line, at once: a run of an hour is watched through a file."""
+    sys.stdout.write(f"{time.strftime('%H:%M:%S')} {text}\n")
+    sys.stdout.flush()
+
+
+class Load(Thread):
+    """Writes to the source until it is stopped, in transactions, through everything that happens to the broker."""
+
+    def __init__(self, bootstrap: str, partitions: dict[str, int], seed: int) -> None:
+        super().__init__(name="load", daemon=True)
+        self.partitions = partitions
+        self.transactions: Counter[str] = Counter()
+        self._bootstrap = bootstrap
+        self._random = random.Random(seed)
+        self._ended = Event()
+        self._number = 0
+
+    def run(self) -> None:
+        while not self._ended.is_set():
+            try:
+                self._write(self._new_producer())
+            except KafkaException:
+                self.transactions["unknown"] += 1  # committed or not: what counts is what the source has at the end
+                self._ended.wait(0.5)
+
+    def stop(self) -> None:
+        """End with the transaction that is being written."""
+        self._ended.set()
+        self.join(120)
+
+    def _new_producer(self) -> Producer:
+        settings = {"bootstrap.servers": self._bootstrap, "transactional.id": "load", "linger.ms": 5, **QUIET_CLIENT}
+        producer = Producer({**settings, "transaction.timeout.ms": 20_000})
+        producer.init_transactions(30)
+        return producer
+
+    def _write(self, producer: Producer) -> None:
+        while not self._ended.wait(self._random.uniform(0.05, 0.5)):
+            producer.begin_transaction()
+            topic = self._random.choice(list(self.partitions))
+            for _ in range(self._random.choice((1, 3, 20, 100, 200))):
+                self._send(producer, topic)
+            producer.flush(20)
+            if self._random.random() < 0.15:
+                producer.abort_transaction(20)
+                self.transactions["aborted"] += 1
+            else:
+                producer.commit_transaction(20)
+                self.transactions["committed"] += 1
+
+    def _send(self, producer: Producer, topic: str) -> None:
+        chance, self._number = self._random.random(), self._number + 1
+        size = self._random.randrange(50_000, 300_000) if chance < 0.001 else self._random.randrange(0, 1_200)
+        value = None if chance > 0.95 else b"%d|" % self._number + self._random.randbytes(size)
+        key = None if chance < 0.3 else b"k%d" % (self._number % 97)
+        headers: list[tuple[str, bytes | None]] = [] if chance < 0.8 else [("n", b"%d" % self._number), ("none", None)]
+        partition = self._random.randrange(self.partitions[topic])
+        producer.produce(topic, value, key, partition, headers=headers)
+        producer.poll(0)
+
+
+@dataclass
+class Chaos:
+    """The clusters, the load, the driver's process, and what went wrong so far."""
+
+    folder: Path
+    clusters: dict[str, EmbeddedCluster]
+    chance: random.Random
+    partitions: dict[str, int] = field(default_factory=dict)
+    kills: Counter[str] = field(default_factory=Counter)
+    changes: Counter[str] = field(default_factory=Counter)
+    wrong: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.east, self.west = (self.clusters[name].bootstrap_servers for name in ("east", "west"))
+        self._target = AdminClient({"bootstrap.servers": self.west, **QUIET_CLIENT})
+        for number in range(FIRST_TOPICS):
+            self.new_topic(1 + number)
+        self.topology = self.edit([])
+        self.driver: subprocess.Popen[bytes] = start_run(self.topology)
+
+    def edit(self, paused: list[str]) -> Path:
+        """Write the topology file, with these topics paused."""
+        flow = {"topics": ["load-.*"], "paused": paused, "refresh_topics_interval_seconds": 2}
+        return write_topology(self.folder, self.east, self.west, flow, LANDING)
+
+    def new_topic(self, partitions: int) -> None:
+        """Add a topic to the load."""
+        name = f"load-{len(self.partitions)}"
+        create_topic(self.east, name, partitions)
+        self.partitions[name] = partitions
+
+    def arrived(self) -> int:
+        """How far the target's topics reach: the sum of their ends, without what is in open transactions."""
+        there = self._target.list_topics(timeout=10).topics
+        places = [
+            TopicPartition(name, partition)
+            for name, topic in there.items()
+            if name.startswith("east.load-")
+            for partition in topic.partitions
+        ]
+        asked = {place: OffsetSpec.latest() for place in places}
+        if not asked:
+            return 0
+        committed = IsolationLevel.READ_COMMITTED
+        found = self._target.list_offsets(asked, isolation_level=committed, request_timeout=10)
+        return sum(answer.result().offset for answer in found.values())
+
+    def wait_for_progress(self) -> float:
+        """Wait until records arrive that were not there; return how long that took, seconds. Notes it when stuck."""
+        begun, base = time.monotonic(), -1
+        while time.monotonic() - begun < STUCK_SECONDS:
+            self._see_to_the_driver()
+            try:
+                now = self.arrived()
+            except KafkaException:
+                now = -1
+            if base < 0:
+                base = now
+            elif now > base:
+                return time.monotonic() - begun
+            time.sleep(0.2)
+        self.note(f"stuck: nothing arrived for {STUCK_SECONDS:.0f} s, after {sum(self.kills.values())} kills")
+        self._kill_the_driver()
+        return STUCK_SECONDS
+
+    def _see_to_the_driver(self) -> None:
+        code = self.driver.poll()
+        if code is not None:
+            self.note(f"the driver ended by itself, exit code {code}: {self.log_tail()}")
+            self.driver = start_run(self.topology)
+
+    def note(self, text: str) -> None:
+        """Something that must not be."""
+        self.wrong.append(text)
+        say(f"WRONG: {text}")
+
+    def log_tail(self) -> str:
+        """The end of what the driver said."""
+        return (self.folder / "run.log").read_text(encoding="utf-8", errors="replace")[-1_500:]
+
+    def kill(self, kind: str) -> None:
+        """Kill one process of a kind, and start it again where nobody else does."""
+        if kind == "driver":
+            self._kill_the_driver()
+        elif kind == "worker":
+            self._kill_a_worker()
+        else:
+            cluster = self.clusters["west" if kind == "target broker" else "east"]
+            cluster.kill()
+            time.sleep(self.chance.uniform(0, 3))  # the time that it is away
+            cluster.start_broker()
+        self.kills[kind] += 1
+
+    def _kill_the_driver(self) -> None:
+        """The new one starts while the JVM and the workers of the old one may still be at it."""
+        try:
+            left = psutil.Process(self.driver.pid).children(recursive=True)
+        except psutil.Error:
+            left = []
+        self.driver.kill()
+        self.driver.wait(30)
+        self.driver = start_run(self.topology)
+        _, alive = psutil.wait_procs(left, 60)
+        if alive:
+            self.note(f"processes of a killed driver live on: {[one.pid for one in alive]}")
+
+    def _kill_a_worker(self) -> None:
+        """A worker is a child of pyspark's daemon, which has the same command line."""
+        end = time.monotonic() + 60
+        while time.monotonic() < end:
+            self._see_to_the_driver()
+            try:
+                family = [one for one in psutil.Process(self.driver.pid).children(recursive=True) if _is_daemon(one)]
+                daemons = {one.pid for one in family}
+                workers = [one for one in family if one.ppid() in daemons]
+                if workers:
+                    self.chance.choice(workers).kill()
+                    return
+            except psutil.Error:
+                continue  # one ended while it was looked at
+            time.sleep(0.2)
+        self.note("no worker was seen for 60 s")
+
+    def change(self) -> None:
+        """Change the topology file, or the source."""
+        choices: dict[str, Callable[[], object]] = {
+            "pause": lambda: self.edit([self.chance.choice(list(self.partitions)[1:])]),
+            "resume": lambda: self.edit([]),
+            "invalid edit": lambda: self.topology.write_text("flows: {east->wset: {topics: [", encoding="utf-8"),
+        }
+        if len(self.partitions) < MOST_TOPICS:
+            choices["new topic"] = lambda: self.new_topic(self.chance.randint(1, 3))
+        grown = [name for name, count in self.partitions.items() if count < MOST_PARTITIONS]
+        if grown:
+            choices["new partition"] = lambda: self._add_partition(self.chance.choice(grown))
+        name = self.chance.choice(list(choices))
+        choices[name]()
+        self.changes[name] += 1
+        if name == "invalid edit":
+            time.sleep(self.chance.uniform(0, 8))
+            self.edit([])  # a driver that is killed with an invalid file could not start again
+
+    def _add_partition(self, topic: str) -> None:
+        count = self.partitions[topic] + 1
+        admin = AdminClient({"bootstrap.servers": self.east, **QUIET_CLIENT})
+        admin.create_partitions([NewPartitions(topic, count)], request_timeout=20)[topic].result(30)
+        self.partitions[topic] = count
+
+    def close(self) -> None:
+        """Let the driver take what is there, and end; then see that a last run finds nothing wrong."""
+        self.edit([])
+        self.driver.terminate()
+        code = finish(self.driver, 120)
+        if code != 0:
+            self.note(f"the driver, told to stop, ended with exit code {code}: {self.log_tail()}")
+        for command in (("run", "--once"), ("status",)):
+            code = finish(start_command(self.topology, *command), 600)
+            if code != 0:
+                self.note(f"{' '.join(command)}: exit code {code}: {self.log_tail()}")
+
+    def compare(self) -> int:
+        """Compare topic by topic, so that only one is in memory; return how many records there are."""
+        os.environ.setdefault(SHORT_VARIABLE, "1")
+        warehouse = {"spark.sql.warehouse.dir": str(self.folder / "warehouse")}
+        spark = local_session(cores="2", settings=warehouse)
+        total = 0
+        try:
+            lake = lake_of(spark, self.topology)
+            for topic in self.partitions:
+                sides = look(lake, self.east, self.west, {topic: f"east.{topic}"})
+                total += sum(map(len, sides.source[topic]))
+                try:
+                    assert_topic_same(sides, topic)
+                except AssertionError as error:
+                    self.note(str(error).splitlines()[0])
+        finally:
+            spark.stop()
+        return total
+
+
+def _is_daemon(process: psutil.Process) -> bool:
+    try:
+        return "pyspark.daemon" in process.cmdline()
+    except psutil.Error:
+        return False
+
+
+def _kill_by_kill(chaos: Chaos, kills: int) -> None:
+    kinds, weights = list(KINDS), list(KINDS.values())
+    for number in range(1, kills + 1):
+        waited = chaos.wait_for_progress()
+        if chaos.chance.randrange(100) < CHANGES:
+            chaos.change()
+        time.sleep(chaos.chance.uniform(0, 1.0))
+        kind = chaos.chance.choices(kinds, weights)[0]
+        say(f"{number}/{kills}: records arrived after {waited:.1f} s; now the {kind}")
+        chaos.kill(kind)
+    chaos.wait_for_progress()
+
+
+def main(kills: int, seed: int) -> int:
+    """Kill so often, compare, say what there was. 0 when nothing was wrong, else 1, and the folder is kept."""
+    begun = time.monotonic()
+    folder = Path(tempfile.mkdtemp(prefix="mirrorlake-chaos-"))
+    say(f"seed {seed}, {kills} kills, in {folder}")
+    clusters = start_clusters(["east", "west"], folder)
+    try:
+        chaos = Chaos(folder / "flow", clusters, random.Random(seed))
+        load = Load(chaos.east, chaos.partitions, seed)
+        load.start()
+        try:
+            _kill_by_kill(chaos, kills)
+            load.stop()
+            chaos.close()
+        finally:
+            load.stop()
+            chaos.driver.kill()
+            chaos.driver.wait()
+        records = chaos.compare()
+        if not records:
+            chaos.note("there was nothing to compare")
+    finally:
+        stop_clusters(clusters)
+    facts = {
+        "seed": seed,
+        "kills": dict(chaos.kills),
+        "changes": dict(chaos.changes),
+        "topics": chaos.partitions,
+        "transactions": dict(load.transactions),
+        "records": records,
+        "minutes": round((time.monotonic() - begun) / 60, 1),
+        "wrong": chaos.wrong,
+    }
+    say(json.dumps(facts, indent=2))
+    return 1 if chaos.wrong else 0
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--kills", type=int, default=300)
+    parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 32))
+    options = parser.parse_args()
+    sys.exit(main(options.kills, options.seed))
