@@ -28,7 +28,7 @@ _TYPES = {
         pa.struct([(name, pa.int64()) for name in ("source_first", "stride", "target_first", "record_count")])
     ),
     **dict.fromkeys(("flow", "topic", "source_cluster", "target_topic", "selection", "kind", "detail", "resolution",
-                     "group_id"), pa.string()),
+                     "group_id", "resource", "before", "after", "outcome", "error"), pa.string()),
 }  # fmt: skip
 
 

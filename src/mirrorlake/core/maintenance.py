@@ -9,8 +9,8 @@ class Maintenance(Model):
     """How long the lake keeps what. `retention_days` is of `records`, by the time of landing; null keeps them for
     ever.
 
-    `history_days` is of `latency`, `positions` and `checkpoints`; `vacuum_hours` is how long files stay that no version
-    needs any more, for readers that began before.
+    `history_days` is of `latency`, `positions`, `checkpoints` and `changes`; `vacuum_hours` is how long files stay
+    that no version needs any more, for readers that began before.
     """
 
     retention_days: int | None = Field(default=None, ge=1)

@@ -40,7 +40,8 @@ class Segment:
 
 @dataclass(frozen=True)
 class Run:
-    """One row of `offset_map`: segments in rising order whose target offsets follow each other without a hole."""
+    """One row of `offset_map` as a batch writes it: segments in rising order whose target offsets follow each other
+    without a hole. Rows that `maintain` merged (sql/queries/merge_map.sql) may have holes between segments."""
 
     segments: tuple[Segment, ...]
 

@@ -14,16 +14,19 @@ from mirrorlake.lake.lake import TABLES, Lake
 from mirrorlake.lake.lease import Lease
 from mirrorlake.lake.objectives import note_objectives
 
+#: Rows of the map are merged when their batches are so old, days: who asks for a batch asks for a late one.
+MERGED_AFTER_DAYS = 1
 #: Under this name `changes` has what was done to the lake and not for a flow.
 WHOLE_LAKE = "*"
 
 
 def maintain(lake: Lake, topology: Topology, kept: Maintenance, dry_run: bool = False) -> dict[str, Any]:
-    """Delete what is older than `kept` says and no flow waits for, then make large files of small ones, then vacuum.
+    """Delete what is older than `kept` says and no flow waits for, merge rows of the map, make large files of small
+    ones, and vacuum.
 
     Returns {"dry_run", "settings", "records": {"before", "removed", "held": [...]}, "history": {table: rows removed},
-    "tables": {table: {"files_before", "files", "bytes_before", "bytes"}}}. Raises HeldElsewhere when another process
-    maintains this lake.
+    "map": {"rows_before", "rows"} of those that were merged (None in a dry run), "tables": {table: {"files_before",
+    "files", "bytes_before", "bytes"}}}. Raises HeldElsewhere when another process maintains this lake.
     """
     lease = Lease(lake, "maintenance of the lake")
     lease.take()
@@ -39,10 +42,11 @@ def _maintain(lake: Lake, topology: Topology, kept: Maintenance, dry_run: bool) 
         note_objectives(lake, topology, {})
     document: dict[str, Any] = {"dry_run": dry_run, "settings": maintenance.apply_settings(lake, dry_run)}
     document["records"] = _retain_records(lake, topology, kept.retention_days, dry_run)
-    document["history"] = {}
+    document["history"], document["map"] = {}, None
     if not dry_run:
         cutoff = _ms(_days_ago(kept.history_days))
         document["history"] = {name: maintenance.remove_history(lake, name, cutoff) for name in maintenance.HISTORY}
+        document["map"] = asdict(maintenance.merge_map(lake, _ms(_days_ago(MERGED_AFTER_DAYS))))
         for table in TABLES:
             if before[table].files > 1:
                 maintenance.optimize(lake, table)

@@ -51,7 +51,7 @@ VIEWS = (
 #: Columns that a lake made by an earlier version lacks; they are added when it is opened.
 ADDED_COLUMNS = {
     "checkpoints": {"read_at": "TIMESTAMP"},
-    "offset_map": {"target_generation": "INT"},
+    "offset_map": {"target_generation": "INT", "first_batch_id": "BIGINT"},
     "positions": {"mapped_end": "BIGINT", "target_passed_end": "BIGINT"},
     "generations": {"partition": "INT", "first_offset": "BIGINT"},
 }

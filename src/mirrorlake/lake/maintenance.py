@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from mirrorlake.core.retention import Cut, Staged
+from mirrorlake.core.runs import MAX_SEGMENTS
 from mirrorlake.lake.lake import TABLES, Lake
 from mirrorlake.lake.session import settings_for_now
 
@@ -18,12 +19,11 @@ from mirrorlake.lake.session import settings_for_now
 SETTINGS: Mapping[str, Mapping[str, str]] = {
     "records": {"delta.appendOnly": "false", "delta.logRetentionDuration": "interval 7 days"},
     "latency": {"delta.appendOnly": "false", "delta.logRetentionDuration": "interval 7 days"},
-    **{
-        table: {"delta.logRetentionDuration": "interval 7 days"} for table in ("offset_map", "positions", "checkpoints")
-    },
+    "offset_map": {"delta.appendOnly": "false", "delta.logRetentionDuration": "interval 7 days"},
+    **{table: {"delta.logRetentionDuration": "interval 7 days"} for table in ("positions", "checkpoints")},
 }
 #: Tables whose rows are history, and are deleted by age.
-HISTORY = ("latency", "positions", "checkpoints")
+HISTORY = ("latency", "positions", "checkpoints", "changes")
 
 _CUTS = "source_cluster string, topic string, partition int, generation int, below bigint"
 #: Delta refuses to remove younger files unless told that this is meant.
@@ -79,6 +79,21 @@ def remove_history(lake: Lake, table: str, cutoff_ms: int) -> int:
     """Delete rows of a table of HISTORY that are older than a time; returns how many."""
     rows = lake.retrying(lambda: lake.query(f"remove_{table}", cutoff_ms=cutoff_ms).collect())
     return int(rows[0]["num_affected_rows"])
+
+
+@dataclass(frozen=True)
+class MergedMap:
+    """How many rows of `offset_map` were replaced, and by how many."""
+
+    rows_before: int
+    rows: int
+
+
+def merge_map(lake: Lake, cutoff_ms: int, max_segments: int = MAX_SEGMENTS) -> MergedMap:
+    """Make few rows of the many that batches produced before a time; every pair of offsets stays. One commit."""
+    query = partial(lake.query, "merge_map", cutoff_ms=cutoff_ms, max_segments=max_segments)
+    (row,) = lake.retrying(lambda: query().collect())
+    return MergedMap(int(row["num_deleted_rows"]), int(row["num_inserted_rows"]))
 
 
 def sizes(lake: Lake) -> dict[str, TableSize]:

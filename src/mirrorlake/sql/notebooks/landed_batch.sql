@@ -2,7 +2,7 @@
 WITH runs AS (
   SELECT source_first, source_last, coalesce(generation, 0) AS generation, produced_at
   FROM offset_map
-  WHERE flow = :flow AND topic = :topic AND partition = :partition AND batch_id = :batch_id
+  WHERE flow = :flow AND topic = :topic AND partition = :partition AND batch_id = :batch_id AND first_batch_id IS NULL
 )
 SELECT count(*) AS records, avg(unix_millis(records.landed_at) - unix_millis(records.timestamp)) AS landing_ms,
        avg(unix_millis(runs.produced_at) - unix_millis(records.landed_at)) AS producing_ms,

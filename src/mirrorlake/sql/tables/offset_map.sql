@@ -1,4 +1,7 @@
 -- One row is one run: consecutive staged records that got consecutive target offsets. Offsets are inclusive.
+-- `maintain` makes one row of neighbouring ones that are older than a day (`first_batch_id` is not null): between the
+-- segments of such a row offsets are left out on both sides, so record_count <= target_last - target_first + 1. Who wants
+-- pairs of offsets goes by segments, as the view `offset_translation` does.
 CREATE TABLE IF NOT EXISTS offset_map (
   flow STRING NOT NULL,
   topic STRING NOT NULL,
@@ -13,6 +16,8 @@ CREATE TABLE IF NOT EXISTS offset_map (
   produced_at TIMESTAMP,
   batch_id BIGINT NOT NULL,
   stage_version BIGINT COMMENT 'version of records that the batch was planned from; for information only',
+  first_batch_id BIGINT
+    COMMENT 'first batch of a row that was made of several, batch_id and produced_at are of the last; else null',
   generation INT COMMENT 'life of the source topic that the source offsets belong to; 0 is the first',
   target_generation INT COMMENT 'generation of the target topic, which begins when it is made again there; 0 is the first',
   segments ARRAY<STRUCT<source_first: BIGINT, stride: BIGINT, target_first: BIGINT, record_count: BIGINT>>
@@ -20,7 +25,7 @@ CREATE TABLE IF NOT EXISTS offset_map (
 ) USING DELTA
 COMMENT 'mirrorlake: the exact map between source and target offsets'
 TBLPROPERTIES (
-  'delta.appendOnly' = 'true',
+  'delta.appendOnly' = 'false',
   'delta.enableDeletionVectors' = 'false',
   'delta.dataSkippingStatsColumns' =
     'flow,topic,partition,source_first,source_last,target_topic,target_partition,target_first,target_last,batch_id,stage_version,generation',
