@@ -10,6 +10,8 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 Key = tuple[str, int]
 """A topic and a partition."""
 
@@ -65,18 +67,23 @@ class PartitionRanges:
         behind = self._firsts[at] if at < high else item.last + 1
         self._rising = self._rising and before < item.first and item.last < behind
         for column, value in zip(
-            self._columns(), (item.generation, item.first, item.last, item.record_count, file), strict=True
+            self.columns(), (item.generation, item.first, item.last, item.record_count, file), strict=True
         ):
             column.insert(at, value)
 
     def without(self, files: Collection[int]) -> "PartitionRanges":
         """The same without the ranges of some files."""
-        kept = PartitionRanges()
-        wanted = [at for at in range(len(self)) if self._files[at] not in files]
-        for column, mine in zip(kept._columns(), self._columns(), strict=True):
-            column.extend(mine[at] for at in wanted)
-        kept._rising = self._rising or kept._rises()
-        return kept
+        wanted = ~np.isin(np.frombuffer(self._files, np.int64), list(files))
+        return PartitionRanges.of([np.frombuffer(column, np.int64)[wanted] for column in self.columns()])
+
+    @classmethod
+    def of(cls, columns: Sequence[np.ndarray]) -> "PartitionRanges":
+        """Ranges from what `columns` gives."""
+        made = cls()
+        for column, values in zip(made.columns(), columns, strict=True):
+            column.frombytes(values.astype(np.int64, copy=False).tobytes())
+        made._rising = made._rises()
+        return made
 
     def above(self, generation: int, offset: int) -> Iterator[FileRange]:
         """Ranges with something at or above an offset, of this generation or else of the next one that there is."""
@@ -123,12 +130,13 @@ class PartitionRanges:
             return 0, len(self)
         return bisect_left(self._generations, generation), bisect_right(self._generations, generation)
 
-    def _columns(self) -> "tuple[array[int], ...]":
+    def columns(self) -> "tuple[array[int], ...]":
+        """Generations, first and last offsets, counts and files, of the ranges in their order."""
         return self._generations, self._firsts, self._lasts, self._counts, self._files
 
     def _rises(self) -> bool:
-        rows = list(zip(self._generations, self._firsts, self._lasts, strict=True))
-        return all(one[0] < two[0] or one[2] < two[1] for one, two in zip(rows, rows[1:], strict=False))
+        generations, firsts, lasts = (np.frombuffer(column, np.int64) for column in self.columns()[:3])
+        return bool(np.all((generations[:-1] < generations[1:]) | (lasts[:-1] < firsts[1:])))
 
 
 class StageIndex:
@@ -188,16 +196,28 @@ class StageIndex:
             for partition, ranges in partitions.items()
         }
 
-    def rows(self) -> Iterator[tuple[str, StagedRange]]:
-        """Every range with its file, for keeping a copy."""
+    def parts(self) -> Iterator[tuple[str, str, int, PartitionRanges]]:
+        """Every partition as (source cluster, topic, partition, ranges), for keeping a copy."""
         for cluster, topics in self._partitions.items():
             for topic, partitions in topics.items():
                 for partition, ranges in partitions.items():
-                    for at in range(len(ranges)):
-                        item = ranges[at]
-                        yield (
-                            self._paths[item.file],
-                            StagedRange(
-                                cluster, topic, partition, item.generation, item.first, item.last, item.record_count
-                            ),
-                        )
+                    yield cluster, topic, partition, ranges
+
+    def numbers(self) -> Mapping[str, int]:
+        """The number of each file, by its path."""
+        return self._numbers
+
+    def restore(self, numbers: Mapping[str, int], parts: Iterable[tuple[str, str, int, PartitionRanges]]) -> None:
+        """Put a copy, as `numbers` and `parts` gave it, into an index that holds nothing."""
+        self._numbers = dict(numbers)
+        self._paths = {number: path for path, number in numbers.items()}
+        self._next = max(self._paths, default=-1) + 1
+        for cluster, topic, partition, ranges in parts:
+            self._partitions.setdefault(cluster, {}).setdefault(topic, {})[partition] = ranges
+
+    def rows(self) -> Iterator[tuple[str, StagedRange]]:
+        """Every range with the path of its file."""
+        for cluster, topic, partition, ranges in self.parts():
+            for item in map(ranges.__getitem__, range(len(ranges))):
+                offsets = (item.generation, item.first, item.last, item.record_count)
+                yield self._paths[item.file], StagedRange(cluster, topic, partition, *offsets)

@@ -2,36 +2,31 @@
 
 It decides nothing: files of a table never change, a file that it does not know is read, one that is not in the table
 any more is left out. So it may be old, missing or damaged.
+
+The file holds three Arrow streams one after another: paths of files by number, partitions with how many ranges each
+has, and the columns of all ranges, in the order of the partitions.
 """
 
 import logging
 import os
-from collections import defaultdict
-from collections.abc import Collection
+from collections.abc import Iterator
+from itertools import accumulate
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
-from mirrorlake.core.stage_index import StagedRange, StageIndex
+from mirrorlake.core.stage_index import PartitionRanges, StageIndex
 
 logger = logging.getLogger(__name__)
 
 #: The copy is made anew when so many files have come since.
 _EVERY_FILES = 1_000
-_SCHEMA = pa.schema(
-    [
-        ("path", pa.string()),
-        ("source_cluster", pa.string()),
-        ("topic", pa.string()),
-        ("partition", pa.int32()),
-        ("generation", pa.int32()),
-        ("first", pa.int64()),
-        ("last", pa.int64()),
-        ("record_count", pa.int64()),
-    ]
+_PATHS = pa.schema([("number", pa.int64()), ("path", pa.string())])
+_PARTS = pa.schema(
+    [("source_cluster", pa.string()), ("topic", pa.string()), ("partition", pa.int64()), ("ranges", pa.int64())]
 )
+_RANGES = pa.schema([(name, pa.int64()) for name in ("generation", "first", "last", "record_count", "file")])
 
 
 class IndexCopy:
@@ -41,23 +36,16 @@ class IndexCopy:
         self._file = file
         self._since = 0
 
-    def read(self, wanted: Collection[str]) -> dict[str, list[StagedRange]]:
-        """The ranges of those files that are wanted and known."""
+    def fill(self, index: StageIndex) -> None:
+        """Put what the copy holds into an empty index; nothing, where it is missing or damaged."""
         try:
-            table = pq.read_table(self._file, memory_map=True)
-            if table.schema.names != _SCHEMA.names:
-                return {}
-        except (OSError, pa.ArrowException) as error:
+            with pa.memory_map(str(self._file)) as source:
+                paths, parts, ranges = (_read(source, schema) for schema in (_PATHS, _PARTS, _RANGES))
+                numbers = dict(zip(paths["path"].to_pylist(), paths["number"].to_pylist(), strict=True))
+                index.restore(numbers, list(_partitions(parts, ranges)))
+        except (OSError, ValueError, pa.ArrowException) as error:
             if not isinstance(error, FileNotFoundError):
                 logger.warning("the copy of the stage's index cannot be read (%s); reading the stage's files", error)
-            return {}
-        table = table.filter(pc.is_in(table["path"], value_set=pa.array(list(wanted), pa.string())))
-        found: dict[str, list[StagedRange]] = defaultdict(list)
-        for batch in table.to_batches(max_chunksize=65_536):
-            columns = [column.to_pylist() for column in batch.columns]
-            for path, *values in zip(*columns, strict=True):
-                found[path].append(StagedRange(*values))
-        return dict(found)
 
     def note(self, index: StageIndex, files: int) -> None:
         """Count files that came; now and then the copy is made anew."""
@@ -69,15 +57,41 @@ class IndexCopy:
         """Make the copy anew. Where that fails, the next start takes longer."""
         self._since = 0
         fresh = self._file.with_name(f"{self._file.name}.{os.getpid()}")
+        places, ranges = [], []
+        for *place, held in index.parts():
+            places.append((*place, len(held)))
+            ranges.append(held)
         try:
-            with pq.ParquetWriter(fresh, _SCHEMA) as writer:
-                rows: list[dict[str, object]] = []
-                for path, item in index.rows():
-                    rows.append({"path": path, **vars(item)})
-                    if len(rows) == 65_536:
-                        writer.write_table(pa.Table.from_pylist(rows, _SCHEMA))
-                        rows = []
-                writer.write_table(pa.Table.from_pylist(rows, _SCHEMA))
+            with pa.OSFile(str(fresh), "wb") as sink:
+                numbers = index.numbers()
+                _write(sink, _PATHS, [list(numbers.values()), list(numbers)])
+                _write(sink, _PARTS, [list(column) for column in zip(*places, strict=True)])
+                columns = zip(*(held.columns() for held in ranges), strict=True)
+                _write(sink, _RANGES, [np.frombuffer(b"".join(column), np.int64) for column in columns])
             os.replace(fresh, self._file)
         except OSError as error:
             logger.warning("the copy of the stage's index cannot be written (%s)", error)
+
+
+def _write(sink: pa.NativeFile, schema: pa.Schema, columns: list[object]) -> None:
+    held = columns or [[] for _ in schema]
+    arrays = [pa.array(values, field.type) for values, field in zip(held, schema, strict=True)]
+    with pa.ipc.new_stream(sink, schema) as writer:
+        writer.write_table(pa.Table.from_arrays(arrays, schema=schema))
+
+
+def _read(source: pa.NativeFile, schema: pa.Schema) -> pa.Table:
+    with pa.ipc.open_stream(source) as reader:
+        if reader.schema != schema:
+            raise ValueError(f"its columns are {reader.schema.names}")
+        return reader.read_all().combine_chunks()
+
+
+def _partitions(parts: pa.Table, ranges: pa.Table) -> Iterator[tuple[str, str, int, PartitionRanges]]:
+    columns = [column.to_numpy() for column in ranges.columns]
+    counts = parts["ranges"].to_pylist()
+    if sum(counts) != ranges.num_rows:
+        raise ValueError("it holds another number of ranges than it says")
+    places = zip(*(parts[name].to_pylist() for name in _PARTS.names[:3]), strict=True)
+    for (cluster, topic, partition), count, end in zip(places, counts, accumulate(counts), strict=True):
+        yield cluster, topic, partition, PartitionRanges.of([column[end - count : end] for column in columns])

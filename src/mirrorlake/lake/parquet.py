@@ -63,8 +63,7 @@ def _stretches_of_rows(rows: pa.Table) -> Iterator[tuple[_Place, int, int, int]]
     columns = {name: pc.fill_null(rows[name], 0) if name == "generation" else rows[name] for name in _PLACE}
     changed = np.zeros(max(0, rows.num_rows - 1), dtype=bool)
     for column in columns.values():
-        code = pc.rank(column, tiebreaker="dense").to_numpy()
-        changed |= code[1:] != code[:-1]
+        changed |= pc.not_equal(column[1:], column[:-1]).to_numpy()
     starts = np.concatenate(([0], np.flatnonzero(changed) + 1))
     ends = np.append(starts[1:], rows.num_rows)
     offsets = rows["offset"].to_numpy()

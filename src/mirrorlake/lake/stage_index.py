@@ -8,7 +8,7 @@ nothing that is only in the index is needed for anything.
 import json
 import logging
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
@@ -30,6 +30,8 @@ _EXACT_TEXT = 31
 _PLACE = ("source_cluster", "topic", "partition", "generation")
 #: Files whose footers are read side by side.
 _READERS = 4
+#: Files whose ranges are taken over at once when the index is built; the copy is made anew each time.
+_AT_ONCE = 5_000
 
 
 class StageFiles:
@@ -67,23 +69,29 @@ class _LocalStage:
 
     def __init__(self, directory: Path, checkpoints: Path) -> None:
         self._log = DeltaLog(directory / "records")
-        self._copy = IndexCopy(checkpoints / "stage_index.parquet")
+        self._copy = IndexCopy(checkpoints / "stage_index.arrow")
 
     def build(self, index: StageIndex) -> StageIndex:
         """Bring an index, whatever it holds, to the newest snapshot: only files that it does not know are read."""
         version, files = self._log.snapshot()
         files = files.sort_by([("modification_time", "ascending"), ("path", "ascending")])
-        paths = [str(self._log.table / path) for path in files["path"].to_pylist()]
-        known = {} if index.paths() else self._copy.read(set(paths))
-        told = _told_by_statistics(files)
-        fresh = [at for at, path in enumerate(paths) if path not in index.paths()]
-        unread = [paths[at] for at in fresh if at not in told and paths[at] not in known]
-        read = dict(zip(unread, _ranges(unread), strict=True))
-        added = [(paths[at], _first_of(paths[at], told.get(at), known, read)) for at in fresh]
-        index.apply(added, set(index.paths()) - set(paths), version)
-        if unread:
-            self._copy.write(index)
-        logger.info("index of the stage: %d files at version %d, %d of them read", len(paths), version, len(unread))
+        paths = [f"{self._log.table}/{path}" for path in files["path"].to_pylist()]
+        if not index.paths():
+            self._copy.fill(index)
+        index.apply((), set(index.paths()) - set(paths), index.version)
+        fresh = [at for at, path in enumerate(paths) if path not in index.numbers()]
+        told = _told_by_statistics(files.take(pa.array(fresh, pa.int64())))
+        read = 0
+        for start in range(0, len(fresh), _AT_ONCE):  # what footers tell is not held for all files at once
+            picked = range(start, min(start + _AT_ONCE, len(fresh)))
+            unread = iter(_ranges([paths[fresh[at]] for at in picked if at not in told]))
+            added = [(paths[fresh[at]], told[at] if at in told else next(unread)) for at in picked]
+            index.apply(added, (), index.version)
+            if any(at not in told for at in picked):
+                self._copy.write(index)
+            read += sum(at not in told for at in picked)
+        index.apply((), (), version)  # only now: an index that is not complete must not be followed
+        logger.info("index of the stage: %d files at version %d, %d of them read", len(paths), version, read)
         return index
 
     def follow(self, index: StageIndex) -> None:
@@ -102,12 +110,6 @@ class _LocalStage:
         added = [(path, next(read) if ranges is None else ranges) for path, ranges in zip(paths, told, strict=True)]
         index.apply(added, [str(self._log.table / path) for path in commit.removed], index.version + 1)
         self._copy.note(index, len(added))
-
-
-def _first_of(
-    path: str, told: Sequence[StagedRange] | None, *others: Mapping[str, Sequence[StagedRange]]
-) -> Sequence[StagedRange]:
-    return told if told is not None else next(other[path] for other in others if path in other)
 
 
 def _ranges(paths: Sequence[str]) -> list[list[StagedRange]]:
