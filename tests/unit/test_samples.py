@@ -47,7 +47,7 @@ class FakeLake:
         assert table == "positions"
         self.rows += rows.to_pylist()
 
-    def query(self, name: str, flow: str) -> "FakeLake":
+    def query(self, name: str, flow: str, since_ms: int) -> "FakeLake":
         assert (name, flow) == ("lag_seeds", "east->west")
         self.queries += 1
         return self

@@ -13,6 +13,7 @@ from mirrorlake.engine.connections import Connections
 from mirrorlake.engine.flow_worker import Snapshot
 from mirrorlake.engine.targets import TargetTopics
 from mirrorlake.lake.lake import Lake, arrow_table
+from mirrorlake.lake.samples import lag_seeds
 
 _POSITIONS = pa.schema(
     [
@@ -144,7 +145,7 @@ class Sampler:
     def _seed(self) -> None:
         """What the newest samples of an earlier process say; asked for only when something lags."""
         self._seeded = True
-        for row in self._lake.query("lag_seeds", flow=self.flow.name).collect():
+        for row in lag_seeds(self._lake, self.flow.name):
             key = (row["topic"], row["partition"])
             if not self._history.knows(key):
                 self._history.seed(key, row["at"], row["produced"], row["source_end"], row["lag_seconds"])
