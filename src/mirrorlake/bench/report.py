@@ -137,7 +137,9 @@ def tables(document: Mapping[str, Any]) -> list[Table]:
     made = [_throughput_table(int(size), part) for size, part in document.get("throughput", {}).items()]
     made += [_latency_table(document["latency"])] if "latency" in document else []
     made += [_control_table(document["control"])] if "control" in document else []
-    return made + ([_groups_table(document["groups"])] if "groups" in document else [])
+    made += [_groups_table(document["groups"])] if "groups" in document else []
+    made += [_stage_table(document["stage"])] if "stage" in document else []
+    return made + ([_starts_table(document["starts"])] if "starts" in document else [])
 
 
 def _throughput_table(size: int, part: Mapping[str, Any]) -> Table:
@@ -201,6 +203,34 @@ def _groups_table(part: Mapping[str, Any]) -> Table:
             "nothing has moved": part["nothing_moved_seconds"],
         },
     )
+
+
+def _stage_table(part: Mapping[str, Any]) -> Table:
+    title = f"Index of a stage of {part['files']:,} files with {part['partitions']:,} partitions"
+    table = Table(title=title, title_justify="left")
+    table.add_column("start of a process", no_wrap=True)
+    for name in ("build s", "CPU s", "MiB", "peak MiB", "next batch ms", "at most ms"):
+        table.add_column(name, justify="right")
+    for name, title in (("cold", "without a copy of the index"), ("restart", "with one")):
+        one = part[name]
+        figures = [f"{one[key]:.2f}" for key in ("build_seconds", "build_cpu_seconds")]
+        figures += [f"{one[key]:,.0f}" for key in ("mib", "peak_mib", "plan_ms", "plan_max_ms")]
+        table.add_row(title, *figures)
+    return table
+
+
+def _starts_table(part: Mapping[str, Any]) -> Table:
+    title = f"What a start asks of a lake after a day, and a year ({part['runs']:,} runs, {part['commits']:,} commits)"
+    table = Table(title=title, title_justify="left")
+    table.add_column("seconds", no_wrap=True)
+    lakes = ("day", "year", "year_maintained")
+    for name in ("a day", "a year", "a year, maintained"):
+        table.add_column(name, justify="right")
+    for what in part["day"]:
+        table.add_row(what, *(f"{part[lake][what]:.2f}" for lake in lakes))
+    table.add_row("all", *(f"{sum(part[lake].values()):.2f}" for lake in lakes))
+    table.add_row("against a day", "", f"{part['ratio']:.2f}x", f"{part['ratio_maintained']:.2f}x")
+    return table
 
 
 def _seconds_table(title: str, first: str, seconds: Mapping[str, float]) -> Table:

@@ -41,6 +41,8 @@ from mirrorlake.bench.report import (
     throughput_document,
     throughput_of,
 )
+from mirrorlake.bench.stage_size import measure_stage
+from mirrorlake.bench.start import measure_starts
 from mirrorlake.kafka.admin import ClusterAdmin, TopicInfo
 from mirrorlake.local.cluster import EmbeddedCluster, start_clusters, stop_clusters
 from mirrorlake.local.jars import KAFKA_VERSION, mirror_jars, spark_jars
@@ -133,6 +135,13 @@ def run_bench(options: BenchOptions, parent: Path, say: Say, keep: Keep) -> dict
             document["groups"] = asdict(measure_groups(*both, directory / "groups"))
     finally:
         stop_clusters(clusters)
+    if options.control:  # what needs no clusters
+        keep(document)
+        say("control: making a stage of 100,000 files with 1,000 partitions")
+        document["stage"] = measure_stage(directory / "stage")
+        keep(document)
+        say("control: making lakes with the history of a day and of a year")
+        document["starts"] = measure_starts(directory / "starts")
     if not options.keep:
         shutil.rmtree(directory)
     document["seconds"] = round(time.monotonic() - started, 1)
