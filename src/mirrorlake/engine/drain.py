@@ -10,7 +10,7 @@ from mirrorlake.engine.replicator import Replicator, RunOptions
 from mirrorlake.errors import HeldElsewhere, LakeError, MirrorlakeError
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.lease import Lease
-from mirrorlake.lake.translate import translate_all
+from mirrorlake.lake.translate import Translator
 
 logger = logging.getLogger(__name__)
 
@@ -51,7 +51,7 @@ def drain(lake: Lake, connections: Connections, flow: ResolvedFlow) -> Drained:
             ).run()
         except MirrorlakeError as error:
             detail = str(error)
-        missing = _missing(lake, flow, ends)
+        missing = _missing(Translator(lake, flow.name), ends)
     else:
         missing = _wait(lake, flow, ends)
         detail = detail if missing else None
@@ -80,14 +80,15 @@ def _is_free(lake: Lake, flow: ResolvedFlow) -> tuple[bool, str | None]:
 
 def _wait(lake: Lake, flow: ResolvedFlow, ends: dict[tuple[str, int], int]) -> list[str]:
     deadline = time.monotonic() + WAIT_SECONDS
-    while (missing := _missing(lake, flow, ends)) and time.monotonic() < deadline:
+    translator = Translator(lake, flow.name)
+    while (missing := _missing(translator, ends)) and time.monotonic() < deadline:
         logger.info("flow %s: waiting for %d partitions to come to their end", flow.name, len(missing))
         time.sleep(LOOK_SECONDS)
     return missing
 
 
-def _missing(lake: Lake, flow: ResolvedFlow, ends: dict[tuple[str, int], int]) -> list[str]:
+def _missing(translator: Translator, ends: dict[tuple[str, int], int]) -> list[str]:
     """Partitions of which something is not mapped yet: an end that translates exactly has been reached."""
     asked = [(topic, partition, end) for (topic, partition), end in ends.items() if end > 0]
-    found = translate_all(lake, flow.name, asked)
+    found = translator.translate(asked, None)
     return [f"{key[0]}-{key[1]}" for key in asked if key not in found or not found[key].exact]

@@ -11,7 +11,7 @@ from functools import reduce
 from operator import or_
 
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from mirrorlake.core.groups import Translated
@@ -25,6 +25,7 @@ Asked = tuple[str, int, int]
 #: With more topics than this, one lower bound is used for all: Spark plans a long condition slowly.
 _BOUNDED_TOPICS = 8
 _ASKED = pa.schema([("topic", pa.string()), ("partition", pa.int32()), ("offset", pa.int64())])
+_BOUNDS = pa.schema([("topic", pa.string()), ("partition", pa.int32()), ("bound", pa.int64())])
 _SAMPLES = pa.schema(
     [
         ("topic", pa.string()),
@@ -96,20 +97,21 @@ def translate_all(lake: Lake, flow: str, asked: Iterable[Asked], reverse: bool =
 class Translator:
     """Translates positions of one running flow forward, again and again; remembers where the map ended.
 
-    So it reads only what of the map lies behind its last ends, or behind the lowest position asked for. For one thread.
+    So it reads only what of the map lies behind its last ends, or behind the lowest position asked for, of each
+    partition. For one thread.
     """
 
     def __init__(self, lake: Lake, flow: str) -> None:
         self._lake = lake
         self._flow = flow
-        self._ends: dict[Key, int] = {}
+        self._ends: dict[Key, int] | None = None
 
     def forget(self, topic: str) -> None:
         """Forget a topic that began a new life."""
-        self._ends = {key: end for key, end in self._ends.items() if key[0] != topic}
+        self._ends = {key: end for key, end in (self._ends or {}).items() if key[0] != topic}
 
     def translate(self, asked: Iterable[Asked], passed: Mapping[Key, Passed] | None) -> dict[Asked, Translated]:
-        """Translate positions; `passed` is how far the flow is, else the newest samples of the lake say so.
+        """Translate positions; `passed` is how far the flow is, else the newest sample of each partition says so.
 
         A partition that was never seen, of a topic that was, has its target offset from 0 on.
         """
@@ -117,14 +119,17 @@ class Translator:
         if not rows:
             return {}
         topics = sorted({topic for topic, _, _ in rows})
-        runs = self._lake.table("offset_translation").where((F.col("flow") == self._flow) & self._bounds(rows))
+        ends = self._known_ends()
+        runs = self._near(rows, ends)
         if passed is None:
-            samples = _samples_of(self._lake).where((F.col("flow") == self._flow) & F.col("topic").isin(topics))
+            samples = _newest(
+                _samples_of(self._lake).where((F.col("flow") == self._flow) & F.col("topic").isin(topics))
+            )
         else:
             samples = self._samples({key: item for key, item in passed.items() if key[0] in set(topics)})
         found = _run(self._lake, self._flow, rows, runs, samples, False)
         for (topic, partition, _), (item, _) in found.items():
-            self._ends[topic, partition] = item.end
+            ends[topic, partition] = item.end
         return {key: item for key, (item, known) in found.items() if known or item.mapped}
 
     def _samples(self, passed: Mapping[Key, Passed]) -> DataFrame:
@@ -135,16 +140,43 @@ class Translator:
         ]
         return self._lake.spark.createDataFrame(arrow_table(rows, _SAMPLES))
 
-    def _bounds(self, rows: Sequence[Asked]) -> Column:
-        """Which runs can matter. The newest run of each partition ends at or behind the end that was seen last."""
-        lowest: dict[str, int] = {}
+    def _known_ends(self) -> dict[Key, int]:
+        """Where the map of each partition ends, as far as is known; asked of the lake at first, by a few columns.
+
+        Of several ends (generations of a topic here or there) the lowest: the living ones are not known here."""
+        if self._ends is None:
+            self._ends = {}
+            for row in self._lake.query("mapped_ends", flow=self._flow).collect():
+                key = (row["topic"], row["partition"])
+                self._ends[key] = min(row["source_position"], self._ends.get(key, row["source_position"]))
+        return self._ends
+
+    def _near(self, rows: Sequence[Asked], ends: Mapping[Key, int]) -> DataFrame:
+        """The runs that can matter: the newest run of each partition ends at or behind the end that was seen last."""
+        topics = {topic for topic, _, _ in rows}
+        bounds = {key: end - 1 for key, end in ends.items() if key[0] in topics}
         for topic, partition, offset in rows:
-            bound = min(offset, self._ends.get((topic, partition), 0) - 1)
+            bounds[topic, partition] = min(offset, bounds.get((topic, partition), 0))
+        lowest: dict[str, int] = {}
+        for (topic, _), bound in bounds.items():
             lowest[topic] = min(lowest.get(topic, bound), bound)
         named, last = F.col("topic"), F.col("run_source_last")
         if len(lowest) > _BOUNDED_TOPICS:
-            return named.isin(sorted(lowest)) & (last >= min(lowest.values()))
-        return reduce(or_, ((named == name) & (last >= bound) for name, bound in lowest.items()))
+            skips = named.isin(sorted(lowest)) & (last >= min(lowest.values()))
+        else:
+            skips = reduce(or_, ((named == name) & (last >= bound) for name, bound in lowest.items()))
+        runs = self._lake.table("offset_translation").where((F.col("flow") == self._flow) & skips)
+        places = [
+            {"topic": topic, "partition": partition, "bound": bound} for (topic, partition), bound in bounds.items()
+        ]
+        frame = F.broadcast(self._lake.spark.createDataFrame(arrow_table(places, _BOUNDS)))
+        return runs.join(frame, ["topic", "partition"], "left").where(last >= F.coalesce("bound", F.lit(0)))
+
+
+def _newest(samples: DataFrame) -> DataFrame:
+    """The newest sample of each partition."""
+    every = F.struct(*samples.columns)
+    return samples.groupBy("topic", "partition").agg(F.max_by(every, "sampled_at").alias("newest")).select("newest.*")
 
 
 def _samples_of(lake: Lake) -> DataFrame:
