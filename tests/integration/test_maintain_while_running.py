@@ -26,6 +26,7 @@ def everything(lake: Lake, file: Path) -> int:
     removed = maintenance.remove_records(lake, cuts, int(now.timestamp() * 1000))
     for table in maintenance.HISTORY:
         maintenance.remove_history(lake, table, int(ago(5).timestamp() * 1000))
+    maintenance.merge_map(lake, int(now.timestamp() * 1000))
     for table in ("records", "offset_map", "latency", "positions", "clusters", "objectives"):
         maintenance.optimize(lake, table)
     maintenance.vacuum(lake, "records", 168)

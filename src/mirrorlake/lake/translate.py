@@ -166,9 +166,7 @@ class Translator:
         else:
             skips = reduce(or_, ((named == name) & (last >= bound) for name, bound in lowest.items()))
         runs = self._lake.table("offset_translation").where((F.col("flow") == self._flow) & skips)
-        places = [
-            {"topic": topic, "partition": partition, "bound": bound} for (topic, partition), bound in bounds.items()
-        ]
+        places = [dict(zip(_BOUNDS.names, (*key, bound), strict=True)) for key, bound in bounds.items()]
         frame = F.broadcast(self._lake.spark.createDataFrame(arrow_table(places, _BOUNDS)))
         return runs.join(frame, ["topic", "partition"], "left").where(last >= F.coalesce("bound", F.lit(0)))
 
