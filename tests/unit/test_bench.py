@@ -149,6 +149,20 @@ def test_tables_show_every_contestant_and_the_ratio() -> None:
         assert shown in text
 
 
+def test_starts_and_the_stage_have_tables() -> None:
+    one = dict.fromkeys(("build_seconds", "build_cpu_seconds", "mib", "peak_mib", "plan_ms", "plan_max_ms"), 1.5)
+    lakes = {lake: {"open": 1.25, "map": 2.5} for lake in ("day", "year", "year_maintained")}
+    document = {
+        "stage": {"files": 100_000, "partitions": 1_000, "cold": one, "restart": one},
+        "starts": {**lakes, "runs": 10_000_000, "commits": 600_000, "ratio": 9.5, "ratio_maintained": 1.25},
+    }
+    console = Console(file=StringIO(), width=200)
+    for table in tables(document):
+        console.print(table)
+    text = console.file.getvalue()  # type: ignore[attr-defined]
+    assert all(word in text for word in ("100,000 files", "10,000,000 runs", "9.50x", "1.25x", "3.75"))
+
+
 @pytest.mark.parametrize("size", [80, 120, 200, 399, 400, 1024, 5000])
 def test_payload_lines_are_json_of_the_size_asked_for(size: int) -> None:
     lines = payload_lines(size, 50)
