@@ -34,14 +34,14 @@ def test_a_changed_selection_and_a_death_in_its_backlog_leave_nothing_behind(
     flows = {"topics": [f"{topic_name}-.*"]}
     paused = {**flows, "paused": [f"{topic_name}-b"]}
     topics = {f"{topic_name}-{name}": f"east.{topic_name}-{name}" for name in "ab"}
-    landing = {"max_records_per_batch": 1_000}
+    landing = {"max_records_per_batch": 300}
     topology = write_topology(tmp_path, clusters.east, clusters.west, paused, landing)
     for topic in topics:
         create_topic(clusters.east, topic, PARTITIONS)
-        write(clusters.east, topic, numbered(3_000, PARTITIONS))
+        write(clusters.east, topic, numbered(900, PARTITIONS))
     replicate_once(spark, topology)
     write_topology(tmp_path, clusters.east, clusters.west, flows, landing)
-    monkeypatch.setattr(SMALL_BATCHES, partial(FlowSpec, max_records=1_000))
+    monkeypatch.setattr(SMALL_BATCHES, partial(FlowSpec, max_records=300))
     dying, run = make_replicator(spark, topology, once=True)
 
     def die(_flow: str, report: BatchReport) -> None:
@@ -51,9 +51,9 @@ def test_a_changed_selection_and_a_death_in_its_backlog_leave_nothing_behind(
     with pytest.raises(ReplicationError, match="ends here"):
         dying.run()
     mapped = run.lake.sql("SELECT sum(record_count) AS n FROM offset_map").collect()[0]["n"]
-    assert 3_000 < mapped < 6_000
+    assert 900 < mapped < 1_800
     run = replicate_once(spark, topology)
-    assert_same(run.lake, clusters.east, clusters.west, topics, 6_000)
+    assert_same(run.lake, clusters.east, clusters.west, topics, 1_800)
 
 
 @dataclass

@@ -24,6 +24,7 @@ _TYPES = {
     "generation": pa.int32(), "target_generation": pa.int32(),
     "timestamp_type": pa.int32(), "lag_seconds": pa.float64(), "synced": pa.bool_(),
     "key": pa.binary(), "value": pa.binary(),
+    "headers": pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())])),
     "segments": pa.list_(
         pa.struct([(name, pa.int64()) for name in ("source_first", "stride", "target_first", "record_count")])
     ),
@@ -114,7 +115,7 @@ def staged(offsets: Sequence[int], seconds_ago: float = 120, **more: object) -> 
     return [
         {
             "source_cluster": "east", "topic": "orders", "partition": 0, "offset": offset, "timestamp": landed,
-            "timestamp_type": 0, "key": b"k", "value": b"v" * 50, "landed_at": landed,
+            "timestamp_type": 0, "key": b"k", "value": b"v" * 50, "headers": None, "landed_at": landed,
             "batch_id": int(landed.timestamp() * 1000), "generation": 0, **more,
         }
         for offset in offsets
