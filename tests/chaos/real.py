@@ -26,6 +26,7 @@ import psutil
 from confluent_kafka import IsolationLevel, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewPartitions, OffsetSpec
 
+from mirrorlake.errors import MirrorlakeError
 from mirrorlake.lake.session import SHORT_VARIABLE, local_session
 from mirrorlake.local.cluster import EmbeddedCluster, start_clusters, stop_clusters
 from tests.support.kafka import create_topic
@@ -55,7 +56,7 @@ class Load(Thread):
         super().__init__(name="load", daemon=True)
         self.partitions = partitions
         self.transactions: Counter[str] = Counter()
-        self._bootstrap = bootstrap
+        self._servers = bootstrap
         self._random = random.Random(seed)
         self._ended = Event()
         self._number = 0
@@ -74,7 +75,7 @@ class Load(Thread):
         self.join(120)
 
     def _new_producer(self) -> Producer:
-        settings = {"bootstrap.servers": self._bootstrap, "transactional.id": "load", "linger.ms": 5, **QUIET_CLIENT}
+        settings = {"bootstrap.servers": self._servers, "transactional.id": "load", "linger.ms": 5, **QUIET_CLIENT}
         producer = Producer({**settings, "transaction.timeout.ms": 20_000})
         producer.init_transactions(30)
         return producer
@@ -256,13 +257,18 @@ class Chaos:
         """Let the driver take what is there, and end; then see that a last run finds nothing wrong."""
         self.edit([])
         self.driver.terminate()
-        code = finish(self.driver, 120)
+        self._ends(self.driver, "the driver, told to stop")
+        for command in ("run --once", "status"):
+            self._ends(start_command(self.topology, *command.split()), command)
+
+    def _ends(self, process: "subprocess.Popen[bytes]", what: str) -> None:
+        try:
+            code = finish(process, 300)
+        except subprocess.TimeoutExpired:
+            self.note(f"{what}: no end after 300 s: {self.log_tail()}")
+            return
         if code != 0:
-            self.note(f"the driver, told to stop, ended with exit code {code}: {self.log_tail()}")
-        for command in (("run", "--once"), ("status",)):
-            code = finish(start_command(self.topology, *command), 600)
-            if code != 0:
-                self.note(f"{' '.join(command)}: exit code {code}: {self.log_tail()}")
+            self.note(f"{what}: exit code {code}: {self.log_tail()}")
 
     def compare(self) -> int:
         """Compare topic by topic, so that only one is in memory; return how many records there are."""
@@ -273,12 +279,12 @@ class Chaos:
         try:
             lake = lake_of(spark, self.topology)
             for topic in self.partitions:
-                sides = look(lake, self.east, self.west, {topic: f"east.{topic}"})
-                total += sum(map(len, sides.source[topic]))
                 try:
+                    sides = look(lake, self.east, self.west, {topic: f"east.{topic}"})
+                    total += sum(map(len, sides.source[topic]))
                     assert_topic_same(sides, topic)
                 except AssertionError as error:
-                    self.note(str(error).splitlines()[0])
+                    self.note(f"{topic}: {str(error).splitlines()[0]}")
         finally:
             spark.stop()
         return total
@@ -315,7 +321,10 @@ def main(kills: int, seed: int) -> int:
         load = Load(chaos.east, chaos.partitions, seed)
         load.start()
         try:
-            _kill_by_kill(chaos, kills)
+            try:
+                _kill_by_kill(chaos, kills)
+            except MirrorlakeError as error:
+                chaos.note(f"the kills ended early: {error.message}")
             load.stop()
             chaos.close()
         finally:
