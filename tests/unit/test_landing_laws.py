@@ -12,7 +12,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from mirrorlake.core.survey import Branch, Decision, Key, Life, Lives, LogEnds
+from mirrorlake.core.survey import Branch, Decision, Key, Life, Lives
 from tests.unit.test_landing_plan import Log, Model
 
 KEYS = st.sampled_from([("t", 0), ("t", 1), ("u", 0)])

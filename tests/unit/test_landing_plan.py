@@ -82,12 +82,22 @@ class Model:
             found[topic, partition] = (generation, max(rows) + 1)
         return found
 
-    def staged_firsts(self, keys: Collection[Key], generations: Mapping[Key, int]) -> Mapping[Key, int]:
-        return {key: min(self.staged[(*key, generations.get(key, 0))]) for key in keys}
+    def _since(self, key: Key, generation: int) -> list[dict[int, Row]]:
+        """What is staged of a partition in the generations since one."""
+        places = sorted(place for place in self.staged if place[:2] == key and place[2] >= generation)
+        return [self.staged[place] for place in places]
 
-    def staged_rows(self, offsets: Mapping[Key, int], generations: Mapping[Key, int]) -> Mapping[Key, Row]:
-        found = {key: self.staged[(*key, generations.get(key, 0))].get(at) for key, at in offsets.items()}
-        return {key: replace(row, epoch=None) for key, row in found.items() if row is not None}
+    def staged_firsts(self, since: Mapping[Key, int]) -> Mapping[Key, int]:
+        held = {key: self._since(key, generation) for key, generation in since.items()}
+        return {key: min(rows[0]) for key, rows in held.items() if rows}
+
+    def staged_rows(self, offsets: Mapping[Key, int], since: Mapping[Key, int]) -> Mapping[Key, Row]:
+        return {
+            key: replace(rows[at], epoch=None)
+            for key, at in offsets.items()
+            for rows in self._since(key, since[key])
+            if at in rows
+        }
 
     def seen(self, keys: Collection[Key]) -> Mapping[Key, int]:
         return {key: self.samples[key] for key in keys if key in self.samples}

@@ -137,7 +137,7 @@ class LandingPlanner:
         positions = {key: position for key, position in found.items() if position is not None}
         covered = self._still_covered(covered, log, lives)
         seen = self._seen(log, positions, covered, decisions, lives)
-        rewound = self._rewound(log, positions, staged, lives, decisions)
+        rewound = self._rewound(log, positions, lives, decisions)
         result = survey(log, positions, decisions, seen, rewound)
         self._rewinds.note({key: log[key].epoch for key in result.starts})
         losses = (*remade, *result.losses)
@@ -188,17 +188,13 @@ class LandingPlanner:
         self,
         log: Mapping[Key, LogEnds],
         positions: Mapping[Key, int],
-        staged: Mapping[Key, tuple[int, int]],
         lives: Lives,
         decisions: Collection[Decision],
     ) -> dict[Key, int]:
         """The partitions that the source has not as they are staged, as far as nobody was told, and from where on."""
         waiting = blocked(decisions)[1]
         ends = {key: end for key, end in positions.items() if key not in waiting}
-        here = {key: end for key, end in ends.items() if staged.get(key, (-1, 0))[0] == lives.generation(key)}
-        found = self._rewinds.rewound(log, here, {key: lives.generation(key) for key in here})
-        # Of a generation that began at an offset nothing may be staged yet.
-        return {key: log[key].end for key, end in ends.items() if log[key].end < end} | found
+        return self._rewinds.rewound(log, ends, {key: lives.topics[key[0]].generation for key in ends})
 
     def _still_covered(self, covered: Mapping[Key, int], log: Mapping[Key, LogEnds], lives: Lives) -> dict[Key, int]:
         """What queries covered, without what they covered of a generation before the newest one."""

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping
 from typing import Protocol
 
-from mirrorlake.core.rewind import Bounds, Row, first_offsets
+from mirrorlake.core.rewind import Row, first_offsets
 from mirrorlake.core.survey import Key, LogEnds
 
 
@@ -17,11 +17,12 @@ class SourceRows(Protocol):
 class StagedRows(Protocol):
     """Single records of the stage, and what is known of the logs that they came from."""
 
-    def staged_firsts(self, keys: Collection[Key], generations: Mapping[Key, int]) -> Mapping[Key, int]:
-        """The first offset staged of a generation of each partition; generations that are not 0 are named."""
+    def staged_firsts(self, since: Mapping[Key, int]) -> Mapping[Key, int]:
+        """The first offset staged of each partition in the generations since one."""
 
-    def staged_rows(self, offsets: Mapping[Key, int], generations: Mapping[Key, int]) -> Mapping[Key, Row]:
-        """The staged records of these offsets, one a partition; missing where there is none."""
+    def staged_rows(self, offsets: Mapping[Key, int], since: Mapping[Key, int]) -> Mapping[Key, Row]:
+        """The staged records of these offsets, one a partition, of the newest generation since one that has it; missing
+        where none has."""
 
     def epochs(self) -> Mapping[Key, int]:
         """The leader epochs up to which logs were found to be what is staged of them. They may be lost."""
@@ -41,26 +42,33 @@ class RewindCheck:
         self._store = store
 
     def rewound(
-        self, log: Mapping[Key, LogEnds], staged: Mapping[Key, int], generations: Mapping[Key, int]
+        self, log: Mapping[Key, LogEnds], staged: Mapping[Key, int], since: Mapping[Key, int]
     ) -> dict[Key, int]:
-        """The partitions that differ, with the offset from which on. `staged` are the ends of what is staged."""
+        """The partitions that differ, with the offset from which on.
+
+        `staged` are the ends of what is staged, of all generations since those of the topics (`since`): where a
+        partition began one by itself, what lies below is still the same log.
+        """
         known = self._store.epochs()
         doubtful = [key for key, end in staged.items() if self._is_doubtful(log[key], end, known.get(key))]
         later = [key for key in staged if key not in set(doubtful) and log[key].epoch != known[key]]
-        bounds = self._bounds((*doubtful, *later), log, staged, generations)
 
         def differing(rows: Mapping[Key, Row]) -> Collection[Key]:
-            there = self._store.staged_rows({key: row.offset for key, row in rows.items()}, generations)
+            there = self._store.staged_rows({key: row.offset for key, row in rows.items()}, since)
             return {key for key, row in rows.items() if not row.same(there.get(key))}
 
         def written_since(rows: Mapping[Key, Row]) -> Collection[Key]:
             return {key for key, row in rows.items() if row.epoch is None or row.epoch > known[key]}
 
-        found = first_offsets({key: bounds[key] for key in doubtful}, self._source.rows, differing)
+        ends = {key: min(log[key].end, staged[key]) for key in (*doubtful, *later)}
+        firsts = self._store.staged_firsts({key: since[key] for key in doubtful}) if doubtful else {}
+        starts = {key: max(log[key].start, firsts.get(key, 0)) for key in doubtful}
+        found = first_offsets({key: (starts[key], ends[key]) for key in doubtful}, self._source.rows, differing)
         for key in doubtful:
             if log[key].end < staged[key]:
                 found.setdefault(key, log[key].end)
-        began = first_offsets({key: bounds[key] for key in later}, self._source.rows, written_since)
+        bounds = {key: (log[key].start, ends[key]) for key in later}
+        began = first_offsets(bounds, self._source.rows, written_since)
         found.update({key: began[key] for key in differing(self._source.rows(began))} if began else {})
         return found
 
@@ -74,13 +82,3 @@ class RewindCheck:
     def _is_doubtful(self, ends: LogEnds, staged: int, known: int | None) -> bool:
         """Whether only the records themselves tell: no epoch to go by, or a log that is too short."""
         return ends.end < staged or known is None or ends.epoch is None or ends.epoch < known
-
-    def _bounds(
-        self,
-        keys: Collection[Key],
-        log: Mapping[Key, LogEnds],
-        staged: Mapping[Key, int],
-        generations: Mapping[Key, int],
-    ) -> dict[Key, Bounds]:
-        firsts = self._store.staged_firsts(keys, generations) if keys else {}
-        return {key: (max(log[key].start, firsts.get(key, 0)), min(log[key].end, staged[key])) for key in keys}

@@ -108,20 +108,21 @@ class LakeLandingStore:
         found = {(row["topic"], row["partition"]): row["covered"] for row in rows if row["covered"] is not None}
         return {key: end for key, end in found.items() if key in set(keys)}
 
-    def staged_firsts(self, keys: Collection[Key], generations: Mapping[Key, int]) -> Mapping[Key, int]:
-        """The first offset staged of a generation of each partition; generations that are not 0 are named."""
+    def staged_firsts(self, since: Mapping[Key, int]) -> Mapping[Key, int]:
+        """The first offset staged of each partition in the generations since one."""
         found = {}
         with self._stage.reading() as index:
             topics = index.topics(self._alias)
-            for key in keys:
+            for key, generation in since.items():
                 ranges = topics.get(key[0], {}).get(key[1])
-                first = None if ranges is None else next(ranges.above(generations.get(key, 0), 0), None)
+                first = None if ranges is None else next(ranges.above(generation, 0), None)
                 if first is not None:
                     found[key] = first.first
         return found
 
-    def staged_rows(self, offsets: Mapping[Key, int], generations: Mapping[Key, int]) -> Mapping[Key, Row]:
-        """The staged records of these offsets, one a partition; missing where there is none."""
+    def staged_rows(self, offsets: Mapping[Key, int], since: Mapping[Key, int]) -> Mapping[Key, Row]:
+        """The staged records of these offsets, one a partition, of the newest generation since one that has it; missing
+        where none has."""
         places = list(offsets.items())
         found = {}
         for start in range(0, len(places), _ROWS_AT_ONCE):
@@ -129,12 +130,12 @@ class LakeLandingStore:
                 (F.col("topic") == topic)
                 & (F.col("partition") == partition)
                 & (F.col("offset") == offset)
-                & (F.coalesce("generation", F.lit(0)) == generations.get((topic, partition), 0))
+                & (F.coalesce("generation", F.lit(0)) >= since[topic, partition])
                 for (topic, partition), offset in places[start : start + _ROWS_AT_ONCE]
             ]
             rows = self._lake.table("records").where((F.col("source_cluster") == self._alias) & reduce(or_, wanted))
             columns = ("topic", "partition", "offset", F.unix_millis("timestamp").alias("ms"), "key", "value")
-            for row in rows.select(*columns).collect():
+            for row in rows.orderBy("generation").select(*columns).collect():
                 key, value = (None if item is None else bytes(item) for item in (row["key"], row["value"]))
                 found[row["topic"], row["partition"]] = Row(row["offset"], row["ms"], key, value)
         return found
