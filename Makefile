@@ -7,7 +7,7 @@ BIN := .venv/bin
 STAMP := .venv/.made-from-lock
 UV := $(or $(shell command -v uv 2>/dev/null),.uv/bin/uv)
 
-.PHONY: help env demo test test-all unit check fmt bench screenshots clean
+.PHONY: help env demo test test-all unit check fmt bench chaos screenshots clean
 .DEFAULT_GOAL := help
 
 help: ## list these targets
@@ -39,6 +39,9 @@ fmt: env ## format the code and fix what ruff can fix
 
 bench: env ## race against MirrorMaker 2; options in ARGS="..."
 	@$(BIN)/mirrorlake bench $(ARGS)
+
+chaos: env ## schedules without end or kills without mercy; ARGS="--schedules 20000 --seed 7", or "--kills 300"
+	@$(BIN)/python -m tests.chaos $(ARGS)
 
 screenshots: env ## make docs/dashboard-*.png anew, in a headless Chromium
 	MIRRORLAKE_SCREENSHOTS=docs $(BIN)/pytest tests/dashboard -k screenshots

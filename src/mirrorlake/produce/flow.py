@@ -100,8 +100,9 @@ class FlowProducer:
         crash.reached("planned")
         reader, result = self._run(plan)
         crash.reached("produced")
-        complete = bool(pc.all(result["complete"]).as_py())
+        complete = bool(pc.all(result["complete"], min_count=0).as_py())
         self._advance(result)
+        self._pass_empty(plan, result)
         self._hold_refused(result)
         self._ledger.add(result, self.batch_id, version)
         if not complete:
@@ -225,7 +226,8 @@ class FlowProducer:
                 known, target_generation=row["target_generation"], reached=max(known.reached, row["reached"])
             )
         rows = map_rows(result)
-        ends = rows.group_by(["topic", "partition"]).aggregate([("source_last", "max"), ("target_last", "max")])
+        by_partition = rows.group_by(["topic", "partition"], use_threads=False)  # too few rows for threads
+        ends = by_partition.aggregate([("source_last", "max"), ("target_last", "max")])
         for row in ends.to_pylist():
             key = (row["topic"], row["partition"])
             self._floors[key] = replace(
@@ -233,6 +235,13 @@ class FlowProducer:
             )
         for shard in set(result.filter(result["recovering"])["shard"].to_pylist()):
             self._owners.pop(shard, None)  # the target has more than was rebuilt: the next task asks again
+
+    def _pass_empty(self, plan: BatchPlan, result: pa.Table) -> None:
+        """Pass the windows of shards that reported nothing: Spark runs no task where it finds no row."""
+        reported = set(result["shard"].to_pylist())
+        for item in (item for shard in plan.shards if shard.shard not in reported for item in shard.partitions):
+            floor = self._floors.get((item.topic, item.partition), item.floor).of_generation(item.generation)
+            self._floors[item.topic, item.partition] = replace(floor, reached=max(floor.reached, item.last + 1))
 
 
 def _next_batch(newest: int) -> int:

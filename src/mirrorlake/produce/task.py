@@ -123,8 +123,8 @@ class _Pushback:
 def produce_shard(job: ShardJob, rows: Iterator[tuple[PartitionPlan, pa.RecordBatch]]) -> pa.RecordBatch:
     """Write the rows of one shard and return one row of RESULT per partition."""
     try:
-        writer, fresh = _writer(job)
-        progress = _progress(job, writer, fresh)
+        writer = _writer(job)
+        progress = _progress(job, writer)
         complete = _write_all(writer, progress, without(unsent(rows, job.target.provenance), job.skipped))
         if complete and job.target.transactional:
             _pass_left_out(writer, progress.values())
@@ -135,29 +135,31 @@ def produce_shard(job: ShardJob, rows: Iterator[tuple[PartitionPlan, pa.RecordBa
     return result_of(job.plan.shard, WORKER, progress.values(), complete)
 
 
-def _writer(job: ShardJob) -> tuple[ShardWriter, bool]:
-    """The shard's producer, and whether it is a new one, which has fenced all others."""
+def _writer(job: ShardJob) -> ShardWriter:
+    """The shard's producer: the one that wrote it last, or a new one, which has fenced all others."""
     known = _writers.get(job.target.transactional_id)
     if known is not None and job.owner == WORKER and known.target == job.target:
-        return known, False
+        return known
     name = job.target.transactional_id
     writer = _writers[name] = ShardWriter(job.target, _paces.setdefault(name, Pace()))
-    return writer, True
+    return writer
 
 
-def _progress(job: ShardJob, writer: ShardWriter, fresh: bool) -> dict[tuple[str, int], Progress]:
-    """Where each partition stands. Only a fresh producer has to ask: nobody else wrote while the old one lived."""
+def _progress(job: ShardJob, writer: ShardWriter) -> dict[tuple[str, int], Progress]:
+    """Where each partition stands. A producer asks once for each, when it first has it in a batch, which need not be
+    its first batch: nobody else writes while it lives."""
     committed: Mapping[tuple[str, int], tuple[int, str]] = {}
-    asks = fresh and job.target.transactional
-    if asks:
-        committed = writer.positions([(plan.target_topic, plan.partition) for plan in job.plan.partitions])
+    keys = [(plan.target_topic, plan.partition) for plan in job.plan.partitions]
+    unasked = [key for key in keys if key not in writer.asked] if job.target.transactional else []
+    if unasked:
+        committed = writer.positions(unasked)
     found = {}
     for plan in job.plan.partitions:
         state = Progress(plan, plan.first, list(plan.unmapped), [])
         position, metadata = committed.get((plan.target_topic, plan.partition), (-1, ""))
         if position >= 0:
             _go_on_from(state, position, _decoded(plan, metadata))
-        elif asks:
+        elif (plan.target_topic, plan.partition) in unasked:
             _refuse_unknown(job, writer, state)
         found[plan.topic, plan.partition] = state
     return found

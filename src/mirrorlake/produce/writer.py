@@ -161,6 +161,8 @@ class ShardWriter:
         self.target = target
         self.pace = pace or Pace()
         self._patience = _Patience()
+        #: The target partitions of which this producer has asked for the position.
+        self.asked: set[tuple[str, int]] = set()
         settings: dict[str, Any] = {**PRODUCER_SETTINGS, **target.client, **target.producer}
         settings |= {"logger": logger, "throttle_cb": self._patience}
         if target.transactional:
@@ -192,6 +194,7 @@ class ShardWriter:
         for item in found:
             if item.error is not None:
                 raise KafkaException(item.error)
+        self.asked.update(keys)
         return {(item.topic, item.partition): (item.offset, item.metadata or "") for item in found if item.offset >= 0}
 
     def first_record(self, topic: str, partition: int, start: int) -> int | None:

@@ -1,0 +1,330 @@
+"""The process `mirrorlake run` as the simulation has it: the real code of producing over memory.
+
+What is real: the driver's side of a flow, its ledger, the index of the stage, planning, tasks and writers. What is
+replaced: Spark, Delta, the Kafka clients, the clock that numbers batches, and threads, whose work is done when a
+schedule says so.
+"""
+
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
+from contextlib import ExitStack, contextmanager
+from types import SimpleNamespace
+from typing import Any
+from unittest.mock import patch
+
+import pyarrow as pa
+
+from mirrorlake import crash
+from mirrorlake.core.batch import PartitionPlan, shard_of
+from mirrorlake.core.progress import MappedEnd, TargetGeneration
+from mirrorlake.core.stage_index import StagedRange, StageIndex
+from mirrorlake.errors import MirrorlakeError, TargetRefused
+from mirrorlake.produce import flow as produce_flow
+from mirrorlake.produce import ledger, stage_files, task, writer
+from mirrorlake.produce.flow import FlowProducer
+from mirrorlake.produce.report import RESULT
+from mirrorlake.produce.spec import FlowSpec
+from mirrorlake.produce.task import ReadFiles, ReadRows, ShardJob
+from tests.simulation.kafka import Consumer, Log, Producer, timed_out
+from tests.simulation.landing import Lander
+from tests.simulation.stage import ParquetView, arrow, lake_failed
+from tests.simulation.steps import TaskFailed
+from tests.simulation.world import FLOW, SOURCE, TARGET, World
+
+_ROWS = ["topic", "partition", "generation", "offset", "timestamp", "key", "value", "headers", "landed_at"]
+
+
+class Later(Future):  # type: ignore[type-arg]
+    """Work of a thread, which is done when it is asked for, or when a schedule says so."""
+
+    def __init__(self, work: Callable[[], object], queue: "list[Later]") -> None:
+        super().__init__()
+        self._work = work
+        self._queue = queue
+        queue.append(self)
+
+    def run(self) -> None:
+        """Do it now, if nobody has."""
+        if self in self._queue:
+            self._queue.remove(self)
+            try:
+                self.set_result(self._work())
+            except Exception as error:  # noqa: BLE001 - raised to whoever asks for the result
+                self.set_exception(error)
+
+    def result(self, timeout: float | None = None) -> Any:
+        self.run()
+        return super().result(timeout)
+
+
+class Threads:
+    """A pool of threads: the ledger's one thread works later, the two that append beside it work at once."""
+
+    def __init__(self, queue: list[Later], count: int) -> None:
+        self._queue = queue
+        self._at_once = count > 1
+
+    def submit(self, work: Callable[..., object], *args: object) -> Later:
+        """Note the work."""
+        later = Later(lambda: work(*args), self._queue)
+        if self._at_once:
+            later.run()
+        return later
+
+    def shutdown(self) -> None:
+        """Nothing is left running."""
+
+
+class MemoryStage:
+    """`produce.ports.Stage` over the simulated table: follows commits, builds anew where they are forgotten. In a
+    `catalog`, as there, files that commits take away stay in the index until somebody finds them gone."""
+
+    def __init__(self, world: World, catalog: bool) -> None:
+        self._world = world
+        self._catalog = catalog
+        self._index: StageIndex | None = None
+
+    @contextmanager
+    def reading(self) -> Iterator[StageIndex]:
+        """The index as of the newest commit."""
+        stage = self._world.stage
+        stage.steps.reach("index", lake_failed)
+        if self._index is None or self._index.version + 1 < stage.known_from:
+            index = self._index = self._index or StageIndex()
+            paths = stage.paths()
+            index.apply([(path, self._ranges(path)) for path in paths], set(index.paths()) - set(paths), stage.version)
+        while self._index.version < stage.version:
+            commit = stage.commits[self._index.version + 1]
+            adds: Sequence[str] = [] if self._catalog and commit.removes else commit.adds
+            removes = () if self._catalog else commit.removes
+            told = [(path, self._ranges(path)) for path in adds if path in stage.files]
+            if len(told) < len(adds):
+                self._index = None
+                break
+            self._index.apply(told, removes, self._index.version + 1)
+        if self._index is None:
+            with self.reading() as index:
+                yield index
+            return
+        yield self._index
+
+    def forget(self) -> None:
+        """Build it again."""
+        self._index = None
+
+    def _ranges(self, path: str) -> list[StagedRange]:
+        held: dict[tuple[str, str, int, int], list[int]] = {}
+        for row in self._world.stage.files[path]:
+            held.setdefault(row[:4], []).append(row.offset)
+        return [StagedRange(*place, min(of), max(of), len(of)) for place, of in held.items()]
+
+
+class MemoryMap:
+    """`produce.ports.MapStore` over the simulated tables."""
+
+    def __init__(self, world: World) -> None:
+        self._tables = world.tables
+        self._application = f"mirrorlake/{world.lake_id}/{FLOW}"
+
+    def take_over(self, batch_id: int) -> None:
+        """Fence what an older process has on its way."""
+        self._tables.fence("offset_map", f"{self._application}/map", batch_id)
+
+    def ends(self) -> tuple[Sequence[MappedEnd], int]:
+        """What `sql/queries/mapped_ends.sql` says."""
+        found: dict[tuple[Any, ...], tuple[int, int]] = {}
+        newest = -1
+        for row in self._tables.of("offset_map"):
+            place = (row["topic"], row["partition"], row["target_topic"], row["target_generation"], row["generation"])
+            source, target = found.get(place, (0, 0))
+            found[place] = (max(source, row["source_last"] + 1), max(target, row["target_last"] + 1))
+            newest = max(newest, row["batch_id"])
+        return [MappedEnd(*place, *ends) for place, ends in found.items()], newest
+
+    def append_map(self, rows: pa.Table, batch_id: int) -> None:
+        """Append, once."""
+        self._tables.append("offset_map", rows, f"{self._application}/map", batch_id)
+
+    def append_latency(self, rows: pa.Table, batch_id: int) -> None:
+        """Append, once."""
+        self._tables.append("latency", rows, f"{self._application}/latency", batch_id)
+
+
+class MemoryWorkers:
+    """`produce.ports.Workers`: one task a shard, one after another, in workers that may die."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+
+    def can_read_files(self) -> bool:
+        """There are neither deletion vectors nor column mapping."""
+        return True
+
+    def files(self, jobs: Sequence[ShardJob]) -> pa.Table:
+        """Run jobs whose workers read files."""
+        reader = ReadFiles(jobs)
+        return self._run(reader, [[pa.RecordBatch.from_pydict({"id": [number]})] for number in range(len(jobs))])
+
+    def rows(self, jobs: Sequence[ShardJob], plans: Sequence[PartitionPlan], shard_count: int) -> pa.Table:
+        """Run jobs over sorted rows of the newest version."""
+        wanted = {(plan.topic, plan.partition, plan.generation): plan for plan in plans}
+        by_shard: dict[int, list[Any]] = {}
+        for row in self._world.stage.rows():
+            plan = wanted.get((row.topic, row.partition, row.generation))
+            if plan is not None and plan.first <= row.offset <= plan.last:
+                by_shard.setdefault(shard_of(row.topic, row.partition, shard_count), []).append(row)
+        parts: dict[int, list[pa.RecordBatch]] = {}
+        for shard, found in sorted(by_shard.items()):
+            batch = arrow(sorted(found, key=lambda row: (row.topic, row.partition, row.offset)))
+            columns = [pa.array([shard] * batch.num_rows, pa.int32()), *(batch.column(name) for name in _ROWS)]
+            # Spark's hash puts several shards into one task.
+            parts.setdefault(shard % 2, []).append(pa.RecordBatch.from_arrays(columns, names=["shard", *_ROWS]))
+        return self._run(ReadRows(jobs), list(parts.values()))
+
+    def _run(self, work: Callable[[Any], Iterator[pa.RecordBatch]], tasks: Sequence[list[pa.RecordBatch]]) -> pa.Table:
+        found: list[pa.RecordBatch] = []
+        failure: TaskFailed | None = None
+        for number, batches in enumerate(tasks):
+            try:
+                found.extend(self._world.run_task(number, lambda batches=batches: list(work(iter(batches)))))
+            except TaskFailed as error:
+                failure = failure or error
+                if self._world.salt % 3 == 0:
+                    break  # the others are called off before they begin
+        if failure is not None:
+            raise failure
+        return pa.Table.from_batches(found, schema=RESULT)
+
+
+def install(world: World, stack: ExitStack) -> None:
+    """Put the simulation in the place of the real things, until the stack is closed."""
+    clusters = {SOURCE: world.source, TARGET: world.target}
+    quiet = SimpleNamespace(**{name: lambda *_: None for name in ("debug", "info", "warning", "error", "exception")})
+    clock = itertools.count(1)
+    for module, name, value in (
+        (writer, "Producer", lambda settings: Producer(clusters[settings["bootstrap.servers"]], world.steps, settings)),
+        (writer, "Consumer", lambda settings: Consumer(clusters[settings["bootstrap.servers"]], world.steps, settings)),
+        (writer, "NEW_PARTITION_SECONDS", -1.0),
+        (writer, "time", SimpleNamespace(monotonic=lambda: 0.0)),
+        (writer, "METADATA_BYTES", world.settings.metadata_bytes),
+        (writer, "logger", quiet),
+        (task, "TRANSACTION_RECORDS", world.settings.transaction_records),
+        (task, "_writers", {}),
+        (task, "_paces", {}),
+        (task, "WORKER", ""),
+        (crash, "reached", lambda point: world.steps.reach(point, timed_out)),
+        (ledger, "ThreadPoolExecutor", lambda count, **_: Threads(world.later, count)),
+        (stage_files, "open_parquet", lambda uri: ParquetView(world.stage.batch(uri))),
+        (produce_flow, "logger", quiet),
+        (produce_flow, "time", SimpleNamespace(time_ns=lambda: next(clock) * 1_000_000)),
+    ):
+        stack.enter_context(patch.object(module, name, value))
+
+
+class Driver:
+    """One process. It notes incidents as the real one does, and begins the flow anew after a failure."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self._flow: FlowProducer | None = None
+        self._begun_with: object = None
+        self._stage = MemoryStage(world, world.settings.catalog)
+        self._lander = Lander(world)
+        #: The living generations of target topics; those that this process began have nothing of anybody's.
+        self._targets = dict(world.noted)
+
+    def land(self) -> bool:
+        """One batch of landing; False when there is nothing new."""
+        return self._lander.land()
+
+    def produce(self) -> bool:
+        """One batch of the flow; False when there is nothing to do."""
+        try:
+            if self._flow is not None and self._wanted() != self._begun_with:
+                flow, self._flow = self._flow, None
+                flow.close()
+            if self._flow is None:
+                self._begun_with = self._wanted()
+                self._flow = FlowProducer(
+                    self._stage, MemoryMap(self.world), MemoryWorkers(self.world), self._spec(), self._ensure
+                )
+            return self._flow.step() is not None
+        except Exception as error:
+            flow, self._flow = self._flow, None
+            if isinstance(error, MirrorlakeError):
+                self.world.tell("flow_stopped", None, detail=str(error))
+            if flow is not None:
+                flow.close()
+            raise
+
+    def append_map(self) -> None:
+        """What was produced gets into the map."""
+        for later in list(self.world.later):
+            later.run()
+
+    def drain(self) -> None:
+        """Wait until all that was produced is in the map."""
+        if self._flow is not None:
+            self._flow.drain()
+
+    def stop(self) -> None:
+        """End in order."""
+        flow, self._flow = self._flow, None
+        self._lander = Lander(self.world)
+        if flow is not None:
+            flow.close()
+
+    def _wanted(self) -> object:
+        """What the flow is begun anew for when it changes."""
+        world = self.world
+        decided = [(item.kind, item.topic, item.partition, item.resolution) for item in world.incidents]
+        return sorted(world.selected), sorted(world.paused), [item for item in decided if item[3] is not None]
+
+    def _spec(self) -> FlowSpec:
+        world = self.world
+        produced = frozenset(world.selected - world.paused)
+        stopped = {(i.topic, i.partition) for i in world.incidents if i.resolution == "stop"}
+        skipped: dict[Any, tuple[tuple[int, int], ...]] = {}
+        for item in world.incidents:
+            if item.kind == "target_refused" and item.resolution == "skip":
+                key = (item.topic, item.partition)
+                skipped[key] = (*skipped.get(key, ()), (item.first or 0, item.last or 0))
+        foreign = {(i.topic, i.partition) for i in world.incidents if i.resolution == "foreign"}
+        return FlowSpec(
+            FLOW,
+            SOURCE,
+            f"mirrorlake-{world.lake_id}-{FLOW}",
+            lambda topic: topic if topic in produced else None,
+            {"bootstrap.servers": TARGET},
+            {},
+            world.settings.shard_count,
+            True,
+            max_records=world.settings.max_records,
+            reader=world.settings.reader,
+            held=frozenset(stopped),
+            skipped=skipped,
+            known_foreign=frozenset(foreign),
+            targets=self._targets,
+            on_refused=self._refused,
+        )
+
+    def _refused(self, error: TargetRefused) -> None:
+        facts = error.facts
+        place = (str(facts["topic"]), int(str(facts["partition"])))
+        first, last = int(str(facts["first_offset"])), int(str(facts["last_offset"]))
+        self.world.tell(error.incident_kind, *place, first=first, last=last, detail=str(error))
+
+    def _ensure(self, plans: Sequence[PartitionPlan]) -> None:
+        """Make the target's topics, with as many partitions as the source has."""
+        world = self.world
+        world.steps.reach("targets", timed_out)
+        for plan in plans:
+            count = max(len(topic.logs) for topic in world.topics if topic.name == plan.topic)
+            if plan.target_topic not in world.target.topics:
+                world.target.create(plan.target_topic, count)
+            logs = world.target.topics[plan.target_topic].logs
+            logs.extend(Log() for _ in range(count - len(logs)))
+            if plan.target_topic not in world.noted:
+                world.noted[plan.target_topic] = TargetGeneration(began=tuple(log.end for log in logs))
+                self._targets[plan.target_topic] = TargetGeneration()

@@ -1,0 +1,371 @@
+"""An in-memory Kafka cluster, and clients of it, as far as replication can tell them from real ones.
+
+`Producer` and `Consumer` take the place of confluent_kafka's in `produce/writer.py`. Kept from the real thing: control
+markers and aborted records take offsets; a transaction makes records and group positions visible together; whoever
+initialises a transactional id fences the one before and ends what it left open; positions of an open transaction are
+not stable; positions vanish with their topic, or expire; a topic made again has another id and begins at 0.
+"""
+
+import itertools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from confluent_kafka import KafkaError, KafkaException, TopicPartition
+
+from tests.simulation.steps import Steps
+
+Key = tuple[str, int]
+Header = tuple[str, bytes | None]
+#: Records whose value begins like this are larger than a target takes.
+TOO_LARGE = b"large:"
+
+
+def failed(code: int, text: str, fatal: bool = False) -> KafkaException:
+    """What a client raises."""
+    return KafkaException(KafkaError(code, text, fatal, not fatal, False))
+
+
+def timed_out() -> Exception:
+    """What a call raises whose answer was lost."""
+    return failed(KafkaError._TIMED_OUT, "no answer in time")
+
+
+@dataclass
+class Transaction:
+    """One transaction: `state` is open, committed or aborted."""
+
+    state: str = "open"
+    logs: "list[Log]" = field(default_factory=list)
+    positions: dict[tuple[str, Key], tuple[int, str]] = field(default_factory=dict)
+
+
+@dataclass
+class Entry:
+    """What takes one offset: a record, or a control marker (`value` and `key` mean nothing)."""
+
+    value: bytes | None = None
+    key: bytes | None = None
+    timestamp: int = 0
+    headers: tuple[Header, ...] = ()
+    transaction: Transaction | None = None
+    marker: bool = False
+    gone: bool = False
+
+    @property
+    def visible(self) -> bool:
+        """Whether a read_committed consumer sees it."""
+        return not (self.marker or self.gone) and (self.transaction is None or self.transaction.state == "committed")
+
+
+class Log:
+    """One partition: the offset of an entry is its index; what lies below `start` cannot be read any more."""
+
+    def __init__(self) -> None:
+        self.entries: list[Entry] = []
+        self.start = 0
+        self.epoch = 0
+        self.epoch_starts: list[tuple[int, int]] = [(0, 0)]
+
+    @property
+    def end(self) -> int:
+        """The offset that the next record gets."""
+        return len(self.entries)
+
+    @property
+    def stable(self) -> int:
+        """The end for readers of committed records: the first offset of an open transaction."""
+        for offset in range(self.start, len(self.entries)):
+            transaction = self.entries[offset].transaction
+            if transaction is not None and transaction.state == "open":
+                return offset
+        return len(self.entries)
+
+    def append(self, entry: Entry) -> int:
+        """Add an entry; returns its offset."""
+        self.entries.append(entry)
+        if entry.transaction is not None and not entry.marker and self not in entry.transaction.logs:
+            entry.transaction.logs.append(self)
+        return len(self.entries) - 1
+
+    def read(self, first: int, end: int) -> Iterator[tuple[int, Entry]]:
+        """Committed records from `first` to below `end`."""
+        for offset in range(max(first, self.start), min(end, self.stable)):
+            if self.entries[offset].visible:
+                yield offset, self.entries[offset]
+
+    def rewind(self, end: int) -> None:
+        """Lose the newest entries, as by an unclean election: a new leader epoch begins at `end`."""
+        del self.entries[end:]
+        self.start = min(self.start, end)
+        self.epoch += 1
+        self.epoch_starts.append((self.epoch, end))
+
+
+@dataclass
+class Topic:
+    """A topic of one id."""
+
+    name: str
+    topic_id: str
+    logs: list[Log]
+
+
+class Cluster:
+    """The brokers of one cluster."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.topics: dict[str, Topic] = {}
+        self.positions: dict[tuple[str, Key], tuple[int, str]] = {}
+        self._ids = itertools.count(1)
+        self._epochs: dict[str, int] = {}
+        self._open: dict[str, Transaction] = {}
+
+    def create(self, name: str, partitions: int) -> Topic:
+        """Make a topic."""
+        topic = Topic(name, f"{self.name}-{name}-{next(self._ids)}", [Log() for _ in range(partitions)])
+        self.topics[name] = topic
+        return topic
+
+    def delete(self, name: str) -> None:
+        """Delete a topic; the brokers forget the groups' positions in it."""
+        del self.topics[name]
+        for place in [place for place in self.positions if place[1][0] == name]:
+            del self.positions[place]
+
+    def log(self, topic: str, partition: int) -> Log | None:
+        """A partition's log, None when there is none."""
+        found = self.topics.get(topic)
+        return found.logs[partition] if found is not None and partition < len(found.logs) else None
+
+    def expire(self, group: str | None = None) -> None:
+        """Forget positions, as a broker does with those of a group that was idle for `offsets.retention.minutes`."""
+        for place in [place for place in self.positions if group in (None, place[0])]:
+            del self.positions[place]
+
+    def begin(self, transactional_id: str) -> int:
+        """A producer's `init_transactions`: ends what is open, fences the one before, and returns the new epoch."""
+        self.end(transactional_id, "aborted")
+        self._epochs[transactional_id] = self._epochs.get(transactional_id, -1) + 1
+        return self._epochs[transactional_id]
+
+    def is_current(self, transactional_id: str, epoch: int) -> bool:
+        """Whether a producer of this epoch may still write."""
+        return self._epochs.get(transactional_id) == epoch
+
+    def opened(self, transactional_id: str) -> Transaction:
+        """The open transaction of an id; a new one if there is none."""
+        return self._open.setdefault(transactional_id, Transaction())
+
+    def end(self, transactional_id: str, state: str) -> None:
+        """Commit or abort: a marker in each log, positions with it."""
+        transaction = self._open.pop(transactional_id, None)
+        if transaction is None:
+            return
+        transaction.state = state
+        for log in transaction.logs:
+            log.append(Entry(transaction=transaction, marker=True))
+        if state == "committed":
+            living = {place: at for place, at in transaction.positions.items() if self.log(*place[1]) is not None}
+            self.positions.update(living)
+
+    def time_out(self) -> None:
+        """Transactions that nobody has ended for `transaction.timeout.ms` are aborted and their producers fenced."""
+        for name in list(self._open):
+            self.end(name, "aborted")
+            self._epochs[name] += 1
+
+    def unstable(self, group: str) -> set[Key]:
+        """Partitions with positions of a group in an open transaction."""
+        return {place[1] for open_ in self._open.values() for place in open_.positions if place[0] == group}
+
+
+class Message:
+    """What a delivery callback or a consumer gets; without an entry the end of the partition."""
+
+    def __init__(self, topic: str, partition: int, offset: int, entry: Entry | None = None) -> None:
+        self._place = (topic, partition, offset)
+        self._entry = entry
+
+    def error(self) -> KafkaError | None:
+        return None if self._entry is not None else KafkaError(KafkaError._PARTITION_EOF, "the end")
+
+    def value(self) -> bytes | None:
+        return None if self._entry is None else self._entry.value
+
+    def headers(self) -> list[Header] | None:
+        return None if self._entry is None else list(self._entry.headers) or None
+
+    def topic(self) -> str:
+        return self._place[0]
+
+    def partition(self) -> int:
+        return self._place[1]
+
+    def offset(self) -> int:
+        return self._place[2]
+
+
+Callback = Callable[[KafkaError | None, Message], None]
+
+
+class Producer:
+    """A transactional producer; what is sent reaches the log with `flush`."""
+
+    def __init__(self, cluster: Cluster, steps: Steps, settings: Mapping[str, Any]) -> None:
+        self._cluster = cluster
+        self._steps = steps
+        self._id = str(settings["transactional.id"])
+        self._epoch = -1
+        self._queue: list[tuple[Key, Entry, Callback | None]] = []
+
+    def list_topics(self, topic: str | None = None, timeout: float = -1) -> None:
+        """Asks for metadata; nothing of it is used."""
+        self._step("list_topics")
+
+    def init_transactions(self, timeout: float = -1) -> None:
+        self._step("init_transactions")
+        self._epoch = self._cluster.begin(self._id)
+        self._step("initialised")
+
+    def begin_transaction(self) -> None:
+        self._check()
+
+    def produce(
+        self,
+        topic: str,
+        value: bytes | None = None,
+        key: bytes | None = None,
+        partition: int = -1,
+        callback: Callback | None = None,
+        on_delivery: Callback | None = None,
+        timestamp: int = 0,
+        headers: Sequence[Header] | None = None,
+    ) -> None:
+        if self._cluster.log(topic, partition) is None:
+            raise failed(KafkaError._UNKNOWN_PARTITION, f"{topic}-{partition} is not there")
+        entry = Entry(value, key, timestamp, tuple(headers or ()))
+        self._queue.append(((topic, partition), entry, callback or on_delivery))
+
+    def poll(self, timeout: float = -1) -> int:
+        return 0
+
+    def flush(self, timeout: float = -1) -> int:
+        queue, self._queue = self._queue, []
+        for (topic, partition), entry, callback in queue:
+            self._deliver(topic, partition, entry, callback)
+        return 0
+
+    def purge(self, in_queue: bool = True, in_flight: bool = True, blocking: bool = True) -> None:
+        self._queue.clear()
+
+    def __len__(self) -> int:
+        return len(self._queue)
+
+    def _deliver(self, topic: str, partition: int, entry: Entry, callback: Callback | None) -> None:
+        log = self._cluster.log(topic, partition)
+
+        def foreign() -> None:
+            if log is not None:
+                log.append(Entry(b"foreign"))
+
+        self._step("append", foreign)
+        error = None
+        if not self._cluster.is_current(self._id, self._epoch):
+            error = KafkaError(KafkaError._FENCED, "another producer has this transactional id", True, False, False)
+        elif log is None:
+            error = KafkaError(KafkaError.UNKNOWN_TOPIC_OR_PART, "the topic is gone", False, True, False)
+        elif entry.value is not None and entry.value.startswith(TOO_LARGE):
+            error = KafkaError(KafkaError.MSG_SIZE_TOO_LARGE, "too large", False, False, True)
+        offset = -1
+        if error is None and log is not None:
+            entry.transaction = self._cluster.opened(self._id)
+            offset = log.append(entry)
+        if callback is not None:
+            callback(error, Message(topic, partition, offset))
+
+    def send_offsets_to_transaction(
+        self, positions: Sequence[TopicPartition], group: "GroupMetadata", timeout: float = -1
+    ) -> None:
+        self._step("send_offsets")
+        self._check()
+        transaction = self._cluster.opened(self._id)
+        for item in positions:
+            transaction.positions[group.group_id, (item.topic, item.partition)] = (item.offset, item.metadata or "")
+
+    def commit_transaction(self, timeout: float = -1) -> None:
+        self.flush()
+        self._step("commit")
+        self._check()
+        self._cluster.end(self._id, "committed")
+        self._step("committed")
+
+    def abort_transaction(self, timeout: float = -1) -> None:
+        self._queue.clear()
+        self._step("abort")
+        self._check()
+        self._cluster.end(self._id, "aborted")
+
+    def _check(self) -> None:
+        if not self._cluster.is_current(self._id, self._epoch):
+            raise failed(KafkaError._FENCED, "another producer has this transactional id", fatal=True)
+
+    def _step(self, name: str, foreign: Callable[[], None] | None = None) -> None:
+        self._steps.reach(f"{self._id} {name}", timed_out, foreign)
+
+
+@dataclass(frozen=True)
+class GroupMetadata:
+    """What `send_offsets_to_transaction` wants of a consumer."""
+
+    group_id: str
+
+
+class Consumer:
+    """A consumer that never subscribes: it is asked for positions and ends."""
+
+    def __init__(self, cluster: Cluster, steps: Steps, settings: Mapping[str, Any]) -> None:
+        self._cluster = cluster
+        self._steps = steps
+        self._group = str(settings["group.id"])
+        self._read: list[Message] = []
+
+    def committed(self, partitions: Sequence[TopicPartition], timeout: float = -1) -> list[TopicPartition]:
+        self._steps.reach("committed positions", timed_out)
+        if self._cluster.unstable(self._group) & {(item.topic, item.partition) for item in partitions}:
+            raise failed(KafkaError._TIMED_OUT, "positions are still being committed")
+        found = []
+        for item in partitions:
+            at = self._cluster.positions.get((self._group, (item.topic, item.partition)))
+            offset, metadata = at if at is not None else (-1001, "")
+            found.append(TopicPartition(item.topic, item.partition, offset, metadata))
+        return found
+
+    def get_watermark_offsets(
+        self, partition: TopicPartition, timeout: float = -1, cached: bool = False
+    ) -> tuple[int, int]:
+        self._steps.reach("watermarks", timed_out)
+        log = self._cluster.log(partition.topic, partition.partition)
+        if log is None:
+            raise failed(KafkaError._UNKNOWN_PARTITION, f"{partition.topic}-{partition.partition} is not there")
+        return log.start, log.stable
+
+    def assign(self, partitions: Sequence[TopicPartition]) -> None:
+        self._read = []
+        for item in partitions:
+            log = self._cluster.log(item.topic, item.partition)
+            for offset, entry in () if log is None else log.read(item.offset, log.stable):
+                self._read.append(Message(item.topic, item.partition, offset, entry))
+            self._read.append(Message(item.topic, item.partition, 0 if log is None else log.stable, None))
+
+    def consume(self, num_messages: int = 1, timeout: float = -1) -> "list[Message]":
+        self._steps.reach("consume", timed_out)
+        taken, self._read = self._read[:num_messages], self._read[num_messages:]
+        return taken
+
+    def consumer_group_metadata(self) -> GroupMetadata:
+        return GroupMetadata(self._group)
+
+    def close(self) -> None:
+        pass

@@ -1,0 +1,301 @@
+"""The schedules: what may happen to a replicator, in any order, and what must be true in the end.
+
+Each step is one number, which `Dice` takes apart: so a schedule costs few draws, any mix of steps is as likely as it is
+written here, and smaller numbers are simpler steps, which is what hypothesis looks for once it has found a failure.
+"""
+
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from typing import Any, TypeVar
+
+from hypothesis import note
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
+
+from tests.simulation.driver import Driver, install
+from tests.simulation.steps import KINDS, Death, Fault
+from tests.simulation.world import TOPICS, Settings, World
+
+ROUNDS = 400
+#: Hypothesis draws evenly from ranges of up to 24 bits; in larger ones it favours small numbers.
+NUMBER = st.tuples(*[st.integers(0, (1 << 24) - 1)] * 3).map(
+    lambda parts: parts[0] + (parts[1] << 24) + (parts[2] << 48)
+)
+Item = TypeVar("Item")
+
+WORK = ("produce", "land", "produce", "land", "append_map", "produce", "stop")
+TRANSACTIONS = ("plain", "plain", "committed", "aborted", "plain", "committed", "plain", "open")
+#: How often each happens, among what is rare.
+EVENTS = {
+    "killed": 4,
+    "come_back_otherwise": 4,
+    "select": 3,
+    "pause": 2,
+    "resolve": 2,
+    "create": 2,
+    "make_again": 1,
+    "compact": 2,
+    "truncate": 1,
+    "optimize": 2,
+    "vacuum": 2,
+    "clean_log": 1,
+    "move_lake": 1,
+    "expire": 1,
+    "zombies": 2,
+    "check": 1,
+}
+#: In which one of the next steps a fault strikes.
+STRIKES = (0, 1, 2, 3, 4, 5, 6, 7, 9, 11, 13, 16, 20)
+
+
+class Dice:
+    """Takes a number apart into choices."""
+
+    def __init__(self, number: int) -> None:
+        self._number = number
+
+    def among(self, items: Sequence[Item]) -> Item:
+        """One of some items; the first one for small numbers."""
+        self._number, at = divmod(self._number, len(items))
+        return items[at]
+
+    def some(self, items: Sequence[Item]) -> set[Item]:
+        """Any of some items."""
+        return {item for item in items if self.among((False, True))}
+
+    def upto(self, most: int) -> int:
+        """A number from 0 to `most`."""
+        return self.among(range(most + 1))
+
+
+class Replication(RuleBasedStateMachine):
+    """One replicator between two clusters, through everything that a schedule holds."""
+
+    #: Events and kinds of faults that are left out, and settings that do not vary.
+    without: frozenset[str] = frozenset()
+    fixed: dict[str, Any] = {}
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._stack = ExitStack()
+        self._events = [name for name, times in EVENTS.items() for _ in range(times) if name not in self.without]
+        self._kinds = [name for name in KINDS if name not in self.without]
+
+    @initialize(number=NUMBER)
+    def begin(self, number: int) -> None:
+        dice = Dice(number)
+        settings = Settings(
+            max_records=dice.among((100, 2, 5, 3)),
+            land_records=dice.among((100, 3, 100)),
+            land_files=dice.among((1, 2)),
+            shard_count=dice.among((1, 2, 3)),
+            transaction_records=dice.among((600_000, 2)),
+            metadata_bytes=dice.among((4_000, 4_000, 60)),
+            catalog=dice.among((False, False, True)),
+        )
+        self.world = World(Settings(**{**vars(settings), **self.fixed}))
+        self.world.with_ghosts = False
+        self._say(f"{self.world.settings}")
+        install(self.world, self._stack)
+        self.driver = Driver(self.world)
+        self.world.create("t0", 2)
+        self.world.create("t1", 1)
+        self.world.create("t2", 1)
+
+    @rule(number=NUMBER)
+    def goes_on(self, number: int) -> None:
+        """Records come, and the replicator works; in one piece of its work a fault may strike."""
+        dice = Dice(number)
+        for _ in range(1 + dice.upto(2)):
+            write = (dice.among(TOPICS), dice.upto(1), 1 + dice.upto(5), dice.among(TRANSACTIONS))
+            self._say(f"write{write}")
+            self.world.write(*write)
+        self._works(dice)
+
+    @rule(number=NUMBER)
+    def works(self, number: int) -> None:
+        """The replicator works; in one piece of its work a fault may strike."""
+        self._works(Dice(number))
+
+    @rule(number=NUMBER)
+    def happens(self, number: int) -> None:
+        """Something rarer happens."""
+        dice = Dice(number)
+        name = dice.among(self._events)
+        getattr(self, f"_{name}")(dice)
+
+    def _works(self, dice: Dice) -> None:
+        strikes = dice.among(STRIKES)
+        fault = Fault(dice.among(self._kinds), strikes) if strikes and self._kinds else None
+        work = [dice.among(WORK) for _ in range(1 + dice.upto(4))]
+        at = dice.upto(len(work) - 1)
+        salt = dice.among(range(1 << 12))
+        for number, name in enumerate(work):
+            self._do(name, salt + number, fault if number == at else None)
+
+    def _killed(self, _: Dice) -> None:
+        self._say("killed")
+        self._die()
+
+    def _come_back_otherwise(self, dice: Dice) -> None:
+        self._die()
+        changed = {
+            "max_records": dice.among((100, 2, 5)),
+            "shard_count": 1 + dice.upto(2),
+            "reader": dice.among(("auto", "rows")),
+        }
+        self._say(f"killed; comes back with {changed}")
+        for name, value in changed.items():
+            if name not in self.fixed:
+                setattr(self.world.settings, name, value)
+
+    def _select(self, dice: Dice) -> None:
+        self.world.selected = dice.some(TOPICS)
+        self._say(f"selected {sorted(self.world.selected)}")
+
+    def _pause(self, dice: Dice) -> None:
+        self.world.paused = dice.some(TOPICS)
+        self._say(f"paused {sorted(self.world.paused)}")
+
+    def _create(self, dice: Dice) -> None:
+        self._say("create")
+        self.world.create(dice.among(TOPICS), 1 + dice.upto(1))
+
+    def _make_again(self, dice: Dice) -> None:
+        topic = dice.among(TOPICS)
+        self._say(f"make again {topic}")
+        if topic in self.world.source.topics:
+            self.world.source.delete(topic)
+            self.world.create(topic, 1 + dice.upto(1))
+
+    def _compact(self, dice: Dice) -> None:
+        topic = dice.among(TOPICS)
+        self._say(f"compact {topic}")
+        self.world.compact(topic, dice.upto(99))
+
+    def _truncate(self, dice: Dice) -> None:
+        place = (dice.among(TOPICS), dice.upto(1), 1 + dice.upto(7))
+        self._say(f"truncate{place}")
+        self.world.truncate(*place)
+
+    def _optimize(self, dice: Dice) -> None:
+        self._say("optimize")
+        self.world.stage.optimize(4 - dice.upto(3), dice.among((False, True)))
+
+    def _vacuum(self, _: Dice) -> None:
+        self._say("vacuum")
+        self.world.stage.vacuum()
+
+    def _clean_log(self, _: Dice) -> None:
+        self._say("clean log")
+        self.world.stage.clean_log()
+
+    def _move_lake(self, dice: Dice) -> None:
+        """The lake is copied to another place, or `lake.checkpoints` changed: its identity is in its tables."""
+        self._die()
+        kept = dice.among((True, False))
+        self._say(f"the lake is moved, with checkpoints: {kept}")
+        if not kept:
+            self.world.checkpoints.clear()
+
+    def _expire(self, _: Dice) -> None:
+        self._say("positions expire")
+        self.world.target.expire()
+
+    def _zombies(self, _: Dice) -> None:
+        self._say("zombies go on")
+        self.world.wake()
+
+    def _check(self, _: Dice) -> None:
+        self.check()
+
+    def teardown(self) -> None:
+        if not hasattr(self, "world"):
+            return
+        try:
+            self.check()
+            self.world.paused, self.world.selected = set(), set(TOPICS)
+            self.check()
+        except AssertionError:
+            note("\n".join(self.world.steps.taken))
+            raise
+        finally:
+            self.close()
+
+    def close(self) -> None:
+        """End what is left of the schedule."""
+        self.world.steps.bury()
+        self._stack.close()
+
+    # How
+
+    def _say(self, text: str) -> None:
+        self.world.steps.taken.append(text)
+
+    def _do(self, name: str, salt: int, fault: Fault | None) -> None:
+        steps = self.world.steps
+        self.world.salt = salt
+        steps.fault = None if fault is None else Fault(fault.kind, fault.steps)
+        self._say(name)
+        try:
+            getattr(self.driver, name)()
+        except Death:
+            self._die()
+        except Exception as error:  # noqa: BLE001 - the replicator goes on after failures
+            self._say(f"  {type(error).__name__}: {str(error)[:150]}")
+        steps.fault = None
+
+    def _die(self) -> None:
+        self.world.die()
+        self.driver = Driver(self.world)
+
+    def _resolve(self, _: Dice | None = None) -> None:
+        """An operator decides, always to go on."""
+        world = self.world
+        for item in world.open_incidents():
+            if item.kind == "topic_recreated":
+                topic = world.source.topics.get(str(item.topic))
+                if topic is None:
+                    continue
+                if world.generation_of(topic.topic_id) is None:
+                    newest = max(life[1] for life in world.lives if life[0] == item.topic)
+                    world.begin_life(topic.name, newest + 1, topic.topic_id)
+                item.resolution = "new-generation"
+            elif item.kind == "position_lost":
+                # The operator looks at the target: is anything there that the map does not have?
+                if not world.unmapped_at_target(str(item.topic), item.partition or 0):
+                    item.resolution = "foreign"
+            else:
+                item.resolution = {"source_truncated": "continue", "target_refused": "skip"}.get(item.kind, "over")
+
+    def check(self) -> None:
+        """Recover, catch up, and see that nothing is wrong."""
+        world = self.world
+        self._say("check")
+        world.salt = 0
+        world.steps.fault = None
+        world.wake()
+        world.end_transactions("committed")
+        idle = failures = 0
+        work: tuple[Callable[[], bool], ...] = (lambda: self.driver.land(), lambda: self.driver.produce())
+        for _ in range(ROUNDS):
+            self._resolve()
+            world.target.time_out()
+            problem: Exception | None = None
+            moved = False
+            for piece in work:
+                try:
+                    moved = bool(piece()) or moved
+                except Exception as error:  # noqa: BLE001 - tried again, as the replicator does
+                    problem = error
+            self.driver.append_map()
+            failures = failures + 1 if problem is not None else 0
+            assert failures < 6, f"it stopped for good: {problem!r}"
+            idle = idle + 1 if not moved and problem is None and not world.undecided() else 0
+            if idle == 2:
+                break
+        else:
+            raise AssertionError("it never comes to an end")
+        self.driver.drain()
+        wrong = world.violations()
+        assert not wrong, "; ".join(wrong)

@@ -1,0 +1,56 @@
+"""Schedules that the simulation found, step by step, so that they are tried whatever the seeds."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.simulation.driver import Driver
+from tests.simulation.machine import Replication
+
+
+class Schedule(Replication):
+    """A schedule that is written down: `do` works off pieces of work, as a machine's rules do."""
+
+    fixed = {"max_records": 2, "shard_count": 1, "land_files": 1, "land_records": 100}
+
+    def do(self, *work: str, salt: int = 0) -> None:
+        for name in work:
+            self._do(name, salt, None)
+
+    def killed(self, salt: int = 0) -> None:
+        self.world.salt = salt
+        self.world.die()
+        self.driver = Driver(self.world)
+
+
+@pytest.fixture
+def schedule() -> Iterator[Schedule]:
+    machine = Schedule()
+    machine.begin(number=0)
+    yield machine
+    machine.close()
+
+
+def test_a_producer_asks_for_the_position_of_a_partition_that_it_meets_in_a_later_batch(schedule: Schedule) -> None:
+    """Records at the target whose map rows were lost are not written again because the first batch after a restart
+    held another partition of their shard."""
+    world = schedule.world
+    world.write("t0", 0, 2)
+    schedule.do("land", "produce")
+    schedule.killed()
+    world.write("t1", 0, 2)
+    schedule.do("land")
+    world.stage.optimize(per_file=1, reverse=True)
+    schedule.do("produce", "produce")
+    schedule.check()
+
+
+def test_a_window_without_a_row_is_passed_where_spark_reads_the_stage(schedule: Schedule) -> None:
+    """A batch's window may lie in a gap between two records of a file: no task runs, so none says that it is done."""
+    world = schedule.world
+    world.settings.reader = "rows"
+    world.write("t0", 0, 1)
+    world.write("t0", 0, 40, "aborted")
+    world.write("t0", 0, 7)
+    schedule.do("land", "produce")
+    schedule.check()

@@ -1,0 +1,87 @@
+"""The simulation is able to fail: with a known bug planted it does, within some schedules."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+
+from mirrorlake.produce import report, task
+from mirrorlake.produce.flow import FlowProducer
+from mirrorlake.produce.writer import ShardWriter
+from tests.simulation.kafka import Cluster
+from tests.simulation.run import simulate
+from tests.simulation.stage import Tables
+
+Patch = pytest.MonkeyPatch
+
+
+class Unforgetting(dict[int, str]):
+    """Owners of shards that are still believed in after a failure."""
+
+    def clear(self) -> None:
+        pass
+
+
+def owners_are_not_forgotten(patch: Patch) -> None:
+    begin = FlowProducer.__init__
+
+    def begin_unforgetting(self: FlowProducer, *args: Any) -> None:
+        begin(self, *args)
+        self._owners = Unforgetting()
+
+    patch.setattr(FlowProducer, "__init__", begin_unforgetting)
+
+
+def positions_are_not_asked_for(patch: Patch) -> None:
+    patch.setattr(ShardWriter, "positions", lambda self, keys: {})
+    patch.setattr(task, "_refuse_unknown", lambda job, writer, state: None)
+
+
+def lost_positions_are_taken_for_none(patch: Patch) -> None:
+    patch.setattr(task, "_refuse_unknown", lambda job, writer, state: None)
+
+
+def lost_map_rows_are_not_rebuilt(patch: Patch) -> None:
+    patch.setattr(report, "rebuild", lambda offsets, written: ([], []))
+
+
+def what_the_map_has_is_rebuilt(patch: Patch) -> None:
+    patch.setattr(task, "trim_written", lambda written, target, source: list(written))
+
+
+def unmapped_rows_are_left_out_of_the_metadata(patch: Patch) -> None:
+    patch.setattr(FlowProducer, "_with_unmapped", lambda self, shard: shard)
+
+
+def older_producers_are_not_fenced(patch: Patch) -> None:
+    patch.setattr(Cluster, "is_current", lambda self, name, epoch: True)
+    patch.setattr(Cluster, "begin", lambda self, name: 0)
+
+
+def appends_are_not_idempotent(patch: Patch) -> None:
+    append = Tables.append
+    patch.setattr(Tables, "append", lambda self, table, rows, application=None, version=0: append(self, table, rows))
+
+
+def a_window_is_passed_that_was_not_produced(patch: Patch) -> None:
+    patch.setattr(report, "_reached", lambda state, segments, recovering, complete: state.plan.last + 1)
+
+
+BUGS: Sequence[Callable[[Patch], None]] = (
+    owners_are_not_forgotten,
+    positions_are_not_asked_for,
+    lost_positions_are_taken_for_none,
+    lost_map_rows_are_not_rebuilt,
+    what_the_map_has_is_rebuilt,
+    unmapped_rows_are_left_out_of_the_metadata,
+    older_producers_are_not_fenced,
+    appends_are_not_idempotent,
+    a_window_is_passed_that_was_not_produced,
+)
+
+
+@pytest.mark.parametrize("plant", BUGS, ids=lambda plant: plant.__name__)
+def test_a_planted_bug_is_found(plant: Callable[[Patch], None], monkeypatch: Patch) -> None:
+    plant(monkeypatch)
+    with pytest.raises(AssertionError):
+        simulate(400, 3, shrink=False)

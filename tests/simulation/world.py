@@ -1,0 +1,310 @@
+"""Everything around the code that is simulated: two clusters, a lake, workers, operators, and what must be true."""
+
+import itertools
+import random
+import uuid
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from mirrorlake.core.progress import TargetGeneration
+from mirrorlake.produce import task
+from tests.simulation.kafka import TOO_LARGE, Cluster, Entry, Key, Topic, Transaction
+from tests.simulation.stage import Stage, Tables
+from tests.simulation.steps import Death, Steps, TaskFailed, WorkerDeath
+from tests.simulation.streaming import Checkpoint
+
+SOURCE, TARGET = "a", "b"
+FLOW = f"{SOURCE}->{TARGET}"
+TOPICS = ("t0", "t1", "t2")
+#: Kinds of incidents that hold a partition.
+HOLDS = ("target_refused", "position_lost", "target_recreated")
+
+
+@dataclass
+class Settings:
+    """What a run is started with; all but the reader may be other ones the next time."""
+
+    max_records: int = 100
+    land_records: int = 100
+    land_files: int = 1
+    shard_count: int = 2
+    transaction_records: int = 600_000
+    metadata_bytes: int = 4_000
+    reader: str = "auto"
+    catalog: bool = False
+
+
+@dataclass
+class Incident:
+    """A row of `incidents`; `resolution` is None while it is open."""
+
+    kind: str
+    topic: str | None
+    partition: int | None = None
+    first: int | None = None
+    last: int | None = None
+    detail: str = ""
+    at: int = 0
+    resolution: str | None = None
+
+
+@dataclass
+class Worker:
+    """A Python worker: producers live in it from batch to batch."""
+
+    name: str = field(default_factory=lambda: uuid.uuid4().hex)
+    writers: dict[str, Any] = field(default_factory=dict)
+
+
+class World:
+    """One schedule's world. What is in `tables`, `stage`, `checkpoints` and the clusters survives a death."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.steps = Steps()
+        self.source, self.target = Cluster(SOURCE), Cluster(TARGET)
+        self.stage = Stage(self.steps)
+        self.tables = Tables(self.steps)
+        self.checkpoints: dict[str, Checkpoint] = {}
+        self.lake_id = "lake0"
+        self.selected = {"t0", "t1"}
+        self.paused: set[str] = set()
+        self.lives: list[tuple[str, int, str, int]] = []  # topic, generation, id, when
+        self.incidents: list[Incident] = []
+        #: What is noted of target topics before the first write to them, by name.
+        self.noted: dict[str, TargetGeneration] = {}
+        self.workers = [Worker(), Worker()]
+        self.topics: list[Topic] = []
+        #: Where the log began when landing first saw a partition, by topic id and partition.
+        self.seen: dict[tuple[str, int], int] = {}
+        #: Work of threads that is not done yet, of the living process and of dead ones whose last call is on its way.
+        self.later: list[Any] = []
+        self.ghosts: list[Any] = []
+        self.with_ghosts = True
+        self.salt = 0
+        self._clock = itertools.count(1)
+        self._open: dict[str, Transaction] = {}
+
+    def next_id(self) -> int:
+        """A number that nothing else has."""
+        return next(self._clock)
+
+    def tell(self, kind: str, topic: str | None, partition: int | None = None, **facts: Any) -> None:
+        """Note an incident; one of this kind and place that is open is not repeated."""
+        if (kind, topic, partition) not in {(i.kind, i.topic, i.partition) for i in self.open_incidents()}:
+            self.incidents.append(Incident(kind, topic, partition, at=next(self._clock), **facts))
+
+    def open_incidents(self) -> list[Incident]:
+        """Those that nobody has decided about."""
+        return [item for item in self.incidents if item.resolution is None]
+
+    def begin_life(self, topic: str, generation: int, topic_id: str) -> None:
+        """Note the generation of a source topic."""
+        self.lives.append((topic, generation, topic_id, next(self._clock)))
+
+    def generation_of(self, topic_id: str) -> int | None:
+        """The generation as which a topic of the source is staged; None if it never was."""
+        found = [life[1] for life in self.lives if life[2] == topic_id]
+        return max(found) if found else None
+
+    def undecided(self) -> list[Incident]:
+        """Those about which an operator would decide now."""
+        return [item for item in self.open_incidents() if item.kind != "position_lost"]
+
+    def unmapped_at_target(self, topic: str, partition: int) -> bool:
+        """Whether the target holds records of the flow that the map does not have."""
+        log = self.target.log(topic, partition)
+        rows = [run for run in self.tables.of("offset_map") if (run["topic"], run["partition"]) == (topic, partition)]
+        count = sum(run["record_count"] for run in rows)
+        return log is not None and sum(entry.value != b"foreign" for _, entry in log.read(0, log.end)) > count
+
+    # What happens at the source
+
+    def create(self, topic: str, partitions: int) -> None:
+        """A topic is made at the source."""
+        if topic not in self.source.topics:
+            self.topics.append(self.source.create(topic, partitions))
+
+    def write(self, topic: str, partition: int, count: int, kind: str = "plain", large: bool = False) -> None:
+        """Records come: `plain` ones, or a transaction's that is committed, aborted, or left open."""
+        found = self.source.topics.get(topic)
+        if found is None:
+            return
+        log = found.logs[partition % len(found.logs)]
+        place = f"{found.topic_id}/{partition % len(found.logs)}/{log.epoch}"
+        transaction = None if kind == "plain" else Transaction()
+        for number in range(count):
+            value = f"{place}/{log.end}".encode()
+            if large and number == count - 1:
+                value = TOO_LARGE + value
+            headers = (("h", b"1"), ("h", None)) if log.end % 3 == 0 else ()
+            log.append(Entry(value, b"k%d" % (log.end % 2), 1_000 + log.end, headers, transaction))
+        if transaction is not None and kind != "open":
+            transaction.state = "committed" if kind == "committed" else "aborted"
+            log.append(Entry(transaction=transaction, marker=True))
+        elif transaction is not None:
+            self._open[f"{place}/{log.end}"] = transaction
+
+    def end_transactions(self, state: str) -> None:
+        """The transactions that were left open at the source end."""
+        for transaction in self._open.values():
+            transaction.state = state
+            for log in transaction.logs:
+                log.append(Entry(transaction=transaction, marker=True))
+        self._open.clear()
+
+    def compact(self, topic: str, salt: int) -> None:
+        """Compaction takes some of the committed records away."""
+        chance = random.Random(salt)
+        found = self.source.topics.get(topic)
+        for log in found.logs if found is not None else ():
+            for offset in range(log.start, log.stable):
+                if log.entries[offset].visible and chance.random() < 0.7:
+                    log.entries[offset].gone = True
+
+    def truncate(self, topic: str, partition: int, count: int) -> None:
+        """Retention moves a log's start."""
+        found = self.source.topics.get(topic)
+        if found is not None:
+            log = found.logs[partition % len(found.logs)]
+            log.start = min(log.stable, log.start + count)
+
+    def saw_source(self) -> None:
+        """Landing looks at its topics now: what is gone by now was never its to read."""
+        for topic in self.source.topics.values():
+            if topic.name in self.selected:
+                for partition, log in enumerate(topic.logs):
+                    self.seen.setdefault((topic.topic_id, partition), log.start)
+
+    # What workers do
+
+    def run_task(self, number: int, work: Callable[[], Any]) -> Any:
+        """Run a task in a worker, which the salt chooses. Raises TaskFailed as Spark does, or Death."""
+        chance = random.Random(self.salt * 31 + number)
+        attempts = 2 if self.salt % 5 == 1 else 1
+        while True:
+            attempts -= 1
+            at = chance.randrange(len(self.workers)) if self.salt % 2 else 0
+            try:
+                return self.steps.run_task(lambda at=at: self._in_worker(at, work))
+            except WorkerDeath:
+                self.workers[at] = Worker()
+                if not attempts:
+                    raise TaskFailed("the Python worker exited unexpectedly (crashed)") from None
+            except Exception as error:
+                if not attempts:
+                    raise TaskFailed(f"{type(error).__name__}: {error}") from error
+
+    def _in_worker(self, at: int, work: Callable[[], Any]) -> Any:
+        worker = self.workers[at]
+        task._writers, task.WORKER = worker.writers, worker.name
+        return work()
+
+    def die(self) -> None:
+        """The driver is gone, and its workers with it."""
+        self.workers = [Worker(), Worker()]
+        self.steps.fault = None
+        if self.with_ghosts and self.salt % 2:
+            self.ghosts.extend(self.later)
+        self.later.clear()
+
+    def wake(self) -> None:
+        """What outlived its process comes to its end: tasks, and commits that were on their way."""
+        self.steps.wake()
+        ghosts, self.ghosts = self.ghosts, []
+        for ghost in ghosts:
+            self.later.append(ghost)
+            ghost.run()
+
+    # What must be true
+
+    def violations(self) -> list[str]:
+        """What is wrong once all is landed and produced; nothing may be."""
+        return [*self._staged_wrong(), *self._mirrored_wrong()]
+
+    def _staged_wrong(self) -> list[str]:
+        found: list[str] = []
+        staged: dict[tuple[str, int, int], list[tuple[int, bytes | None]]] = {}
+        for row in self.stage.rows():
+            staged.setdefault((row.topic, row.generation, row.partition), []).append((row.offset, row.value))
+        for place, rows in staged.items():
+            twice = [offset for offset, times in Counter(offset for offset, _ in rows).items() if times > 1]
+            if twice:
+                found.append(f"staged twice: {place} offsets {sorted(twice)}")
+        for topic in self.topics:
+            generation = self.generation_of(topic.topic_id)
+            if topic.name not in self.selected:
+                continue
+            for partition, log in enumerate(topic.logs):
+                rows = dict(staged.get((topic.name, generation if generation is not None else -1, partition), []))
+                found.extend(self._not_staged(topic, partition, log.entries, rows))
+        return found
+
+    def _not_staged(self, topic: Topic, partition: int, entries: list[Entry], rows: dict[int, Any]) -> list[str]:
+        living = self.source.topics.get(topic.name) is topic
+        missing = [offset for offset, entry in enumerate(entries) if entry.visible and offset not in rows]
+        excused = [range(self.seen.get((topic.topic_id, partition), len(entries)))]
+        for item in self.incidents:
+            if item.topic == topic.name and item.kind == "source_truncated" and item.partition == partition:
+                excused.append(range(item.first or 0, (item.last or 0) + 1))
+            elif item.topic == topic.name and item.kind == "topic_recreated" and not living:
+                excused.append(range(len(entries)))
+        if topic.name not in self.source.topics and not living:
+            excused.append(range(len(entries)))
+        lost = [offset for offset in missing if not any(offset in part for part in excused)]
+        return [f"not staged, and no incident: {topic.topic_id}-{partition} offsets {lost}"] if lost else []
+
+    def _mirrored_wrong(self) -> list[str]:
+        found: list[str] = []
+        staged: dict[Key, dict[tuple[int, int], Any]] = {}
+        for row in self.stage.rows():
+            staged.setdefault((row.topic, row.partition), {})[row.generation, row.offset] = row
+        given_up = {
+            (item.topic, item.partition): range(item.first or 0, (item.last or 0) + 1)
+            for item in self.incidents
+            if item.kind == "target_refused" and item.resolution == "skip"
+        }
+        waiting = {
+            (item.topic, item.partition)
+            for item in self.incidents
+            if item.kind in HOLDS and item.resolution in (None, "stop")
+        }
+        mapped: dict[Key, list[tuple[int, int, int]]] = {}
+        for run in self.tables.of("offset_map"):
+            for segment in run["segments"]:
+                for number in range(segment["record_count"]):
+                    at = segment["source_first"] + number * segment["stride"]
+                    mapped.setdefault((run["topic"], run["partition"]), []).append(
+                        (run["generation"] or 0, at, segment["target_first"] + number)
+                    )
+        for key, rows in staged.items():
+            log = self.target.log(*key)
+            there = [] if log is None else list(log.read(0, log.end))
+            mine = [(offset, entry) for offset, entry in there if entry.value != b"foreign"]
+            by_value = {row.value: (place, row) for place, row in rows.items()}
+            order = [by_value[entry.value][0] for _, entry in mine if entry.value in by_value]
+            if len(order) < len(mine):
+                found.append(f"{key}: {len(mine) - len(order)} records at the target that are not in the stage")
+            if any(left >= right for left, right in zip(order, order[1:], strict=False)):
+                found.append(f"{key}: not once and in order at the target: {order}")
+            wanted = {place for place in rows if place[1] not in given_up.get(key, ())}
+            produced = key[0] in self.selected - self.paused and key not in waiting
+            if produced and wanted - set(order):
+                found.append(f"{key}: not at the target: {sorted(wanted - set(order))}")
+            for _, entry in mine:
+                row = by_value[entry.value][1] if entry.value in by_value else None
+                if row and (row.key, row.timestamp, row.headers) != (entry.key, entry.timestamp, entry.headers):
+                    found.append(f"{key}: another key, timestamp or headers: {row} {entry}")
+            truth = sorted((*by_value[entry.value][0], at) for at, entry in mine if entry.value in by_value)
+            if sorted(mapped.get(key, [])) != truth:
+                extra = sorted(Counter(mapped.get(key, [])) - Counter(truth))
+                lacking = sorted(Counter(truth) - Counter(mapped.get(key, [])))
+                if not extra and not produced:
+                    continue  # what is not produced now gets the rest of its map when it is again
+                found.append(f"{key}: the map has {extra} too many and lacks {lacking}")
+        return found
+
+
+__all__ = ["FLOW", "SOURCE", "TARGET", "TOPICS", "Death", "Incident", "Settings", "World"]
