@@ -209,12 +209,12 @@ def _stage_table(part: Mapping[str, Any]) -> Table:
     title = f"Index of a stage of {part['files']:,} files with {part['partitions']:,} partitions"
     table = Table(title=title, title_justify="left")
     table.add_column("start of a process", no_wrap=True)
-    for name in ("build s", "CPU s", "MiB", "peak MiB", "next batch ms", "at most ms"):
+    for name in ("build s", "CPU s", "MiB", "peak MiB", "next batch ms", "its CPU ms", "at most ms"):
         table.add_column(name, justify="right")
     for name, title in (("cold", "without a copy of the index"), ("restart", "with one")):
         one = part[name]
         figures = [f"{one[key]:.2f}" for key in ("build_seconds", "build_cpu_seconds")]
-        figures += [f"{one[key]:,.0f}" for key in ("mib", "peak_mib", "plan_ms", "plan_max_ms")]
+        figures += [f"{one[key]:,.0f}" for key in ("mib", "peak_mib", "plan_ms", "plan_cpu_ms", "plan_max_ms")]
         table.add_row(title, *figures)
     return table
 

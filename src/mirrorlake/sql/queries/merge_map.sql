@@ -5,7 +5,8 @@
 MERGE INTO offset_map AS map
 USING (
   WITH sized AS (
-    SELECT *,
+    SELECT * EXCEPT (segments),
+           IF(size(segments) < :max_segments, segments, NULL) AS segments,
            struct(flow, topic, partition, coalesce(generation, 0) AS generation, target_topic, target_partition,
                   coalesce(target_generation, 0) AS target_generation) AS place,
            coalesce(unix_millis(produced_at), 0L) < :cutoff_ms AND size(segments) < :max_segments AS small
