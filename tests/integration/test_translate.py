@@ -15,11 +15,15 @@ from hypothesis import strategies as st
 from pyspark.sql import DataFrame, SparkSession
 
 from mirrorlake.core.runs import runs_of, segments_of
+from mirrorlake.core.target_survey import NotedTarget
 from mirrorlake.core.topology import Lake as Location
 from mirrorlake.engine import control
 from mirrorlake.errors import UnknownOffset
+from mirrorlake.lake.checkpoints import newest_checkpoints
+from mirrorlake.lake.incidents import Incidents
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.opening import open_lake
+from mirrorlake.lake.targets import note_targets
 from mirrorlake.lake.translate import Translation, Translator, translate, translate_all
 from tests.support.clusters import ClusterPair
 from tests.support.histories import SCHEMAS
@@ -33,6 +37,7 @@ from tests.support.kafka import (
     transactional_producer,
     write,
 )
+from tests.support.lake_rows import ago, append, run_row, sample
 from tests.support.replication import FLOW, replicate_once, replicating, write_topology
 
 _SEGMENT = pa.struct([(name, pa.int64()) for name in ("source_first", "stride", "target_first", "record_count")])
@@ -191,6 +196,47 @@ def test_only_files_that_can_matter_are_read(lake: Lake, monkeypatch: pytest.Mon
         assert translator.translate([("skipped", 0, position)], None)["skipped", 0, position].offset == position
     assert [files.count("offset_map") for files in read] == [6, 1, 4, 1], "all, then what is behind the lowest position"
     assert {name for files in read for name in files} == {"offset_map"}
+
+
+def test_offsets_of_a_target_topic_that_was_made_again_lead_nowhere(lake: Lake) -> None:
+    """Through all that may happen to it: waiting, decided, begun, sampled, mapped anew."""
+    topic, target = "again", "east.again"
+    fill(lake, topic, [(list(range(10)), 100)])
+    append(lake, "checkpoints", [_checkpoint(topic, 4, 104)])
+    note_targets(lake, FLOW, {(topic, target): NotedTarget(0, "old", "stage", (100,))})
+    append(lake, "positions", [sample(60, 10, 10, topic=topic, target_topic=target, target_end=110)])
+
+    def found(reverse: bool = False, *offsets: int) -> dict[int, tuple[int, bool]]:
+        return all_positions(lake, target if reverse else topic, 0, list(offsets), reverse)
+
+    assert found(False, 4, 10) == {4: (104, True), 10: (110, True)}
+    assert [item.is_over for item, _ in newest_checkpoints(lake, FLOW).values() if item.topic == topic] == [False]
+    incident = {"flow": FLOW, "kind": "target_recreated", "topic": topic, "target_generation": 0, "at": ago(30)}
+    append(lake, "incidents", [incident])
+    for _ in ("waiting", "decided"):
+        assert found(False, 0, 4, 10) == dict.fromkeys((0, 4, 10), (0, False))
+        assert found(True, 0, 104, 110) == dict.fromkeys((0, 104, 110), (0, False))
+        assert map_rows(lake, topic) == 0
+        assert [item.is_over for item, _ in newest_checkpoints(lake, FLOW).values() if item.topic == topic] == [True]
+        Incidents(lake).settle(FLOW, "target_recreated", topic, None, "again")
+    note_targets(lake, FLOW, {(topic, target): NotedTarget(1, "new", "stage", (0,))})
+    assert found(False, 4, 10) == {4: (0, False), 10: (0, False)}, "the sample is of the generation before"
+    assert found(True, 104) == {104: (0, False)}
+    assert [item.is_over for item, _ in newest_checkpoints(lake, FLOW).values() if item.topic == topic] == [True]
+    append(lake, "offset_map", [run_row(0, 5, topic=topic, target_topic=target, target_generation=1)])
+    assert found(False, 4, 10) == {4: (4, True), 10: (6, False)}
+    assert found(True, 4, 104) == {4: (4, True), 104: (6, False)}
+
+
+def _checkpoint(topic: str, source: int, target: int) -> dict[str, object]:
+    places = {"flow": FLOW, "group_id": "app", "topic": topic, "partition": 0, "target_topic": f"east.{topic}"}
+    positions = {"source_position": source, "target_position": target}
+    return {**places, **positions, "synced": True, "checkpointed_at": ago(60)}
+
+
+def map_rows(lake: Lake, topic: str) -> int:
+    """How many stretches of a topic lead anywhere."""
+    return lake.table("offset_translation").where(f"topic = '{topic}'").count()
 
 
 @dataclass(frozen=True)

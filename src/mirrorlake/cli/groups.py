@@ -44,7 +44,10 @@ def groups(
     else:
         for item in found:
             _show_groups(shared, item)
-    if any(item["errors"] or item["source_unreachable"] or item["target_unreachable"] for item in found):
+    if any(
+        item["errors"] or item["topics_waiting"] or item["source_unreachable"] or item["target_unreachable"]
+        for item in found
+    ):
         raise typer.Exit(1)
 
 
@@ -135,6 +138,8 @@ def _show_groups(shared: Context, found: dict[str, Any]) -> None:
             shared.say(found[f"{alias}_unreachable"])
     for name, why in found["errors"].items():
         shared.say(f"group {name} was not told: {why}")
+    for name, why in found["topics_waiting"].items():
+        shared.say(f"topic {name}: {why}")
 
 
 def _show_moves(shared: Context, found: dict[str, Any]) -> None:

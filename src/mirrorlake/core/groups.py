@@ -21,6 +21,7 @@ _OURS = re.compile(r"mirrorlake-[0-9a-f]{8}-.+->.+")
 
 HELD = "the position is ahead of the mirror: held at the highest safe one"
 GONE = "the group has no position there any more"
+OVER = "the target topic is not the one that the position was of"
 
 
 class Committed(NamedTuple):
@@ -63,6 +64,7 @@ class Checkpoint:
     metadata: str = ""
     synced: bool = False
     reason: str | None = None
+    target_generation: int = 0
 
     @property
     def place(self) -> Place:
@@ -83,6 +85,11 @@ class Checkpoint:
     def is_gone(self) -> bool:
         """Whether the group has left that partition, or its cluster, since."""
         return self.reason == GONE
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the target position is of a target topic that is gone: it means nothing."""
+        return self.reason == OVER
 
 
 def selects_group(settings: Flow, group: str) -> bool:

@@ -7,6 +7,7 @@ is newest is kept in memory and read from the lake at the start, so a round in w
 import logging
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime, timezone
 
 from mirrorlake import crash
@@ -33,8 +34,9 @@ class Checkpoints:
     """The groups of one flow. Used by one thread; every call raises ClusterUnreachable when a cluster is silent.
 
     `topic` publishes them for MirrorMaker 2's clients, `log` is told of each position that is set. `mirrored` says
-    whether a source topic is mirrored, `life` which life of it is landed, `passed` how far the flow is in partitions of
-    its own knowledge (None if it cannot tell now).
+    whether a source topic is mirrored, `life` which life of it is landed, `target_generation` which generation of its
+    target topic it is produced to (None: none, and no group is moved there), which `check_targets` compares with what
+    is there; `passed` is how far the flow is in partitions of its own knowledge (None if it cannot tell now).
     """
 
     def __init__(
@@ -47,6 +49,8 @@ class Checkpoints:
         passed: Callable[[Iterable[Key]], Mapping[Key, Passed] | None],
         topic: CheckpointTopic,
         log: ChangeLog,
+        target_generation: Callable[[str], int | None] = lambda _topic: 0,
+        check_targets: Callable[[], None] = lambda: None,
     ) -> None:
         self.flow = flow
         self._lake = lake
@@ -55,6 +59,8 @@ class Checkpoints:
         self._target = connections.groups(flow.target)
         self._mirrored = mirrored
         self._life = life
+        self._target_generation = target_generation
+        self._check_targets = check_targets
         self._passed = passed
         self._topic = topic
         self._log = log
@@ -77,6 +83,9 @@ class Checkpoints:
         committed = self._mirrored_only(told.positions)
         self._begin_lives({place[1] for place in committed})
         newest = self._known()
+        # As of before the translation: one of a generation that ends meanwhile is not used again.
+        generations = self._generations(place[1] for place in (*committed, *newest))
+        committed = {place: position for place, position in committed.items() if place[1] in generations}
         wanted = to_translate(committed, newest)
         translated = {}
         if wanted:
@@ -86,7 +95,10 @@ class Checkpoints:
         asked = set(told.positions)
         if not listing.errors:
             asked |= {place[0] for place in newest} - listing.states.keys()
-        changed = plan_checkpoints(committed, translated, newest, asked)
+        changed = [
+            replace(row, target_generation=generations[row.topic])
+            for row in plan_checkpoints(committed, translated, newest, asked)
+        ]
         self._write(changed, read_at)
         crash.reached("checkpointed")
         self._publish(changed)
@@ -103,7 +115,7 @@ class Checkpoints:
 
         Raises ReplicationError when the target did not tell, or refused, some; the others are written before that.
         """
-        checkpoints = [item for item in self._known().values() if not item.is_gone]
+        checkpoints = self._movable()
         groups, errors = target_groups(self._target, {item.group_id for item in checkpoints})
         rows, moves = [], []
         for item in checkpoints:
@@ -114,6 +126,7 @@ class Checkpoints:
                 moves.append(item)
             else:
                 rows.append(_kept(item, decision))
+        moves = self._still_movable(moves)
         refused = self._target.move(by_group(moves))
         rows += [noted(item, (why := refused.get(_at_target(item))) is None, why) for item in moves]
         changed = [row for row in rows if row != self._known()[row.place]]
@@ -131,10 +144,33 @@ class Checkpoints:
         return changed
 
     def _known(self) -> dict[Place, Checkpoint]:
+        """The newest checkpoints, but for those of generations of target topics that are over: they say nothing."""
         if self._newest is None:
             self._newest = {place: item for place, (item, _) in newest_checkpoints(self._lake, self.flow.name).items()}
             self._unpublished = dict(self._newest)  # a process before this one may have died between the two
+        living = self._generations(place[1] for place in self._newest)
+        over = {place for place, item in self._newest.items() if living.get(place[1]) != item.target_generation}
+        for place in over:
+            self._translator.forget(place[1])
+            del self._newest[place]
+            self._unpublished.pop(place, None)
         return self._newest
+
+    def _generations(self, topics: Iterable[str]) -> dict[str, int]:
+        """The generations that topics are produced to; those without one are left out."""
+        found = {topic: self._target_generation(topic) for topic in set(topics)}
+        return {topic: generation for topic, generation in found.items() if generation is not None}
+
+    def _movable(self) -> list[Checkpoint]:
+        return [item for item in self._known().values() if not item.is_gone]
+
+    def _still_movable(self, moves: Sequence[Checkpoint]) -> list[Checkpoint]:
+        """Those whose target topic is the one that it was, as the target says now."""
+        if not moves:
+            return []
+        self._check_targets()
+        known = self._known()
+        return [item for item in moves if item.place in known]
 
     def _publish(self, changed: Sequence[Checkpoint]) -> None:
         """What changed, and what an earlier round could not publish."""

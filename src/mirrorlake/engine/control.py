@@ -62,7 +62,16 @@ class ControlLoop:
         self._worker = worker
         published = CheckpointTopic(flow, connections, journal)
         self._groups = Checkpoints(
-            flow, lake, connections, worker.mirrors, worker.life, self._passed, published, journal
+            flow,
+            lake,
+            connections,
+            worker.mirrors,
+            worker.life,
+            self._passed,
+            published,
+            journal,
+            worker.target_generation,
+            worker.check_targets,
         )
         self._sampler = Sampler(lake, connections, flow, worker.targets)
         self._sampled = sampled or (lambda flow, lag: None)
@@ -79,8 +88,11 @@ class ControlLoop:
         if settings.sync_topic_acls_enabled:
             acls = AclSync(flow, self._connections, self._journal, targets.remote_topic)
             tasks.append(Task("acls", settings.sync_topic_acls_interval_seconds, acls.sync))
+        refresh = settings.refresh_topics_interval_seconds
         if settings.refresh_topics_enabled:
-            tasks.append(Task("topics", settings.refresh_topics_interval_seconds, self._worker.refresh_topics))
+            tasks.append(Task("topics", refresh, self._worker.refresh_topics))
+        if not settings.refresh_topics_enabled or refresh > SAMPLE_SECONDS:
+            tasks.append(Task("target topics", SAMPLE_SECONDS, self._worker.check_targets, once=False))
         if settings.sync_topic_configs_enabled:
             tasks.append(Task("configs", settings.sync_topic_configs_interval_seconds, targets.configs.sync))
         if settings.emit_checkpoints_enabled:
@@ -127,7 +139,12 @@ class ControlLoop:
             return None
         targets = self._worker.targets
         return {
-            key: Passed(passed(snapshot, targets, key)[1], snapshot.mapped.get(key, 0), name)
+            key: Passed(
+                passed(snapshot, targets, key)[1],
+                snapshot.mapped.get(key, 0),
+                name,
+                snapshot.target_generations.get(name, 0),
+            )
             for key in keys
             if (name := targets.remote_topic(key[0])) is not None
         }

@@ -128,6 +128,7 @@ def _left(found: Survey, outcomes: Sequence[Outcome], drained: Sequence[Drained]
     """What is not as it should be, one sentence each."""
     left = [f"flow {item.flow} was not drained: {_why(item)}" for item in drained if not item.complete]
     left += [f"group {group} was not told: {why}" for group, why in sorted(found.errors.items())]
+    left += [f"topic {topic}: {why}" for topic, why in found.closed.items()]
     for item in outcomes:
         if not item.is_left:
             continue

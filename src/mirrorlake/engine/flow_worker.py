@@ -6,7 +6,7 @@ One thread per flow, so that a slow or unreachable target holds up nobody else; 
 import logging
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from mirrorlake.core.survey import Key
 from mirrorlake.core.topology import ResolvedFlow
@@ -21,6 +21,7 @@ from mirrorlake.errors import (
     MapError,
     MirrorlakeError,
     ReplicationError,
+    TargetRecreated,
     TargetRefused,
 )
 from mirrorlake.lake.journal import Journal
@@ -46,7 +47,7 @@ PASSING = ("flow_stopped", "flow_waits", "cluster_unreachable")
 class Snapshot:
     """Where a flow was after one look: what was landed before it, whether that was all produced, where it goes on,
     where the map of what it has produced ends (rows of it may still be on their way), the partitions that wait for an
-    operator, and the topics that were left out at that look."""
+    operator, the topics that were left out at that look, and the generations of target topics that it produced to."""
 
     covered: dict[Key, int]
     caught_up: bool
@@ -54,6 +55,7 @@ class Snapshot:
     mapped: dict[Key, int]
     held: frozenset[Key]
     left_out: frozenset[str]
+    target_generations: Mapping[str, int] = field(default_factory=dict)
 
 
 class FlowWorker:
@@ -78,7 +80,7 @@ class FlowWorker:
         self.flow = flow
         self.error: MirrorlakeError | None = None
         self.ended = threading.Event()
-        self.targets = TargetTopics(flow, connections, journal, left_out)
+        self.targets = TargetTopics(flow, lake, connections, journal, left_out)
         self._lake = lake
         self._stage = stage
         self._connections = connections
@@ -94,6 +96,8 @@ class FlowWorker:
         self._again = threading.Event()
         self._refused_here: set[Key] = set()
         self._refused_before = True  # as far as is known, until it was looked
+        self._written_to: dict[str, int] = {}
+        self._closed: frozenset[str] | None = None
         self._lease = Lease(lake, f"flow {flow.name}")
         self._thread = threading.Thread(target=self._run, name=f"produce {flow.name}", daemon=True)
 
@@ -145,7 +149,7 @@ class FlowWorker:
             self.error = ReplicationError(f"flow {self.flow.name} stopped: {cause_of(error)}")
             logger.exception("flow %s stopped", self.flow.name)
         finally:
-            self.error = self.error or next(iter(self.targets.unmade.values()), None)
+            self.error = self.error or next((why for why in self.targets.closed().values() if why is not None), None)
             self.ended.set()
 
     def _goes_on_after(self, error: BaseException, attempt: int) -> bool:
@@ -229,18 +233,33 @@ class FlowWorker:
         floors = {key: floor.next for key, floor in living.items()}
         # Of a target topic that was made again the map has nothing yet, however far the one before it went.
         mapped = {key: floor.source for key, floor in living.items() if floor.target is not None}
+        spec = producer.spec
         self._snapshot = Snapshot(
-            covered, caught_up, floors, mapped, producer.spec.held, frozenset(producer.spec.left_out)
+            covered, caught_up, floors, mapped, spec.held, frozenset(spec.left_out), self._written_to
         )
         self._wanted.clear()
         self._taken.set()
 
     def refresh_topics(self) -> None:
         """Follow the source's topics; produce those that the target makes only now from where the map ends."""
-        before = self.targets.unmade.keys()
-        self.targets.refresh()
-        if self.targets.unmade.keys() != before:
+        self.targets.refresh(begins=False)
+        self._begin_anew_if_different()
+
+    def check_targets(self) -> None:
+        """Notice target topics that are gone, or were made again, and what was decided about them."""
+        self.targets.check()
+        self._begin_anew_if_different()
+
+    def _begin_anew_if_different(self) -> None:
+        """Let the flow begin anew if it leaves out other topics than those that must not be produced now, or if an
+        operator has decided how some go on."""
+        if self._closed is not None and (self._closed != self.targets.closed().keys() or self.targets.decided()):
             self._again.set()
+
+    def target_generation(self, topic: str) -> int | None:
+        """Which generation of its target topic a source topic is produced to; None where it is over, and no other one
+        has begun."""
+        return self.targets.target_generation(topic)
 
     def look_at_refused(self) -> None:
         """Close incidents of refused records that were taken since, and go on where an operator said so."""
@@ -249,12 +268,11 @@ class FlowWorker:
         snapshot = self._snapshot
         waiting = self._journal.incidents.refused(self.flow.name)
         self._refused_before = bool(waiting)
-        for topic, partition, last in waiting:
-            if snapshot is not None and snapshot.floors.get((topic, partition), 0) > last:
-                self._journal.incidents.settle(
-                    self.flow.name, "target_refused", topic, partition, "the target took the records"
-                )
-        if self._refused_here - {(topic, partition) for topic, partition, _ in waiting}:
+        for kind, topic, partition, last in waiting:
+            taken = snapshot is not None and snapshot.floors.get((topic, partition), 0) > last
+            if taken and kind == TargetRefused.incident_kind:
+                self._journal.incidents.settle(self.flow.name, kind, topic, partition, "the target took the records")
+        if self._refused_here - {(item.topic, item.partition) for item in waiting}:
             self._refused_here.clear()
             self.error = None
             self._again.set()
@@ -265,11 +283,13 @@ class FlowWorker:
         if settings.provenance != "none":
             ids = self._connections.identify([flow.source, flow.target])
             provenance = Provenance(ids[flow.source], ids[flow.target], settings.provenance == "strip")
-        stopped, skipped = self._journal.incidents.decided(flow.name)
-        unmade = tuple(self.targets.unmade)  # as of now: what follows the stage must not change under its feet
+        decided = self._journal.incidents.decided(flow.name)
+        self._written_to = {name: living.number for name, living in self.targets.generations.living.items()}
+        # As of now: what follows the stage must not change under its feet.
+        self._closed = closed = frozenset(self.targets.closed())
 
         def produced(topic: str) -> str | None:
-            return None if topic in unmade else self.targets.produced_topic(topic)
+            return None if topic in closed else self.targets.produced_topic(topic)
 
         return FlowSpec(
             flow.name,
@@ -281,9 +301,15 @@ class FlowWorker:
             settings.produce_tasks,
             settings.delivery == "exactly_once",
             reader=self._reader,
-            left_out=(*self.targets.left_out, *unmade, *(() if isinstance(settings.paused, bool) else settings.paused)),
-            held=stopped,
-            skipped=skipped,
+            left_out=(
+                *self.targets.left_out,
+                *sorted(closed),
+                *(() if isinstance(settings.paused, bool) else settings.paused),
+            ),
+            held=decided.stopped,
+            skipped=decided.skipped,
+            known_foreign=decided.foreign,
+            targets=self.targets.generations.living,
             provenance=provenance,
             on_refused=self._refused,
         )
@@ -291,9 +317,24 @@ class FlowWorker:
     def _refused(self, refusal: TargetRefused) -> None:
         """A partition stops, the others go on; a row in `incidents` says what and which offsets (DESIGN 2, law 4)."""
         logger.error("%s", refusal)
+        self.targets.check()
+        if refusal.facts["topic"] in self.targets.closed():
+            self._again.set()  # the topic is gone or another one; that has an incident of its own
+            return
+        if isinstance(refusal, TargetRecreated):
+            self._contradicted(refusal)
+            return
         self.error = self.error or refusal
         self._refused_here.add((str(refusal.facts["topic"]), int(str(refusal.facts["partition"]))))
-        self._journal.incidents.tell(self.flow.name, "target_refused", refusal)
+        self._journal.incidents.tell(self.flow.name, refusal.incident_kind, refusal)
+
+    def _contradicted(self, refusal: TargetRecreated) -> None:
+        """Offsets below the map's end in the topic that was noted: it has fewer records than it had."""
+        problem = MapError(
+            f"{refusal.message}; its id is the one that it was, so the target has lost records of it", **refusal.facts
+        )
+        self.error = self.error or problem
+        self._journal.incidents.tell(self.flow.name, incident_kind(problem), problem)
 
 
 def incident_kind(error: MirrorlakeError) -> str:

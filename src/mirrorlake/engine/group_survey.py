@@ -1,13 +1,14 @@
 """Where consumer groups stand: their positions on one side of a flow, and what these mean on the other."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from mirrorlake.core.group_moves import Standing, stand, stand_by_checkpoint
 from mirrorlake.core.groups import Committed, Place, Translated, is_own_group, selects_group
 from mirrorlake.core.topology import ResolvedFlow
 from mirrorlake.engine.connections import Connections
 from mirrorlake.engine.shared_topics import Way, joined
+from mirrorlake.engine.target_generations import closed_targets
 from mirrorlake.errors import ClusterUnreachable, InputError
 from mirrorlake.lake.checkpoints import newest_checkpoints
 from mirrorlake.lake.lake import Lake
@@ -17,12 +18,14 @@ from mirrorlake.lake.translate import translate_all
 @dataclass(frozen=True)
 class Survey:
     """What was found. `states` of the groups at the origin, `errors` of groups that were not told, by group. `gone`
-    says why the origin's positions are those of the last checkpoints."""
+    says why the origin's positions are those of the last checkpoints; `closed` of source topics why no position in
+    their target topics means anything now: these have no standings."""
 
     standings: tuple[Standing, ...]
     states: Mapping[str, str] = field(default_factory=dict)
     errors: Mapping[str, str] = field(default_factory=dict)
     gone: str | None = None
+    closed: Mapping[str, str] = field(default_factory=dict)
 
 
 def survey(lake: Lake, connections: Connections, way: Way, named: Sequence[str] | None, gone: str | None) -> Survey:
@@ -32,8 +35,19 @@ def survey(lake: Lake, connections: Connections, way: Way, named: Sequence[str] 
     group that is nowhere, ClusterUnreachable when a cluster that is needed does not answer.
     """
     if gone is not None:
-        return _by_checkpoints(lake, connections, way, named, gone)
-    return _by_cluster(lake, connections, way, named)
+        found = _by_checkpoints(lake, connections, way, named, gone)
+    else:
+        found = _by_cluster(lake, connections, way, named)
+    return _without_closed(found, closed_targets(lake, connections, way.flow), way.reverse)
+
+
+def _without_closed(found: Survey, closed: Mapping[str, str], reverse: bool) -> Survey:
+    def topic(item: Standing) -> str:
+        return item.checkpoint.target_topic if reverse else item.checkpoint.topic
+
+    kept = tuple(item for item in found.standings if topic(item) not in closed)
+    left = {topic(item) for item in found.standings} & closed.keys()
+    return replace(found, standings=kept, closed={name: closed[name] for name in sorted(left)})
 
 
 def silence(connections: Connections, way: Way) -> str | None:
@@ -91,7 +105,8 @@ def _by_checkpoints(lake: Lake, connections: Connections, way: Way, named: Seque
         # What was never sampled has its checkpoint still: a partition without records, and position 0.
         kept = Translated(item.target_topic, item.partition, item.target_position, item.is_exact)
         key = (item.topic, item.partition, item.source_position)
-        standings.append(stand_by_checkpoint(item, found.get(key, kept), at))
+        if key in found or not item.is_over:
+            standings.append(stand_by_checkpoint(item, found.get(key, kept), at))
     return Survey(tuple(standings), gone=gone)
 
 

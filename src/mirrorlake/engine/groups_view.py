@@ -23,7 +23,8 @@ logger = logging.getLogger(__name__)
 def read_groups(
     lake: Lake, connections: Connections, flow: ResolvedFlow, named: Sequence[str] | None
 ) -> dict[str, Any]:
-    """Returns {"flow", "source_unreachable", "target_unreachable", "errors", "groups": [one per group and partition]}.
+    """Returns {"flow", "source_unreachable", "target_unreachable", "errors", "topics_waiting": {topic: why}, "groups":
+    [one per group and partition]}.
 
     What an unreachable cluster would tell is null. Raises InputError for a group that is nowhere.
     """
@@ -41,6 +42,7 @@ def read_groups(
         "source_unreachable": found.gone,
         "target_unreachable": silent,
         "errors": {**found.errors, **told.errors},
+        "topics_waiting": found.closed,
         "groups": [_row(found, item, listing, told, source_ends, target_ends, newest) for item in found.standings],
     }
 

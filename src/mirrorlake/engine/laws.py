@@ -7,7 +7,7 @@ each target cluster, asked meanwhile. A cluster that does not answer in time is 
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -34,10 +34,14 @@ def broken_laws(
 ) -> tuple[list[dict[str, Any]], list[str]]:
     """Rows like those of the view `alerts`, of these flows, and a sentence for each thing that could not be checked."""
     extents = [MapExtent(**row.asDict()) for row in lake.query("map_extents").collect()]
+    targets = {(row["flow"], row["target_topic"]): row for row in lake.table("living_targets").collect()}
     mirrored: dict[str, set[Key]] = defaultdict(set)
     for row in lake.table("replication_lag").select("flow", "topic", "partition").collect():
         mirrored[row["flow"]].add((row["topic"], row["partition"]))
-    asked = [_Asked(connections, flow, [item for item in extents if item.flow == flow.name]) for flow in flows]
+    asked = [
+        _Asked(connections, flow, [item for item in extents if item.flow == flow.name and _lives(item, targets)])
+        for flow in flows
+    ]
     alerts = _map_gaps(lake, flows, extents)
     deadline = time.monotonic() + ANSWER_SECONDS
     unchecked = []
@@ -50,6 +54,12 @@ def broken_laws(
             place = short.extent
             alerts.append(_alert(place, "target_behind", short.missing, short.detail()))
     return alerts, unchecked
+
+
+def _lives(item: MapExtent, targets: Mapping[tuple[str, str], Any]) -> bool:
+    """Whether it is of the living generation of a target topic: of one that is over an incident tells."""
+    newest = targets.get((item.flow, item.target_topic))
+    return newest is None or (newest["lives"] and newest["target_generation"] == item.target_generation)
 
 
 def _map_gaps(lake: Lake, flows: Sequence[ResolvedFlow], extents: Sequence[MapExtent]) -> list[dict[str, Any]]:

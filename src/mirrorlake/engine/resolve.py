@@ -30,6 +30,15 @@ CHOICES: Mapping[str, Mapping[str, str]] = {
         "skip": "give up the refused records and go on behind them",
         "stop": "mirror the partition no more",
     },
+    "position_lost": {
+        "continue": "what lies in the target behind the end of the map is not of this flow: produce on behind it",
+        "stop": "mirror the partition no more",
+    },
+    "target_recreated": {
+        "again": "produce all that the stage holds once more, into the new topic; it is made if it is missing",
+        "continue": "go on in the new topic with what the old one never got; it is made if it is missing",
+        "stop": "mirror the topic no more",
+    },
 }
 _OTHERS = {"acknowledge": "close it: it is known, or over"}
 #: Kinds that concern a source cluster, and so every flow that reads from it.

@@ -27,6 +27,7 @@ _POSITIONS = pa.schema(
         ("target_topic", pa.string()),
         ("mapped_end", pa.int64()),
         ("target_passed_end", pa.int64()),
+        ("target_generation", pa.int32()),
     ]
 )
 
@@ -128,6 +129,8 @@ class Sampler:
             "target_topic": places.names[topic] or None,
             "mapped_end": snapshot.mapped.get(key, 0),
             "target_passed_end": target_end if _nothing_left(snapshot, self._targets, key) else None,
+            # Of the producer that the look was at: what it had produced is nothing to a generation that began since.
+            "target_generation": snapshot.target_generations.get(places.names[topic], 0),
         }
 
     def _add_seconds(self, rows: Sequence[dict[str, object]], now: datetime) -> None:

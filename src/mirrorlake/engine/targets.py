@@ -1,4 +1,4 @@
-"""Target topics: made, with their configs, and grown, before the first record needs them."""
+"""Target topics: made, with their configs, and grown, before the first record needs them; never made again unasked."""
 
 import logging
 import threading
@@ -7,13 +7,16 @@ from collections.abc import Collection, Mapping, Sequence
 
 from mirrorlake.core.batch import PartitionPlan
 from mirrorlake.core.policy import check_topic_name
+from mirrorlake.core.target_survey import TargetSurvey
 from mirrorlake.core.topic_plan import TopicPlan, plan_topics, refusals
 from mirrorlake.core.topology import ResolvedFlow
 from mirrorlake.engine.connections import Connections
 from mirrorlake.engine.control_configs import ConfigSync
+from mirrorlake.engine.target_generations import TargetGenerations
 from mirrorlake.errors import ClusterUnreachable, ReplicationError, TargetRefused
 from mirrorlake.kafka.admin import ClusterAdmin, TopicInfo
 from mirrorlake.lake.journal import Journal
+from mirrorlake.lake.lake import Lake
 
 logger = logging.getLogger(__name__)
 
@@ -39,7 +42,8 @@ def observe_topics(flow: ResolvedFlow, connections: Connections, left_out: Mappi
 
 
 class TopicsUnmade(Exception):
-    """The target refused to make or grow a topic of this batch: plan it again without (`TargetTopics.unmade`)."""
+    """The target refused to make or grow a topic of this batch, or the topic is not the one that it was: plan it again
+    without (`TargetTopics.closed`)."""
 
 
 class TargetTopics:
@@ -48,6 +52,7 @@ class TargetTopics:
     def __init__(
         self,
         flow: ResolvedFlow,
+        lake: Lake,
         connections: Connections,
         journal: Journal,
         left_out: Mapping[str, str] | None = None,
@@ -63,6 +68,7 @@ class TargetTopics:
         self.left_out = dict(sorted((left_out or {}).items()))
         #: Source topics that the target would not make or grow, and what it said; each refresh tries them again.
         self.unmade: dict[str, TargetRefused] = {}
+        self.generations = TargetGenerations(lake, flow.name, self._target, journal.incidents)
         self._looked = False
         self._told: set[TopicPlan] = set()
         self._ready: dict[str, int] = {}  # target topic -> partitions known to be there
@@ -82,17 +88,50 @@ class TargetTopics:
             return None
         return self.remote_topic(topic)
 
+    def closed(self) -> dict[str, TargetRefused | None]:
+        """Source topics whose records must not be produced for now, and why; None where an operator stopped one, or has
+        decided what has not begun."""
+        with self._use:
+            silent = self.generations.stopped | self.generations.decided
+            return {**dict.fromkeys(silent), **self.generations.waiting, **self.unmade}
+
+    def decided(self) -> frozenset[str]:
+        """Source topics of which an operator has decided how they go on, and which can begin."""
+        with self._use:
+            return self.generations.decided - self.unmade.keys()
+
+    def target_generation(self, topic: str) -> int | None:
+        """Which generation of its target topic a source topic is produced to; None where it is over, and no other one
+        has begun. A topic that was never produced has its first one before it."""
+        with self._use:
+            target = self.remote_topic(topic)
+            living = self.generations.living.get(target or "")
+            if living is None:
+                return None if target in self.generations.names().values() else 0
+            return living.number
+
     def plan(self) -> list[TopicPlan]:
         """What the target lacks now, by asking both clusters."""
         return observe_topics(self.flow, self._connections, self.left_out)
 
-    def refresh(self) -> list[TopicPlan]:
-        """Make what is missing; returns the plans that were carried out or refused."""
+    def refresh(self, begins: bool = True) -> list[TopicPlan]:
+        """Make what is missing; returns the plans that were carried out or refused.
+
+        Without `begins` nothing is done about topics that an operator has decided about: only the flow's own thread
+        may, between two batches.
+        """
         with self._use:
-            plans = self.plan()
+            plans = self._planned(begins)
+            found = self._survey({plan.topic: plan.target_topic for plan in plans if plan.action != "refuse"})
+            later = found.waiting | found.stopped | (frozenset() if begins else found.decided)
+            plans = [plan for plan in plans if plan.topic not in later]
             refused = self._carry_out(plans)
+            wanted = [plan for plan in plans if plan.action != "refuse" and plan.topic not in refused]
+            refused |= self._begin(found, {plan.topic: plan.target_topic for plan in wanted})
+            if begins:
+                refused |= self._begin_decided(found, {plan.topic for plan in plans})
             for plan in plans:
-                if plan.action != "refuse" and plan.topic not in refused:
+                if plan.target_topic in self.generations.living and plan.topic not in refused:
                     self._ready[plan.target_topic] = plan.partitions
             self._note_unmade(refused, {*refused, *(plan.topic for plan in refusals(plans))})
             done = [plan for plan in plans if plan.action != "none" and plan not in self._told]
@@ -102,6 +141,59 @@ class TargetTopics:
             done = [plan for plan in done if plan.topic not in refused]
             self._journal.topics(self.flow.name, done)
             return done
+
+    def check(self) -> None:
+        """Compare the target's topics with those that were noted; changes nothing on the target."""
+        with self._use:
+            self._survey({})
+
+    def _planned(self, begins: bool) -> list[TopicPlan]:
+        """What the target lacks. Its own topics are watched even while the source does not answer."""
+        try:
+            return self.plan()
+        except ClusterUnreachable as error:
+            if error.facts.get("alias") == self.flow.source:
+                found = self._survey({})
+                if begins:
+                    self.unmade.update(self._begin_decided(found, ()))
+            raise
+
+    def _survey(self, names: Mapping[str, str]) -> TargetSurvey:
+        """Compare these target topics, by source topic, and all that were noted, with what is there."""
+        noted = {
+            topic: target
+            for topic, target in self.generations.names().items()
+            if self.selection.selects(topic) and self.remote_topic(topic) == target
+        }
+        wanted = {**noted, **names}
+        found = self.generations.survey(wanted)
+        for topic in wanted.keys() - found.living.keys():
+            self._ready.pop(wanted[topic], None)
+        return found
+
+    def _begin(self, found: TargetSurvey, names: Mapping[str, str]) -> dict[str, TargetRefused]:
+        """Note the generations that begin now of topics that are there; returns those of which that cannot be done."""
+        return self.generations.begin(found, {topic: target for topic, target in names.items() if topic in found.begin})
+
+    def _begin_decided(self, found: TargetSurvey, told: Collection[str]) -> dict[str, TargetRefused]:
+        """Begin what an operator has decided about topics of which the source has not `told`: it does not answer, or
+        they are gone there. Returns those of which that cannot be done."""
+        left = {
+            topic: target
+            for topic, target in self.generations.names().items()
+            if topic in found.decided and topic not in told
+        }
+        if not left:
+            return {}
+        there = self._target.topics()
+        needed = {target: max(1, self.generations.partitions(target)) for target in left.values()}
+        lacking = [TopicInfo(target, count, 1) for target, count in needed.items() if target not in there]
+        refused = {str(error.facts["topic"]): error for error in self._target.try_create_topics(lacking)}
+        made = {topic: target for topic, target in left.items() if target not in refused}
+        untold = self._begin(found, made)
+        for target in self.generations.living.keys() & set(made.values()):
+            self._ready[target] = there[target].partitions if target in there else needed[target]
+        return {**{topic: refused[target] for topic, target in left.items() if target in refused}, **untold}
 
     def _carry_out(self, plans: Sequence[TopicPlan]) -> dict[str, TargetRefused]:
         """Make and grow topics; returns what the target refused, by source topic. One refused topic stops no other."""
@@ -147,28 +239,35 @@ class TargetTopics:
             if all(plan.partition < self._ready.get(plan.target_topic, 0) for plan in plans):
                 return
             try:
-                self.refresh()
+                self.refresh(begins=False)  # the batch goes by what was before
             except ClusterUnreachable as error:
                 if error.facts.get("alias") != self.flow.source:
                     raise
                 logger.warning("flow %s: %s; making target topics by what is staged", self.flow.name, error)
-            if any(plan.topic in self.unmade for plan in plans):
+            if not any(plan.topic in self.closed() for plan in plans):
+                self._make_staged(plans)
+            if any(plan.target_topic not in self._ready for plan in plans):
                 raise TopicsUnmade
-            self._make_staged(plans)
 
     def _make_staged(self, plans: Sequence[PartitionPlan]) -> None:
         """A topic that is gone at the source still has staged records: make it by what the stage holds."""
-        seen = self._target.topics()
+        needed: dict[str, int] = {}
         for plan in plans:
-            needed = 1 + max(other.partition for other in plans if other.target_topic == plan.target_topic)
-            if plan.target_topic not in seen:
-                seen[plan.target_topic] = TopicInfo(plan.target_topic, needed, 1)
-                self._target.create_topics([seen[plan.target_topic]])
-            elif seen[plan.target_topic].partitions < needed:
-                self._target.add_partitions(plan.target_topic, needed)
-                seen[plan.target_topic] = TopicInfo(plan.target_topic, needed, 1)
-            known = self._ready.get(plan.target_topic, 0)
-            self._ready[plan.target_topic] = max(known, seen[plan.target_topic].partitions)
+            needed[plan.target_topic] = max(needed.get(plan.target_topic, 0), plan.partition + 1)
+        names = {plan.topic: plan.target_topic for plan in plans}
+        lacking = {topic: target for topic, target in names.items() if needed[target] > self._ready.get(target, 0)}
+        if not lacking:
+            return
+        found = self._survey(lacking)
+        first = {topic: target for topic, target in lacking.items() if topic in found.begin.keys() - found.decided}
+        seen = self._target.topics()
+        self._target.create_topics([TopicInfo(name, needed[name], 1) for name in first.values() if name not in seen])
+        self.unmade.update(self._begin(found, first))
+        for target in self.generations.living.keys() & set(lacking.values()):
+            there = seen[target].partitions if target in seen else needed[target]
+            if there < needed[target]:
+                self._target.add_partitions(target, needed[target])
+            self._ready[target] = max(there, needed[target])
 
 
 def _refused(flow: str, plan: TopicPlan) -> ReplicationError:

@@ -43,6 +43,14 @@ class TopicInfo:
     leaderless: frozenset[int] = frozenset()
 
 
+@dataclass(frozen=True)
+class TopicIdentity:
+    """Kafka's id of a topic, and how many partitions it has."""
+
+    topic_id: str
+    partitions: int
+
+
 class ClusterAdmin:
     """One cluster, asked through one admin client. Every call is bounded by ANSWER_SECONDS.
 
@@ -232,17 +240,30 @@ class ClusterAdmin:
 
     def topic_ids(self, topics: Sequence[str]) -> dict[str, str]:
         """Topic ids by name: a topic that was deleted and made again has another one. One that is gone has none."""
+        found, missing = self.identities(topics)
+        for name in set(topics) - found.keys() - missing:
+            raise KafkaException(KafkaError(KafkaError.TOPIC_AUTHORIZATION_FAILED, f"{name} may not be described"))
+        return {name: topic.topic_id for name, topic in found.items()}
+
+    def identities(self, topics: Sequence[str]) -> tuple[dict[str, TopicIdentity], frozenset[str]]:
+        """Topics by name, and the names that no topic has. What these clients may not see is in neither."""
         if not topics:
-            return {}
+            return {}, frozenset()
         futures = self._client.describe_topics(TopicCollection(list(topics)), request_timeout=ANSWER_SECONDS)
-        found = {}
+        found, missing = {}, set()
         for name, future in futures.items():
             try:
-                found[name] = str(future.result().topic_id)
+                topic = future.result()
+                found[name] = TopicIdentity(str(topic.topic_id), len(topic.partitions))
             except KafkaException as error:
-                if error.args[0].code() != KafkaError.UNKNOWN_TOPIC_OR_PART:
+                code = error.args[0].code()
+                if code == KafkaError.UNKNOWN_TOPIC_OR_PART:
+                    missing.add(name)
+                elif code in (KafkaError._TIMED_OUT, KafkaError._TRANSPORT):
+                    raise self._unanswered(error, ANSWER_SECONDS) from error
+                elif code != KafkaError.TOPIC_AUTHORIZATION_FAILED:
                     raise
-        return found
+        return found, frozenset(missing)
 
 
 def _chunks(topics: Sequence[TopicInfo]) -> Iterator[list[TopicInfo]]:

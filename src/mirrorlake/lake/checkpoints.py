@@ -22,6 +22,7 @@ _CHECKPOINTS = pa.schema(
         ("synced", pa.bool_()),
         ("reason", pa.string()),
         ("read_at", pa.timestamp("us", tz="UTC")),
+        ("target_generation", pa.int32()),
     ]
 )
 

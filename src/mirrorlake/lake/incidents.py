@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Callable, Collection, Iterable
 from datetime import datetime, timezone
+from typing import NamedTuple
 
 import pyarrow as pa
 
@@ -23,9 +24,31 @@ _INCIDENTS = pa.schema(
         ("detail", pa.string()),
         ("resolved_at", _TIME),
         ("resolution", pa.string()),
+        ("target_generation", pa.int32()),
     ]
 )
+#: What an error's facts say in columns of their own.
+_FACTS = ("topic", "partition", "first_offset", "last_offset", "target_generation")
 Place = tuple[str, str, str | None, int | None]
+
+
+class Refusal(NamedTuple):
+    """A partition that waits for a decision, with the last source offset that the incident names."""
+
+    kind: str
+    topic: str
+    partition: int
+    last_offset: int
+
+
+class Decided(NamedTuple):
+    """What an operator said about partitions that stopped: `stopped` ones, by partition the ranges of source offsets
+    (first and last) that were given up, and the source offset at which the flow goes on behind records of somebody
+    else."""
+
+    stopped: frozenset[Key]
+    skipped: dict[Key, tuple[tuple[int, int], ...]]
+    foreign: dict[Key, int]
 
 
 class Incidents:
@@ -72,22 +95,24 @@ class Incidents:
                 "settle_incident", flow=flow, kind=kind, topic=topic, partition=partition, resolution=resolution
             )
 
-    def refused(self, flow: str) -> list[tuple[str, int, int]]:
-        """Partitions with records that the target refused and nobody decided about: (topic, partition, last offset)."""
+    def refused(self, flow: str) -> list[Refusal]:
+        """Partitions that stopped at a record, or for a lost position, and that nobody decided about."""
         rows = self._lake.query("refusals", flow=flow).collect()
-        return [(row["topic"], row["partition"], row["last_offset"]) for row in rows if row["open"]]
+        return [Refusal(row["kind"], row["topic"], row["partition"], row["last_offset"]) for row in rows if row["open"]]
 
-    def decided(self, flow: str) -> tuple[frozenset[Key], dict[Key, tuple[tuple[int, int], ...]]]:
-        """What an operator said about refused records: partitions that are stopped, and by partition the ranges of
-        source offsets (first and last) that were given up."""
+    def decided(self, flow: str) -> Decided:
+        """What an operator said about partitions that stopped."""
         rows = self._lake.query("refusals", flow=flow).collect()
         stopped = frozenset((row["topic"], row["partition"]) for row in rows if row["resolution"] == "stop")
         skipped: dict[Key, tuple[tuple[int, int], ...]] = {}
+        foreign: dict[Key, int] = {}
         for row in rows:
+            key = (row["topic"], row["partition"])
             if row["resolution"] == "skip":
-                key = (row["topic"], row["partition"])
                 skipped[key] = (*skipped.get(key, ()), (row["first_offset"], row["last_offset"]))
-        return stopped, skipped
+            elif row["kind"] == "position_lost" and row["resolution"] == "continue":
+                foreign[key] = max(foreign.get(key, -1), row["first_offset"])
+        return Decided(stopped, skipped, foreign)
 
     def _open(self) -> set[Place]:
         rows = self._lake.table("open_incidents").select("flow", "kind", "topic", "partition").collect()
@@ -101,5 +126,5 @@ def _row(flow: str, kind: str, error: BaseException) -> dict[str, object]:
         "at": datetime.now(timezone.utc),
         "kind": kind,
         "detail": str(error).strip().splitlines()[0][:2000],
-        **{name: facts.get(name) for name in ("topic", "partition", "first_offset", "last_offset")},
+        **{name: facts.get(name) for name in _FACTS},
     }

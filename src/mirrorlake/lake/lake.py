@@ -18,8 +18,8 @@ from pyspark.sql import DataFrame, SparkSession
 from mirrorlake.errors import LakeError
 from mirrorlake.lake.group_commit import GroupCommit
 
-#: The tables of DESIGN section 4, `generations` (see core/survey.py) and `objectives` (see core/objectives.py), each
-#: made by `sql/tables/<name>.sql`.
+#: The tables of DESIGN section 4, `generations` (see core/survey.py), `target_generations` (core/target_survey.py) and
+#: `objectives` (core/objectives.py), each made by `sql/tables/<name>.sql`.
 TABLES = (
     "records",
     "offset_map",
@@ -31,10 +31,12 @@ TABLES = (
     "clusters",
     "audits",
     "generations",
+    "target_generations",
     "objectives",
 )
 #: The views, in an order in which each finds those it is made of.
 VIEWS = (
+    "living_targets",
     "offset_translation",
     "replication_lag",
     "replication_latency",
@@ -50,9 +52,10 @@ VIEWS = (
 )
 #: Columns that a lake made by an earlier version lacks; they are added when it is opened.
 ADDED_COLUMNS = {
-    "checkpoints": {"read_at": "TIMESTAMP"},
+    "checkpoints": {"read_at": "TIMESTAMP", "target_generation": "INT"},
+    "incidents": {"target_generation": "INT"},
     "offset_map": {"target_generation": "INT", "first_batch_id": "BIGINT"},
-    "positions": {"mapped_end": "BIGINT", "target_passed_end": "BIGINT"},
+    "positions": {"mapped_end": "BIGINT", "target_passed_end": "BIGINT", "target_generation": "INT"},
     "generations": {"partition": "INT", "first_offset": "BIGINT"},
 }
 _CHANGE_ATTEMPTS = 5

@@ -34,13 +34,17 @@ _SAMPLES = pa.schema(
         ("produced_end", pa.int64()),
         ("mapped_end", pa.int64()),
         ("target_topic", pa.string()),
+        ("target_generation", pa.int32()),
     ]
 )
 
 
 @dataclass(frozen=True)
 class Translation:
-    """A position on the other cluster. Not `exact` means: not replicated yet, and this is the highest safe position."""
+    """A position on the other cluster. Not `exact` means: not replicated yet, and this is the highest safe position.
+
+    While a target topic is gone, or was made again and nobody has decided how to go on, that is its start.
+    """
 
     topic: str
     partition: int
@@ -51,11 +55,12 @@ class Translation:
 @dataclass(frozen=True)
 class Passed:
     """How far a flow is in a partition, of its own knowledge: produced up to `produced_end` (transaction markers too),
-    of which the map must have what is before `mapped_end`."""
+    of which the map must have what is before `mapped_end`, in this generation of the target topic."""
 
     produced_end: int
     mapped_end: int
     target_topic: str
+    target_generation: int = 0
 
 
 def translate(lake: Lake, flow: str, topic: str, partition: int, offset: int, reverse: bool = False) -> Translation:
@@ -107,7 +112,7 @@ class Translator:
         self._ends: dict[Key, int] | None = None
 
     def forget(self, topic: str) -> None:
-        """Forget a topic that began a new life."""
+        """Forget a topic that began a new life, or whose target topic began a new generation."""
         self._ends = {key: end for key, end in (self._ends or {}).items() if key[0] != topic}
 
     def translate(self, asked: Iterable[Asked], passed: Mapping[Key, Passed] | None) -> dict[Asked, Translated]:
@@ -191,9 +196,8 @@ def _run(
     table = arrow_table([dict(zip(_ASKED.names, row, strict=True)) for row in rows], _ASKED)
     frames = {"asked": lake.spark.createDataFrame(table), "runs": runs, "samples": samples}
     query = "translate_reverse" if reverse else "translate_forward"
-    args = {} if reverse else {"flow": flow}
     found = {}
-    for row in lake.query_over(query, frames, **args).collect():
+    for row in lake.query_over(query, frames, flow=flow).collect():
         item = Translated(
             row["topic"],
             row["partition"],

@@ -196,7 +196,7 @@ class FlowProducer:
         for plan in shard.partitions:
             key = (plan.topic, plan.partition)
             began = self.spec.targets.get(plan.target_topic, FIRST).began
-            if key in self.spec.known_foreign:
+            if plan.first <= self.spec.known_foreign.get(key, -1):
                 continue
             if plan.floor.target is not None:
                 found[key] = plan.floor.target

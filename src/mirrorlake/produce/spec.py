@@ -20,9 +20,9 @@ class FlowSpec:
     its positions, and what its transactional ids begin with.
 
     `remote_topic` gives None for a topic that is not to be produced (not selected, paused, refused by its name). `held`
-    are partitions that wait for an operator, `skipped` ranges of offsets (inclusive) that one gave up, and of those in
-    `known_foreign` one said that what lies in the target behind the map's end is not the flow's. `targets` are the
-    living generations of target topics.
+    are partitions that wait for an operator, and `skipped` ranges of offsets (inclusive) that one gave up. One said of
+    those in `known_foreign` that what lies in the target behind the map's end is not the flow's, when the flow went on
+    at this source offset. `targets` are the living generations of target topics.
     """
 
     name: str
@@ -38,7 +38,7 @@ class FlowSpec:
     left_out: tuple[str, ...] = ()
     held: frozenset[Key] = frozenset()
     skipped: Mapping[Key, tuple[tuple[int, int], ...]] = field(default_factory=dict)
-    known_foreign: frozenset[Key] = frozenset()
+    known_foreign: Mapping[Key, int] = field(default_factory=dict)
     targets: Mapping[str, TargetGeneration] = field(default_factory=dict)
     provenance: Provenance | None = None
     on_refused: Callable[[TargetRefused], None] | None = None

@@ -12,7 +12,7 @@ WITH staged AS (
 mapped AS (
   SELECT topic, partition, sum(record_count) AS records, max(source_last) AS last_offset, max(target_last) AS target_last,
          max(produced_at) AS produced_at
-  FROM offset_map
+  FROM offset_translation
   WHERE flow = :flow
   GROUP BY topic, partition
 ),

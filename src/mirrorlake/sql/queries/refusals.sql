@@ -1,4 +1,5 @@
--- Refused records of a flow: what waits, and what was decided. Parameters: flow.
-SELECT topic, partition, first_offset, last_offset, resolved_at IS NULL AS open, resolution
+-- Partitions of a flow that stopped, at refused records or for a lost position: what waits, and what was decided.
+-- Parameters: flow.
+SELECT kind, topic, partition, first_offset, last_offset, resolved_at IS NULL AS open, resolution
 FROM incidents
-WHERE flow = :flow AND kind = 'target_refused' AND topic IS NOT NULL
+WHERE flow = :flow AND kind IN ('target_refused', 'position_lost') AND topic IS NOT NULL

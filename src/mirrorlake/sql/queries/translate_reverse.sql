@@ -1,35 +1,49 @@
 -- The law of translation, backward: a target position goes to the source offset of the first mapped record at or behind
 -- it on the target; behind all of them, to the position behind the last one, exactly if nothing of the flow lies in
--- between: a sample says so (target_passed_end) once the map has come as far as it says (mapped_end).
+-- between: a sample says so (target_passed_end) once the map has come as far as it says (mapped_end). What is said of a
+-- target topic is of its living generation; without one every position leads to the start, and none exactly, as in
+-- translate_forward.sql.
 -- Frames: asked (topic on the target, partition, offset), runs (of offset_translation), samples (of positions).
--- One row per position asked. All goes through one pass, as in translate_forward.sql.
+-- Parameters: flow. One row per position asked. All goes through one pass, as in translate_forward.sql.
 WITH steps AS (
   SELECT target_topic AS name, target_partition AS partition, target_last AS at, 0 AS asks,
-         struct(source_first, source_last, stride, target_first, topic) AS run, NULL AS sample
+         struct(source_first, source_last, stride, target_first, topic) AS run, NULL AS sample,
+         NULL AS target
   FROM {runs}
   UNION ALL
-  SELECT topic, partition, offset, 1, NULL, NULL
+  SELECT topic, partition, offset, 1, NULL, NULL, NULL
   FROM {asked}
   UNION ALL
-  SELECT target_topic, partition, NULL, 0, NULL, struct(sampled_at, target_passed_end, mapped_end, produced_end, topic)
+  SELECT target_topic, partition, NULL, 0, NULL,
+         struct(sampled_at, target_passed_end, mapped_end, produced_end, topic,
+                coalesce(target_generation, 0) AS target_generation),
+         NULL
   FROM {samples}
+  UNION ALL
+  SELECT target_topic, NULL, NULL, 0, NULL, NULL, struct(started_at, topic, target_generation, partitions, lives)
+  FROM living_targets
+  WHERE flow = :flow
 ),
-named AS (
-  SELECT name, partition, at, asks, run, sample, IF(run IS NULL, NULL, at) AS target_last,
-         max_by(run.topic, IF(run IS NULL, NULL, at)) OVER (PARTITION BY name) AS name_origin
+noted AS (
+  SELECT *, IF(run IS NULL, NULL, at) AS target_last,
+         max_by(run.topic, IF(run IS NULL, NULL, at)) OVER whole_topic AS name_origin,
+         max_by(target, target.started_at) OVER whole_topic AS newest_target
   FROM steps
+  WINDOW whole_topic AS (PARTITION BY name)
 ),
 ended AS (
   SELECT *, max_by(run.source_last, IF(run IS NULL, NULL, at)) OVER (PARTITION BY name, partition) + 1 AS map_end
-  FROM named
+  FROM noted
 ),
 weighed AS (
-  SELECT *, coalesce(sample.mapped_end, sample.produced_end) <= coalesce(map_end, 0L) AS counts
+  SELECT *, coalesce(sample.mapped_end, sample.produced_end) <= coalesce(map_end, 0L)
+           AND (newest_target IS NULL
+                OR newest_target.lives AND newest_target.target_generation = sample.target_generation) AS counts
   FROM ended
 ),
 told AS (
   SELECT
-    name, partition, at AS offset, asks, name_origin, map_end,
+    name, partition, at AS offset, asks, name_origin, newest_target, map_end,
     last(run) IGNORE NULLS OVER (
       PARTITION BY name, partition ORDER BY at DESC, asks ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS next,
     max(target_last) OVER whole_partition AS target_last,
@@ -44,15 +58,17 @@ SELECT
   name AS asked_topic,
   partition,
   offset AS asked_offset,
-  coalesce(next.topic, partition_origin, sampled_origin, name_origin) AS topic,
+  coalesce(next.topic, partition_origin, sampled_origin, name_origin, newest_target.topic) AS topic,
   CASE
     WHEN next IS NOT NULL THEN next.source_first + greatest(0L, told.offset - next.target_first) * next.stride
     ELSE coalesce(map_end, produced_end, 0L)
   END AS offset,
-  next IS NOT NULL
+  coalesce(newest_target.lives, true) AND (
+    next IS NOT NULL
     OR told.offset <= coalesce(target_last + 1, 0L)
-    OR told.offset <= coalesce(target_passed_end, 0L) AS exact,
-  next IS NOT NULL OR target_last IS NOT NULL OR sampled_origin IS NOT NULL AS known,
+    OR told.offset <= coalesce(target_passed_end, 0L)) AS exact,
+  next IS NOT NULL OR target_last IS NOT NULL OR sampled_origin IS NOT NULL
+    OR coalesce(partition < newest_target.partitions, false) AS known,
   next IS NOT NULL AS ahead,
   name_origin IS NOT NULL AS mapped,
   coalesce(target_last + 1, 0L) AS mapped_end

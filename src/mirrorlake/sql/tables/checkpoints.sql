@@ -11,7 +11,8 @@ CREATE TABLE IF NOT EXISTS checkpoints (
   checkpointed_at TIMESTAMP,
   synced BOOLEAN,
   reason STRING,
-  read_at TIMESTAMP COMMENT 'when the source was asked for the position; null for what was not read there'
+  read_at TIMESTAMP COMMENT 'when the source was asked for the position; null for what was not read there',
+  target_generation INT COMMENT 'generation of the target topic that target_position is of'
 ) USING DELTA
 COMMENT 'mirrorlake: positions of consumer groups, translated'
 TBLPROPERTIES ('delta.checkpointInterval' = '100', 'delta.logRetentionDuration' = 'interval 7 days', 'delta.enableDeletionVectors' = 'false')

@@ -9,7 +9,8 @@ CREATE TABLE IF NOT EXISTS incidents (
   last_offset BIGINT,
   detail STRING,
   resolved_at TIMESTAMP,
-  resolution STRING
+  resolution STRING,
+  target_generation INT COMMENT 'of the target topic, where the incident is about one'
 ) USING DELTA
 COMMENT 'mirrorlake: what an operator has to know or decide'
 TBLPROPERTIES ('delta.enableDeletionVectors' = 'false')

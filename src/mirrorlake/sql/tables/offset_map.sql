@@ -28,6 +28,6 @@ TBLPROPERTIES (
   'delta.appendOnly' = 'false',
   'delta.enableDeletionVectors' = 'false',
   'delta.dataSkippingStatsColumns' =
-    'flow,topic,partition,source_first,source_last,target_topic,target_partition,target_first,target_last,batch_id,stage_version,generation',
+    'flow,topic,partition,source_first,source_last,target_topic,target_partition,target_first,target_last,batch_id,stage_version,generation,target_generation',
   'delta.checkpointInterval' = '100', 'delta.logRetentionDuration' = 'interval 7 days'
 )

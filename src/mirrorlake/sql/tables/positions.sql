@@ -14,7 +14,8 @@ CREATE TABLE IF NOT EXISTS positions (
   target_topic STRING,
   mapped_end BIGINT COMMENT 'the sample tells of a map that goes at least to this source position; its rows may be late',
   target_passed_end BIGINT
-    COMMENT 'all that the flow wrote in front of this target position has source offsets below mapped_end; null: unknown'
+    COMMENT 'all that the flow wrote in front of this target position has source offsets below mapped_end; null: unknown',
+  target_generation INT COMMENT 'generation of the target topic that produced_end and target_end are of'
 ) USING DELTA
 COMMENT 'mirrorlake: where every partition of every flow stood, and when'
 TBLPROPERTIES ('delta.checkpointInterval' = '100', 'delta.logRetentionDuration' = 'interval 7 days', 'delta.enableDeletionVectors' = 'false')

@@ -68,19 +68,20 @@ alive AS (
   WHERE mode = 'continuous'
 ),
 runs AS (
-  SELECT offset_map.flow, topic, partition, coalesce(generation, 0) AS generation, source_first, source_last,
-         record_count, produced_at,
+  SELECT offset_map.flow, topic, partition, coalesce(generation, 0) AS generation,
+         coalesce(target_generation, 0) AS target_generation, source_first, source_last, record_count, produced_at,
          max(source_last) OVER (
-           PARTITION BY offset_map.flow, topic, partition, coalesce(generation, 0) ORDER BY source_first
-           ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before
+           PARTITION BY offset_map.flow, topic, partition, coalesce(generation, 0), coalesce(target_generation, 0)
+           ORDER BY source_first ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before
   FROM offset_map JOIN watched ON watched.flow = offset_map.flow
   WHERE gaps AND produced_at >= current_timestamp() - INTERVAL 1 DAY
 ),
 stretches AS (
-  SELECT flow, topic, partition, generation, min(source_first) AS first_offset, max(source_last) AS last_offset,
-         sum(record_count) AS mapped, min(CASE WHEN source_first > before + 1 THEN produced_at END) AS since
+  SELECT flow, topic, partition, generation, target_generation, min(source_first) AS first_offset,
+         max(source_last) AS last_offset, sum(record_count) AS mapped,
+         min(CASE WHEN source_first > before + 1 THEN produced_at END) AS since
   FROM runs
-  GROUP BY flow, topic, partition, generation
+  GROUP BY flow, topic, partition, generation, target_generation
   HAVING since IS NOT NULL
 ),
 given_up AS (
@@ -99,8 +100,8 @@ staged AS (
     AND given_up.partition = stretches.partition
     AND records.offset BETWEEN given_up.first_offset AND given_up.last_offset
   WHERE records.batch_id >= unix_millis(current_timestamp() - INTERVAL 1 DAY)
-  GROUP BY stretches.flow, stretches.topic, stretches.partition, stretches.generation, stretches.first_offset,
-           stretches.last_offset, mapped, since
+  GROUP BY stretches.flow, stretches.topic, stretches.partition, stretches.generation, stretches.target_generation,
+           stretches.first_offset, stretches.last_offset, mapped, since
 )
 SELECT flow, 'stuck' AS alert, topic, partition,
        CAST(unix_seconds(sampled_at) - unix_seconds(stuck_since) AS DOUBLE) AS value,

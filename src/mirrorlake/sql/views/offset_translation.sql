@@ -1,6 +1,8 @@
 -- Every stretch of equally distant source offsets with its target offsets; the k-th record of a row (from 0) has source
 -- offset source_first + k * stride and target offset target_first + k. run_* bound the map row, so that a predicate on
--- them skips files; produced_at and batch_id are the row's, of the newest batch where `maintain` merged several. Source offsets of a topic that was deleted and made again begin anew with each generation.
+-- them skips files; produced_at and batch_id are the row's, of the newest batch where `maintain` merged several. Source
+-- offsets of a topic that was deleted and made again begin anew with each generation. Of target topics only the living
+-- generation is there: offsets of a topic that was deleted lead nowhere.
 CREATE OR REPLACE VIEW offset_translation AS
 SELECT
   map.flow,
@@ -18,6 +20,10 @@ SELECT
   map.source_last AS run_source_last,
   map.target_last AS run_target_last,
   map.produced_at,
-  map.batch_id
+  map.batch_id,
+  coalesce(map.target_generation, 0) AS target_generation
 FROM offset_map AS map
+LEFT JOIN living_targets AS target ON target.flow = map.flow AND target.topic = map.topic
+  AND target.target_topic = map.target_topic
 LATERAL VIEW explode(map.segments) AS segment
+WHERE target.flow IS NULL OR target.lives AND target.target_generation = coalesce(map.target_generation, 0)

@@ -1,0 +1,111 @@
+"""What the lake knows of a flow's target topics: their generations, what is mapped of them, what operators decided."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timezone
+
+import pyarrow as pa
+from pyspark.sql import functions as F
+
+from mirrorlake.core.target_survey import NotedTarget, TargetDecision
+from mirrorlake.lake.lake import Lake, arrow_table
+
+_TARGETS = pa.schema(
+    [
+        ("flow", pa.string()),
+        ("topic", pa.string()),
+        ("target_topic", pa.string()),
+        ("target_generation", pa.int32()),
+        ("topic_id", pa.string()),
+        ("begins", pa.string()),
+        ("began", pa.list_(pa.int64())),
+        ("started_at", pa.timestamp("us", tz="UTC")),
+    ]
+)
+
+
+@dataclass(frozen=True)
+class MappedTarget:
+    """What the map holds of one partition of a target topic, in its newest generation that has some. `first` and `last`
+    are source offsets, inclusive; `end` is the target offset behind the last one."""
+
+    topic: str
+    partition: int
+    generation: int
+    first: int
+    last: int
+    record_count: int
+    end: int
+
+
+@dataclass(frozen=True)
+class LivingTarget:
+    """The newest generation of a target topic. Not `lives`: it is over, and none has begun after it."""
+
+    target_topic: str
+    generation: int
+    topic_id: str
+    lives: bool
+
+
+def noted_targets(lake: Lake, flow: str) -> tuple[dict[str, list[NotedTarget]], dict[str, str]]:
+    """All generations of each target topic of a flow, in order, and the newest target topic of each source topic."""
+    generations: dict[str, list[NotedTarget]] = {}
+    names: dict[str, str] = {}
+    for row in lake.query("target_generations_of", flow=flow).collect():
+        noted = NotedTarget(row["target_generation"], row["topic_id"], row["begins"], tuple(row["began"] or ()))
+        generations.setdefault(row["target_topic"], []).append(noted)
+        names[row["topic"]] = row["target_topic"]
+    return generations, names
+
+
+def note_targets(lake: Lake, flow: str, begun: Mapping[tuple[str, str], NotedTarget]) -> None:
+    """Note generations that begin, by (source topic, target topic)."""
+    common = {"flow": flow, "started_at": datetime.now(timezone.utc)}
+    rows = [
+        {
+            **common,
+            "topic": topic,
+            "target_topic": target,
+            "target_generation": noted.number,
+            "topic_id": noted.topic_id,
+            "begins": noted.begins,
+            "began": list(noted.began),
+        }
+        for (topic, target), noted in begun.items()
+    ]
+    lake.append("target_generations", arrow_table(rows, _TARGETS))
+
+
+def target_decisions(lake: Lake, flow: str) -> list[TargetDecision]:
+    """What is known of target topics that are gone or were made again, and what was decided; oldest first."""
+    rows = lake.query("target_decisions", flow=flow).collect()
+    return [
+        TargetDecision(row["topic"], row["target_generation"], None if row["open"] else row["resolution"] or "")
+        for row in rows
+    ]
+
+
+def mapped_targets(lake: Lake, flow: str, topics: Collection[str]) -> dict[str, list[MappedTarget]]:
+    """What the map of a flow holds of the target topics of some source topics, by target topic."""
+    runs = lake.table("offset_map").where((F.col("flow") == flow) & F.col("topic").isin(sorted(topics)))
+    found: dict[str, list[MappedTarget]] = {}
+    for row in lake.query_over("mapped_targets", {"runs": runs}).collect():
+        place = (row["topic"], row["target_partition"], row["target_generation"])
+        mapped = MappedTarget(*place, row["source_first"], row["source_last"], row["record_count"], row["target_end"])
+        found.setdefault(row["target_topic"], []).append(mapped)
+    return found
+
+
+def close_unfounded(lake: Lake, flow: str, topic: str, generation: int) -> None:
+    """Close what an incident said, and an operator decided, of a target topic that is the one that was noted."""
+    lake.change("close_unfounded_target", flow=flow, topic=topic, target_generation=generation)
+
+
+def living_targets(lake: Lake, flow: str) -> dict[str, LivingTarget]:
+    """The newest generation of the target topic of each source topic."""
+    rows = lake.table("living_targets").where(F.col("flow") == flow).orderBy("started_at").collect()
+    return {
+        row["topic"]: LivingTarget(row["target_topic"], row["target_generation"], row["topic_id"], row["lives"])
+        for row in rows
+    }

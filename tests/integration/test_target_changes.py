@@ -1,0 +1,256 @@
+"""Target topics that are deleted, or deleted and made again, while nobody runs and while the flow does: told, waited
+for, decided, and gone on with; translation and groups never by offsets of a topic that is gone."""
+
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka.admin import AdminClient
+from pyspark.sql import SparkSession
+
+from mirrorlake.core.topology import load_topology
+from mirrorlake.engine.connections import Connections
+from mirrorlake.engine.failover import MoveOptions, move_groups
+from mirrorlake.engine.resolve import Wanted, resolve
+from mirrorlake.engine.shared_topics import Way
+from mirrorlake.engine.status import read_status
+from mirrorlake.errors import ReplicationError
+from mirrorlake.lake.lake import Lake
+from mirrorlake.lake.map_store import LakeMap
+from mirrorlake.lake.translate import translate, translate_all
+from mirrorlake.produce.spec import name_at_target
+from tests.support.clusters import ClusterPair
+from tests.support.kafka import NewRecord, create_topic, delete_topic, read_topic, topics_of, write
+from tests.support.replication import FLOW, lake_of, replicate_once
+from tests.support.topologies import Live, fill, incidents, live, map_pairs, texts, until, values, write_flows
+
+#: Source offset that the group of every topic stands at.
+READ = 40
+
+
+@dataclass
+class Place:
+    """The two clusters and a family of topics on them, of one partition each."""
+
+    clusters: ClusterPair
+    prefix: str
+
+    def source(self, name: str) -> str:
+        return self.prefix + name
+
+    def target(self, name: str) -> str:
+        return f"east.{self.prefix}{name}"
+
+    def fill(self, name: str, tag: str, count: int, start: int = 0) -> None:
+        fill(self.clusters.east, self.source(name), tag, count, 1, start)
+
+    def begin(self, *names: str) -> None:
+        """Topics of 100 records at the source."""
+        for name in names:
+            create_topic(self.clusters.east, self.source(name))
+            self.fill(name, "a", 100)
+
+    def delete(self, *names: str) -> None:
+        for name in names:
+            delete_topic(self.clusters.west, self.target(name))
+        gone = {self.target(name) for name in names}
+        until(lambda: not gone & topics_of(self.clusters.west), "the topics are gone")
+
+    def make_again(self, *names: str) -> None:
+        """With a record of somebody else in it, so that its offsets are not those of the stage."""
+        for name in names:
+            create_topic(self.clusters.west, self.target(name))
+            write(self.clusters.west, self.target(name), [NewRecord(b"foreign")])
+
+    def seen(self, name: str) -> list[str]:
+        """What a consumer of the target reads; a topic that is not there has nothing."""
+        found = read_topic(self.clusters.west, self.target(name))
+        return values(found[0]) if found else []
+
+
+@pytest.fixture
+def place(clusters: ClusterPair) -> Iterator[Place]:
+    yield Place(clusters, f"g{uuid.uuid4().hex[:6]}-")
+
+
+def flow_file(place: Place, directory: Path, **settings: object) -> Path:
+    addresses = {"east": place.clusters.east, "west": place.clusters.west}
+    return write_flows(directory, addresses, {FLOW: {"topics": [f"{place.prefix}.*"], **settings}})
+
+
+def commit(bootstrap: str, group: str, topic: str, offset: int) -> None:
+    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": group, "enable.auto.commit": False})
+    consumer.commit(offsets=[TopicPartition(topic, 0, offset)], asynchronous=False)
+    consumer.close()
+
+
+def position(bootstrap: str, group: str, topic: str) -> int | None:
+    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": group})
+    (found,) = consumer.committed([TopicPartition(topic, 0)], 20)
+    consumer.close()
+    return found.offset if found.offset >= 0 else None
+
+
+def decide(lake: Lake, topology: Path, choice: str, topic: str) -> None:
+    """What `mirrorlake resolve` does."""
+    assert resolve(lake, Connections(load_topology(topology)), Wanted(topic=topic, kind="target_recreated"), choice)
+
+
+def assert_exact(lake: Lake, place: Place, name: str, first: int, last: int) -> None:
+    """Every source record from `first` to `last` (offsets, inclusive) is mapped once, to the same record in the topic
+    that is there now, and nothing else is; translation agrees in both directions."""
+    source = {record.offset: record.value for record in read_topic(place.clusters.east, place.source(name))[0]}
+    target = {record.offset: record.value for record in read_topic(place.clusters.west, place.target(name))[0]}
+    pairs = map_pairs(lake, FLOW, place.source(name), 0)
+    assert [one for one, _ in pairs] == list(range(first, last + 1)), name
+    assert all(source[one] == target[other] for one, other in pairs), name
+    assert [other for _, other in pairs] == [offset for offset, value in target.items() if value != b"foreign"], name
+    there = translate_all(lake, FLOW, [(place.source(name), 0, one) for one, _ in pairs])
+    assert [(item.offset, item.exact) for item in there.values()] == [(other, True) for _, other in pairs], name
+    back = translate_all(lake, FLOW, [(place.target(name), 0, other) for _, other in pairs], reverse=True)
+    assert [(item.offset, item.exact) for item in back.values()] == [(one, True) for one, _ in pairs], name
+
+
+def test_topics_that_were_deleted_while_nobody_ran(spark: SparkSession, place: Place, tmp_path: Path) -> None:
+    """Deleted (gone), deleted and made again (made, on, over): told, waited for, and each choice."""
+    topology = flow_file(place, tmp_path, emit_checkpoints_enabled=True)
+    lost = ("gone", "made", "on", "over")
+    place.begin("stays", *lost)
+    for name in ("stays", *lost):
+        commit(place.clusters.east, place.prefix + name, place.source(name), READ)
+    replicate_once(spark, topology)
+    place.delete(*lost)
+    place.make_again("made", "on", "over")
+    for name in ("stays", *lost):
+        place.fill(name, "b", 10)
+    lake = lake_of(spark, topology)
+    for _ in range(2):  # it is told once, and waited for each time
+        with pytest.raises(ReplicationError, match="resolve"):
+            replicate_once(spark, topology)
+        assert place.seen("stays") == texts("a", 100, 1) + texts("b", 10, 1)
+        assert place.target("gone") not in topics_of(place.clusters.west)
+        assert [place.seen(name) for name in lost[1:]] == [["foreign"]] * 3, "nothing is produced before the decision"
+    _told(lake, topology, place, lost)
+    decide(lake, topology, "again", place.source("gone"))
+    decide(lake, topology, "again", place.source("made"))
+    decide(lake, topology, "continue", place.source("on"))
+    decide(lake, topology, "stop", place.source("over"))
+    replicate_once(spark, topology)
+    assert place.seen("gone") == texts("a", 100, 1) + texts("b", 10, 1)
+    assert place.seen("made") == ["foreign", *texts("a", 100, 1), *texts("b", 10, 1)]
+    assert place.seen("on") == ["foreign", *texts("b", 10, 1)]
+    assert place.seen("over") == ["foreign"]
+    for name, first in (("stays", 0), ("gone", 0), ("made", 0), ("on", 100)):
+        assert_exact(lake, place, name, first, 109)
+    _groups(place)
+    assert read_status(lake, Connections(load_topology(topology)))["healthy"]
+    place.fill("on", "c", 5)
+    replicate_once(spark, topology)
+    assert place.seen("on") == ["foreign", *texts("b", 10, 1), *texts("c", 5, 1)]
+    assert_exact(lake, place, "on", 100, 114)
+
+
+def _told(lake: Lake, topology: Path, place: Place, lost: tuple[str, ...]) -> None:
+    """While it waits: incidents with offsets, nothing is exact, and no group is moved by what was there."""
+    found = {row["topic"]: row for row in incidents(lake)}
+    assert {row["kind"] for row in found.values()} == {"target_recreated"}
+    assert {name: (row["first_offset"], row["last_offset"]) for name, row in found.items()} == {
+        place.source(name): (0, 99) for name in lost
+    }
+    assert not read_status(lake, Connections(load_topology(topology)))["healthy"]
+    for name in lost:
+        for offset in (0, READ, 100):
+            there = translate(lake, FLOW, place.source(name), 0, offset)
+            assert (there.topic, there.offset, there.exact) == (place.target(name), 0, False), name
+        back = translate(lake, FLOW, place.target(name), 0, 5, reverse=True)
+        assert (back.topic, back.offset, back.exact) == (place.source(name), 0, False), name
+        assert position(place.clusters.west, place.prefix + name, place.target(name)) is None, name
+    assert position(place.clusters.west, place.prefix + "stays", place.target("stays")) == READ
+    options = MoveOptions(tuple(place.prefix + name for name in ("stays", "made")), drain=False)
+    flow = load_topology(topology).flow(FLOW)
+    moved = move_groups(lake, Connections(load_topology(topology)), Way(flow), options)
+    assert [item["group"] for item in moved["groups"]] == [place.prefix + "stays"]
+    assert not moved["complete"] and any(place.source("made") in line for line in moved["left"])
+
+
+def _groups(place: Place) -> None:
+    """Each reads on at the first record that it has not read, in the topic that is there now."""
+    for name, wanted in (("stays", "a:40"), ("gone", "a:40"), ("made", "a:40"), ("on", "b:0")):
+        offset = position(place.clusters.west, place.prefix + name, place.target(name))
+        records = read_topic(place.clusters.west, place.target(name))[0]
+        at = next(record for record in records if offset is not None and record.offset >= offset)
+        assert (at.value or b"").decode() == wanted, name
+    assert position(place.clusters.west, place.prefix + "over", place.target("over")) is None
+
+
+def test_topics_that_are_deleted_while_the_flow_runs(spark: SparkSession, place: Place, tmp_path: Path) -> None:
+    """Records come while nobody has noticed yet: none may be written twice, or be mapped to what was there before."""
+    topology = flow_file(place, tmp_path)
+    place.begin("stays", "gone", "made")
+    with live(spark, topology, expect=True) as run:
+        until(lambda: all(len(place.seen(name)) == 100 for name in ("stays", "gone", "made")), "a")
+        place.delete("gone", "made")
+        place.make_again("made")
+        for name in ("stays", "gone", "made"):
+            place.fill(name, "b", 10)
+        wanted = {place.source("gone"), place.source("made")}
+        until(lambda: {row["topic"] for row in run.incidents("target_recreated")} == wanted, "told")
+        until(lambda: len(place.seen("stays")) == 110, "the other topics go on")
+        assert place.seen("made") == ["foreign"]
+        _decided_while_up(run, place)
+        until(lambda: not run.incidents(), "nothing is left open")
+    assert not run.raised, run.raised
+    assert_exact(run.lake, place, "stays", 0, 119)
+    assert_exact(run.lake, place, "made", 0, 119)
+    assert_exact(run.lake, place, "gone", 100, 119)
+
+
+def test_a_position_that_the_target_forgot_while_rows_were_not_mapped(
+    spark: SparkSession, place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The flow's group is deleted: what lies behind the map's end may be the flow's own, so an operator says."""
+    topology = flow_file(place, tmp_path)
+    place.begin("stays", "lost")
+    lake = replicate_once(spark, topology).lake
+    with monkeypatch.context() as patch:
+        patch.setattr(LakeMap, "append_map", lambda *_: None)
+        place.fill("lost", "b", 10)
+        replicate_once(spark, topology)
+    admin = AdminClient({"bootstrap.servers": place.clusters.west})
+    group = name_at_target(lake, FLOW)
+    admin.delete_consumer_groups([group])[group].result(20)
+    for name in ("stays", "lost"):
+        place.fill(name, "c", 10)
+    for _ in range(2):
+        with pytest.raises(ReplicationError, match="resolve"):
+            replicate_once(spark, topology)
+    assert place.seen("lost") == [*texts("a", 100, 1), *texts("b", 10, 1)], "nothing is written twice"
+    assert place.seen("stays") == [*texts("a", 100, 1), *texts("c", 10, 1)]
+    assert [(row["kind"], row["topic"], row["partition"], row["first_offset"]) for row in incidents(lake)] == [
+        ("position_lost", place.source("lost"), 0, 100)
+    ]
+    assert not read_status(lake, Connections(load_topology(topology)))["healthy"]
+    resolve(lake, Connections(load_topology(topology)), Wanted(topic=place.source("lost")), "continue")
+    replicate_once(spark, topology)
+    # The operator was wrong, and is taken at their word.
+    twice = [
+        *texts("b", 10, 1),
+        *texts("b", 10, 1),
+        *texts("c", 10, 1),
+    ]
+    assert place.seen("lost") == [*texts("a", 100, 1), *twice]
+    assert read_status(lake, Connections(load_topology(topology)))["healthy"]
+
+
+def _decided_while_up(run: Live, place: Place) -> None:
+    run.decide("again", topic=place.source("made"), kind="target_recreated")
+    run.decide("continue", topic=place.source("gone"), kind="target_recreated")
+    for name in ("stays", "gone", "made"):
+        place.fill(name, "c", 10)
+    new = [*texts("b", 10, 1), *texts("c", 10, 1)]
+    until(lambda: place.seen("gone") == new, "gone goes on")
+    until(lambda: place.seen("made") == ["foreign", *texts("a", 100, 1), *new], "made gets all again")
+    until(lambda: place.seen("stays") == [*texts("a", 100, 1), *new], "stays goes on")

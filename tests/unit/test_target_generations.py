@@ -1,0 +1,176 @@
+"""What a flow notes of its target topics, and when: over a target and a lake in memory."""
+
+import uuid
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from mirrorlake.core.target_survey import NotedTarget, TargetDecision
+from mirrorlake.engine import target_generations
+from mirrorlake.engine.target_generations import TargetGenerations
+from mirrorlake.kafka.admin import TopicIdentity
+from mirrorlake.lake.targets import MappedTarget
+
+FLOW = "east->west"
+NAMES = {"t": "east.t"}
+
+
+@dataclass
+class World:
+    """A target cluster, and the tables of a lake that survive a process."""
+
+    alias: str = "west"
+    topics: dict[str, TopicIdentity] = field(default_factory=dict)
+    ends: dict[str, list[int]] = field(default_factory=dict)
+    noted: list[tuple[str, str, NotedTarget]] = field(default_factory=list)
+    decisions: list[TargetDecision] = field(default_factory=list)
+    mapped: dict[str, list[MappedTarget]] = field(default_factory=dict)
+    told: list[dict[str, Any]] = field(default_factory=list)
+    asked: int = 0
+
+    def make(self, *ends: int) -> None:
+        self.topics["east.t"] = TopicIdentity(uuid.uuid4().hex, len(ends))
+        self.ends["east.t"] = list(ends)
+
+    def decide(self, choice: str, generation: int = 0) -> None:
+        self.decisions.append(TargetDecision("t", generation, choice))
+
+    def process(self) -> TargetGenerations:
+        """A process that begins."""
+        return TargetGenerations(self, FLOW, self, self)  # type: ignore[arg-type]
+
+    # As ClusterAdmin.
+
+    def identities(self, topics: list[str]) -> tuple[dict[str, TopicIdentity], frozenset[str]]:
+        self.asked += 1
+        there = {name: self.topics[name] for name in topics if name in self.topics}
+        return there, frozenset(set(topics) - there.keys())
+
+    def end_offsets(self, keys: list[tuple[str, int]], committed: bool) -> dict[tuple[str, int], int]:
+        assert not committed
+        return {(topic, partition): self.ends[topic][partition] for topic, partition in keys}
+
+    # As Incidents.
+
+    def tell(self, flow: str, kind: str, error: Any) -> None:
+        assert (flow, kind) == (FLOW, "target_recreated")
+        self.told.append({**error.facts, "said": str(error)})
+        self.decisions.append(TargetDecision("t", error.facts["target_generation"], None))
+
+
+@pytest.fixture
+def world(monkeypatch: pytest.MonkeyPatch) -> World:
+    found = World()
+
+    def noted_targets(*_: object) -> tuple[dict[str, list[NotedTarget]], dict[str, str]]:
+        generations: dict[str, list[NotedTarget]] = {}
+        for _topic, target, noted in found.noted:
+            generations.setdefault(target, []).append(noted)
+        return generations, {topic: target for topic, target, _ in found.noted}
+
+    def note_targets(_lake: object, _flow: str, begun: dict[tuple[str, str], NotedTarget]) -> None:
+        found.noted += [(*names, noted) for names, noted in begun.items()]
+
+    monkeypatch.setattr(target_generations, "noted_targets", noted_targets)
+    monkeypatch.setattr(target_generations, "note_targets", note_targets)
+    monkeypatch.setattr(target_generations, "target_decisions", lambda *_: list(found.decisions))
+    monkeypatch.setattr(target_generations, "mapped_targets", lambda *_: found.mapped)
+    monkeypatch.setattr(target_generations, "GONE_SECONDS", 0.01)
+    monkeypatch.setattr(target_generations, "MADE_SECONDS", 0.01)
+    return found
+
+
+def begun(world: World) -> TargetGenerations:
+    """A process that has made the topic and may write to it."""
+    process = world.process()
+    found = process.survey(NAMES)
+    if "east.t" not in world.topics:
+        world.make(0, 0)
+    process.begin(found, {topic: NAMES[topic] for topic in found.begin})
+    return process
+
+
+def test_a_topic_is_noted_with_its_ends_before_it_may_be_written_to(world: World) -> None:
+    world.make(3, 0)
+    process = world.process()
+    found = process.survey(NAMES)
+    assert not process.living and not world.noted
+    process.begin(found, NAMES)
+    assert world.noted == [("t", "east.t", NotedTarget(0, world.topics["east.t"].topic_id, "stage", (3, 0)))]
+    assert process.living["east.t"].number == 0
+
+
+def test_who_noted_a_generation_knows_that_nobody_else_wrote_for_the_flow(world: World) -> None:
+    world.make(3, 0)
+    assert begun(world).living["east.t"].began == ()
+    later = world.process()
+    later.survey(NAMES)
+    assert later.living["east.t"].began == (3, 0)
+
+
+def test_each_refresh_asks_the_target_one_question(world: World) -> None:
+    process = begun(world)
+    world.asked = 0
+    for _ in range(3):
+        process.survey(NAMES)
+    assert world.asked == 3
+
+
+def test_a_death_between_making_a_topic_and_noting_it_is_made_up_for(world: World) -> None:
+    world.process().survey(NAMES)
+    world.make(0)  # and the process dies
+    assert begun(world).living["east.t"].number == 0
+    world.topics.clear()
+    world.process().survey(NAMES)
+    world.decide("again")
+    world.process().survey(NAMES)
+    world.make(0)  # and dies again
+    again = begun(world)
+    assert again.living["east.t"].number == again.living["east.t"].counts_from == 1
+    assert len(world.told) == 1
+
+
+@pytest.mark.parametrize("choice", ["again", "continue", "stop"])
+def test_a_topic_that_was_made_again_gets_nothing_until_it_is_decided(world: World, choice: str) -> None:
+    process = begun(world)
+    world.mapped = {"east.t": [MappedTarget("t", 0, 0, 5, 9, 5, 5), MappedTarget("t", 1, 0, 0, 3, 4, 4)]}
+    world.make(0, 0)
+    for _ in range(2):
+        assert process.survey(NAMES).waiting == {"t"} and not process.living
+        process = world.process()
+    assert [(row["first_offset"], row["last_offset"], row["target_generation"]) for row in world.told] == [(0, 9, 0)]
+    assert "9 records of t (source offsets, partition 0: 5 to 9, partition 1: 0 to 3)" in world.told[0]["said"]
+    world.decide(choice)
+    found = process.survey(NAMES)
+    assert not process.waiting and not process.living, "nothing before it is noted"
+    process.begin(found, {topic: NAMES[topic] for topic in found.begin})
+    if choice == "stop":
+        assert process.stopped == {"t"} and not process.living
+    else:
+        living = process.living["east.t"]
+        assert (living.number, living.counts_from) == (1, 1 if choice == "again" else 0)
+
+
+def test_a_topic_that_only_one_answer_did_not_know_is_not_gone(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    process = begun(world)
+    answers = [({}, frozenset({"east.t"}))]
+    real = world.identities
+    monkeypatch.setattr(world, "identities", lambda topics: answers.pop() if answers else real(topics))
+    assert not process.survey(NAMES).losses and not world.told
+    assert process.living
+
+
+def test_a_lake_of_an_earlier_version_notes_what_is_there_unless_it_has_less_than_the_map_says(world: World) -> None:
+    world.make(10, 4)
+    world.mapped = {"east.t": [MappedTarget("t", 0, 0, 0, 9, 10, 10), MappedTarget("t", 1, 0, 0, 3, 4, 4)]}
+    assert begun(world).living["east.t"].number == 0
+    world.noted.clear()
+    for change in (lambda: world.make(10, 3), lambda: world.make(10), world.topics.clear):
+        world.noted.clear()
+        world.told.clear()
+        world.decisions.clear()
+        change()
+        found = world.process().survey(NAMES)
+        assert found.waiting == {"t"} and len(world.told) == 1
+        assert [noted.topic_id for *_, noted in world.noted] == [""]
