@@ -2,18 +2,27 @@
 
 import uuid
 from dataclasses import dataclass, field
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from mirrorlake.core.batch import PartitionPlan
+from mirrorlake.core.progress import NOTHING_MAPPED
 from mirrorlake.core.target_survey import NotedTarget, TargetDecision
+from mirrorlake.core.topology import load_topology
 from mirrorlake.engine import target_generations
 from mirrorlake.engine.target_generations import TargetGenerations
-from mirrorlake.kafka.admin import TopicIdentity
+from mirrorlake.engine.targets import TargetTopics, TopicsUnmade
+from mirrorlake.errors import ClusterUnreachable, TargetRefused
+from mirrorlake.kafka.admin import TopicIdentity, TopicInfo
 from mirrorlake.lake.targets import MappedTarget
+from tests.support.lake_rows import write_file
 
 FLOW = "east->west"
 NAMES = {"t": "east.t"}
+PLAN = PartitionPlan("t", 0, "east.t", NOTHING_MAPPED, 0, 9)
 
 
 @dataclass
@@ -21,7 +30,8 @@ class World:
     """A target cluster, and the tables of a lake that survive a process."""
 
     alias: str = "west"
-    topics: dict[str, TopicIdentity] = field(default_factory=dict)
+    there: dict[str, TopicIdentity] = field(default_factory=dict)
+    source: dict[str, int] | None = field(default_factory=dict)
     ends: dict[str, list[int]] = field(default_factory=dict)
     noted: list[tuple[str, str, NotedTarget]] = field(default_factory=list)
     decisions: list[TargetDecision] = field(default_factory=list)
@@ -29,9 +39,9 @@ class World:
     told: list[dict[str, Any]] = field(default_factory=list)
     asked: int = 0
 
-    def make(self, *ends: int) -> None:
-        self.topics["east.t"] = TopicIdentity(uuid.uuid4().hex, len(ends))
-        self.ends["east.t"] = list(ends)
+    def make(self, *ends: int, name: str = "east.t") -> None:
+        self.there[name] = TopicIdentity(uuid.uuid4().hex, len(ends))
+        self.ends[name] = list(ends)
 
     def decide(self, choice: str, generation: int = 0) -> None:
         self.decisions.append(TargetDecision("t", generation, choice))
@@ -44,16 +54,37 @@ class World:
 
     def identities(self, topics: list[str]) -> tuple[dict[str, TopicIdentity], frozenset[str]]:
         self.asked += 1
-        there = {name: self.topics[name] for name in topics if name in self.topics}
+        there = {name: self.there[name] for name in topics if name in self.there}
         return there, frozenset(set(topics) - there.keys())
 
     def end_offsets(self, keys: list[tuple[str, int]], committed: bool) -> dict[tuple[str, int], int]:
         assert not committed
         return {(topic, partition): self.ends[topic][partition] for topic, partition in keys}
 
+    def topics(self) -> dict[str, TopicInfo]:
+        return {name: TopicInfo(name, topic.partitions, 1) for name, topic in self.there.items()}
+
+    def broker_count(self) -> int:
+        return 1
+
+    def cluster_id(self) -> str:
+        return "west"
+
+    def try_create_topics(self, topics: list[TopicInfo]) -> list[TargetRefused]:
+        for topic in topics:
+            assert topic.name not in self.there
+            self.make(*[0] * topic.partitions, name=topic.name)
+        return []
+
+    create_topics = try_create_topics
+
     # As Incidents.
 
+    def over(self, *_: object) -> None:
+        """Nothing of what other kinds say is kept."""
+
     def tell(self, flow: str, kind: str, error: Any) -> None:
+        """Told, and open until somebody decides."""
         assert (flow, kind) == (FLOW, "target_recreated")
         self.told.append({**error.facts, "said": str(error)})
         self.decisions.append(TargetDecision("t", error.facts["target_generation"], None))
@@ -85,7 +116,7 @@ def begun(world: World) -> TargetGenerations:
     """A process that has made the topic and may write to it."""
     process = world.process()
     found = process.survey(NAMES)
-    if "east.t" not in world.topics:
+    if "east.t" not in world.there:
         world.make(0, 0)
     process.begin(found, {topic: NAMES[topic] for topic in found.begin})
     return process
@@ -97,7 +128,7 @@ def test_a_topic_is_noted_with_its_ends_before_it_may_be_written_to(world: World
     found = process.survey(NAMES)
     assert not process.living and not world.noted
     process.begin(found, NAMES)
-    assert world.noted == [("t", "east.t", NotedTarget(0, world.topics["east.t"].topic_id, "stage", (3, 0)))]
+    assert world.noted == [("t", "east.t", NotedTarget(0, world.there["east.t"].topic_id, "stage", (3, 0)))]
     assert process.living["east.t"].number == 0
 
 
@@ -121,7 +152,7 @@ def test_a_death_between_making_a_topic_and_noting_it_is_made_up_for(world: Worl
     world.process().survey(NAMES)
     world.make(0)  # and the process dies
     assert begun(world).living["east.t"].number == 0
-    world.topics.clear()
+    world.there.clear()
     world.process().survey(NAMES)
     world.decide("again")
     world.process().survey(NAMES)
@@ -166,7 +197,7 @@ def test_a_lake_of_an_earlier_version_notes_what_is_there_unless_it_has_less_tha
     world.mapped = {"east.t": [MappedTarget("t", 0, 0, 0, 9, 10, 10), MappedTarget("t", 1, 0, 0, 3, 4, 4)]}
     assert begun(world).living["east.t"].number == 0
     world.noted.clear()
-    for change in (lambda: world.make(10, 3), lambda: world.make(10), world.topics.clear):
+    for change in (lambda: world.make(10, 3), lambda: world.make(10), world.there.clear):
         world.noted.clear()
         world.told.clear()
         world.decisions.clear()
@@ -174,3 +205,82 @@ def test_a_lake_of_an_earlier_version_notes_what_is_there_unless_it_has_less_tha
         found = world.process().survey(NAMES)
         assert found.waiting == {"t"} and len(world.told) == 1
         assert [noted.topic_id for *_, noted in world.noted] == [""]
+
+
+class Source:
+    """The source cluster: topic t, or no answer."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+
+    def topics(self) -> dict[str, TopicInfo]:
+        if self._world.source is None:
+            raise ClusterUnreachable("no answer", alias="east")
+        return {name: TopicInfo(name, count, 1) for name, count in self._world.source.items()}
+
+
+@pytest.fixture
+def flow_topics(world: World, tmp_path: Path) -> TargetTopics:
+    """What a running flow has of its target: topic t is at the source, with two partitions."""
+    topology = load_topology(write_file(tmp_path, flows={FLOW: {"topics": ["t"], "sync_topic_configs_enabled": False}}))
+    world.source = {"t": 2}
+    connections: Any = SimpleNamespace(
+        topology=topology, admin=lambda alias: Source(world) if alias == "east" else world
+    )
+    journal: Any = SimpleNamespace(incidents=world, topics=lambda *_: None)
+    return TargetTopics(topology.flow(FLOW), world, connections, journal)  # type: ignore[arg-type]
+
+
+def test_a_batch_is_handed_over_only_when_its_topics_are_noted(world: World, flow_topics: TargetTopics) -> None:
+    flow_topics.ensure([PLAN])
+    assert [noted.number for *_, noted in world.noted] == [0]
+    assert flow_topics.target_generation("t") == 0
+    world.make(0, 0)
+    flow_topics.ensure([PLAN])  # nobody has asked since: tasks find out by offsets
+    flow_topics.check()
+    with pytest.raises(TopicsUnmade):
+        flow_topics.ensure([PLAN])
+    assert flow_topics.closed().keys() == {"t"} and flow_topics.target_generation("t") is None
+
+
+@pytest.mark.parametrize("there", [True, False])
+@pytest.mark.parametrize("source", ["answers", "has it no more", "is silent"])
+def test_what_is_decided_begins_between_two_batches_only(
+    world: World, flow_topics: TargetTopics, there: bool, source: str
+) -> None:
+    flow_topics.refresh()
+    world.there.clear()
+    if there:
+        world.make(5, 0)
+    flow_topics.refresh(begins=False)
+    assert flow_topics.closed()["t"] is not None and not flow_topics.decided()
+    world.decide("again")
+    world.source = {"answers": {"t": 2}, "has it no more": {}, "is silent": None}[source]
+    for step in (flow_topics.check, lambda: flow_topics.refresh(begins=False)):
+        try:
+            step()
+        except ClusterUnreachable:
+            assert source == "is silent"
+    assert flow_topics.decided() == flow_topics.closed().keys() == {"t"}, "the flow has to begin anew"
+    with pytest.raises(TopicsUnmade):
+        flow_topics.ensure([PLAN])
+    assert len(world.noted) == 1 and ("east.t" in world.there) is there
+    try:
+        flow_topics.refresh()
+    except ClusterUnreachable:
+        assert source == "is silent"
+    assert [noted.number for *_, noted in world.noted] == [0, 1]
+    assert world.noted[1][2].began == ((5, 0) if there else (0, 0))
+    assert not flow_topics.closed() and flow_topics.target_generation("t") == 1
+    flow_topics.ensure([PLAN])
+
+
+def test_a_topic_that_is_gone_at_the_source_is_made_by_what_is_staged(world: World, flow_topics: TargetTopics) -> None:
+    world.source = {}
+    flow_topics.ensure([PLAN])
+    assert world.there["east.t"].partitions == 1 and flow_topics.target_generation("t") == 0
+    world.there.clear()
+    flow_topics.check()
+    with pytest.raises(TopicsUnmade):
+        flow_topics.ensure([PLAN])
+    assert not world.there, "never made again unasked"
