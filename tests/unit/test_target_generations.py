@@ -87,7 +87,7 @@ class World:
         """Told, and open until somebody decides."""
         assert (flow, kind) == (FLOW, "target_recreated")
         self.told.append({**error.facts, "said": str(error)})
-        self.decisions.append(TargetDecision("t", error.facts["target_generation"], None))
+        self.decisions.append(TargetDecision(error.facts["topic"], error.facts["target_generation"], None))
 
 
 @pytest.fixture
@@ -190,6 +190,18 @@ def test_a_topic_that_only_one_answer_did_not_know_is_not_gone(world: World, mon
     monkeypatch.setattr(world, "identities", lambda topics: answers.pop() if answers else real(topics))
     assert not process.survey(NAMES).losses and not world.told
     assert process.living
+
+
+def test_one_topic_more_that_is_gone_brings_none_back_that_waits(world: World) -> None:
+    both = {**NAMES, "u": "east.u"}
+    world.make(0)
+    world.make(0, name="east.u")
+    process = world.process()
+    process.begin(process.survey(both), both)
+    del world.there["east.t"]
+    assert process.survey(both).waiting == {"t"}
+    del world.there["east.u"]
+    assert process.survey(both).waiting == {"t", "u"} and not process.living
 
 
 def test_a_lake_of_an_earlier_version_notes_what_is_there_unless_it_has_less_than_the_map_says(world: World) -> None:

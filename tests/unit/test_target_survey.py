@@ -74,6 +74,9 @@ def test_an_incident_about_a_topic_that_is_the_same_after_all_is_unfounded() -> 
 
 def test_what_the_target_does_not_tell_counts_as_unchanged() -> None:
     assert look(told=False).living == {"t": FIRST}
+    waiting = look(OLD, FIRST, said(None), told=False)
+    assert (waiting.waiting, waiting.unfounded, waiting.living) == ({"t"}, frozenset(), {})
+    assert not look(OLD, FIRST, said("again"), told=False).living
 
 
 def test_a_generation_whose_id_nobody_noted_is_over() -> None:

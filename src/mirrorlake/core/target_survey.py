@@ -89,6 +89,7 @@ def survey_targets(
     losses: list[TargetLoss] = []
     waiting, stopped, unfounded = set(), set(), set()
     for topic, target in names.items():
+        told = target in ids or target in missing
         known = noted.get(target)
         if known is None:
             begin[topic] = (0, "stage")
@@ -96,10 +97,12 @@ def survey_targets(
         place = (topic, known.number)
         if said.get(place) == "stop":
             stopped.add(topic)
-        elif known.topic_id and ids.get(target, None if target in missing else known.topic_id) == known.topic_id:
+        elif known.topic_id and ids.get(target) == known.topic_id:
             living[topic] = known
             if place in said and (said[place] is None or said[place] in BEGINNINGS):
                 unfounded.add(topic)
+        elif not told and known.topic_id and said.get(place, "") not in (None, *BEGINNINGS):
+            living[topic] = known
         elif (choice := said.get(place)) in BEGINNINGS:
             begin[topic] = (known.number + 1, BEGINNINGS[str(choice)])
         else:

@@ -98,6 +98,7 @@ class Checkpoints:
         changed = [
             replace(row, target_generation=generations[row.topic])
             for row in plan_checkpoints(committed, translated, newest, asked)
+            if row.topic in generations
         ]
         self._write(changed, read_at)
         crash.reached("checkpointed")

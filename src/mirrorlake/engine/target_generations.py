@@ -92,7 +92,7 @@ class TargetGenerations:
         gone = {loss.target_topic for loss in survey.losses if not loss.made_again}
         if gone:
             confirmed, still = self._until_known(gone, GONE_SECONDS)
-            survey = self._compared(names, {**found, **confirmed}, still)
+            survey = self._compared(names, {**found, **confirmed}, (missing - gone) | still)
         for topic in survey.unfounded:
             close_unfounded(self._lake, self._flow, topic, survey.living[topic].number)
         self._take(names, survey)
