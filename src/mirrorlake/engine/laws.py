@@ -39,7 +39,12 @@ def broken_laws(
     for row in lake.table("replication_lag").select("flow", "topic", "partition").collect():
         mirrored[row["flow"]].add((row["topic"], row["partition"]))
     asked = [
-        _Asked(connections, flow, [item for item in extents if item.flow == flow.name and _lives(item, targets)])
+        _Asked(
+            connections,
+            flow,
+            [item for item in extents if item.flow == flow.name and _lives(item, targets)],
+            {name: row for (owner, name), row in targets.items() if owner == flow.name and row["lives"]},
+        )
         for flow in flows
     ]
     alerts = _map_gaps(lake, flows, extents)
@@ -53,6 +58,7 @@ def broken_laws(
         for short in shortfalls(item.extents, mirrored[item.flow.name], ends):
             place = short.extent
             alerts.append(_alert(place, "target_behind", short.missing, short.detail()))
+        alerts += item.made_again()
     return alerts, unchecked
 
 
@@ -91,11 +97,16 @@ def _alert(place: Any, name: str, missing: int, detail: str) -> dict[str, Any]:
 
 
 class _Asked:
-    """The log ends of a flow's target partitions, asked for in a thread that holds nobody up."""
+    """The log ends of a flow's target partitions, and the ids of its target topics (`noted` by name, rows of
+    `living_targets`), asked for in a thread that holds nobody up."""
 
-    def __init__(self, connections: Connections, flow: ResolvedFlow, extents: Sequence[MapExtent]) -> None:
+    def __init__(
+        self, connections: Connections, flow: ResolvedFlow, extents: Sequence[MapExtent], noted: Mapping[str, Any]
+    ) -> None:
         self.flow = flow
         self.extents = extents
+        self._noted = {name: row for name, row in noted.items() if row["topic_id"]}
+        self._ids: Mapping[str, str] = {}
         self._connections = connections
         self._ends: dict[Key, int] | None = {} if not extents else None
         self._why = f"cluster {flow.target} does not answer"
@@ -110,12 +121,30 @@ class _Asked:
         self._done.wait(max(0.0, seconds))
         return self._ends, self._why
 
+    def made_again(self) -> list[dict[str, Any]]:
+        """Alerts for target topics that have another id than was noted: no running flow has told of them yet."""
+        return [
+            {
+                "flow": self.flow.name,
+                "alert": "target_recreated",
+                "topic": row["topic"],
+                "partition": None,
+                "value": 1.0,
+                "threshold": 0.0,
+                "since": None,
+                "detail": f"target topic {name} was made again: its id is {self._ids[name]}, and was {row['topic_id']}",
+            }
+            for name, row in sorted(self._noted.items())
+            if self._ids.get(name, row["topic_id"]) != row["topic_id"]
+        ]
+
     def _ask(self) -> None:
         try:
             admin = self._connections.admin(self.flow.target)
             topics = admin.topics()
             places = {(item.target_topic, item.target_partition) for item in self.extents}
             there = [(name, at) for name, at in places if name in topics and at < topics[name].partitions]
+            self._ids = admin.topic_ids(sorted(self._noted.keys() & topics.keys()))
             self._ends = admin.end_offsets(there, committed=False)
         except FAILURES as error:
             self._why = str(error) if isinstance(error, MirrorlakeError) else cause_of(error)
