@@ -290,7 +290,7 @@ class Driver:
             if item.kind == "target_refused" and item.resolution == "skip":
                 key = (item.topic, item.partition)
                 skipped[key] = (*skipped.get(key, ()), (item.first or 0, item.last or 0))
-        foreign = {(i.topic, i.partition) for i in world.incidents if i.resolution == "foreign"}
+        foreign = {(i.topic, i.partition): i.first or 0 for i in world.incidents if i.resolution == "foreign"}
         return FlowSpec(
             FLOW,
             SOURCE,
@@ -304,7 +304,7 @@ class Driver:
             reader=world.settings.reader,
             held=frozenset(stopped),
             skipped=skipped,
-            known_foreign=frozenset(foreign),
+            known_foreign=foreign,
             targets=self._targets,
             on_refused=self._refused,
         )
