@@ -14,7 +14,7 @@ from confluent_kafka import KafkaException
 from pyspark.sql import SparkSession
 
 from mirrorlake.core.batch import NOTHING_MAPPED, PartitionPlan, ShardPlan
-from mirrorlake.produce import writer as writers
+from mirrorlake.produce import patience
 from mirrorlake.produce.task import ShardJob, produce_shard
 from mirrorlake.produce.writer import Target
 from tests.support.clusters import ClusterPair
@@ -59,7 +59,7 @@ def test_it_is_waited_for_as_long_as_it_takes_records(
 ) -> None:
     """18 MiB at 1 MiB/s, of which a quota lets the first 10 through at once. No call waits for more than 3 s, and the
     target ends transactions after 12 s: what is too much for one is begun again with less, once."""
-    monkeypatch.setattr(writers, "CALL_SECONDS", 3.0)
+    monkeypatch.setattr(patience, "CALL_SECONDS", 3.0)
     rows, size = 18 * 64, 16 << 10
     create_topic(clusters.west, topic_name)
     job = job_for(clusters.west, topic_name, rows, transaction_timeout_ms=12_000)
@@ -78,7 +78,7 @@ def test_it_is_waited_for_as_long_as_it_takes_records(
 
 def test_one_that_is_gone_is_noticed(clusters: ClusterPair, topic_name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """No acknowledgement at all is no slowness, however long a transaction may be open."""
-    monkeypatch.setattr(writers, "CALL_SECONDS", 3.0)
+    monkeypatch.setattr(patience, "CALL_SECONDS", 3.0)
     create_topic(clusters.west, topic_name)
     job = job_for(clusters.west, topic_name, 1_000)
     plan = job.plan.partitions[0]

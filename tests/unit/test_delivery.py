@@ -8,7 +8,8 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirrorlake.produce.writer import Chunk, _Delivery, _Patience
+from mirrorlake.produce.delivery import Chunk, Delivery
+from mirrorlake.produce.patience import Patience
 
 HEADERS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
 
@@ -49,6 +50,6 @@ def test_each_row_is_taken_once_and_in_order(count: int, full_at: set[int]) -> N
     )
     plan: Any = SimpleNamespace(target_topic="t", partition=2)
     producer: Any = FullNowAndThen(full_at)
-    _Delivery(Chunk(plan, rows, np.arange(count)), ask_each=False, provenance=None, patience=_Patience()).send(producer)
+    Delivery(Chunk(plan, rows, np.arange(count)), ask_each=False, provenance=None, patience=Patience()).send(producer)
     assert producer.taken == values
     assert producer.told == ([values[0], values[-1]] if count > 1 else values)

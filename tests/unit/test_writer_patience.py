@@ -10,7 +10,7 @@ import pytest
 
 from mirrorlake.core import pace
 from mirrorlake.core.batch import NOTHING_MAPPED, PartitionPlan, ShardPlan
-from mirrorlake.produce import task, writer
+from mirrorlake.produce import patience, task, writer
 from mirrorlake.produce.task import ShardJob, produce_shard
 from mirrorlake.produce.writer import Target
 
@@ -46,7 +46,7 @@ def stretches() -> Iterator[tuple[PartitionPlan, pa.RecordBatch]]:
 @pytest.fixture
 def job(monkeypatch: pytest.MonkeyPatch) -> ShardJob:
     """450 kB for a target that takes a third of it in a second, the time that one call may take."""
-    monkeypatch.setattr(writer, "CALL_SECONDS", 1.0)
+    monkeypatch.setattr(patience, "CALL_SECONDS", 1.0)
     monkeypatch.setattr(writer, "LOOK_SECONDS", 0.1)
     monkeypatch.setattr(pace, "AIM_SECONDS", 1.0)
     monkeypatch.setattr(pace, "SMALLEST", 20_000)

@@ -19,20 +19,12 @@ from mirrorlake.core.batch import PartitionPlan, ShardPlan
 from mirrorlake.core.pace import Pace
 from mirrorlake.core.runs import CommittedMetadata, decode_written, trim_written
 from mirrorlake.errors import MapError, PositionLost, TargetRefused
+from mirrorlake.produce.delivery import Chunk, check_rising, size_of
 from mirrorlake.produce.provenance import unsent
 from mirrorlake.produce.report import Progress, Refused, measure, result_of
 from mirrorlake.produce.skipped import Skipped, without
 from mirrorlake.produce.stage_files import read_shard, split_by_partition
-from mirrorlake.produce.writer import (
-    Chunk,
-    MetadataFull,
-    ShardWriter,
-    Target,
-    TooSlow,
-    add_written,
-    check_rising,
-    size_of,
-)
+from mirrorlake.produce.writer import MetadataFull, ShardWriter, Target, TooSlow, add_written
 
 #: A transaction ends when it holds this many records, or the bytes (Arrow's size of the rows) that the target takes in
 #: some seconds (`core/pace.py`). A worker waits at each end, so few of them are quicker; for records of more than 200 B

@@ -7,47 +7,33 @@ position on the *target* partition, with metadata that names what was written si
 
 import logging
 import time
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import repeat
-from operator import length_hint
 from typing import Any
 
-import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 from confluent_kafka import (
     Consumer,
     KafkaError,
     KafkaException,
-    Message,
     Producer,
-    ThrottleEvent,
     TopicPartition,
 )
 
 from mirrorlake import crash
 from mirrorlake.core.batch import PartitionPlan
 from mirrorlake.core.pace import Pace
-from mirrorlake.core.runs import Segment, Written, encode_written, segments_of
-from mirrorlake.errors import LayoutError, TargetRecreated, TargetRefused
-from mirrorlake.produce.provenance import Provenance, may_be_of, stamped
+from mirrorlake.core.runs import Segment, Written, encode_written
+from mirrorlake.errors import TargetRefused
+from mirrorlake.produce.delivery import Chunk, Delivery, Interleaved, check_target_rises, size_of
+from mirrorlake.produce.patience import CALL_SECONDS, Patience
+from mirrorlake.produce.provenance import Provenance, may_be_of
 
 logger = logging.getLogger(__name__)
 
-#: How long the target may be silent, not acknowledge a single record, before the task gives up and is tried again,
-#: seconds. Tasks that wait for a target that is gone hold the cores that other flows need.
-CALL_SECONDS = 20.0
 #: How often it is looked whether acknowledgements came in, seconds.
 LOOK_SECONDS = 1.0
 #: How long a fresh producer waits for the target's first answer, seconds.
 ANSWER_SECONDS = 5.0
-#: How long a producer may take to hear of a partition that was just added, seconds.
-NEW_PARTITION_SECONDS = 10.0
-_NOT_SEEN_YET = (KafkaError._UNKNOWN_PARTITION, KafkaError._UNKNOWN_TOPIC)
-#: Errors beside those that Kafka calls retriable that trying again may mend: the topic is then made, if need be.
-_PASSING = (KafkaError._PURGE_QUEUE, KafkaError._TIMED_OUT, KafkaError._MSG_TIMED_OUT, *_NOT_SEEN_YET)
 #: Kafka's default for `offset.metadata.max.bytes`, less some room.
 METADATA_BYTES = 4_000
 #: Ours where librdkafka's defaults are made for small producers; a cluster's `producer` block overrides them.
@@ -87,68 +73,12 @@ class Target:
     provenance: Provenance | None = None
 
 
-@dataclass
-class Chunk:
-    """Consecutive staged rows of one partition that go into one transaction."""
-
-    plan: PartitionPlan
-    rows: pa.RecordBatch
-    offsets: np.ndarray
-
-
-class Interleaved(Exception):
-    """Somebody else wrote into the target partition between our records; offsets have to be asked for one by one."""
-
-
 class MetadataFull(Exception):
     """What was written since the map was last appended to does not fit into the group's metadata any more."""
 
 
 class TooSlow(Exception):
     """The target does not take a transaction within the time that one may be open: smaller ones have to do."""
-
-
-class _Patience:
-    """Tells a target that is slow from one that is gone: as long as acknowledgements come in, it is waited for.
-
-    It is also the producer's `throttle_cb`: a broker that holds a client to a quota says for how long it will not read
-    from it, and is not gone meanwhile.
-    """
-
-    def __init__(self) -> None:
-        self._muted_until = 0.0
-        self._left = 0
-        self._since = time.monotonic()
-
-    def __call__(self, event: ThrottleEvent) -> None:
-        # Answers on other connections, which are not held up, say 0 meanwhile.
-        self._muted_until = max(self._muted_until, time.monotonic() + event.throttle_time)
-
-    def call_seconds(self) -> float:
-        """How long one call to the target may take, seconds."""
-        return CALL_SECONDS + max(0.0, self._muted_until - time.monotonic())
-
-    def start(self) -> None:
-        """The time of silence counts from now on."""
-        self._left, self._since = 0, time.monotonic()
-
-    def over(self, left: int) -> bool:
-        """Whether there was no acknowledgement for too long; `left` records have none yet."""
-        now = time.monotonic()
-        if left < self._left:
-            self._since = now
-        self._left = left
-        return now - max(self._since, self._muted_until) > CALL_SECONDS
-
-    def check(self, left: int) -> None:
-        """Raise KafkaException when there was no acknowledgement for too long."""
-        if self.over(left):
-            raise KafkaException(
-                KafkaError(
-                    KafkaError._TIMED_OUT,
-                    f"{left} records are not acknowledged, and none was for {CALL_SECONDS:.0f} s",
-                )
-            )
 
 
 class ShardWriter:
@@ -160,7 +90,7 @@ class ShardWriter:
     def __init__(self, target: Target, pace: Pace | None = None) -> None:
         self.target = target
         self.pace = pace or Pace()
-        self._patience = _Patience()
+        self._patience = Patience()
         #: The target partitions of which this producer has asked for the position.
         self.asked: set[tuple[str, int]] = set()
         settings: dict[str, Any] = {**PRODUCER_SETTINGS, **target.client, **target.producer}
@@ -279,7 +209,7 @@ class ShardWriter:
         if self.target.transactional:
             self._producer.begin_transaction()
         ask_each = self._ask_each or not self.target.transactional
-        results = [_Delivery(chunk, ask_each, self.target.provenance, self._patience) for chunk in chunks]
+        results = [Delivery(chunk, ask_each, self.target.provenance, self._patience) for chunk in chunks]
         for result in results:
             result.send(self._producer)
         crash.reached("mid-transaction")
@@ -336,152 +266,3 @@ def add_written(written: list[Written], segments: Sequence[Segment]) -> list[Wri
         else:
             items.append(Written(segment.source_first, segment.target_first, segment.record_count))
     return items
-
-
-def size_of(chunks: Iterable[Chunk]) -> int:
-    """The size of the rows of chunks, Arrow's bytes."""
-    return sum(int(chunk.rows.nbytes) for chunk in chunks)
-
-
-class _Delivery:
-    """One chunk on its way: sends its rows, and learns their target offsets from the first and last acknowledgement."""
-
-    def __init__(self, chunk: Chunk, ask_each: bool, provenance: Provenance | None, patience: _Patience) -> None:
-        self.chunk = chunk
-        self._patience = patience
-        self._provenance = provenance
-        self._ask_each = ask_each
-        count = len(chunk.offsets)
-        self._targets = np.full(count if ask_each else 2, -1, dtype=np.int64)
-        self._error: KafkaError | None = None
-
-    def send(self, producer: Producer) -> None:
-        """Hand all rows to the producer: where most of a worker's time goes, so the loop over records is one in C."""
-        rows, topic, partition = self.chunk.rows, self.chunk.plan.target_topic, self.chunk.plan.partition
-        times = pc.fill_null(rows.column("timestamp").cast(pa.timestamp("ms"), safe=False).cast(pa.int64()), 0)
-        columns = [
-            _objects(rows.column("key")),
-            repeat(partition),
-            self._callbacks(rows.num_rows),
-            repeat(None),  # on_delivery's place: by place, the one before, its elder name, is what counts
-            times.to_pylist(),
-            _headers(rows.column("headers"), self._provenance),
-        ]
-        values, deadline = rows.column("value").to_pylist(), time.monotonic() + NEW_PARTITION_SECONDS
-        while True:
-            left = iter(values)
-            try:
-                deque(map(producer.produce, repeat(topic), left, *columns), maxlen=0)
-                break
-            except (BufferError, KafkaException) as error:
-                at = len(values) - length_hint(left) - 1  # the record that was not taken
-                values, columns = values[at:], [item[at:] if isinstance(item, list) else item for item in columns]
-                self._make_room(producer, error, deadline)
-        producer.poll(0)
-
-    def _make_room(self, producer: Producer, error: Exception, deadline: float) -> None:
-        """Wait until the producer may take a record that it did not take. Raises what is no matter of waiting."""
-        if isinstance(error, BufferError):
-            producer.poll(0.1)
-            self._patience.check(len(producer))
-            return
-        if error.args[0].code() not in _NOT_SEEN_YET or time.monotonic() > deadline:
-            raise self._refused(error.args[0]) from error
-        # A partition that was added a moment ago: the producer knows the topic as it was.
-        producer.list_topics(self.chunk.plan.target_topic, timeout=CALL_SECONDS)
-        producer.poll(0.05)
-
-    def _callbacks(self, count: int) -> list[Callable[[KafkaError | None, Message], None] | None]:
-        """What to call when a row is acknowledged: for the first and the last row, or for each."""
-
-        def into(slots: int | slice) -> Callable[[KafkaError | None, Message], None]:
-            def acknowledged(error: KafkaError | None, message: Message) -> None:
-                if error is not None:
-                    self._error = self._error or error
-                else:
-                    self._targets[slots] = message.offset()
-
-            return acknowledged
-
-        if self._ask_each:
-            return [into(index) for index in range(count)]
-        if count == 1:
-            return [into(slice(0, 2))]
-        return [into(0), *([None] * (count - 2)), into(1)]
-
-    def segments(self) -> list[Segment]:
-        """The chunk's segments. Raises Interleaved when its target offsets are not consecutive and were not all asked
-        for, TargetRefused when a record was not acknowledged."""
-        if self._error is not None:
-            raise self._refused(self._error)
-        targets, offsets = self._targets, self.chunk.offsets
-        if bool(np.any(targets < 0)):
-            raise self._refused(KafkaError(KafkaError._TIMED_OUT, "a record was not acknowledged"))
-        if int(targets[-1] - targets[0]) == len(offsets) - 1:
-            return segments_of(offsets, int(targets[0]))
-        if not self._ask_each:
-            raise Interleaved
-        breaks = np.flatnonzero(np.diff(targets) != 1) + 1
-        bounds = [0, *breaks.tolist(), len(targets)]
-        return [
-            segment
-            for start, end in zip(bounds, bounds[1:], strict=False)
-            for segment in segments_of(offsets[start:end], int(targets[start]))
-        ]
-
-    def _refused(self, error: KafkaError) -> TargetRefused | KafkaException:
-        if error.retriable() or error.fatal() or error.code() in _PASSING:
-            return KafkaException(error)
-        plan = self.chunk.plan
-        first, last = int(self.chunk.offsets[0]), int(self.chunk.offsets[-1])
-        return TargetRefused(
-            f"the target refused records of {plan.topic}-{plan.partition} between offsets {first} and {last} for topic "
-            f"{plan.target_topic}: {error.str()}; change the target's limits or permissions, then run again",
-            topic=plan.topic,
-            partition=plan.partition,
-            first_offset=first,
-            last_offset=last,
-            reason=error.name(),
-        )
-
-
-def _objects(column: pa.Array) -> list[Any] | Iterator[None]:
-    """A column as Python's objects; nothing is made where all are null, as keys often are."""
-    return repeat(None) if column.null_count == len(column) else column.to_pylist()
-
-
-def _headers(
-    column: pa.Array, provenance: Provenance | None
-) -> list[list[tuple[str, bytes | None]] | None] | Iterator[None]:
-    """The headers of each row as confluent-kafka takes them; None for a row that has none."""
-    if column.null_count == len(column) and provenance is None:
-        return repeat(None)
-    rows = column.to_pylist()
-    return [stamped([(header["key"], header["value"]) for header in row or ()], provenance) or None for row in rows]
-
-
-def check_rising(chunk: Chunk, previous: int | None) -> None:
-    """Raise LayoutError unless a chunk's offsets rise and lie above `previous`."""
-    offsets = chunk.offsets
-    if (previous is not None and int(offsets[0]) <= previous) or bool(np.any(np.diff(offsets) <= 0)):
-        raise LayoutError(
-            f"the stage does not hold {chunk.plan.topic}-{chunk.plan.partition} in rising order near offset "
-            f"{int(offsets[0])}; reading it sorted",
-            topic=chunk.plan.topic,
-            partition=chunk.plan.partition,
-        )
-
-
-def check_target_rises(chunk: Chunk, segments: Sequence[Segment]) -> None:
-    """Raise TargetRecreated unless a chunk's target offsets lie behind all that the map has of the target topic."""
-    plan, first = chunk.plan, segments[0].target_first
-    if plan.floor.target is not None and first < plan.floor.target:
-        raise TargetRecreated(
-            f"{plan.target_topic}-{plan.partition} took a record at offset {first}, below {plan.floor.target}, where "
-            "the map ends: the topic was made again at the target; decide with mirrorlake resolve",
-            topic=plan.topic,
-            partition=plan.partition,
-            first_offset=int(chunk.offsets[0]),
-            last_offset=int(chunk.offsets[-1]),
-            reason="target_recreated",
-        )
