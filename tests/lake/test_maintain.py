@@ -12,11 +12,13 @@ from typer.testing import CliRunner
 from mirrorlake.cli.main import app
 from mirrorlake.core.maintenance import Maintenance
 from mirrorlake.core.stage_index import StageIndex
+from mirrorlake.core.target_survey import NotedTarget
 from mirrorlake.engine.maintain import maintain
 from mirrorlake.lake import maintenance, stage
 from mirrorlake.lake.delta_log import DeltaLog
 from mirrorlake.lake.lake import TABLES, Lake, sql_text
 from mirrorlake.lake.stage_index import StageFiles, _SparkStage
+from mirrorlake.lake.targets import note_targets
 from mirrorlake.lake.translate import translate
 from tests.support.lake_rows import FLOW, ago, append, commit, opened, run_row, sample, staged, write_file
 
@@ -65,6 +67,15 @@ def test_a_flow_that_has_never_run_holds_everything_back(spark: SparkSession, tm
     disabled = opened(spark, write_file(tmp_path, flows={FLOW: {}, "east->north": {"enabled": False}}))[1]
     assert maintain(lake, disabled, WEEK)["records"]["removed"] == 49
     assert offsets(lake) == [49], "landing goes on behind the newest record when its checkpoint is lost"
+
+
+def test_what_a_target_topic_that_was_made_again_is_to_get_stays(spark: SparkSession, tmp_path: Path) -> None:
+    lake, topology = opened(spark, write_file(tmp_path))
+    append(lake, "records", staged(range(50), 30 * DAY))
+    append(lake, "offset_map", [run_row(0, 49)])
+    for number in (0, 1):
+        note_targets(lake, FLOW, {("orders", "east.orders"): NotedTarget(number, f"id-{number}", "stage", (0,))})
+    assert maintain(lake, topology, WEEK)["records"]["removed"] == 0
 
 
 def test_without_a_retention_no_record_goes(spark: SparkSession, tmp_path: Path) -> None:

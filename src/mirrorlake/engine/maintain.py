@@ -1,5 +1,6 @@
 """`mirrorlake maintain`: the upkeep of a lake, beside running replicators or without any."""
 
+from collections.abc import Callable
 from dataclasses import asdict
 from datetime import datetime, timedelta, timezone
 from typing import Any
@@ -7,7 +8,7 @@ from typing import Any
 from mirrorlake.core.changes import Change
 from mirrorlake.core.maintenance import Maintenance
 from mirrorlake.core.retention import Cut, Held, Reader, cut_records
-from mirrorlake.core.topology import Topology
+from mirrorlake.core.topology import ResolvedFlow, Topology
 from mirrorlake.lake import maintenance
 from mirrorlake.lake.journal import Journal
 from mirrorlake.lake.lake import TABLES, Lake
@@ -87,11 +88,16 @@ def cuts_of(lake: Lake, topology: Topology, cutoff: datetime) -> tuple[list[Cut]
             flow.name,
             flow.source,
             flow.selection(topology.aliases).selects,
-            maintenance.floors_of(lake, flow.name),
+            maintenance.floors_of(lake, flow.name, _names_of(flow, topology)),
         )
         for flow in topology.active_flows()
     ]
     return cut_records(maintenance.staged_lives(lake, _ms(cutoff)), readers)
+
+
+def _names_of(flow: ResolvedFlow, topology: Topology) -> Callable[[str], str | None]:
+    policy = flow.policy_object(topology.aliases)
+    return lambda topic: policy.remote_topic(flow.source, topic)
 
 
 def _days_ago(days: int) -> datetime:

@@ -6,14 +6,19 @@ other files; the index of the stage (`lake/stage_index.py`) follows, and a task 
 it, since VACUUM leaves it for `vacuum_hours`.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
+from mirrorlake.core.progress import TargetGeneration
+from mirrorlake.core.progress import floors_of as floors_of_map
 from mirrorlake.core.retention import Cut, Staged
 from mirrorlake.core.runs import MAX_SEGMENTS
+from mirrorlake.core.target_survey import counts_from
 from mirrorlake.lake.lake import TABLES, Lake
+from mirrorlake.lake.map_store import LakeMap
 from mirrorlake.lake.session import settings_for_now
+from mirrorlake.lake.targets import noted_targets
 
 #: What tables of lakes that were made by an elder version lack; `sql/tables` says the same.
 SETTINGS: Mapping[str, Mapping[str, str]] = {
@@ -59,10 +64,18 @@ def staged_lives(lake: Lake, cutoff_ms: int) -> list[Staged]:
     return [Staged(**row.asDict()) for row in rows]
 
 
-def floors_of(lake: Lake, flow: str) -> dict[tuple[str, int], tuple[int, int]]:
-    """Where a flow's map ends: (generation, next source offset) of each (topic, partition)."""
-    rows = lake.query("floors", flow=flow).collect()
-    return {(row["topic"], row["partition"]): (row["generation"] or 0, row["source_position"]) for row in rows}
+def floors_of(
+    lake: Lake, flow: str, remote_topic: Callable[[str], str | None] = lambda topic: None
+) -> dict[tuple[str, int], tuple[int, int]]:
+    """Where a flow goes on: (generation, next source offset) of each (topic, partition). `remote_topic` names target
+    topics as they are now: one that was made again may need all that the stage holds."""
+    noted, _ = noted_targets(lake, flow)
+    targets = {
+        target: TargetGeneration(generations[-1].number, counts_from(generations))
+        for target, generations in noted.items()
+    }
+    ends, _ = LakeMap(lake, flow).ends()
+    return {key: (floor.generation, floor.source) for key, floor in floors_of_map(ends, remote_topic, targets).items()}
 
 
 def remove_records(lake: Lake, cuts: Sequence[Cut], cutoff_ms: int, dry_run: bool = False) -> int:
