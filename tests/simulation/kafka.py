@@ -51,6 +51,7 @@ class Entry:
     transaction: Transaction | None = None
     marker: bool = False
     gone: bool = False
+    epoch: int = 0
 
     @property
     def visible(self) -> bool:
@@ -83,6 +84,7 @@ class Log:
 
     def append(self, entry: Entry) -> int:
         """Add an entry; returns its offset."""
+        entry.epoch = self.epoch
         self.entries.append(entry)
         if entry.transaction is not None and not entry.marker and self not in entry.transaction.logs:
             entry.transaction.logs.append(self)

@@ -1,64 +1,165 @@
-"""Landing as the simulation has it."""
+"""Landing as the simulation has it: the real plans of landing over memory, and a model of Spark's query."""
 
-from tests.simulation.stage import Row
+from collections.abc import Collection, Mapping
+
+from mirrorlake.core.rewind import Row as SingleRow
+from mirrorlake.core.survey import Decision, Key, Life, Lives, LogEnds
+from mirrorlake.engine.landing_plan import LandingPlanner, Planned, SourceTopic
+from tests.simulation.kafka import timed_out
+from tests.simulation.streaming import Checkpoint, Query, QueryFailed, QueryPlan
 from tests.simulation.world import SOURCE, World
 
+_LOSSES = ("topic_recreated", "source_truncated", "source_rewound")
 
-class Lander:
-    """Lands from where the table ends."""
+
+class MemorySource:
+    """`engine.landing_plan.Source` over the simulated cluster."""
 
     def __init__(self, world: World) -> None:
         self._world = world
 
-    def land(self) -> bool:
-        """One batch."""
-        world = self._world
-        world.saw_source()
-        ends: dict[tuple[str, int], tuple[int, int]] = {}
-        for row in world.stage.rows():
+    def topics(self) -> Mapping[str, SourceTopic]:
+        self._world.steps.reach("source topics", timed_out)
+        there = self._world.source.topics
+        return {
+            name: SourceTopic(topic.topic_id, len(topic.logs))
+            for name, topic in there.items()
+            if name in self._world.selected
+        }
+
+    def ends(self, keys: Collection[Key]) -> Mapping[Key, LogEnds]:
+        self._world.steps.reach("source ends", timed_out)
+        logs = {key: self._world.source.log(*key) for key in keys}
+        return {key: LogEnds(log.start, log.end, log.epoch) for key, log in logs.items() if log is not None}
+
+    def rows(self, offsets: Mapping[Key, int]) -> Mapping[Key, SingleRow]:
+        found = {}
+        for key, first in offsets.items():
+            log = self._world.source.log(*key)
+            for offset, entry in () if log is None else log.read(first, log.end):
+                found[key] = SingleRow(offset, entry.timestamp, entry.key, entry.value, entry.epoch)
+                break
+        return found
+
+
+class MemoryLandingStore:
+    """`engine.landing_plan.LandingStore` over the simulated tables."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+
+    def lives(self) -> Lives:
+        found: dict[str, Life] = {}
+        for topic, generation, topic_id, _ in self._world.lives:
+            if topic not in found or found[topic].generation < generation:
+                found[topic] = Life(generation, topic_id)
+        return Lives(found)
+
+    def begin(self, lives: Mapping[str, Life]) -> None:
+        self._world.steps.reach("generations append", timed_out)
+        for topic, life in lives.items():
+            self._world.begin_life(topic, life.generation, life.topic_id)
+
+    def decisions(self) -> Collection[Decision]:
+        began = {topic: at for topic, generation, _, at in self._world.lives if generation > 0}
+        return [
+            Decision(item.topic or "", item.partition, item.kind, item.last, item.resolution is None, item.resolution)  # type: ignore[arg-type]
+            for item in self._world.incidents
+            if item.kind in _LOSSES and (item.kind == _LOSSES[0] or item.at >= began.get(item.topic or "", 0))
+        ]
+
+    def staged_ends(self) -> Mapping[Key, tuple[int, int]]:
+        found: dict[Key, tuple[int, int]] = {}
+        for row in self._world.stage.rows():
             key = (row.topic, row.partition)
-            ends[key] = max(ends.get(key, (0, 0)), (row.generation, row.offset + 1))
-        rows: list[Row] = []
-        for topic in world.source.topics.values():
-            if topic.name not in world.selected:
-                continue
-            generation = world.generation_of(topic.topic_id)
-            if generation is None:
-                older = [life[1] for life in world.lives if life[0] == topic.name]
-                generation = max(older, default=-1) + 1
-                if older:
-                    world.tell("topic_recreated", topic.name)
-                    world.incidents[-1].resolution = "new-generation"
-                world.begin_life(topic.name, generation, topic.topic_id)
-            for partition, log in enumerate(topic.logs):
-                known, end = ends.get((topic.name, partition), (generation, 0))
-                first = end if known == generation else 0
-                if log.start > first and self._owed(topic.topic_id, partition) < log.start:
-                    world.tell("source_truncated", topic.name, partition, first=first, last=log.start - 1)
-                for offset, entry in log.read(first, log.end):
-                    rows.append(
-                        Row(
-                            SOURCE,
-                            topic.name,
-                            partition,
-                            generation,
-                            offset,
-                            entry.timestamp,
-                            entry.key,
-                            entry.value,
-                            entry.headers,
-                        )
-                    )
-        rows = rows[: world.settings.land_records]
-        if rows:
-            world.stage.append(self._dealt(rows), f"query{world.next_id()}", 0)
-        return bool(rows)
+            found[key] = max(found.get(key, (0, 0)), (row.generation, row.offset + 1))
+        return found
 
-    def _owed(self, topic_id: str, partition: int) -> int:
-        return self._world.seen.get((topic_id, partition), 0)
+    def seen(self, keys: Collection[Key]) -> Mapping[Key, int]:
+        return {key: end for key, end in self._world.samples.items() if key in set(keys)}
 
-    def _dealt(self, rows: list[Row]) -> list[list[Row]]:
-        if self._world.settings.land_files < 2 or len(rows) < 2:
-            return [rows]
-        cut = 1 + self._world.salt % (len(rows) - 1)
-        return [rows[:cut], rows[cut:]]
+    def staged_firsts(self, since: Mapping[Key, int]) -> Mapping[Key, int]:
+        found: dict[Key, int] = {}
+        for row in self._world.stage.rows():
+            key = (row.topic, row.partition)
+            if row.generation >= since.get(key, 1 << 30):
+                found[key] = min(found.get(key, row.offset), row.offset)
+        return found
+
+    def staged_rows(self, offsets: Mapping[Key, int], since: Mapping[Key, int]) -> Mapping[Key, SingleRow]:
+        found: dict[Key, SingleRow] = {}
+        for row in sorted(self._world.stage.rows(), key=lambda row: row.generation):
+            key = (row.topic, row.partition)
+            if offsets.get(key) == row.offset and row.generation >= since.get(key, 0):
+                found[key] = SingleRow(row.offset, row.timestamp, row.key, row.value)
+        return found
+
+    def epochs(self) -> Mapping[Key, int]:
+        return dict(self._world.epochs)
+
+    def note_epochs(self, epochs: Mapping[Key, int]) -> None:
+        self._world.epochs = dict(epochs)
+
+
+class Lander:
+    """The loop of `engine/landing.py` without its thread: one call is one batch."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._planner = LandingPlanner(SOURCE, MemorySource(world), MemoryLandingStore(world), lambda: 0.0)
+        self._covered: dict[Key, int] = {}
+        self._selected: frozenset[str] = frozenset()
+        self._planned: Planned | None = None
+        self._query: Query | None = None
+
+    def land(self) -> bool:
+        """One batch; False when there is nothing new."""
+        world, planned = self._world, self._planned
+        if self._query is not None and planned is not None:
+            changed = self._selected != world.selected
+            if changed or (world.salt % 2 == 0 and self._planner.differs(planned, self._covered)):
+                self._query = None
+        if self._query is None or planned is None:
+            self._end_queries()
+            planned = self._planned = self._planner.plan(self._covered)
+            self._selected, self._covered = frozenset(world.selected), dict(planned.covered)
+            self._tell(planned)
+            if not planned.plan.starts:
+                return False
+            self._query = self._begin(planned)
+        query = self._query
+        try:
+            moved = query.trigger(world.salt)
+        except QueryFailed:
+            self._query = None
+            if not self._planner.plan(self._covered).explains(planned.plan, self._covered):
+                raise
+            return True
+        self._covered.update(query.progress)
+        world.saw(planned.plan.starts, sampled=world.salt % 4 == 0, covered=self._covered)
+        return moved
+
+    def _end_queries(self) -> None:
+        """Nothing of a query before this one can be committed any more."""
+        world = self._world
+        for name, checkpoint in list(world.checkpoints.items()):
+            world.stage.fence(checkpoint.query_id)
+            del world.checkpoints[name]
+
+    def _begin(self, planned: Planned) -> Query:
+        world = self._world
+        name = f"query{world.next_id()}"
+        checkpoint = world.checkpoints[name] = Checkpoint(name)
+        settings = world.settings
+        told = QueryPlan(
+            SOURCE, planned.plan.starts, planned.plan.generations, settings.land_records, settings.land_files
+        )
+        return Query(world.source, world.stage, checkpoint, told, world.steps)
+
+    def _tell(self, planned: Planned) -> None:
+        self._world.steps.reach("incidents append", timed_out)
+        for loss in planned.given_up:
+            self._world.tell(loss.kind, loss.topic, loss.partition, first=loss.first, last=loss.last)
+            self._world.incidents[-1].resolution = "continue"
+        for loss in planned.losses:
+            self._world.tell(loss.kind, loss.topic, loss.partition, first=loss.first, last=loss.last)

@@ -94,7 +94,6 @@ class Replication(RuleBasedStateMachine):
             catalog=dice.among((False, False, True)),
         )
         self.world = World(Settings(**{**vars(settings), **self.fixed}))
-        self.world.with_ghosts = False
         self._say(f"{self.world.settings}")
         install(self.world, self._stack)
         self.driver = Driver(self.world)

@@ -75,6 +75,8 @@ class Stage:
     _transactions: dict[str, int] = field(default_factory=dict)
     _batches: dict[str, pa.RecordBatch] = field(default_factory=dict)
     _named: int = 0
+    #: An append that was called and has had no effect yet.
+    in_flight: "tuple[Sequence[Sequence[Row]], str, int] | None" = None
 
     @property
     def version(self) -> int:
@@ -97,11 +99,19 @@ class Stage:
 
     def append(self, contents: Sequence[Sequence[Row]], application: str, number: int) -> None:
         """Land files, once for each application and number."""
+        self.in_flight = (contents, application, number)
         self.steps.reach("stage append", lake_failed)
+        self.in_flight = None
         if self._transactions.get(application, -1) < number:
             self._transactions[application] = number
             self._commit("STREAMING UPDATE", [list(rows) for rows in contents if rows], ())
         self.steps.reach("stage appended", lake_failed)
+
+    def fence(self, application: str) -> None:
+        """Commit no rows: the application's appends are not taken any more."""
+        self.steps.reach("stage fence", lake_failed)
+        self._transactions[application] = 1 << 62
+        self.commits.append(Commit("WRITE", ()))
 
     def optimize(self, per_file: int, reverse: bool) -> None:
         """Put the rows of all files into new ones: OPTIMIZE promises no order among them."""

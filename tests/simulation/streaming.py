@@ -5,9 +5,7 @@ that starts again does batch N once more if it is not committed. With `failOnDat
 away, begin above 0 while it runs, or lie below the log's start.
 """
 
-import json
 import random
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -16,7 +14,6 @@ from tests.simulation.stage import Row, Stage
 from tests.simulation.steps import Steps
 
 Ends = dict[Key, int]
-EARLIEST = -2
 
 
 class QueryFailed(Exception):
@@ -39,12 +36,11 @@ class Checkpoint:
 
 @dataclass(frozen=True)
 class QueryPlan:
-    """What a query was told: a pattern, `startingOffsets` (None: earliest), generations, and bounds of a batch."""
+    """What a query was told: the partitions, and where each begins; generations, where not 0; bounds of a batch."""
 
     alias: str
-    pattern: str
-    starts: Ends | None
-    generations: Mapping[str, int]
+    starts: Mapping[Key, int]
+    generations: Mapping[Key, int]
     max_records: int
     files: int
 
@@ -68,7 +64,7 @@ class Query:
             self._run(number, start, self._checkpoint.offsets[number], salt)
             return True
         if self._checkpoint.began is None:
-            self._checkpoint.began = self._first()
+            self._checkpoint.began = dict(self._plan.starts)
             self._steps.reach("query began", timed_out)
         start = self._checkpoint.ends() or self._checkpoint.began
         end = self._limited(start, self._latest())
@@ -79,28 +75,13 @@ class Query:
         self._run(number + 1, start, end, salt)
         return True
 
-    def _matching(self) -> list[Key]:
-        found = [topic for name, topic in self._cluster.topics.items() if re.search(self._plan.pattern, name)]
-        return [(topic.name, partition) for topic in found for partition in range(len(topic.logs))]
-
-    def _first(self) -> Ends:
-        keys, starts = self._matching(), self._plan.starts
-        if starts is None:
-            return {key: self._log_start(key) for key in keys}
-        if set(starts) != set(keys):
-            raise QueryFailed("startingOffsets must name all partitions")
-        return {key: self._log_start(key) if starts[key] == EARLIEST else starts[key] for key in keys}
-
     def _log_start(self, key: Key) -> int:
         log = self._cluster.log(*key)
         return 0 if log is None else log.start
 
     def _latest(self) -> Ends:
-        found = {}
-        for key in self._matching():
-            log = self._cluster.log(*key)
-            found[key] = 0 if log is None else log.stable
-        return found
+        logs = {key: self._cluster.log(*key) for key in self._plan.starts}
+        return {key: log.stable for key, log in logs.items() if log is not None}
 
     def _limited(self, start: Ends, latest: Ends) -> Ends:
         """`maxOffsetsPerTrigger`, dealt in turns."""
@@ -120,13 +101,7 @@ class Query:
             raise QueryFailed(f"{gone} are gone. Some data may have been missed (were gone)")
         for key, until in end.items():
             log = self._cluster.log(*key)
-            first = start.get(key)
-            if first is None:
-                first = self._log_start(key)
-                if first != 0:
-                    raise QueryFailed(
-                        f"Added partition {key} starts from {first} instead of 0. Some data may have been lost"
-                    )
+            first = start[key]
             if until < first:
                 raise QueryFailed(
                     f"Partition {key}'s offset was changed from {first} to {until}, some data may have been missed"
@@ -140,7 +115,7 @@ class Query:
                     self._plan.alias,
                     key[0],
                     key[1],
-                    self._plan.generations.get(key[0], 0),
+                    self._plan.generations.get(key, 0),
                     offset,
                     entry.timestamp,
                     entry.key,
@@ -162,10 +137,3 @@ class Query:
             return [every]
         cut = random.Random(salt).randint(1, len(every) - 1)
         return [every[:cut], every[cut:]]
-
-
-def parse_starts(text: str) -> Ends | None:
-    """Spark's option `startingOffsets`."""
-    if text == "earliest":
-        return None
-    return {(topic, int(part)): at for topic, parts in json.loads(text).items() for part, at in parts.items()}

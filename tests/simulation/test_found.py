@@ -45,6 +45,18 @@ def test_a_producer_asks_for_the_position_of_a_partition_that_it_meets_in_a_late
     schedule.check()
 
 
+def test_an_append_of_a_dead_process_that_arrives_late_adds_nothing(schedule: Schedule) -> None:
+    """A commit to the map that was on its way when its process died may come when the next process has read the map's
+    ends, and has rebuilt the same rows."""
+    schedule.world.write("t0", 0, 2)
+    schedule.do("land", "produce")
+    schedule.killed(salt=1)  # the append goes on
+    schedule.do("produce")
+    schedule.world.wake()
+    schedule.do("append_map")
+    schedule.check()
+
+
 def test_a_window_without_a_row_is_passed_where_spark_reads_the_stage(schedule: Schedule) -> None:
     """A batch's window may lie in a gap between two records of a file: no task runs, so none says that it is done."""
     world = schedule.world

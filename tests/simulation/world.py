@@ -4,8 +4,9 @@ import itertools
 import random
 import uuid
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from mirrorlake.core.progress import TargetGeneration
@@ -81,8 +82,10 @@ class World:
         self.seen: dict[tuple[str, int], int] = {}
         #: Work of threads that is not done yet, of the living process and of dead ones whose last call is on its way.
         self.later: list[Any] = []
-        self.ghosts: list[Any] = []
-        self.with_ghosts = True
+        self.ghosts: list[Callable[[], object]] = []
+        #: How far landing was seen to have come in first generations, and the leaders that it knew.
+        self.samples: dict[Key, int] = {}
+        self.epochs: dict[Key, int] = {}
         self.salt = 0
         self._clock = itertools.count(1)
         self._open: dict[str, Transaction] = {}
@@ -171,12 +174,17 @@ class World:
             log = found.logs[partition % len(found.logs)]
             log.start = min(log.stable, log.start + count)
 
-    def saw_source(self) -> None:
-        """Landing looks at its topics now: what is gone by now was never its to read."""
-        for topic in self.source.topics.values():
-            if topic.name in self.selected:
-                for partition, log in enumerate(topic.logs):
-                    self.seen.setdefault((topic.topic_id, partition), log.start)
+    def saw(self, starts: Mapping[Key, int], sampled: bool, covered: Mapping[Key, int]) -> None:
+        """Landing has begun at these offsets. From now on the lake knows of partitions of which it has a record, or,
+        where positions are `sampled`, of all; what went before was never its to read."""
+        staged = {(row.topic, row.partition) for row in self.stage.rows()}
+        for key, start in starts.items():
+            topic = self.source.topics.get(key[0])
+            if topic is None or not (sampled or key in staged):
+                continue
+            self.seen.setdefault((topic.topic_id, key[1]), start)
+            if sampled and self.generation_of(topic.topic_id) == 0:
+                self.samples[key] = max(self.samples.get(key, 0), covered.get(key, start))
 
     # What workers do
 
@@ -206,9 +214,12 @@ class World:
         """The driver is gone, and its workers with it."""
         self.workers = [Worker(), Worker()]
         self.steps.fault = None
-        if self.with_ghosts and self.salt % 2:
-            self.ghosts.extend(self.later)
+        if self.salt % 2:
+            self.ghosts.extend(partial(self._finish, later) for later in self.later)
+            if self.stage.in_flight is not None:
+                self.ghosts.append(partial(self.stage.append, *self.stage.in_flight))
         self.later.clear()
+        self.stage.in_flight = None
 
     def wake(self) -> None:
         """What outlived its process comes to its end: tasks, and commits that were on their way."""
@@ -216,8 +227,11 @@ class World:
         self.steps.wake()
         ghosts, self.ghosts = self.ghosts, []
         for ghost in ghosts:
-            self.later.append(ghost)
-            ghost.run()
+            ghost()
+
+    def _finish(self, later: Any) -> None:
+        self.later.append(later)
+        later.run()
 
     # What must be true
 
@@ -246,13 +260,14 @@ class World:
     def _not_staged(self, topic: Topic, partition: int, entries: list[Entry], rows: dict[int, Any]) -> list[str]:
         living = self.source.topics.get(topic.name) is topic
         missing = [offset for offset, entry in enumerate(entries) if entry.visible and offset not in rows]
-        excused = [range(self.seen.get((topic.topic_id, partition), len(entries)))]
+        excused = [range(self.seen.get((topic.topic_id, partition), topic.logs[partition].start))]
         for item in self.incidents:
             if item.topic == topic.name and item.kind == "source_truncated" and item.partition == partition:
                 excused.append(range(item.first or 0, (item.last or 0) + 1))
             elif item.topic == topic.name and item.kind == "topic_recreated" and not living:
                 excused.append(range(len(entries)))
-        if topic.name not in self.source.topics and not living:
+        never_met = self.generation_of(topic.topic_id) is None
+        if not living and (never_met or topic.name not in self.source.topics):
             excused.append(range(len(entries)))
         lost = [offset for offset in missing if not any(offset in part for part in excused)]
         return [f"not staged, and no incident: {topic.topic_id}-{partition} offsets {lost}"] if lost else []

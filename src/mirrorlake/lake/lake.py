@@ -223,6 +223,15 @@ class Lake:
                 self._groups[table] = GroupCommit(partial(self._commit, table))
         self._groups[table].append(rows)
 
+    def fence(self, table: str, application: str, version: int) -> None:
+        """Commit no rows, as `version` of an application: its appends up to that one, those on their way included, do
+        nothing or fail from now on."""
+        self.retrying(lambda: self._commit_nothing(table, application, version))
+
+    def _commit_nothing(self, table: str, application: str, version: int) -> None:
+        writer = self.table(table).limit(0).write.format("delta").mode("append")
+        writer.option("txnAppId", application).option("txnVersion", str(version)).saveAsTable(self.name(table))
+
     def _commit(self, table: str, rows: pa.Table, application: str | None = None, version: int = 0) -> None:
         writer = self.spark.createDataFrame(rows).write.format("delta").mode("append")
         if application is not None:

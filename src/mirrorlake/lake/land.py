@@ -9,7 +9,6 @@ import json
 import shutil
 import uuid
 from collections.abc import Mapping
-from functools import partial
 from pathlib import Path
 
 from pyspark.sql import Column, DataFrame
@@ -52,14 +51,8 @@ def end_queries(lake: Lake, alias: str) -> None:
     for checkpoint in root.iterdir() if root.is_dir() else ():
         query = _query_id(checkpoint)
         if query is not None:
-            lake.retrying(partial(_fence, lake, query))
+            lake.fence("records", query, _NO_MORE)
         shutil.rmtree(checkpoint)
-
-
-def _fence(lake: Lake, query: str) -> None:
-    """Commit no rows, as the last batch that the sink takes of a query: one in flight conflicts with it."""
-    nothing = lake.table("records").limit(0).write.format("delta").mode("append")
-    nothing.option("txnAppId", query).option("txnVersion", str(_NO_MORE)).saveAsTable(lake.name("records"))
 
 
 def _query_id(checkpoint: Path) -> str | None:

@@ -16,6 +16,10 @@ class LakeMap:
         self._flow = flow
         self._application = f"mirrorlake/{lake.lake_id}/{flow}"
 
+    def take_over(self, batch_id: int) -> None:
+        """See to it that no append of batches up to this one is taken any more, not even one that is on its way."""
+        self._lake.fence("offset_map", f"{self._application}/map", batch_id)
+
     def ends(self) -> tuple[Sequence[MappedEnd], int]:
         """The ends of the map, and the number of the flow's newest batch (-1: none)."""
         rows = self._lake.query("mapped_ends", flow=self._flow).collect()

@@ -63,9 +63,11 @@ class FlowProducer:
         self._files_work = spec.reader != "rows" and workers.can_read_files()
         self._disordered: set[str] = set()  # files that were found to hold offsets out of order
         self._produced_version: int | None = None  # the version of the stage above which nothing was left
+        started = _next_batch(-1)
+        store.take_over(started)  # before the map is asked for its ends: they are those of the last append before
         ends, newest = store.ends()
         self._floors = floors_of(ends, spec.remote_topic, spec.targets)
-        self.batch_id = _next_batch(newest)
+        self.batch_id = _next_batch(max(newest, started))
 
     def floors(self) -> dict[Key, Floor]:
         """Where the flow goes on, of every source partition of which it has mapped or passed something."""
@@ -246,7 +248,7 @@ class FlowProducer:
 
 def _next_batch(newest: int) -> int:
     """The number of the next batch: its time in ms, so that an older process that wakes up late has a smaller one, and
-    its rows, which this process has rebuilt, are not appended a second time."""
+    its rows, which this process rebuilds, are not appended too."""
     return max(newest + 1, time.time_ns() // 1_000_000)
 
 

@@ -29,6 +29,10 @@ class Stage(Protocol):
 class MapStore(Protocol):
     """The tables that hold what a flow produced."""
 
+    def take_over(self, batch_id: int) -> None:
+        """See to it that no append of batches up to this one is taken any more: what an older process has on its way
+        to the map is rebuilt by this one."""
+
     def ends(self) -> tuple[Sequence[MappedEnd], int]:
         """The ends of the flow's map, and the number of its newest batch (-1: none)."""
 
