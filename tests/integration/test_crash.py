@@ -140,7 +140,7 @@ def test_landed_but_not_committed_by_the_stream(
         (path for path in scene.folder.glob("lake/_checkpoints/land/east/*/commits/*") if path.name.isdigit()),
         key=lambda path: int(path.name),
     )
-    assert len(commits) > 2
+    assert len(commits) >= 2
     commits[-1].unlink()
     (commits[-1].parent / f".{commits[-1].name}.crc").unlink(missing_ok=True)
     run = replicate_once(spark, scene.topology)
