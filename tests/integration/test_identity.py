@@ -31,6 +31,7 @@ from tests.support.replication import (
 PARTITIONS = 2
 
 
+@pytest.mark.slow
 def test_a_lake_that_moves_after_a_kill_goes_on(spark: SparkSession, clusters: ClusterPair, tmp_path: Path) -> None:
     """Killed between a transaction and its map rows: what is started next must know the transactions as its own."""
     scenes = [_waiting(clusters, tmp_path / name) for name in ("moved", "checkpoints")]

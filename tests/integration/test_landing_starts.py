@@ -41,6 +41,7 @@ def forget_last_commit(topology: Path) -> None:
         (folder / f".{max(commits)}.crc").unlink(missing_ok=True)
 
 
+@pytest.mark.slow
 def test_a_batch_whose_stream_died_behind_its_commit_is_staged_once_when_the_plan_differs(
     spark: SparkSession, clusters: ClusterPair, topic_name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -54,6 +54,7 @@ def stretches(
         yield plan, pa.record_batch(columns)
 
 
+@pytest.mark.slow
 def test_it_is_waited_for_as_long_as_it_takes_records(
     clusters: ClusterPair, topic_name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -76,6 +77,7 @@ def test_it_is_waited_for_as_long_as_it_takes_records(
     assert written < 2 * rows, f"{written} records were sent for {rows}"
 
 
+@pytest.mark.slow
 def test_one_that_is_gone_is_noticed(clusters: ClusterPair, topic_name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """No acknowledgement at all is no slowness, however long a transaction may be open."""
     monkeypatch.setattr(patience, "CALL_SECONDS", 3.0)

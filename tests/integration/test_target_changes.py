@@ -120,6 +120,7 @@ def assert_exact(lake: Lake, place: Place, name: str, first: int, last: int) -> 
     assert [(item.offset, item.exact) for item in back.values()] == [(one, True) for one, _ in pairs], name
 
 
+@pytest.mark.slow
 def test_topics_that_were_deleted_while_nobody_ran(spark: SparkSession, place: Place, tmp_path: Path) -> None:
     """Deleted (gone), deleted and made again (made, on, over): told, waited for, and each choice."""
     topology = flow_file(place, tmp_path, emit_checkpoints_enabled=True)
@@ -192,6 +193,7 @@ def _groups(place: Place) -> None:
     assert position(place.clusters.west, place.prefix + "over", place.target("over")) is None
 
 
+@pytest.mark.slow
 def test_topics_that_are_deleted_while_the_flow_runs(spark: SparkSession, place: Place, tmp_path: Path) -> None:
     """Records come while nobody has noticed yet: none may be written twice, or be mapped to what was there before."""
     topology = flow_file(place, tmp_path)
@@ -214,6 +216,7 @@ def test_topics_that_are_deleted_while_the_flow_runs(spark: SparkSession, place:
     assert_exact(run.lake, place, "gone", 100, 119)
 
 
+@pytest.mark.slow
 def test_a_position_that_the_target_forgot_while_rows_were_not_mapped(
     spark: SparkSession, place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -35,6 +35,7 @@ def moved_to(place: str) -> Callable[..., BatchPlan]:
     return plan
 
 
+@pytest.mark.slow
 def test_spark_reads_what_workers_cannot_open(
     spark: SparkSession, clusters: ClusterPair, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -81,6 +81,7 @@ BUGS: Sequence[Callable[[Patch], None]] = (
 
 
 @pytest.mark.parametrize("plant", BUGS, ids=lambda plant: plant.__name__)
+@pytest.mark.slow
 def test_a_planted_bug_is_found(plant: Callable[[Patch], None], monkeypatch: Patch) -> None:
     plant(monkeypatch)
     with pytest.raises(AssertionError):

@@ -26,6 +26,8 @@ class Survey:
     errors: Mapping[str, str] = field(default_factory=dict)
     gone: str | None = None
     closed: Mapping[str, str] = field(default_factory=dict)
+    #: Source topics with positions that lead nowhere: nothing of them is mapped, or not any more.
+    unmapped: frozenset[str] = frozenset()
 
 
 def survey(lake: Lake, connections: Connections, way: Way, named: Sequence[str] | None, gone: str | None) -> Survey:
@@ -46,7 +48,7 @@ def _without_closed(found: Survey, closed: Mapping[str, str], reverse: bool) -> 
         return item.checkpoint.target_topic if reverse else item.checkpoint.topic
 
     kept = tuple(item for item in found.standings if topic(item) not in closed)
-    left = {topic(item) for item in found.standings} & closed.keys()
+    left = ({topic(item) for item in found.standings} | found.unmapped) & closed.keys()
     return replace(found, standings=kept, closed={name: closed[name] for name in sorted(left)})
 
 
@@ -82,7 +84,10 @@ def _by_cluster(lake: Lake, connections: Connections, way: Way, named: Sequence[
         for place, position in sorted(committed.items())
         if (item := found.get((place[1], place[2], position.offset))) is not None and item.mapped
     ]
-    return Survey(tuple(standings), {group: listing.states[group] for group in wanted}, told.errors)
+    mapped = {(item.checkpoint.topic, item.checkpoint.partition) for item in standings}
+    unmapped = frozenset(topic for _, topic, partition in committed if (topic, partition) not in mapped)
+    states = {group: listing.states[group] for group in wanted}
+    return Survey(tuple(standings), states, told.errors, unmapped=frozenset() if way.reverse else unmapped)
 
 
 def _mirrors(connections: Connections, flow: ResolvedFlow, topic: str) -> bool:
