@@ -20,8 +20,8 @@ from mirrorlake.core.batch import PartitionPlan, shard_of
 from mirrorlake.core.progress import MappedEnd, TargetGeneration
 from mirrorlake.core.stage_index import StagedRange, StageIndex
 from mirrorlake.errors import MirrorlakeError, TargetRefused
+from mirrorlake.produce import delivery, ledger, patience, stage_files, task, writer
 from mirrorlake.produce import flow as produce_flow
-from mirrorlake.produce import ledger, stage_files, task, writer
 from mirrorlake.produce.flow import FlowProducer
 from mirrorlake.produce.report import RESULT
 from mirrorlake.produce.spec import FlowSpec
@@ -205,8 +205,8 @@ def install(world: World, stack: ExitStack) -> None:
     for module, name, value in (
         (writer, "Producer", lambda settings: Producer(clusters[settings["bootstrap.servers"]], world.steps, settings)),
         (writer, "Consumer", lambda settings: Consumer(clusters[settings["bootstrap.servers"]], world.steps, settings)),
-        (writer, "NEW_PARTITION_SECONDS", -1.0),
-        (writer, "time", SimpleNamespace(monotonic=lambda: 0.0)),
+        (delivery, "NEW_PARTITION_SECONDS", -1.0),
+        *((module, "time", SimpleNamespace(monotonic=lambda: 0.0)) for module in (writer, delivery, patience)),
         (writer, "METADATA_BYTES", world.settings.metadata_bytes),
         (writer, "logger", quiet),
         (task, "TRANSACTION_RECORDS", world.settings.transaction_records),
