@@ -11,7 +11,7 @@ from tests.simulation.machine import Replication
 class Schedule(Replication):
     """A schedule that is written down: `do` works off pieces of work, as a machine's rules do."""
 
-    fixed = {"max_records": 2, "shard_count": 1, "land_files": 1, "land_records": 100}
+    fixed = {"max_records": 2, "shard_count": 1, "land_files": 1, "land_records": 100, "transaction_records": 2}
 
     def do(self, *work: str, salt: int = 0) -> None:
         for name in work:
@@ -65,4 +65,16 @@ def test_a_window_without_a_row_is_passed_where_spark_reads_the_stage(schedule: 
     world.write("t0", 0, 40, "aborted")
     world.write("t0", 0, 7)
     schedule.do("land", "produce")
+    schedule.check()
+
+
+def test_rows_that_a_compaction_turned_round_are_not_written_in_that_order(schedule: Schedule) -> None:
+    """A file holds a partition in two stretches, the later one first, and a transaction ends in between."""
+    world = schedule.world
+    world.settings.max_records = 100
+    for partition, count in ((1, 2), (0, 2), (1, 4)):
+        world.write("t0", partition, count)
+        schedule.do("land")
+    world.stage.optimize(per_file=3, reverse=True)
+    schedule.do("produce")
     schedule.check()

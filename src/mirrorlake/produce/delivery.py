@@ -19,9 +19,10 @@ from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from mirrorlake.core.batch import PartitionPlan
 from mirrorlake.core.runs import Segment, segments_of
-from mirrorlake.errors import LayoutError, TargetRecreated, TargetRefused
+from mirrorlake.errors import TargetRecreated, TargetRefused
 from mirrorlake.produce.patience import CALL_SECONDS, Patience
 from mirrorlake.produce.provenance import Provenance, stamped
+from mirrorlake.produce.stage_files import disordered
 
 #: How long a producer may take to hear of a partition that was just added, seconds.
 NEW_PARTITION_SECONDS = 10.0
@@ -169,12 +170,7 @@ def check_rising(chunk: Chunk, previous: int | None) -> None:
     """Raise LayoutError unless a chunk's offsets rise and lie above `previous`."""
     offsets = chunk.offsets
     if (previous is not None and int(offsets[0]) <= previous) or bool(np.any(np.diff(offsets) <= 0)):
-        raise LayoutError(
-            f"the stage does not hold {chunk.plan.topic}-{chunk.plan.partition} in rising order near offset "
-            f"{int(offsets[0])}; reading it sorted",
-            topic=chunk.plan.topic,
-            partition=chunk.plan.partition,
-        )
+        raise disordered(chunk.plan, int(offsets[0]))
 
 
 def check_target_rises(chunk: Chunk, segments: Sequence[Segment]) -> None:
