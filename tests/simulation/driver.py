@@ -264,9 +264,14 @@ class Driver:
             later.run()
 
     def drain(self) -> None:
-        """Wait until all that was produced is in the map."""
-        if self._flow is not None:
+        """Wait until all that was produced is in the map; where that fails, the flow is begun anew."""
+        if self._flow is None:
+            return
+        try:
             self._flow.drain()
+        except Exception:
+            self._flow = None
+            raise
 
     def stop(self) -> None:
         """End in order."""

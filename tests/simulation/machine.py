@@ -279,7 +279,12 @@ class Replication(RuleBasedStateMachine):
         world.wake()
         world.end_transactions("committed")
         idle = failures = 0
-        work: tuple[Callable[[], bool], ...] = (lambda: self.driver.land(), lambda: self.driver.produce())
+        work: tuple[Callable[[], object], ...] = (
+            lambda: self.driver.land(),
+            lambda: self.driver.produce(),
+            lambda: self.driver.append_map(),
+            lambda: self.driver.drain(),
+        )
         for _ in range(ROUNDS):
             self._resolve()
             world.target.time_out()
@@ -290,7 +295,6 @@ class Replication(RuleBasedStateMachine):
                     moved = bool(piece()) or moved
                 except Exception as error:  # noqa: BLE001 - tried again, as the replicator does
                     problem = error
-            self.driver.append_map()
             failures = failures + 1 if problem is not None else 0
             assert failures < 6, f"it stopped for good: {problem!r}"
             idle = idle + 1 if not moved and problem is None and not world.undecided() else 0
@@ -298,6 +302,5 @@ class Replication(RuleBasedStateMachine):
                 break
         else:
             raise AssertionError("it never comes to an end")
-        self.driver.drain()
         wrong = world.violations()
         assert not wrong, "; ".join(wrong)

@@ -24,6 +24,7 @@ from mirrorlake.core.batch import PartitionPlan
 from mirrorlake.core.pace import Pace
 from mirrorlake.core.runs import Segment, Written, encode_written
 from mirrorlake.errors import TargetRefused
+from mirrorlake.produce.deadline import within
 from mirrorlake.produce.delivery import Chunk, Delivery, Interleaved, check_target_rises, size_of
 from mirrorlake.produce.patience import CALL_SECONDS, Patience
 from mirrorlake.produce.provenance import Provenance, may_be_of
@@ -158,10 +159,16 @@ class ShardWriter:
             for plan, position, written in ends
         ]
         self._producer.begin_transaction()
-        self._producer.send_offsets_to_transaction(
-            offsets, self._group.consumer_group_metadata(), self._patience.call_seconds()
-        )
+        self._send_offsets(offsets)
         self._producer.commit_transaction(self._patience.call_seconds())
+
+    def _send_offsets(self, offsets: list[TopicPartition]) -> None:
+        group = self._group.consumer_group_metadata()
+        within(
+            self._patience.call_seconds(),
+            lambda seconds: self._producer.send_offsets_to_transaction(offsets, group, seconds),
+            "send_offsets_to_transaction",
+        )
 
     def _metadata(self, plan: PartitionPlan, written: Sequence[Written]) -> str:
         """The metadata of a position. Raises MetadataFull."""
@@ -218,9 +225,7 @@ class ShardWriter:
         for chunk, segments in done:
             check_target_rises(chunk, segments)
         if self.target.transactional:
-            self._producer.send_offsets_to_transaction(
-                self._offsets(done, written), self._group.consumer_group_metadata(), self._patience.call_seconds()
-            )
+            self._send_offsets(self._offsets(done, written))
             self._producer.commit_transaction(self._patience.call_seconds())
             crash.reached("kafka-committed")
         self.pace.measured(size_of(chunks), time.monotonic() - begun)
