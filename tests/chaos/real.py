@@ -33,7 +33,7 @@ from tests.support.kafka import create_topic
 from tests.support.replication import assert_topic_same, finish, lake_of, look, start_command, start_run, write_topology
 
 #: Each kind of kill, and how often of a hundred: a driver takes half a minute to come back, a worker two seconds.
-KINDS = {"driver": 6, "worker": 48, "target broker": 23, "source broker": 23}
+KINDS = {"driver": 10, "worker": 44, "target broker": 23, "source broker": 23}
 #: How often of a hundred kills something of the topology or of the source changes in between.
 CHANGES = 20
 #: How long nothing may arrive before it counts as stuck, seconds.

@@ -46,6 +46,7 @@ class Model:
     logs: dict[Key, Log] = field(default_factory=lambda: {T0: Log(), T1: Log()})
     ids: dict[str, str] = field(default_factory=lambda: {"t": "id"})
     leaderless: set[Key] = field(default_factory=set)
+    silent: set[Key] = field(default_factory=set)
     staged: dict[tuple[str, int, int], dict[int, Row]] = field(default_factory=dict)
     known: Lives = field(default_factory=Lives)
     told: list[Decision] = field(default_factory=list)
@@ -60,7 +61,8 @@ class Model:
         return {name: SourceTopic(self.ids[name], counts[name], lost[name]) for name in self.ids}
 
     def ends(self, keys: Collection[Key]) -> Mapping[Key, LogEnds]:
-        return {key: LogEnds(self.logs[key].start, self.logs[key].end, self.logs[key].epoch) for key in keys}
+        logs = {key: self.logs[key] for key in keys if key not in self.silent}
+        return {key: LogEnds(log.start, log.end, log.epoch) for key, log in logs.items()}
 
     def rows(self, offsets: Mapping[Key, int]) -> Mapping[Key, Row]:
         self.reads += len(offsets)
@@ -251,6 +253,18 @@ def test_what_makes_a_plan_another_one() -> None:
     assert planner.differs(planned, {})
     model.logs["t", 2] = Log()
     assert planner.plan({}).plan.starts == {T0: 50, T1: 50, ("t", 2): 0}
+
+
+@pytest.mark.parametrize("silent", [{T0}, {T0, T1}])
+def test_a_partition_that_did_not_answer_is_read_when_it_does(silent: set[Key]) -> None:
+    model, planner = staged_once()
+    model.silent = silent
+    planned = planner.plan({})
+    assert planned.refused.keys() == silent == planned.unanswered and not silent & planned.plan.starts.keys()
+    assert not planner.differs(planned, {})
+    model.silent = set()
+    assert planner.differs(planned, {})
+    assert planner.plan({}).plan.starts == {T0: 50, T1: 50}
 
 
 def test_what_queries_covered_counts_for_their_generation_only() -> None:

@@ -74,8 +74,8 @@ class Planned:
     """A plan, and what it was made of.
 
     `losses` are news, `given_up` was lost behind a loss that an operator accepted. `refused` are partitions that are
-    left out for now, with the reason; topics that may not be read are told elsewhere. `open` names what waits for an
-    operator who was told before, and `waiting` are all topics and partitions that wait for one, or that one stopped.
+    left out for now, with the reason; topics that may not be read are told elsewhere. `unanswered` are those of them of
+    which the cluster did not tell what is there. `open` names what waits for an operator who was told before, and `waiting` are all topics and partitions that wait for one, or that one stopped.
     `covered` is how far queries before this one came, as far as that still holds.
     """
 
@@ -85,6 +85,7 @@ class Planned:
     losses: tuple[Loss, ...]
     given_up: tuple[Loss, ...]
     refused: Mapping[Key, str]
+    unanswered: frozenset[Key]
     lives: Lives
     open: frozenset[str]
     waiting: tuple[frozenset[str], frozenset[Key]]
@@ -92,8 +93,8 @@ class Planned:
 
     @property
     def leaderless(self) -> bool:
-        """Whether a partition is left out because it has no leader."""
-        return any(topic.leaderless for topic in self.topics.values())
+        """Whether a partition is left out because it has no leader, or none that answers."""
+        return bool(self.unanswered) or any(topic.leaderless for topic in self.topics.values())
 
     def explains(self, failed: LandingPlan, covered: Mapping[Key, int]) -> bool:
         """Whether a query that failed could not have gone on: something that it read is gone, or was lost."""
@@ -131,7 +132,8 @@ class LandingPlanner:
         stopped = {loss.topic for loss in remade} | blocked(decisions)[0]
         keys = [key for key in _keys(topics) if key[0] not in stopped and key not in refused]
         log = self.source.ends(keys)
-        refused |= {key: "the cluster does not tell its offsets" for key in keys if key not in log}
+        unanswered = frozenset(keys) - log.keys()
+        refused |= dict.fromkeys(unanswered, "the cluster does not tell its offsets")
         staged = self._store.staged_ends()
         found = {key: position_of(key, lives, staged) for key in log}
         positions = {key: position for key, position in found.items() if position is not None}
@@ -145,16 +147,18 @@ class LandingPlanner:
         plan = LandingPlan(self.alias, result.starts, generations)
         told = {key: why for key, why in refused.items() if topics[key[0]].readable}
         waiting, still_open = _waiting(decisions, losses), _named(decisions, ids)
-        return Planned(plan, topics, log, losses, result.given_up, told, lives, still_open, waiting, covered)
+        return Planned(
+            plan, topics, log, losses, result.given_up, told, unanswered, lives, still_open, waiting, covered
+        )
 
     def differs(self, planned: Planned, covered: Mapping[Key, int]) -> bool:
         """Whether a plan is not the right one any more: topics or partitions came, went or changed, a log's end went
-        back or its leader changed, an operator decided, or it is time to try a refused partition again."""
+        back or its leader changed, an operator decided, or a partition that was left out may be tried again."""
         topics = self.source.topics()
         if topics != planned.topics or self._refusals.over(self._planned_at, self._clock()):
             return True
-        for key, ends in self.source.ends(planned.plan.starts.keys()).items():
-            if ends.epoch != planned.log[key].epoch or ends.end < covered.get(key, 0):
+        for key, ends in self.source.ends(planned.plan.starts.keys() | planned.unanswered).items():
+            if key in planned.unanswered or ends.epoch != planned.log[key].epoch or ends.end < covered.get(key, 0):
                 return True
         # Where nobody waits nobody else decides: a query every few seconds is worth to be spared.
         return any(planned.waiting) and blocked(self._store.decisions()) != planned.waiting

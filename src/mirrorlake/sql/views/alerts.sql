@@ -111,7 +111,7 @@ FROM standing
 WHERE lag_records > 0 AND unix_seconds(sampled_at) - unix_seconds(stuck_since) >= stuck_seconds
 UNION ALL
 SELECT flow, 'lag', topic, partition, lag_seconds, CAST(lag_objective AS DOUBLE), late_since,
-       concat(lag_records, ' records wait; the eldest has for ', CAST(lag_seconds AS BIGINT), ' s')
+       concat(lag_records, ' records wait; the oldest has for ', CAST(lag_seconds AS BIGINT), ' s')
 FROM standing
 WHERE lag_seconds > lag_objective
 UNION ALL
