@@ -8,7 +8,7 @@ import shutil
 import time
 import uuid
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from deltalake import DeltaTable
 
+from mirrorlake.core.runs import MAX_SEGMENTS
 from mirrorlake.lake.lake import Lake
 from mirrorlake.produce.report import SEGMENT
 
@@ -31,16 +32,19 @@ _FILES = 8
 @dataclass(frozen=True)
 class History:
     """How much has happened: batches left `runs` rows of the map in `days`; tables got `commits` commits. `positions`
-    are sampled every minute and, as `maintain` does it, kept for 90 days."""
+    are sampled every minute and, as `maintain` does it, kept for 90 days. `merged` says whether it has merged the runs of
+    each day too, but for the last one (sql/queries/merge_map.sql)."""
 
     runs: int
     commits: int
     days: int
     partitions: int = 50
+    merged: bool = False
 
 
 DAY = History(27_000, 1_700, 1)
 YEAR = History(10_000_000, 600_000, 365)
+MAINTAINED = replace(YEAR, merged=True)
 
 
 def make_history(lake: Lake, history: History) -> None:
@@ -131,35 +135,41 @@ def place(number: int) -> tuple[str, int]:
 def _map_rows(history: History) -> Iterator[pa.Table]:
     """Every batch wrote a run of each partition, and its transaction a marker behind it."""
     each = history.runs // history.partitions
+    merged = each - each // history.days if history.merged else 0
+    bounds = np.append(np.arange(0, merged, MAX_SEGMENTS), np.arange(merged, each + 1))
     dice = np.random.default_rng(0)
-    times = _times(history.days, each)
     for numbers in np.array_split(np.arange(history.partitions), min(_FILES, history.partitions)):
-        tables = []
-        for number in numbers.tolist():
-            counts = dice.integers(1, _RUN_RECORDS, each)
-            first = np.cumsum(counts) - counts
-            there = first + np.arange(each)
-            segment = [_longs(first), _longs(np.ones(each)), _longs(there), _longs(counts)]
-            columns = {
-                **_named(number, each),
-                "source_first": _longs(first),
-                "source_last": _longs(first + counts - 1),
-                "target_topic": pa.repeat(f"east.{place(number)[0]}", each),
-                "target_partition": pa.array(np.full(each, place(number)[1]), pa.int32()),
-                "target_first": _longs(there),
-                "target_last": _longs(there + counts - 1),
-                "record_count": _longs(counts),
-                "produced_at": times,
-                "batch_id": _longs(np.arange(each)),
-                "stage_version": _longs(np.arange(each)),
-                "generation": pa.array(np.zeros(each), pa.int32()),
-                "segments": pa.ListArray.from_arrays(
-                    pa.array(np.arange(each + 1), pa.int32()),
-                    pa.StructArray.from_arrays(segment, fields=list(SEGMENT)),
-                ),
-            }
-            tables.append(pa.table(columns))
-        yield pa.concat_tables(tables)
+        yield pa.concat_tables(
+            _map_of(number, dice.integers(1, _RUN_RECORDS, each), bounds, history.days) for number in numbers.tolist()
+        )
+
+
+def _map_of(number: int, counts: np.ndarray, bounds: np.ndarray, days: int) -> pa.Table:
+    """The map of one partition, of runs of so many records; row i has those from bounds[i] to bounds[i + 1]."""
+    first = np.cumsum(counts) - counts
+    there = first + np.arange(len(counts))
+    segment = [_longs(first), _longs(np.ones(len(counts))), _longs(there), _longs(counts)]
+    begin, last, rows = bounds[:-1], bounds[1:] - 1, len(bounds) - 1
+    return pa.table(
+        {
+            **_named(number, rows),
+            "source_first": _longs(first[begin]),
+            "source_last": _longs((first + counts - 1)[last]),
+            "target_topic": pa.repeat(f"east.{place(number)[0]}", rows),
+            "target_partition": pa.array(np.full(rows, place(number)[1]), pa.int32()),
+            "target_first": _longs(there[begin]),
+            "target_last": _longs((there + counts - 1)[last]),
+            "record_count": _longs(np.add.reduceat(counts, begin)),
+            "produced_at": _times(days, len(counts)).take(_longs(last)),
+            "batch_id": _longs(last),
+            "stage_version": _longs(last),
+            "first_batch_id": _longs(begin),
+            "generation": pa.array(np.zeros(rows), pa.int32()),
+            "segments": pa.ListArray.from_arrays(
+                pa.array(bounds, pa.int32()), pa.StructArray.from_arrays(segment, fields=list(SEGMENT))
+            ),
+        }
+    )
 
 
 def _position_rows(history: History, days: int) -> Iterator[pa.Table]:
