@@ -32,7 +32,7 @@ _FILES = 8
 @dataclass(frozen=True)
 class History:
     """How much has happened: batches left `runs` rows of the map in `days`; tables got `commits` commits. `positions`
-    are sampled every minute and, as `maintain` does it, kept for 90 days. `merged` says whether it has merged the runs of
+    are sampled every minute and, as `maintain` does it, kept for 90 days. `merged`: whether it has merged the runs of
     each day too, but for the last one (sql/queries/merge_map.sql)."""
 
     runs: int
