@@ -98,3 +98,23 @@ def test_the_check_lets_others_pass() -> None:
         refused("from datetime import timedelta\nimport timeit\nfrom mirrorlake.core import runs", CORE_REFUSES) == []
     )
     assert jvm_names("spark.table('rdd')") == set()
+
+
+#: Calls of an AdminClient that a group's coordinator answers: librdkafka (2.16) may abort the process in them.
+DEADLY = {
+    "alter_consumer_group_offsets",
+    "delete_consumer_groups",
+    "delete_consumer_group_offsets",
+    "describe_consumer_groups",
+    "list_consumer_group_offsets",
+}
+
+
+def test_what_may_abort_the_process_is_asked_in_a_process_of_its_own() -> None:
+    asking = {
+        path.name
+        for path in MODULES
+        for name in names_of(ast.parse(path.read_text(encoding="utf-8")))
+        if name.rpartition(".")[2] in DEADLY
+    }
+    assert asking == {"groups_worker.py"}

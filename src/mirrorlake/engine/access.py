@@ -12,7 +12,7 @@ from mirrorlake.core.problem import Problem
 from mirrorlake.core.topology import ResolvedFlow
 from mirrorlake.engine.connections import Connections
 from mirrorlake.errors import ClusterUnreachable
-from mirrorlake.kafka.access import group_rights, may_write_transactions, refused_creations, topic_rights
+from mirrorlake.kafka.access import may_write_transactions, refused_creations, topic_rights
 from mirrorlake.kafka.refusals import principal_of, reason_of
 
 _RULE = "access"
@@ -64,8 +64,8 @@ def transaction_problems(connections: Connections, flow: ResolvedFlow, name: str
         return []
     admin = connections.admin(flow.target)
     problems = []
+    rights = connections.groups(flow.target).rights(name)
     try:
-        rights = group_rights(admin.client, name)
         may_write = may_write_transactions(connections.client(flow.target, "producer"), f"{name}-check")
     except KafkaException as error:
         raise ClusterUnreachable(

@@ -3,8 +3,6 @@
 A cluster without an authorizer allows everything; one that does not tell counts as allowing.
 """
 
-import threading
-import time
 from collections.abc import Collection
 
 from confluent_kafka import KafkaError, KafkaException, Producer, TopicCollection
@@ -15,10 +13,6 @@ from mirrorlake.kafka.admin_configs import chunks
 
 #: Topics in one request.
 _AT_ONCE = 500
-#: What a cluster answers while a group's coordinator is not known yet, above all a new cluster.
-_COORDINATOR_MOVES = frozenset(
-    {KafkaError.NOT_COORDINATOR, KafkaError.COORDINATOR_NOT_AVAILABLE, KafkaError.COORDINATOR_LOAD_IN_PROGRESS}
-)
 
 
 def topic_rights(client: AdminClient, topics: Collection[str]) -> dict[str, frozenset[str] | None]:
@@ -76,27 +70,6 @@ def refused_creations(client: AdminClient, topics: Collection[str]) -> set[str]:
         request_timeout=ANSWER_SECONDS,
     )
     return {name for name, future in futures.items() if _code(future) == KafkaError.TOPIC_AUTHORIZATION_FAILED}
-
-
-def group_rights(client: AdminClient, group: str) -> frozenset[str] | None:
-    """The operations allowed on a group; none when it may not even be described, None when the cluster does not tell.
-
-    Raises KafkaException when nobody answers.
-    """
-    deadline, pause = time.monotonic() + ANSWER_SECONDS, threading.Event()
-    while True:
-        future = client.describe_consumer_groups(
-            [group], include_authorized_operations=True, request_timeout=ANSWER_SECONDS
-        )[group]
-        try:
-            return _names(future.result().authorized_operations)
-        except KafkaException as error:
-            code = error.args[0].code()
-            if code == KafkaError.GROUP_AUTHORIZATION_FAILED:
-                return frozenset()
-            if code not in _COORDINATOR_MOVES or time.monotonic() > deadline:
-                raise
-            pause.wait(0.2)
 
 
 def may_write_transactions(settings: dict[str, str | int | bool], transactional_id: str) -> bool:

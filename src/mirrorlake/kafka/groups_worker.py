@@ -6,13 +6,19 @@ when stdin does, so also when its parent is killed.
 
 import json
 import sys
+import threading
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Any
 
-from confluent_kafka import ConsumerGroupTopicPartitions, KafkaException, TopicPartition
+from confluent_kafka import ConsumerGroupTopicPartitions, KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient
 
+#: What a cluster answers while a group's coordinator is not known yet, above all a new cluster.
+_COORDINATOR_MOVES = frozenset(
+    {KafkaError.NOT_COORDINATOR, KafkaError.COORDINATOR_NOT_AVAILABLE, KafkaError.COORDINATOR_LOAD_IN_PROGRESS}
+)
 #: Groups asked for at once.
 GROUPS_AT_ONCE = 500
 
@@ -22,7 +28,7 @@ def main() -> None:
     settings = json.loads(sys.stdin.readline())
     seconds = float(settings.pop("mirrorlake.seconds"))
     client = AdminClient(settings)
-    work: Mapping[str, Callable[..., object]] = {"offsets": _offsets, "alter": _alter}
+    work: Mapping[str, Callable[..., object]] = {"offsets": _offsets, "alter": _alter, "rights": _rights}
     for line in sys.stdin:
         request = json.loads(line)
         try:
@@ -79,6 +85,23 @@ def _alter(client: AdminClient, seconds: float, groups: Mapping[str, list[list[A
             if bad:
                 refused[group] = bad
     return refused
+
+
+def _rights(client: AdminClient, seconds: float, group: str) -> list[str] | None:
+    """The operations allowed on a group: none when it may not be described, None when the cluster does not tell."""
+    deadline, pause = time.monotonic() + seconds, threading.Event()
+    while True:
+        asked = client.describe_consumer_groups([group], include_authorized_operations=True, request_timeout=seconds)
+        try:
+            operations = asked[group].result().authorized_operations
+            return [operation.name for operation in operations] if operations else None
+        except KafkaException as error:
+            code = error.args[0].code()
+            if code == KafkaError.GROUP_AUTHORIZATION_FAILED:
+                return []
+            if code not in _COORDINATOR_MOVES or time.monotonic() > deadline:
+                raise
+            pause.wait(0.2)
 
 
 def _chunks(groups: Iterable[str]) -> Iterator[list[str]]:
