@@ -1,4 +1,4 @@
-"""A copy of the index of the stage on disk, so that a start need not read the footers of files that were read before.
+"""A copy of the index of the stage on disk, so that a start need not read files that were read before.
 
 It decides nothing: files of a table never change, a file that it does not know is read, one that is not in the table
 any more is left out. So it may be old, missing or damaged.

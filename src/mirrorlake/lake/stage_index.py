@@ -1,12 +1,13 @@
 """The index of the stage, built from the table and kept up by its commits; one for all threads of a process.
 
-Where the lake is a local directory the driver reads the log and the footers of new files itself; else Spark says what
-new commits brought. Either way it can be built again from the table's newest snapshot at any time, to the same answer:
-nothing that is only in the index is needed for anything.
+Where the lake is a local directory the driver reads the log and the coordinates of new files itself; else Spark says
+what new commits brought. Either way it can be built again from the table's newest snapshot at any time, to the same
+answer: nothing that is only in the index is needed for anything.
 """
 
 import json
 import logging
+import os
 import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -21,15 +22,15 @@ from mirrorlake.lake import stage
 from mirrorlake.lake.delta_log import Commit, DeltaLog
 from mirrorlake.lake.index_copy import IndexCopy
 from mirrorlake.lake.lake import Lake
-from mirrorlake.lake.parquet import ranges_of_file
+from mirrorlake.lake.parquet import ranges_of_files
 
 logger = logging.getLogger(__name__)
 
 #: Statistics of text are cut to 32 characters in Delta's log: two topics may look the same from there on.
 _EXACT_TEXT = 31
 _PLACE = ("source_cluster", "topic", "partition", "generation")
-#: Files whose footers are read side by side.
-_READERS = 4
+#: Files that one thread reads in one go.
+_AT_A_TIME = 250
 #: Files whose ranges are taken over at once when the index is built; the copy is made anew each time.
 _AT_ONCE = 5_000
 
@@ -82,7 +83,7 @@ class _LocalStage:
         fresh = [at for at, path in enumerate(paths) if path not in index.numbers()]
         told = _told_by_statistics(files.take(pa.array(fresh, pa.int64())))
         read = 0
-        for start in range(0, len(fresh), _AT_ONCE):  # what footers tell is not held for all files at once
+        for start in range(0, len(fresh), _AT_ONCE):  # what files tell is not held for all at once
             picked = range(start, min(start + _AT_ONCE, len(fresh)))
             unread = iter(_ranges([paths[fresh[at]] for at in picked if at not in told]))
             added = [(paths[fresh[at]], told[at] if at in told else next(unread)) for at in picked]
@@ -113,10 +114,11 @@ class _LocalStage:
 
 
 def _ranges(paths: Sequence[str]) -> list[list[StagedRange]]:
-    if len(paths) <= _READERS:
-        return [ranges_of_file(path) for path in paths]
-    with ThreadPoolExecutor(_READERS) as pool:
-        return list(pool.map(ranges_of_file, paths, chunksize=16))
+    if len(paths) <= _AT_A_TIME:
+        return ranges_of_files(paths)
+    parts = [paths[start : start + _AT_A_TIME] for start in range(0, len(paths), _AT_A_TIME)]
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        return [ranges for part in pool.map(ranges_of_files, parts) for ranges in part]
 
 
 def _told(stats: str) -> list[StagedRange] | None:
