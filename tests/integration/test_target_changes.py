@@ -115,9 +115,11 @@ def assert_exact(lake: Lake, place: Place, name: str, first: int, last: int) -> 
     assert all(source[one] == target[other] for one, other in pairs), name
     assert [other for _, other in pairs] == [offset for offset, value in target.items() if value != b"foreign"], name
     there = translate_all(lake, FLOW, [(place.source(name), 0, one) for one, _ in pairs])
-    assert [(item.offset, item.exact) for item in there.values()] == [(other, True) for _, other in pairs], name
+    found = {position[2]: (item.offset, item.exact) for position, item in there.items()}
+    assert found == {one: (other, True) for one, other in pairs}, name
     back = translate_all(lake, FLOW, [(place.target(name), 0, other) for _, other in pairs], reverse=True)
-    assert [(item.offset, item.exact) for item in back.values()] == [(one, True) for one, _ in pairs], name
+    found = {position[2]: (item.offset, item.exact) for position, item in back.items()}
+    assert found == {other: (one, True) for one, other in pairs}, name
 
 
 @pytest.mark.slow
