@@ -24,6 +24,7 @@ from tests.support.clusters import ClusterPair
 from tests.support.kafka import NewRecord, create_topic, read_topic, write
 from tests.support.quotas import produce_quota
 from tests.support.replication import assert_same, replicate_once, write_topology
+from tests.support.topologies import until
 
 MIB = 1 << 20
 HEADERS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
@@ -72,8 +73,10 @@ def test_it_is_waited_for_as_long_as_it_takes_records(
     with produce_quota(clusters.west, job.target.group_id, MIB):
         result = produce_shard(job, stretches(plan, rows, size, 128))
     assert result.column("record_count").to_pylist() == [rows] and result.column("complete").to_pylist() == [True]
+    # A commit is told before the coordinator has written the markers.
+    until(lambda: len(read_topic(clusters.west, topic_name)[0]) == rows, "all is committed")
     committed = read_topic(clusters.west, topic_name)[0]
-    assert len(committed) == rows and len({record.value for record in committed}) == rows
+    assert len({record.value for record in committed}) == rows
     segments = [segment for run in result.column("runs")[0].as_py() for segment in run["segments"]]
     mapped = [item["target_first"] + index for item in segments for index in range(item["record_count"])]
     assert mapped == [record.offset for record in committed]
@@ -126,5 +129,6 @@ def test_backlog_at_two_megabytes_a_second(spark: SparkSession, clusters: Cluste
         seconds = time.monotonic() - begun
     assert_same(run.lake, clusters.east, clusters.west, {topic: f"east.{topic}"}, 200_000)
     assert seconds < 120, f"{seconds:.0f} s for what the target takes in 60"
+    # A quota lets the first ten seconds' worth through at once: each producer may begin one transaction that is too large.
     written = sum(map(len, read_topic(clusters.west, f"east.{topic}", "read_uncommitted")))
-    assert written < 220_000, f"{written} records were sent for 200,000"
+    assert written < 300_000, f"{written} records were sent for 200,000"
