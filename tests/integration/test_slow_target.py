@@ -129,6 +129,6 @@ def test_backlog_at_two_megabytes_a_second(spark: SparkSession, clusters: Cluste
         seconds = time.monotonic() - begun
     assert_same(run.lake, clusters.east, clusters.west, {topic: f"east.{topic}"}, 200_000)
     assert seconds < 120, f"{seconds:.0f} s for what the target takes in 60"
-    # A quota lets the first ten seconds' worth through at once: each producer may begin one transaction that is too large.
+    # A quota lets ten seconds' worth through at once: each producer may begin one transaction that is too large.
     written = sum(map(len, read_topic(clusters.west, f"east.{topic}", "read_uncommitted")))
     assert written < 300_000, f"{written} records were sent for 200,000"
