@@ -7,7 +7,7 @@ from mirrorlake.core.survey import Decision, Key, Life, Lives, LogEnds
 from mirrorlake.engine.landing_plan import LandingPlanner, Planned, SourceTopic
 from tests.simulation.kafka import timed_out
 from tests.simulation.streaming import Checkpoint, Query, QueryFailed, QueryPlan
-from tests.simulation.world import SOURCE, World
+from tests.simulation.world import SOURCE, Incident, World
 
 _LOSSES = ("topic_recreated", "source_truncated", "source_rewound")
 
@@ -56,11 +56,7 @@ class MemoryLandingStore:
         self._world = world
 
     def lives(self) -> Lives:
-        found: dict[str, Life] = {}
-        for topic, generation, topic_id, _ in self._world.lives:
-            if topic not in found or found[topic].generation < generation:
-                found[topic] = Life(generation, topic_id)
-        return Lives(found)
+        return self._world.living()
 
     def begin(self, lives: Mapping[str, Life]) -> None:
         self._world.steps.reach("generations append", timed_out)
@@ -68,12 +64,17 @@ class MemoryLandingStore:
             self._world.begin_life(topic, life.generation, life.topic_id)
 
     def decisions(self) -> Collection[Decision]:
-        began = {topic: at for topic, generation, _, at in self._world.lives if generation > 0}
         return [
             Decision(item.topic or "", item.partition, item.kind, item.last, item.resolution is None, item.resolution)  # type: ignore[arg-type]
             for item in self._world.incidents
-            if item.kind in _LOSSES and (item.kind == _LOSSES[0] or item.at >= began.get(item.topic or "", 0))
+            if item.kind in _LOSSES and (item.kind == _LOSSES[0] or item.at >= self._began(item))
         ]
+
+    def _began(self, item: Incident) -> int:
+        """When the newest generation began of what an incident is about; what was lost before says nothing of it."""
+        lives = [at for topic, generation, _, at in self._world.lives if topic == item.topic and generation > 0]
+        branches = [at for key, (_, at) in self._world.branches.items() if key == (item.topic, item.partition)]
+        return max((*lives, *branches), default=0)
 
     def staged_ends(self) -> Mapping[Key, tuple[int, int]]:
         found: dict[Key, tuple[int, int]] = {}
@@ -124,11 +125,13 @@ class Lander:
         world, planned = self._world, self._planned
         if self._query is not None and planned is not None:
             changed = self._selected != world.selected
-            if changed or (world.salt % 2 == 0 and self._planner.differs(planned, self._covered)):
+            looks = world.salt % 2 == 0 or world.unseen
+            if changed or (looks and self._planner.differs(planned, self._covered)):
                 self._query = None
         if self._query is None or planned is None:
             self._end_queries()
             planned = self._planned = self._planner.plan(self._covered)
+            world.unseen = False
             self._selected, self._covered = frozenset(world.selected), dict(planned.covered)
             self._tell(planned)
             if not planned.plan.starts:

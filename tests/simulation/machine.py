@@ -36,6 +36,7 @@ EVENTS = {
     "make_again": 1,
     "compact": 2,
     "truncate": 1,
+    "rewind": 2,
     "optimize": 2,
     "vacuum": 2,
     "clean_log": 1,
@@ -169,6 +170,7 @@ class Replication(RuleBasedStateMachine):
         if topic in self.world.source.topics:
             self.world.source.delete(topic)
             self.world.create(topic, 1 + dice.upto(1))
+            self.world.unseen = True
 
     def _compact(self, dice: Dice) -> None:
         topic = dice.among(TOPICS)
@@ -179,6 +181,11 @@ class Replication(RuleBasedStateMachine):
         place = (dice.among(TOPICS), dice.upto(1), 1 + dice.upto(7))
         self._say(f"truncate{place}")
         self.world.truncate(*place)
+
+    def _rewind(self, dice: Dice) -> None:
+        place = (dice.among(TOPICS), dice.upto(1), 1 + dice.upto(7), dice.upto(3))
+        self._say(f"rewind{place}")
+        self.world.rewind(*place)
 
     def _optimize(self, dice: Dice) -> None:
         self._say("optimize")
@@ -262,6 +269,9 @@ class Replication(RuleBasedStateMachine):
                 if world.generation_of(topic.topic_id) is None:
                     newest = max(life[1] for life in world.lives if life[0] == item.topic)
                     world.begin_life(topic.name, newest + 1, topic.topic_id)
+                item.resolution = "new-generation"
+            elif item.kind == "source_rewound":
+                world.begin_branch((str(item.topic), item.partition or 0), item.first or 0)
                 item.resolution = "new-generation"
             elif item.kind == "position_lost":
                 # The operator looks at the target: is anything there that the map does not have?

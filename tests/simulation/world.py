@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any
 
 from mirrorlake.core.progress import TargetGeneration
+from mirrorlake.core.survey import Branch, Life, Lives
 from mirrorlake.produce import task
 from tests.simulation.kafka import TOO_LARGE, Cluster, Entry, Key, Topic, Transaction
 from tests.simulation.stage import Stage, Tables
@@ -73,6 +74,7 @@ class World:
         self.selected = {"t0", "t1"}
         self.paused: set[str] = set()
         self.lives: list[tuple[str, int, str, int]] = []  # topic, generation, id, when
+        self.branches: dict[Key, tuple[Branch, int]] = {}  # with when it began
         self.incidents: list[Incident] = []
         #: What is noted of target topics before the first write to them, by name.
         self.noted: dict[str, TargetGeneration] = {}
@@ -86,6 +88,9 @@ class World:
         #: How far landing was seen to have come in first generations, and the leaders that it knew.
         self.samples: dict[Key, int] = {}
         self.epochs: dict[Key, int] = {}
+        #: Whether a log lost what it had since landing looked. It looks before the log has grown beyond its old end
+        #: again: within the seconds between two looks nobody can tell (docs/not_obvious.md).
+        self.unseen = False
         self.salt = 0
         self._clock = itertools.count(1)
         self._open: dict[str, Transaction] = {}
@@ -106,6 +111,19 @@ class World:
     def begin_life(self, topic: str, generation: int, topic_id: str) -> None:
         """Note the generation of a source topic."""
         self.lives.append((topic, generation, topic_id, next(self._clock)))
+
+    def begin_branch(self, key: Key, first: int) -> None:
+        """Let a partition go another way from an offset on, in a generation of its own."""
+        self.branches[key] = (Branch(self.living().generation(key) + 1, first), next(self._clock))
+
+    def living(self) -> Lives:
+        """The newest life of every topic, and the partitions that went another way since."""
+        found: dict[str, Life] = {}
+        for topic, generation, topic_id, _ in self.lives:
+            if topic not in found or found[topic].generation < generation:
+                found[topic] = Life(generation, topic_id)
+        branches = {key: branch for key, (branch, _) in self.branches.items()}
+        return Lives(found, {key: item for key, item in branches.items() if item.generation > found[key[0]].generation})
 
     def generation_of(self, topic_id: str) -> int | None:
         """The generation as which a topic of the source is staged; None if it never was."""
@@ -173,6 +191,16 @@ class World:
         if found is not None:
             log = found.logs[partition % len(found.logs)]
             log.start = min(log.stable, log.start + count)
+
+    def rewind(self, topic: str, partition: int, count: int, more: int) -> None:
+        """A log loses its newest entries; others are written in their place, before anybody looks."""
+        found = self.source.topics.get(topic)
+        if found is not None:
+            number = partition % len(found.logs)
+            log = found.logs[number]
+            log.rewind(max(log.start, log.end - count))
+            self.unseen = True
+            self.write(topic, number, more)
 
     def saw(self, starts: Mapping[Key, int], sampled: bool, covered: Mapping[Key, int]) -> None:
         """Landing has begun at these offsets. From now on the lake knows of partitions of which it has a record, or,
@@ -248,18 +276,43 @@ class World:
             twice = [offset for offset, times in Counter(offset for offset, _ in rows).items() if times > 1]
             if twice:
                 found.append(f"staged twice: {place} offsets {sorted(twice)}")
+        values: dict[Key, dict[bytes | None, int]] = {}
+        for (name, _, partition), rows in staged.items():
+            values.setdefault((name, partition), {}).update({value: offset for offset, value in rows})
         for topic in self.topics:
-            generation = self.generation_of(topic.topic_id)
-            if topic.name not in self.selected:
-                continue
-            for partition, log in enumerate(topic.logs):
-                rows = dict(staged.get((topic.name, generation if generation is not None else -1, partition), []))
-                found.extend(self._not_staged(topic, partition, log.entries, rows))
+            if topic.name in self.selected:
+                for partition, log in enumerate(topic.logs):
+                    there = values.get((topic.name, partition), {})
+                    found.extend(self._not_staged(topic, partition, log.entries, there))
+                    found.extend(self._not_told(topic, partition, log.entries, there))
         return found
 
-    def _not_staged(self, topic: Topic, partition: int, entries: list[Entry], rows: dict[int, Any]) -> list[str]:
+    def _not_told(self, topic: Topic, partition: int, entries: list[Entry], values: Mapping[Any, int]) -> list[str]:
+        """What is staged of a living topic, and not at the source any more, is told with its offsets."""
+        if self.source.topics.get(topic.name) is not topic:
+            return []
+        there = {entry.value for entry in entries}
+        prefix = f"{topic.topic_id}/{partition}/".encode()
+        told = [
+            range(item.first or 0, (item.last or 0) + 1)
+            for item in self.incidents
+            if (item.kind, item.topic, item.partition) == ("source_rewound", topic.name, partition)
+        ]
+        gone = sorted(
+            offset
+            for value, offset in values.items()
+            if value is not None and value.removeprefix(TOO_LARGE).startswith(prefix) and value not in there
+        )
+        silent = [offset for offset in gone if not any(offset in part for part in told)]
+        return (
+            [f"staged, gone at the source, and not told: {topic.name}-{partition} offsets {silent}"] if silent else []
+        )
+
+    def _not_staged(self, topic: Topic, partition: int, entries: list[Entry], values: Mapping[Any, int]) -> list[str]:
         living = self.source.topics.get(topic.name) is topic
-        missing = [offset for offset, entry in enumerate(entries) if entry.visible and offset not in rows]
+        missing = [
+            offset for offset, entry in enumerate(entries) if entry.visible and values.get(entry.value) != offset
+        ]
         excused = [range(self.seen.get((topic.topic_id, partition), topic.logs[partition].start))]
         for item in self.incidents:
             if item.topic == topic.name and item.kind == "source_truncated" and item.partition == partition:

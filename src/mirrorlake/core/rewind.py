@@ -39,16 +39,20 @@ class Row:
 
 
 def first_offsets(
-    bounds: Mapping[Key, Bounds], rows: Rows, holds: Callable[[Mapping[Key, Row]], Collection[Key]]
+    bounds: Mapping[Key, Bounds],
+    rows: Rows,
+    holds: Callable[[Mapping[Key, Row]], Collection[Key]],
+    beyond: Collection[Key] = (),
 ) -> dict[Key, int]:
-    """The first record of each partition within bounds for which something holds that, from some offset on, holds for
-    all; a partition of which it holds nowhere is missing.
+    """The offset, within bounds, from which on something holds for all records of a partition: the one after the last
+    record for which it does not. A partition of which it holds nowhere is missing; of those `beyond` it holds behind
+    their bounds, whatever lies within.
 
     All partitions are asked side by side, and the last record of each first: mostly it holds for none.
     """
     left = {key: bound for key, bound in bounds.items() if bound[0] < bound[1]}
     asked = {key: end - 1 for key, (_, end) in left.items()}
-    found: dict[Key, int] = {}
+    found, ends = set(beyond), {key: end for key, (_, end) in bounds.items()}
     while left:
         told = {key: row for key, row in rows(asked).items() if row.offset < left[key][1]}
         true = holds(told)
@@ -58,8 +62,9 @@ def first_offsets(
             else:  # it holds, or there is no record from here on: compacted, or aborted
                 high = asked[key]
                 if key in true:
-                    found[key] = told[key].offset
+                    found.add(key)
+            ends[key] = high
             left[key], asked[key] = (low, high), (low + high) // 2
         left = {key: bound for key, bound in left.items() if bound[0] < bound[1]}
         asked = {key: asked[key] for key in left}
-    return found
+    return {key: ends[key] for key in found}

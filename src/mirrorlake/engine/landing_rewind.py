@@ -44,7 +44,7 @@ class RewindCheck:
     def rewound(
         self, log: Mapping[Key, LogEnds], staged: Mapping[Key, int], since: Mapping[Key, int]
     ) -> dict[Key, int]:
-        """The partitions that differ, with the offset from which on.
+        """The partitions that differ, with the offset from which on: the one after the last record that is the same.
 
         `staged` are the ends of what is staged, of all generations since those of the topics (`since`): where a
         partition began one by itself, what lies below is still the same log.
@@ -63,10 +63,9 @@ class RewindCheck:
         ends = {key: min(log[key].end, staged[key]) for key in (*doubtful, *later)}
         firsts = self._store.staged_firsts({key: since[key] for key in doubtful}) if doubtful else {}
         starts = {key: max(log[key].start, firsts.get(key, 0)) for key in doubtful}
-        found = first_offsets({key: (starts[key], ends[key]) for key in doubtful}, self._source.rows, differing)
-        for key in doubtful:
-            if log[key].end < staged[key]:
-                found.setdefault(key, log[key].end)
+        shorter = [key for key in doubtful if log[key].end < staged[key]]
+        bounds = {key: (starts[key], ends[key]) for key in doubtful}
+        found = first_offsets(bounds, self._source.rows, differing, shorter)
         bounds = {key: (log[key].start, ends[key]) for key in later}
         began = first_offsets(bounds, self._source.rows, written_since)
         found.update({key: began[key] for key in differing(self._source.rows(began))} if began else {})
