@@ -11,7 +11,7 @@ from threading import Thread
 from confluent_kafka import KafkaError, KafkaException
 
 #: What a call gets beyond its own timeout before it is given up, seconds.
-GRACE_SECONDS = 5.0
+GRACE_SECONDS = 2.0
 
 
 def within(seconds: float, call: Callable[[float], object], what: str) -> None:

@@ -7,6 +7,9 @@ from confluent_kafka import KafkaError, KafkaException, ThrottleEvent
 #: How long the target may be silent, not acknowledge a single record, before the task gives up and is tried again,
 #: seconds. Tasks that wait for a target that is gone hold the cores that other flows need.
 CALL_SECONDS = 20.0
+#: How long the group's coordinator may take for positions, seconds: where it was lost, librdkafka waits for longer than
+#: it is told (`produce/deadline.py`), and another attempt is what helps.
+OFFSETS_SECONDS = 10.0
 
 
 class Patience:
@@ -27,7 +30,14 @@ class Patience:
 
     def call_seconds(self) -> float:
         """How long one call to the target may take, seconds."""
-        return CALL_SECONDS + max(0.0, self._muted_until - time.monotonic())
+        return CALL_SECONDS + self._muted_seconds()
+
+    def offsets_seconds(self) -> float:
+        """How long it may take to commit positions, seconds."""
+        return min(CALL_SECONDS, OFFSETS_SECONDS) + self._muted_seconds()
+
+    def _muted_seconds(self) -> float:
+        return max(0.0, self._muted_until - time.monotonic())
 
     def start(self) -> None:
         """The time of silence counts from now on."""

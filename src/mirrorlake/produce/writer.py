@@ -165,7 +165,7 @@ class ShardWriter:
     def _send_offsets(self, offsets: list[TopicPartition]) -> None:
         group = self._group.consumer_group_metadata()
         within(
-            self._patience.call_seconds(),
+            self._patience.offsets_seconds(),
             lambda seconds: self._producer.send_offsets_to_transaction(offsets, group, seconds),
             "send_offsets_to_transaction",
         )
