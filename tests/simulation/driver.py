@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from mirrorlake import crash
 from mirrorlake.core.batch import PartitionPlan, shard_of
-from mirrorlake.core.progress import MappedEnd, TargetGeneration
+from mirrorlake.core.progress import MappedEnd
 from mirrorlake.core.stage_index import StagedRange, StageIndex
 from mirrorlake.errors import MirrorlakeError, TargetRefused
 from mirrorlake.produce import delivery, ledger, patience, stage_files, task, writer
@@ -26,10 +26,11 @@ from mirrorlake.produce.flow import FlowProducer
 from mirrorlake.produce.report import RESULT
 from mirrorlake.produce.spec import FlowSpec
 from mirrorlake.produce.task import ReadFiles, ReadRows, ShardJob
-from tests.simulation.kafka import Consumer, Log, Producer, timed_out
+from tests.simulation.kafka import Consumer, Producer, timed_out
 from tests.simulation.landing import Lander
 from tests.simulation.stage import ParquetView, arrow, lake_failed
 from tests.simulation.steps import TaskFailed
+from tests.simulation.targets import MemoryTargets, TargetsUnmade, stand_ins
 from tests.simulation.world import FLOW, SOURCE, TARGET, World
 
 _ROWS = ["topic", "partition", "generation", "offset", "timestamp", "key", "value", "headers", "landed_at"]
@@ -216,6 +217,7 @@ def install(world: World, stack: ExitStack) -> None:
         (crash, "reached", lambda point: world.steps.reach(point, timed_out)),
         (ledger, "ThreadPoolExecutor", lambda count, **_: Threads(world.later, count)),
         (stage_files, "open_parquet", lambda uri: ParquetView(world.stage.batch(uri))),
+        *stand_ins(),
         (produce_flow, "logger", quiet),
         (produce_flow, "time", SimpleNamespace(time_ns=lambda: next(clock) * 1_000_000)),
     ):
@@ -231,8 +233,8 @@ class Driver:
         self._begun_with: object = None
         self._stage = MemoryStage(world, world.settings.catalog)
         self._lander = Lander(world)
-        #: The living generations of target topics; those that this process began have nothing of anybody's.
-        self._targets = dict(world.noted)
+        self._targets = MemoryTargets(world)
+        self._closed: frozenset[str] = frozenset()
 
     def land(self) -> bool:
         """One batch of landing; False when there is nothing new."""
@@ -241,15 +243,20 @@ class Driver:
     def produce(self) -> bool:
         """One batch of the flow; False when there is nothing to do."""
         try:
-            if self._flow is not None and self._wanted() != self._begun_with:
+            if self._flow is not None and (self._wanted() != self._begun_with or self._targets_differ()):
                 flow, self._flow = self._flow, None
                 flow.close()
             if self._flow is None:
+                self._targets.refresh(begins=True)
+                self.world.target_unseen = False
                 self._begun_with = self._wanted()
                 self._flow = FlowProducer(
-                    self._stage, MemoryMap(self.world), MemoryWorkers(self.world), self._spec(), self._ensure
+                    self._stage, MemoryMap(self.world), MemoryWorkers(self.world), self._spec(), self._targets.ensure
                 )
             return self._flow.step() is not None
+        except TargetsUnmade:
+            self.stop_flow()
+            return True
         except Exception as error:
             flow, self._flow = self._flow, None
             if isinstance(error, MirrorlakeError):
@@ -275,10 +282,19 @@ class Driver:
 
     def stop(self) -> None:
         """End in order."""
-        flow, self._flow = self._flow, None
         self._lander = Lander(self.world)
+        self.stop_flow()
+
+    def stop_flow(self) -> None:
+        """End the flow in order."""
+        flow, self._flow = self._flow, None
         if flow is not None:
             flow.close()
+
+    def _targets_differ(self) -> bool:
+        """From time to time, and before the first batch after one was lost."""
+        looks = self.world.salt % 2 == 0 or self.world.target_unseen
+        return looks and self._targets.differs(self._closed)
 
     def _wanted(self) -> object:
         """What the flow is begun anew for when it changes."""
@@ -288,7 +304,8 @@ class Driver:
 
     def _spec(self) -> FlowSpec:
         world = self.world
-        produced = frozenset(world.selected - world.paused)
+        self._closed = self._targets.closed()
+        produced = frozenset(world.selected - world.paused - self._closed)
         stopped = {(i.topic, i.partition) for i in world.incidents if i.resolution == "stop"}
         skipped: dict[Any, tuple[tuple[int, int], ...]] = {}
         for item in world.incidents:
@@ -310,7 +327,7 @@ class Driver:
             held=frozenset(stopped),
             skipped=skipped,
             known_foreign=foreign,
-            targets=self._targets,
+            targets=self._targets.living,
             on_refused=self._refused,
         )
 
@@ -319,17 +336,3 @@ class Driver:
         place = (str(facts["topic"]), int(str(facts["partition"])))
         first, last = int(str(facts["first_offset"])), int(str(facts["last_offset"]))
         self.world.tell(error.incident_kind, *place, first=first, last=last, detail=str(error))
-
-    def _ensure(self, plans: Sequence[PartitionPlan]) -> None:
-        """Make the target's topics, with as many partitions as the source has."""
-        world = self.world
-        world.steps.reach("targets", timed_out)
-        for plan in plans:
-            count = max(len(topic.logs) for topic in world.topics if topic.name == plan.topic)
-            if plan.target_topic not in world.target.topics:
-                world.target.create(plan.target_topic, count)
-            logs = world.target.topics[plan.target_topic].logs
-            logs.extend(Log() for _ in range(count - len(logs)))
-            if plan.target_topic not in world.noted:
-                world.noted[plan.target_topic] = TargetGeneration(began=tuple(log.end for log in logs))
-                self._targets[plan.target_topic] = TargetGeneration()

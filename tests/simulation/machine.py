@@ -34,6 +34,7 @@ EVENTS = {
     "resolve": 2,
     "create": 2,
     "make_again": 1,
+    "lose_target": 2,
     "compact": 2,
     "truncate": 1,
     "rewind": 2,
@@ -172,6 +173,11 @@ class Replication(RuleBasedStateMachine):
             self.world.create(topic, 1 + dice.upto(1))
             self.world.unseen = True
 
+    def _lose_target(self, dice: Dice) -> None:
+        place = (dice.among(TOPICS), dice.among((False, True)))
+        self._say(f"lose target{place}")
+        self.world.lose_target(*place)
+
     def _compact(self, dice: Dice) -> None:
         topic = dice.among(TOPICS)
         self._say(f"compact {topic}")
@@ -273,6 +279,8 @@ class Replication(RuleBasedStateMachine):
             elif item.kind == "source_rewound":
                 world.begin_branch((str(item.topic), item.partition or 0), item.first or 0)
                 item.resolution = "new-generation"
+            elif item.kind == "target_recreated":
+                item.resolution = ("again", "continue")[item.at % 2]
             elif item.kind == "position_lost":
                 # The operator looks at the target: is anything there that the map does not have?
                 if not world.unmapped_at_target(str(item.topic), item.partition or 0):

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from mirrorlake.core.progress import TargetGeneration
 from mirrorlake.core.survey import Branch, Life, Lives
+from mirrorlake.core.target_survey import NotedTarget, counts_from
 from mirrorlake.produce import task
 from tests.simulation.kafka import TOO_LARGE, Cluster, Entry, Key, Topic, Transaction
 from tests.simulation.stage import Stage, Tables
@@ -50,6 +50,7 @@ class Incident:
     detail: str = ""
     at: int = 0
     resolution: str | None = None
+    target_generation: int = 0
 
 
 @dataclass
@@ -76,8 +77,8 @@ class World:
         self.lives: list[tuple[str, int, str, int]] = []  # topic, generation, id, when
         self.branches: dict[Key, tuple[Branch, int]] = {}  # with when it began
         self.incidents: list[Incident] = []
-        #: What is noted of target topics before the first write to them, by name.
-        self.noted: dict[str, TargetGeneration] = {}
+        #: The generations of target topics that are noted before the first write to them, by name.
+        self.noted: dict[str, list[NotedTarget]] = {}
         self.workers = [Worker(), Worker()]
         self.topics: list[Topic] = []
         #: Where the log began when landing first saw a partition, by topic id and partition.
@@ -91,6 +92,8 @@ class World:
         #: Whether a log lost what it had since landing looked. It looks before the log has grown beyond its old end
         #: again: within the seconds between two looks nobody can tell (docs/not_obvious.md).
         self.unseen = False
+        #: The same of a target topic: producing looks before its next batch.
+        self.target_unseen = False
         self.salt = 0
         self._clock = itertools.count(1)
         self._open: dict[str, Transaction] = {}
@@ -138,10 +141,31 @@ class World:
         """Whether the target holds records of the flow that the map does not have."""
         log = self.target.log(topic, partition)
         rows = [run for run in self.tables.of("offset_map") if (run["topic"], run["partition"]) == (topic, partition)]
-        count = sum(run["record_count"] for run in rows)
+        living = self.target_generation(topic)
+        count = sum(run["record_count"] for run in rows if (run["target_generation"] or 0) == living)
         return log is not None and sum(entry.value != b"foreign" for _, entry in log.read(0, log.end)) > count
 
-    # What happens at the source
+    def target_generation(self, topic: str) -> int:
+        """The newest generation that is noted of a target topic."""
+        return self.noted[topic][-1].number if topic in self.noted else 0
+
+    def _is_lost(self, topic: str) -> bool:
+        """Whether a target topic is not the one that was noted."""
+        there = self.target.topics.get(topic)
+        return topic in self.noted and (there is None or there.topic_id != self.noted[topic][-1].topic_id)
+
+    # What happens at the clusters
+
+    def lose_target(self, topic: str, made_again: bool) -> None:
+        """A target topic is deleted, and perhaps made again with a stranger's record in it. Nobody of an older process
+        is left, who would write to the new one without a look."""
+        if topic in self.target.topics:
+            self.steps.bury()
+            count = len(self.target.topics[topic].logs)
+            self.target.delete(topic)
+            self.target_unseen = True
+            if made_again:
+                self.target.create(topic, count).logs[0].append(Entry(b"foreign"))
 
     def create(self, topic: str, partitions: int) -> None:
         """A topic is made at the source."""
@@ -340,15 +364,10 @@ class World:
             for item in self.incidents
             if item.kind in HOLDS and item.resolution in (None, "stop")
         }
-        mapped: dict[Key, list[tuple[int, int, int]]] = {}
-        for run in self.tables.of("offset_map"):
-            for segment in run["segments"]:
-                for number in range(segment["record_count"]):
-                    at = segment["source_first"] + number * segment["stride"]
-                    mapped.setdefault((run["topic"], run["partition"]), []).append(
-                        (run["generation"] or 0, at, segment["target_first"] + number)
-                    )
+        mapped, before = self._mapped()
         for key, rows in staged.items():
+            if key[0] not in self.selected and self._is_lost(key[0]):
+                continue  # nobody looks
             log = self.target.log(*key)
             there = [] if log is None else list(log.read(0, log.end))
             mine = [(offset, entry) for offset, entry in there if entry.value != b"foreign"]
@@ -358,7 +377,7 @@ class World:
                 found.append(f"{key}: {len(mine) - len(order)} records at the target that are not in the stage")
             if any(left >= right for left, right in zip(order, order[1:], strict=False)):
                 found.append(f"{key}: not once and in order at the target: {order}")
-            wanted = {place for place in rows if place[1] not in given_up.get(key, ())}
+            wanted = {place for place in rows if place[1] not in given_up.get(key, ())} - before.get(key, set())
             produced = key[0] in self.selected - self.paused and key not in waiting
             if produced and wanted - set(order):
                 found.append(f"{key}: not at the target: {sorted(wanted - set(order))}")
@@ -374,6 +393,23 @@ class World:
                     continue  # what is not produced now gets the rest of its map when it is again
                 found.append(f"{key}: the map has {extra} too many and lacks {lacking}")
         return found
+
+    def _mapped(self) -> tuple[dict[Key, list[tuple[int, int, int]]], dict[Key, set[tuple[int, int]]]]:
+        """What is mapped to the living target topics, each (generation, offset, target offset); and what had been
+        brought to those before them where an operator has let the new one go on behind it."""
+        living: dict[Key, list[tuple[int, int, int]]] = {}
+        before: dict[Key, set[tuple[int, int]]] = {}
+        for run in self.tables.of("offset_map"):
+            key, number = (run["topic"], run["partition"]), run["target_generation"] or 0
+            counted = number >= counts_from(self.noted.get(key[0], ()))
+            for segment in run["segments"]:
+                for index in range(segment["record_count"]):
+                    place = (run["generation"] or 0, segment["source_first"] + index * segment["stride"])
+                    if number == self.target_generation(key[0]):
+                        living.setdefault(key, []).append((*place, segment["target_first"] + index))
+                    elif counted:
+                        before.setdefault(key, set()).add(place)
+        return living, before
 
 
 __all__ = ["FLOW", "SOURCE", "TARGET", "TOPICS", "Death", "Incident", "Settings", "World"]
