@@ -12,6 +12,7 @@ import argparse
 import json
 import os
 import random
+import signal
 import subprocess
 import sys
 import tempfile
@@ -298,8 +299,14 @@ def _is_daemon(process: psutil.Process) -> bool:
 
 
 def _kill_by_kill(chaos: Chaos, kills: int) -> None:
+    """Ctrl-C, or SIGTERM, ends the kills, and not the comparison."""
+    enough = Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: enough.set())
     kinds, weights = list(KINDS), list(KINDS.values())
     for number in range(1, kills + 1):
+        if enough.is_set():
+            break
         waited = chaos.wait_for_progress()
         if chaos.chance.randrange(100) < CHANGES:
             chaos.change()
@@ -338,7 +345,7 @@ def main(kills: int, seed: int) -> int:
         stop_clusters(clusters)
     facts = {
         "seed": seed,
-        "kills": dict(chaos.kills),
+        "kills": {"all": chaos.kills.total(), **chaos.kills},
         "changes": dict(chaos.changes),
         "topics": chaos.partitions,
         "transactions": dict(load.transactions),
