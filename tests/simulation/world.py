@@ -203,7 +203,7 @@ class World:
     def compact(self, topic: str, salt: int) -> None:
         """Compaction takes some of the committed records away."""
         chance = random.Random(salt)
-        found = self.source.topics.get(topic)
+        found = None if self.unseen else self.source.topics.get(topic)
         for log in found.logs if found is not None else ():
             for offset in range(log.start, log.stable):
                 if log.entries[offset].visible and chance.random() < 0.7:
@@ -217,14 +217,22 @@ class World:
             log.start = min(log.stable, log.start + count)
 
     def rewind(self, topic: str, partition: int, count: int, more: int) -> None:
-        """A log loses its newest entries; others are written in their place, before anybody looks."""
+        """A log loses its newest entries, transactions that are open there end, and records are written in their place.
+
+        One at least, which is seen: where only markers, or nothing that a reader gets, took the place of what was lost,
+        nobody can tell (docs/not_obvious.md).
+        """
         found = self.source.topics.get(topic)
         if found is not None:
             number = partition % len(found.logs)
             log = found.logs[number]
+            for name, transaction in list(self._open.items()):
+                if log in transaction.logs:
+                    transaction.state = "aborted"
+                    del self._open[name]
             log.rewind(max(log.start, log.end - count))
             self.unseen = True
-            self.write(topic, number, more)
+            self.write(topic, number, 1 + more)
 
     def saw(self, starts: Mapping[Key, int], sampled: bool, covered: Mapping[Key, int]) -> None:
         """Landing has begun at these offsets. From now on the lake knows of partitions of which it has a record, or,
