@@ -46,7 +46,7 @@ def stretches(
     """Staged rows of `size` random bytes each, as a file's reader gives them."""
     for first in range(0, rows, at_a_time):
         offsets = np.arange(first, min(first + at_a_time, rows))
-        times = pa.array(offsets + 1_700_000_000_000_000, pa.timestamp("us"))
+        times = pa.array(offsets + time.time_ns() // 1_000, pa.timestamp("us"))  # retention takes old ones away
         columns = {
             "offset": pa.array(offsets),
             "timestamp": times,
@@ -63,7 +63,7 @@ def test_it_is_waited_for_as_long_as_it_takes_records(
     clusters: ClusterPair, topic_name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """18 MiB at 1 MiB/s, of which a quota lets the first 10 through at once. No call waits for more than 3 s, and the
-    target ends transactions after 12 s: what is too much for one is begun again with less, once."""
+    target ends transactions after 12 s: what is too much for one is begun again with less."""
     monkeypatch.setattr(patience, "CALL_SECONDS", 3.0)
     monkeypatch.setattr(task, "TASK_SECONDS", 300.0)  # on a busy machine too it is one task's work
     rows, size = 18 * 64, 16 << 10
@@ -81,7 +81,7 @@ def test_it_is_waited_for_as_long_as_it_takes_records(
     mapped = [item["target_first"] + index for item in segments for index in range(item["record_count"])]
     assert mapped == [record.offset for record in committed]
     written = len(read_topic(clusters.west, topic_name, "read_uncommitted")[0])
-    assert written < 2 * rows, f"{written} records were sent for {rows}"
+    assert written < 3 * rows, f"{written} records were sent for {rows}"
 
 
 @contextmanager
