@@ -10,8 +10,8 @@ from mirrorlake.local.cluster import start_clusters, stop_clusters
 from mirrorlake.produce import patience
 from mirrorlake.produce.task import produce_shard
 from mirrorlake.produce.writer import ShardWriter
-from tests.integration.test_slow_target import job_for, stretches
 from tests.support.kafka import create_topic, read_topic
+from tests.support.shards import job_for, stretches
 
 
 def test_the_end_of_a_transaction_does_not_wait_for_ever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

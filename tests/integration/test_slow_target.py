@@ -9,53 +9,21 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
-import pyarrow as pa
 import pytest
 from confluent_kafka import KafkaException
 from pyspark.sql import SparkSession
 
-from mirrorlake.core.batch import NOTHING_MAPPED, PartitionPlan, ShardPlan
 from mirrorlake.local.cluster import EmbeddedCluster
 from mirrorlake.produce import patience, task
-from mirrorlake.produce.task import ShardJob, produce_shard
-from mirrorlake.produce.writer import Target
+from mirrorlake.produce.task import produce_shard
 from tests.support.clusters import ClusterPair
 from tests.support.kafka import NewRecord, create_topic, read_topic, write
 from tests.support.quotas import produce_quota
 from tests.support.replication import assert_same, replicate_once, write_topology
+from tests.support.shards import job_for, stretches
 from tests.support.topologies import until
 
 MIB = 1 << 20
-HEADERS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
-
-
-def job_for(bootstrap: str, topic: str, rows: int, **producer: str | int) -> ShardJob:
-    """A shard of one partition, and the client that writes it."""
-    name = f"slow-{uuid.uuid4().hex[:8]}"
-    plan = PartitionPlan(topic, 0, topic, NOTHING_MAPPED, 0, rows - 1)
-    client = {"bootstrap.servers": bootstrap, "client.id": name}
-    settings = {key.replace("_", "."): value for key, value in producer.items()}
-    target = Target(client, settings, group_id=name, transactional_id=name, shard_count=1, transactional=True)
-    return ShardJob(ShardPlan(0, (plan,), (), rows), target, None)
-
-
-def stretches(
-    plan: PartitionPlan, rows: int, size: int, at_a_time: int
-) -> Iterator[tuple[PartitionPlan, pa.RecordBatch]]:
-    """Staged rows of `size` random bytes each, as a file's reader gives them."""
-    for first in range(0, rows, at_a_time):
-        offsets = np.arange(first, min(first + at_a_time, rows))
-        times = pa.array(offsets + time.time_ns() // 1_000, pa.timestamp("us"))  # retention takes old ones away
-        columns = {
-            "offset": pa.array(offsets),
-            "timestamp": times,
-            "landed_at": times,
-            "key": pa.nulls(len(offsets), pa.binary()),
-            "value": pa.array([os.urandom(size) for _ in offsets], pa.binary()),
-            "headers": pa.nulls(len(offsets), HEADERS),
-        }
-        yield plan, pa.record_batch(columns)
 
 
 @pytest.mark.slow

@@ -244,8 +244,7 @@ class Driver:
         """One batch of the flow; False when there is nothing to do."""
         try:
             if self._flow is not None and (self._wanted() != self._begun_with or self._targets_differ()):
-                flow, self._flow = self._flow, None
-                flow.close()
+                self.stop_flow()
             if self._flow is None:
                 self._targets.refresh(begins=True)
                 self.world.target_unseen = False
@@ -258,11 +257,9 @@ class Driver:
             self.stop_flow()
             return True
         except Exception as error:
-            flow, self._flow = self._flow, None
             if isinstance(error, MirrorlakeError):
                 self.world.tell("flow_stopped", None, detail=str(error))
-            if flow is not None:
-                flow.close()
+            self.stop_flow()
             raise
 
     def append_map(self) -> None:

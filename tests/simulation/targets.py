@@ -46,13 +46,12 @@ class MemoryTargets:
 
     def refresh(self, begins: bool, staged: Iterable[str] = ()) -> None:
         """Make what is missing of what the source has and of what is `staged`; with `begins` also what was decided."""
-        world, known = self._world, self._generations
-        found = self._survey({*(world.source.topics.keys() & world.selected), *staged})
-        later = found.waiting | found.stopped | (frozenset() if begins else found.decided)
-        wanted = {*(world.source.topics.keys() & world.selected), *staged, *(found.decided if begins else ())} - later
+        wanted = {*(self._world.source.topics.keys() & self._world.selected), *staged}
+        found = self._survey(wanted)
+        wanted = (wanted | found.decided if begins else wanted - found.decided) - found.waiting - found.stopped
         for topic in sorted(wanted):
             self._make(topic)
-        known.begin(found, {topic: topic for topic in sorted(wanted) if topic in found.begin})
+        self._generations.begin(found, {topic: topic for topic in sorted(wanted) if topic in found.begin})
 
     def ensure(self, plans: Sequence[PartitionPlan]) -> None:
         """Be sure that a batch's topics are there."""

@@ -1,11 +1,7 @@
 """Writing to a target that is slow: librdkafka's own mock broker, which answers each request after a while."""
 
 import os
-import time
-from collections.abc import Iterator
 
-import numpy as np
-import pyarrow as pa
 import pytest
 
 from mirrorlake.core import pace
@@ -13,8 +9,8 @@ from mirrorlake.core.batch import NOTHING_MAPPED, PartitionPlan, ShardPlan
 from mirrorlake.produce import patience, task, writer
 from mirrorlake.produce.task import ShardJob, produce_shard
 from mirrorlake.produce.writer import Target
+from tests.support.shards import stretches
 
-HEADERS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
 ROWS, SIZE, AT_A_TIME = 450, 1_000, 50
 PLAN = PartitionPlan("t", 0, "t", NOTHING_MAPPED, 0, ROWS - 1)
 #: One request of 15 kB at a time, each answered after a tenth of a second: 150 kB/s.
@@ -26,21 +22,6 @@ SLOW = {
     "compression.type": "none",
     "transaction.timeout.ms": 4_000,
 }
-
-
-def stretches() -> Iterator[tuple[PartitionPlan, pa.RecordBatch]]:
-    for first in range(0, ROWS, AT_A_TIME):
-        offsets = np.arange(first, first + AT_A_TIME)
-        times = pa.array(np.full(AT_A_TIME, time.time_ns() // 1_000), pa.timestamp("us"))
-        columns = {
-            "offset": pa.array(offsets),
-            "timestamp": times,
-            "landed_at": times,
-            "key": pa.nulls(AT_A_TIME, pa.binary()),
-            "value": pa.array([os.urandom(SIZE) for _ in offsets], pa.binary()),
-            "headers": pa.nulls(AT_A_TIME, HEADERS),
-        }
-        yield PLAN, pa.record_batch(columns)
 
 
 @pytest.fixture
@@ -56,7 +37,7 @@ def job(monkeypatch: pytest.MonkeyPatch) -> ShardJob:
 
 
 def test_all_is_written_at_the_rate_that_the_target_takes(job: ShardJob) -> None:
-    result = produce_shard(job, stretches())
+    result = produce_shard(job, stretches(PLAN, ROWS, SIZE, AT_A_TIME))
     assert result.column("record_count").to_pylist() == [ROWS] and result.column("complete").to_pylist() == [True]
     runs = result.column("runs")[0].as_py()
     assert runs[0]["source_first"] == 0 and runs[-1]["source_last"] == ROWS - 1
@@ -67,7 +48,7 @@ def test_all_is_written_at_the_rate_that_the_target_takes(job: ShardJob) -> None
 def test_what_takes_too_long_is_left_to_the_next_batch(job: ShardJob, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pace, "FIRST", 100_000)
     monkeypatch.setattr(task, "TASK_SECONDS", 1.0)
-    result = produce_shard(job, stretches())
+    result = produce_shard(job, stretches(PLAN, ROWS, SIZE, AT_A_TIME))
     count = result.column("record_count")[0].as_py()
     assert 0 < count < ROWS and result.column("complete").to_pylist() == [False]
     runs = result.column("runs")[0].as_py()

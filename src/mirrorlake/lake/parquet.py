@@ -27,7 +27,7 @@ def open_parquet(uri: str) -> pq.ParquetFile:
     if parsed.scheme in ("", "file"):
         return pq.ParquetFile(_local(uri), memory_map=True)
     if parsed.scheme == "dbfs" and parsed.path.startswith("/Volumes/"):
-        return pq.ParquetFile(unquote(parsed.path))
+        return pq.ParquetFile(_local(uri))
     filesystem, path = fs.FileSystem.from_uri(uri)
     return pq.ParquetFile(filesystem.open_input_file(path))
 
