@@ -3,8 +3,9 @@
     MirrorlakeError                   exit code 1
     ├── InputError                    exit code 2: somebody has to change an input; nothing was done
     │   ├── TopologyError             the topology file does not say something that can be run
-    │   ├── ClusterUnreachable        no broker of a cluster answered in time
-    │   ├── AuthenticationFailed      a broker answered and refused the credentials
+    │   ├── ClusterUnusable           a cluster cannot be used now, whatever the reason
+    │   │   ├── ClusterUnreachable    no broker of it answered in time
+    │   │   └── AuthenticationFailed  somebody answered in its name and refused us, or is not trusted
     │   ├── LakeError                 the lake cannot be read or written
     │   ├── UnknownOffset             a flow, topic or partition that the map has never seen
     │   └── MissingJava               no Java runtime that Spark and Kafka can use
@@ -13,6 +14,7 @@
         ├── TargetRefused             the target cluster refused a write
         │   ├── TargetRecreated       the target topic is another one than the map knows
         │   └── PositionLost          the target does not say any more how far the flow is
+        ├── StageTrimmed              retention deleted staged records that a flow has not produced
         ├── LayoutError               a file of the stage does not hold a partition's offsets in rising order
         ├── FilesUnreadable           workers cannot open files of the stage themselves
         ├── HeldElsewhere             another process does this already
@@ -51,12 +53,16 @@ class TopologyError(InputError):
     """Raised when the topology file is unreadable, invalid, or describes something that must not run."""
 
 
-class ClusterUnreachable(InputError):
+class ClusterUnusable(InputError):
+    """Raised when a cluster cannot be used now. Facts: alias, address."""
+
+
+class ClusterUnreachable(ClusterUnusable):
     """Raised when no broker of a cluster answered within the time allowed. Facts: alias, address, seconds."""
 
 
-class AuthenticationFailed(InputError):
-    """Raised when a broker refused the credentials of a cluster. Facts: alias, address."""
+class AuthenticationFailed(ClusterUnusable):
+    """Raised when whoever answers in a cluster's name refuses us, or is not trusted. Facts: alias, address."""
 
 
 class LakeError(InputError):
@@ -95,6 +101,13 @@ class PositionLost(TargetRefused):
     """Raised when the flow's committed position is gone and the target holds records that may be the flow's own."""
 
     incident_kind = "position_lost"
+
+
+class StageTrimmed(ReplicationError):
+    """Raised when retention deleted staged records that a flow lacks. Facts: topic, partition, first_offset,
+    last_offset."""
+
+    incident_kind = "stage_trimmed"
 
 
 class LayoutError(ReplicationError):

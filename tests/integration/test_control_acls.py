@@ -4,6 +4,7 @@ import logging
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -20,8 +21,15 @@ from pyspark.sql import SparkSession
 
 from mirrorlake.core.acl_plan import Acl, owned_acls
 from mirrorlake.core.changes import ChangeLog, MemoryLog
+from mirrorlake.core.topology import load_topology
+from mirrorlake.engine import control_acls
+from mirrorlake.engine.connections import Connections
+from mirrorlake.engine.control import ControlLoop
 from mirrorlake.engine.control_acls import AclSync
-from mirrorlake.lake.journal import Journal
+from mirrorlake.engine.plan import make_plan
+from mirrorlake.engine.resolve import Wanted, resolve
+from mirrorlake.kafka.admin_acls import create_acls
+from mirrorlake.lake.journal import Journal, WrittenChanges
 from mirrorlake.local.cluster import EmbeddedCluster, start_clusters, stop_clusters
 from tests.support.acls import acl
 from tests.support.clusters import ClusterPair
@@ -83,10 +91,12 @@ def test_acls_follow_by_mirror_makers_rule(tmp_path: Path, guarded: ClusterPair,
         acl(mirror, principal="User:CN=ann,OU=a,O=b", host="10.1.2.3"),
         acl(mirror, "READ", principal="User:carl"),
         acl(mirror, "WRITE", "DENY", principal="User:dora"),
-        acl(f"{mirror}-eu", principal="User:eve"),
-        acl(mirror, "DESCRIBE_CONFIGS", principal="User:wild"),
-        acl(f"{mirror}-eu", "DESCRIBE_CONFIGS", principal="User:wild"),
+        acl(f"{mirror}-e", pattern="PREFIXED", principal="User:eve"),
     }
+    all_mirrors = acl("east.", "DESCRIBE_CONFIGS", pattern="PREFIXED", principal="User:wild")
+    assert all_mirrors in acls_of(guarded.west)
+    bench.sync()  # the source has it no more
+    assert all_mirrors not in acls_of(guarded.west)
     assert not any(mirror in name for name in topics_of(guarded.west))  # the rights are there before the topic is
 
 
@@ -102,10 +112,10 @@ def test_removal_takes_away_ours_and_nothing_made_by_hand(
     by_hand = {acl(mirror, principal="User:both"), acl(mirror, "ALTER", principal="User:hand")}
     add_acls(guarded.west, *by_hand)
     assert bench.sync() == [("done", None)]
-    assert bench.on_target() == by_hand | {acl(mirror, principal="User:ours")}
+    assert bench.on_target() == by_hand | {acl(mirror, pattern="PREFIXED", principal="User:ours")}
     remove_acls(guarded.east, both, ours)
     (dry,) = bench.acls.plan()
-    assert (dry.action, dry.acl) == ("delete", acl(mirror, principal="User:ours"))
+    assert (dry.action, dry.acl) == ("delete", acl(mirror, pattern="PREFIXED", principal="User:ours"))
     assert len(bench.on_target()) == 3  # a dry run changes nothing
     assert bench.sync() == [("done", None)]
     assert bench.on_target() == by_hand
@@ -123,7 +133,7 @@ def test_rights_on_the_mirror_of_a_deleted_topic_stay_until_the_source_takes_the
     admin = AdminClient({"bootstrap.servers": guarded.east})
     admin.delete_topics([topic_name])[topic_name].result(20)
     eventually(lambda: topic_name in topics_of(guarded.east), False)
-    assert bench.sync() == [] and bench.on_target() == {acl(f"east.{topic_name}")}
+    assert bench.sync() == [] and bench.on_target() == {acl(f"east.{topic_name}", pattern="PREFIXED")}
     remove_acls(guarded.east, prefix)
     assert bench.sync() == [("done", None)] and bench.on_target() == set()
 
@@ -147,7 +157,7 @@ def test_nothing_is_sent_when_nothing_differs(
         monkeypatch.setattr(client, call, counted)
     for _ in range(4):
         bench.sync()
-    assert sent == ["create_acls 1"] and len(log.rows) == 1
+    assert sent == ["create_acls 1"] and [row.outcome for _, row in log.rows] == ["begun", "done"]
 
 
 def test_what_is_ours_is_known_after_a_restart(
@@ -169,6 +179,7 @@ def test_what_is_ours_is_known_after_a_restart(
     assert later.on_target() == {acl(mirror, principal="User:hand")}
     rows = lake.table("changes").where("kind = 'acl'").orderBy("at").collect()
     assert [(row["flow"], row["resource"], row["before"], row["after"], row["outcome"]) for row in rows] == [
+        (FLOW, mirror, None, acl(mirror).text(), "begun"),
         (FLOW, mirror, None, acl(mirror).text(), "done"),
         (FLOW, mirror, acl(mirror).text(), None, "done"),
     ]
@@ -193,6 +204,83 @@ def test_identity_in_both_directions_does_not_keep_an_acl_alive(
     assert back.sync() == []  # the west still has it, but only because the east had
     there.sync()
     assert there.on_target() == set() == acls_of(guarded.east, topic_name)
+
+
+def test_opposite_flows_in_two_processes_know_of_each_other_at_each_round(
+    tmp_path: Path, guarded: ClusterPair, topic_name: str, spark: SparkSession
+) -> None:
+    """Each process has read the tables before the other made an ACL, and still does not take it for somebody's own."""
+    topology = write_topology(tmp_path, guarded.east, guarded.west, {"topics": [topic_name], "policy": "identity"})
+    document = yaml.safe_load(topology.read_text(encoding="utf-8"))
+    document["flows"]["west->east"] = document["flows"][FLOW]
+    topology.write_text(yaml.safe_dump(document, sort_keys=False), encoding="utf-8")
+    lake = lake_of(spark, topology)
+    there = make_sync(AclSync, topology, Journal(lake))
+    back = make_sync(AclSync, topology, Journal(lake), "west->east")
+    for address in (guarded.east, guarded.west):
+        create_topic(address, topic_name)
+    assert there.sync() == [] == back.sync()
+    add_acls(guarded.east, acl(topic_name))
+    assert [row.outcome for row in there.sync()] == ["done"]
+    eventually(lambda: acls_of(guarded.west, topic_name), {acl(topic_name)})
+    assert back.sync() == []
+    remove_acls(guarded.east, acl(topic_name))
+    assert back.sync() == [], "revoked in the east: the west has it only because the east had"
+    there.sync()
+    eventually(lambda: acls_of(guarded.east, topic_name) | acls_of(guarded.west, topic_name), set())
+    assert back.sync() == []
+
+
+def test_an_acl_that_was_made_just_before_a_kill_is_ours(
+    tmp_path: Path, guarded: ClusterPair, topic_name: str, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    topology = write_topology(tmp_path, guarded.east, guarded.west, {"topics": [topic_name]})
+    lake = lake_of(spark, topology)
+    create_topic(guarded.east, topic_name)
+    add_acls(guarded.east, acl(topic_name))
+
+    def make_and_die(*arguments: Any) -> None:
+        create_acls(*arguments)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(control_acls, "create_acls", make_and_die)
+        with pytest.raises(KeyboardInterrupt):
+            make_sync(AclSync, topology, Journal(lake)).sync()
+    eventually(lambda: acls_of(guarded.west, topic_name), {acl(f"east.{topic_name}")})
+    remove_acls(guarded.east, acl(topic_name))
+    make_sync(AclSync, topology, Journal(lake)).sync()
+    eventually(lambda: acls_of(guarded.west, topic_name), set())
+
+
+@pytest.mark.parametrize("choice", ["revoke", "keep"])
+def test_readers_of_mirrors_keep_their_rights_when_the_policy_changes(
+    tmp_path: Path, guarded: ClusterPair, topic_name: str, spark: SparkSession, choice: str
+) -> None:
+    """`default` edited to `identity`: the ACLs of before are left alone and named, until an operator decides."""
+    create_topic(guarded.east, topic_name)
+    add_acls(guarded.east, acl(topic_name))
+    topology = write_topology(tmp_path, guarded.east, guarded.west, {})
+    lake = lake_of(spark, topology)
+    journal = Journal(lake)
+    Bench(tmp_path, guarded, topic_name, journal).sync()
+    before, after = acl(f"east.{topic_name}"), acl(topic_name)
+    edited = Bench(tmp_path, guarded, topic_name, journal, policy="identity")
+    control: Any = SimpleNamespace(flow=edited.acls.flow, _journal=journal, _acls_left=None)
+    for _ in range(2):
+        ControlLoop._sync_acls(control, edited.acls)
+    eventually(edited.on_target, {before, after})
+    assert edited.acls.left == {before: "default"}
+    connections = Connections(load_topology(edited.file))
+    log = WrittenChanges(lake.directory)
+    (planned,) = make_plan(connections, connections.topology.active_flows(), log)["flows"]
+    assert [(left["name"], left["policy"]) for left in planned["acls_left"]] == [(before.name, "default")]
+    (told,) = resolve(lake, connections, Wanted(kind=control_acls.LEFT), choice)
+    assert before.name in told["detail"] and "mirrorlake resolve" in told["detail"]
+    eventually(edited.on_target, {after} if choice == "revoke" else {before, after})
+    ControlLoop._sync_acls(control, edited.acls)
+    assert edited.acls.left == {} and lake.table("open_incidents").count() == 0
+    assert edited.acls.sync() == [] and (before in edited.on_target()) is (choice == "keep")
 
 
 @pytest.mark.parametrize("without", ["both", "target"])
@@ -252,7 +340,7 @@ def test_acls_that_the_target_refuses_are_told_once(
         assert [row.error for row in rows] == ["ALTER on cluster west is not allowed"] * 2
         monkeypatch.setattr(bench.acls._target.client, "create_acls", None)  # not asked again so soon
         assert bench.acls.sync() == [] and len(bench.acls.plan()) == 2
-        assert owned_acls(bench.log.history(FLOW, "acl")) == set()
+        assert owned_acls(bench.log.history(FLOW, "acl")) == {}
 
 
 def _leave_us_only(bootstrap: str, *operations: AclOperation) -> None:

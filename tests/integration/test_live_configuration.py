@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from mirrorlake.local.cluster import EmbeddedCluster
 from tests.support.clusters import ClusterPair
 from tests.support.kafka import create_topic, read_topic, topics_of
 from tests.support.topologies import Live, ends, fill, live, until, values, write_flows
@@ -86,3 +87,27 @@ def test_edits_are_in_force_within_15_seconds(spark: SparkSession, clusters: Clu
     assert values_of("second") == [f"{tag}:{n}" for tag in "ab" for n in range(10)]
     refused = run.lake.table("changes").where("kind = 'topology' AND outcome = 'refused'").collect()
     assert all("mirrorlake.yml" in row["error"] for row in refused) and len(refused) == 2
+
+
+def test_an_edit_while_the_target_is_away_is_in_force_when_it_is_back(
+    spark: SparkSession, clusters: ClusterPair, tmp_path: Path
+) -> None:
+    first, second = (f"w{uuid.uuid4().hex[:6]}-{name}" for name in ("first", "second"))
+    for name in (first, second):
+        create_topic(clusters.east, name)
+        fill(clusters.east, name, "a", 10, 1)
+    with EmbeddedCluster("north", tmp_path / "north") as north:
+        addresses = {"east": clusters.east, "north": north.bootstrap_servers}
+        path = write_flows(tmp_path, addresses, {"east->north": {"topics": [first]}})
+        with live(spark, path, watch=True) as run:
+            until(lambda: ends(north.bootstrap_servers, [f"east.{first}"]) >= 10, "the first topic")
+            north.stop()
+            write_flows(tmp_path, addresses, {"east->north": {"topics": [first, second]}})
+            until(lambda: run.incidents("topology_edit"), "the edit is told to wait")
+            (waiting,) = run.incidents("topology_edit")
+            assert waiting["flow"] == "east->north" and "north does not answer" in waiting["detail"], waiting
+            assert "tried again" in waiting["detail"], waiting
+            north.start()
+            until(lambda: ends(north.bootstrap_servers, [f"east.{second}"]) >= 10, "the edit is in force", 150)
+            until(lambda: not run.incidents("topology_edit"), "nothing waits any more")
+            assert run.lake.table("changes").where("kind = 'topology' AND outcome = 'done'").count() == 1

@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from mirrorlake.core.retention import cut_records
 from mirrorlake.core.topology import load_topology
-from mirrorlake.engine.maintain import cuts_of
+from mirrorlake.engine.maintain import stage_of
 from mirrorlake.lake import maintenance
 from mirrorlake.lake.lake import Lake
 from tests.support.clusters import ClusterPair
@@ -22,7 +23,7 @@ PER_ROUND = 400
 def everything(lake: Lake, file: Path) -> int:
     """All of `maintain`, as if what landed up to now were old; gives how many records were deleted."""
     now = ago(0)
-    cuts, _ = cuts_of(lake, load_topology(file), now)
+    cuts, _ = cut_records(*stage_of(lake, load_topology(file), now, now))
     removed = maintenance.remove_records(lake, cuts, int(now.timestamp() * 1000))
     for table in maintenance.HISTORY:
         maintenance.remove_history(lake, table, int(ago(5).timestamp() * 1000))

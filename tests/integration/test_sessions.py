@@ -15,6 +15,8 @@ from mirrorlake.kafka.admin import ClusterAdmin, TopicInfo
 from mirrorlake.lake.session import LOCAL_SETTINGS
 from mirrorlake.local.jars import spark_jars
 from tests.support.clusters import ClusterPair
+from tests.support.guarded import guarded_cluster
+from tests.support.kafka import create_topic, numbered, write
 
 RECORDS, PARTITIONS = 3_000, 3
 
@@ -54,6 +56,38 @@ def test_land_produce_and_translate(kind: str, module: str, topology: Path, topi
     assert set(seen["readers"]) == {"files"}
     assert seen["there"] == {"topic": f"east.{topic_name}", "partition": 0, "offset": 7, "exact": True}
     assert seen["back"] == {"topic": topic_name, "partition": 0, "offset": 7, "exact": True}
+
+
+@pytest.mark.slow
+def test_a_connect_server_writes_no_password_down(clusters: ClusterPair, topic_name: str, tmp_path: Path) -> None:
+    """The server's event log holds the plan of every command that it got, with the options of the Kafka source."""
+    password, events = 'hunter2; "of the brokers', tmp_path / "events"
+    events.mkdir()
+    with guarded_cluster(tmp_path, password) as guarded:
+        create_topic(guarded.open, topic_name)
+        write(guarded.open, topic_name, numbered(30))
+        create_topic(clusters.east, f"{topic_name}-back")
+        write(clusters.east, f"{topic_name}-back", numbered(30))
+        path = tmp_path / "mirrorlake.yml"
+        document = {
+            "clusters": {"east": {"bootstrap_servers": clusters.east}, "north": guarded.entry()},
+            "lake": {"path": "./lake"},
+            "defaults": {"emit_heartbeats_enabled": False, "emit_checkpoints_enabled": False},
+            "flows": {"north->east": {"topics": [topic_name]}, "east->north": {"topics": [f"{topic_name}-back"]}},
+        }
+        path.write_text(yaml.safe_dump(document), encoding="utf-8")
+        command = [sys.executable, "-m", "tests.support.elsewhere", "connect", str(path), "north->east", topic_name]
+        environment = {**os.environ, "MIRRORLAKE_TEST_EVENTS": events.as_uri()}
+        environment |= {"MIRRORLAKE_SECRETS": str(guarded.secrets)}
+        folder = Path(__file__).parents[2]
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=400, cwd=folder, check=False, env=environment
+        )
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert json.loads(done.stdout.splitlines()[-1])["staged"] == 60
+    logs = [path.read_text() for path in events.rglob("*") if path.is_file()]
+    assert any("SparkListenerConnectOperationStarted" in text and "kafka.security.protocol" in text for text in logs)
+    assert not [text for text in [*logs, done.stdout, done.stderr] if "hunter2" in text]
 
 
 @pytest.mark.slow

@@ -69,6 +69,25 @@ def test_a_flow_that_has_never_run_holds_everything_back(spark: SparkSession, tm
     assert offsets(lake) == [49], "landing goes on behind the newest record when its checkpoint is lost"
 
 
+def test_a_disabled_flow_holds_records_for_the_time_that_the_file_says(spark: SparkSession, tmp_path: Path) -> None:
+    lake, topology = opened(spark, write_file(tmp_path, flows={FLOW: {}, "east->north": {"enabled": False}}))
+    for first, days in ((0, 40), (50, 20), (80, 1)):
+        append(lake, "records", staged(range(first, first + 30), days * DAY))
+    append(lake, "offset_map", [run_row(0, 109), run_row(0, 9, flow="east->north")])
+    found = maintain(lake, topology, Maintenance(retention_days=7, disabled_hold_days=30))
+    assert offsets(lake) == list(range(50, 110)), "of those of 40 days ago it lacks 10 to 29"
+    assert [(held["flow"], held["offset"]) for held in found["records"]["held"]] == [("east->north", 30)]
+    assert removals(lake) == [("orders", 0, 0, 30)]
+    maintain(lake, topology, Maintenance(retention_days=7, disabled_hold_days=0))
+    assert offsets(lake) == list(range(80, 110)) and removals(lake) == [("orders", 0, 0, 80)]
+
+
+def removals(lake: Lake) -> list[tuple[object, ...]]:
+    """What is noted of deleted records."""
+    columns = ("topic", "partition", "first_offset", "below")
+    return [tuple(row[name] for name in columns) for row in lake.table("removals").collect()]
+
+
 def test_what_a_target_topic_that_was_made_again_is_to_get_stays(spark: SparkSession, tmp_path: Path) -> None:
     lake, topology = opened(spark, write_file(tmp_path))
     append(lake, "records", staged(range(50), 30 * DAY))

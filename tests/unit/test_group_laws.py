@@ -23,6 +23,7 @@ from mirrorlake.core.group_sync import ACTIVE, BEHIND, READ_ON, Keep, Move, Targ
 from mirrorlake.core.groups import (
     GONE,
     HELD,
+    REWOUND,
     Checkpoint,
     Committed,
     Translated,
@@ -81,6 +82,23 @@ def test_a_rewound_group_is_followed() -> None:
     assert (row.source_position, row.target_position, row.synced) == (4, 2, False)
 
 
+def test_what_its_owner_set_back_at_the_target_stays_until_the_source_moves_on() -> None:
+    goal = TargetGroup("EMPTY", {KNOWN.target: Committed(2)})
+    assert decide(KNOWN, goal) == Keep(REWOUND, there=True)
+    assert isinstance(decide(KNOWN, goal, force=True), Move)
+    assert isinstance(decide(KNOWN, TargetGroup(None, {})), Move), "positions that the target forgot are set again"
+    rewound = noted(KNOWN, True, REWOUND)
+    assert planned(Committed(10, "m"), None, rewound) == []
+    (row,) = planned(Committed(10, "n"), None, rewound)
+    assert decide(row, goal) == Keep(REWOUND, there=True), "the source has not moved, only its metadata"
+    (past,) = planned(Committed(12, "m"), Translated("east.orders", 0, 9, True), rewound)
+    assert isinstance(decide(past, goal), Move)
+    held = noted(replace(KNOWN, reason=HELD), True, REWOUND)
+    (later,) = planned(Committed(10, "m"), Translated("east.orders", 0, 9, False), held)
+    assert decide(later, goal) == Keep(REWOUND, there=True), "the mirror came nearer, the source did not move"
+    assert not later.is_exact
+
+
 def test_a_position_ahead_of_the_mirror_is_held_until_the_mirror_is_there() -> None:
     held = Translated("east.orders", 0, 7, False)
     (row,) = planned(Committed(99), held, None)
@@ -119,14 +137,15 @@ def test_never_backwards_and_never_an_active_group(
         assert state in (None, "EMPTY", "DEAD")
         assert decision.to == Committed(wanted, "m")
         assert current is None or current != wanted
-        assert force or current is None or current < wanted
+        assert force or current is None or (current < wanted and not synced)
         assert decision.backwards is (current is not None and current > wanted)
         after = decide(item, TargetGroup("EMPTY", {("east.orders", 0): decision.to}), force)
         assert isinstance(after, Keep) and after.there, "a second time changes nothing"
     else:
         assert decision.there is (current == wanted or synced)
         assert decision.there or decision.reason in (ACTIVE, BEHIND)
-        assert current == wanted or decision.there is (decision.reason == READ_ON)
+        assert current == wanted or decision.there is (decision.reason in (READ_ON, REWOUND))
+        assert (decision.reason == REWOUND) <= (synced and not force and current is not None and current < wanted)
 
 
 @given(st.lists(st.tuples(OFFSETS, st.booleans()), max_size=12))

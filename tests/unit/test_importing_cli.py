@@ -38,6 +38,7 @@ def test_the_yaml_goes_to_stdout_and_the_report_to_stderr() -> None:
     assert list(yaml.safe_load(result.stdout)) == ["clusters", "lake", "defaults", "flows"]
     for part in ("Carried over", "Not needed", "Not supported", "frobnicate"):
         assert part in result.stderr and part not in result.stdout
+    assert result.stderr.startswith("What arrives is not what MirrorMaker brings:\n- east->west, west->east: ")
 
 
 def test_json_is_one_document() -> None:

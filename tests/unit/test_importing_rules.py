@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from mirrorlake.core.client_settings import setting_refusal
 from mirrorlake.core.flow import Flow
 from mirrorlake.core.flow_reasons import normal
+from mirrorlake.core.topology import Topology
 from mirrorlake.errors import InputError
 from mirrorlake.importing import client_keys, flow_keys
 from mirrorlake.importing.entries import SourceFile
@@ -175,6 +176,34 @@ def test_librdkafka_knows_every_name_that_reaches_it(role: str) -> None:
 
 def test_kafkas_consumer_knows_every_name_that_reaches_it() -> None:
     assert not [name for name in client_keys.CARRIED["consumer"] if setting_refusal("consumer", name)]
+
+
+def test_groups_are_moved_only_where_mirrormaker_was_told_to() -> None:
+    """With flows both ways, our own default could set an empty group to where the other side's stands."""
+    both = f"{ON}b->a.enabled = true\n"
+
+    def synced(text: str) -> dict[str, bool]:
+        topology = Topology.model_validate(dedicated(text).topology)
+        return {name: flow.sync_group_offsets_enabled for name, flow in topology.flows.items()}
+
+    assert synced(both) == {"a->b": False, "b->a": False}
+    assert synced(f"{both}a->b.sync.group.offsets.enabled = true\n") == {"a->b": True, "b->a": False}
+    assert synced(f"{both}sync.group.offsets.enabled = true\n") == {"a->b": True, "b->a": True}
+    (note,) = [note for note in dedicated(both).report["notes"] if note.startswith("sync_group_offsets_enabled")]
+    assert "a->b, b->a" in note and "says false" in note
+
+
+def test_what_arrives_otherwise_is_told_first() -> None:
+    both = f"{ON}b->a.enabled = true\n"
+    found = dedicated(both)
+    assert found.report["notes"][: len(found.arrives)] == list(found.arrives)
+    assert found.arrives[0].startswith("a->b, b->a: MirrorMaker reads by isolation.level = read_uncommitted")
+    one = dedicated(f"{both}a.consumer.isolation.level = read_committed\n").arrives[0]
+    assert one.startswith("b->a: MirrorMaker reads")
+    clean = f"{both}a.consumer.isolation.level = read_committed\nb.consumer.isolation.level = read_committed\n"
+    assert not [text for text in dedicated(clean).arrives if "isolation.level" in text]
+    dropped = dedicated(f"{both}consumer.isolation.level = read_committed\n")
+    assert dropped.arrives[0] == found.arrives[0], "MirrorMaker does not pass it on from the top of the file"
 
 
 def test_defaults_that_differ_are_told_once_each() -> None:

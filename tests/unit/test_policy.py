@@ -1,15 +1,19 @@
 """Naming policies against MirrorMaker 2's documented answers (mm2.md 1.4, KIP-382, KIP-690, KIP-1074)."""
 
+import hashlib
 import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from mirrorlake.core.custom_policy import CustomPolicy, load_policy
+from mirrorlake.core import custom_policy
+from mirrorlake.core.custom_policy import CustomPolicy, load_policy, policy_hash
 from mirrorlake.core.policy import (
     DefaultPolicy,
     IdentityPolicy,
@@ -22,6 +26,8 @@ from mirrorlake.core.policy import (
     is_internal,
     is_usable_alias,
 )
+from mirrorlake.core.topology import Topology
+from mirrorlake.engine.replicator import Replicator, RunOptions
 from mirrorlake.errors import TopologyError
 
 ABC = frozenset({"A", "B", "C"})
@@ -154,8 +160,9 @@ def folder(tmp_path: Path) -> Iterator[Path]:
         del sys.modules[name]
 
 
-def own(folder: Path, code: str, spec: str = "own_policy:P") -> ReplicationPolicy:
+def own(folder: Path, code: str, spec: str = "own_policy.py:P") -> ReplicationPolicy:
     """Load a policy from source text, indented bodies of class P."""
+    custom_policy._run.cache_clear()
     (folder / "own_policy.py").write_text(code, encoding="utf-8")
     return load_policy(spec, ".", ABC, "A", folder)
 
@@ -203,26 +210,32 @@ def test_it_is_constructed_with_what_it_takes(folder: Path, constructor: str, gi
 @pytest.mark.parametrize(
     ("code", "spec", "sentence"),
     [
-        (ANSWERS, "no_such:P", "policy no_such:P: there is no module no_such; install it or put it into"),
-        (ANSWERS, "own_policy.deeper:P", "there is no module own_policy.deeper; install it or put it into"),
-        (ANSWERS, "own_policy:Q", "policy own_policy:Q: module own_policy has no class Q; correct the name"),
-        ("P = 3", "own_policy:P", "module own_policy has no class P"),
+        (ANSWERS, "no_such:P", "policy no_such:P: there is no module no_such; install it, or name a file"),
+        (ANSWERS, "own_policy:P", "there is no module own_policy; install it, or name a file"),
+        (ANSWERS, "json.deeper:P", "there is no module json.deeper; install it"),
+        (ANSWERS, "other.py:P", "other.py cannot be read (No such file or directory); correct the path"),
+        (ANSWERS, "own_policy.py:Q", "policy own_policy.py:Q: module own_policy.py has no class Q; correct the name"),
+        ("P = 3", "own_policy.py:P", "own_policy.py has no class P"),
         (
             "import no_such_library",
-            "own_policy:P",
+            "own_policy.py:P",
             "failed with ModuleNotFoundError: No module named 'no_such_library'; install what",
         ),
-        ("raise ModuleNotFoundError", "own_policy:P", "failed with ModuleNotFoundError; install what it needs"),
-        ("class P(", "own_policy:P", "importing own_policy failed with SyntaxError"),
-        ("raise ValueError('no\\nmore')", "own_policy:P", "importing own_policy failed with ValueError: no; mend it"),
+        ("raise ModuleNotFoundError", "own_policy.py:P", "failed with ModuleNotFoundError; install what it needs"),
+        ("class P(", "own_policy.py:P", "own_policy.py failed with SyntaxError"),
+        ("raise ValueError('no\\nmore')", "own_policy.py:P", "own_policy.py failed with ValueError: no; mend it"),
         (
             "class P: pass",
-            "own_policy:P",
+            "own_policy.py:P",
             "has no method remote_topic and source_of and upstream_topic; a policy needs",
         ),
-        (ANSWERS.replace("source_of", "origin_of"), "own_policy:P", "class P has no method source_of; a policy needs"),
-        (f"{ANSWERS}    def __init__(self): raise KeyError", "own_policy:P", "making it failed with KeyError; mend"),
-        (f"{ANSWERS}    def __init__(self, x): pass", "own_policy:P", "making it failed with TypeError: "),
+        (
+            ANSWERS.replace("source_of", "origin_of"),
+            "own_policy.py:P",
+            "class P has no method source_of; a policy needs",
+        ),
+        (f"{ANSWERS}    def __init__(self): raise KeyError", "own_policy.py:P", "making it failed with KeyError; mend"),
+        (f"{ANSWERS}    def __init__(self, x): pass", "own_policy.py:P", "making it failed with TypeError: "),
     ],
 )
 def test_what_is_wrong_with_a_policy_is_one_sentence(folder: Path, code: str, spec: str, sentence: str) -> None:
@@ -234,7 +247,7 @@ def test_what_is_wrong_with_a_policy_is_one_sentence(folder: Path, code: str, sp
 def test_what_goes_wrong_within_a_policy_is_one_sentence(folder: Path) -> None:
     policy = own(folder, ANSWERS)
     with pytest.raises(
-        TopologyError, match=r"policy own_policy:P: remote_topic\('A', 'bad'\) failed with ZeroDivision"
+        TopologyError, match=r"policy own_policy\.py:P: remote_topic\('A', 'bad'\) failed with ZeroDivision"
     ):
         policy.remote_topic("A", "bad")
     with pytest.raises(
@@ -260,3 +273,42 @@ class P:
 """,
     )
     assert not is_cycle(policy, "a", "B") and is_cycle(policy, "a", "C")
+
+
+def test_nothing_is_imported_from_the_folder_of_the_topology_file(folder: Path) -> None:
+    """A module that somebody puts there must not be what other code gets that imports its name."""
+    (folder / "planted_module.py").write_text("raise SystemExit", encoding="utf-8")
+    own(folder, ANSWERS)
+    assert str(folder) not in sys.path and "own_policy" not in sys.modules
+    with pytest.raises(TopologyError, match="there is no module planted_module"):
+        load_policy("planted_module:P", ".", ABC, "A", folder)
+    with pytest.raises(TopologyError, match="No module named 'planted_module'; install what it needs"):
+        own(folder, "import planted_module")
+
+
+def test_a_file_is_read_once_and_its_hash_is_of_what_runs(folder: Path) -> None:
+    own(folder, ANSWERS)
+    known = hashlib.sha256(ANSWERS.encode()).hexdigest()
+    assert policy_hash("own_policy.py:P", folder) == known
+    (folder / "own_policy.py").write_text("raise SystemExit", encoding="utf-8")
+    assert load_policy("own_policy.py:P", ".", ABC, "A", folder).remote_topic("A", "t") == "t@A"
+    assert policy_hash("own_policy.py:P", folder) == known
+    assert policy_hash("identity", folder) is policy_hash("json:JSONDecoder", folder) is None
+
+
+def test_an_edit_lets_no_code_into_a_running_process(folder: Path) -> None:
+    """A policy's file that the run did not begin with waits for the next start; one that it has is fine."""
+    own(folder, ANSWERS)
+
+    def topology(*policies: str) -> Topology:
+        clusters = {alias: {"bootstrap_servers": alias} for alias in "abc"}
+        flows = {f"a->{target}": {"policy": policy} for target, policy in zip("bc", policies, strict=False)}
+        document = {"clusters": clusters, "lake": {"path": "./lake"}, "flows": flows}
+        return Topology.model_validate(document, context={"directory": folder})
+
+    before = topology("default", "own_policy.py:P")
+    running: Any = SimpleNamespace(_options=RunOptions(), _connections=SimpleNamespace(topology=before))
+    assert len(Replicator._wanted(running, topology("own_policy.py:P", "identity"))) == 2
+    running._connections.topology = topology("default", "json:JSONDecoder")
+    with pytest.raises(TopologyError, match=r"own_policy\.py:P of flow a->c is code that this run did not begin with"):
+        Replicator._wanted(running, before)

@@ -2,6 +2,7 @@
 
 import pytest
 
+from mirrorlake.engine.control_acls import LEFT
 from mirrorlake.engine.resolve import CHOICES, Wanted, choices_of
 
 REMADE = {"flow": "east->west", "kind": "topic_recreated", "topic": "orders", "partition": None}
@@ -28,5 +29,6 @@ def test_which_incidents_are_meant(wanted: Wanted, incident: dict[str, object], 
 
 def test_every_kind_that_stops_something_can_be_stopped_for_good_or_gone_on_from() -> None:
     for kind, choices in CHOICES.items():
-        assert "stop" in choices and len(choices) > 1, kind
+        assert kind == LEFT or "stop" in choices and len(choices) > 1, kind
+    assert set(choices_of(LEFT)) == {"keep", "revoke"}, "nothing waits for these"
     assert set(choices_of("flow_stopped")) == {"acknowledge"}

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirrorlake.core.retention import Cut, Held, Reader, Staged, cut_records
+from mirrorlake.core.retention import Cut, Held, Reader, Removal, Staged, cut_records, removals_of
 
 KEY = ("orders", 0)
 offsets = st.lists(st.integers(0, 60), min_size=1, max_size=25, unique=True).map(sorted)
@@ -70,6 +70,20 @@ def test_a_flow_that_has_never_run_holds_all_back_and_is_named() -> None:
 def test_flows_of_another_source_and_disabled_ones_hold_nothing() -> None:
     elsewhere = Reader("north->west", "north", lambda topic: True, {})
     assert cut_records([Staged("east", *KEY, 0, 5, 99, 60)], [elsewhere])[0] == [Cut("east", *KEY, 0, 99)]
+
+
+def test_a_disabled_flow_holds_records_until_they_are_released() -> None:
+    off = Reader("c", "east", lambda topic: True, {KEY: (0, 20)}, enabled=False)
+    for released, below, offset in ((None, 20, 20), (10, 20, 20), (40, 41, 41)):
+        life = Staged("east", *KEY, 0, 5, 99, 60, released)
+        assert cut_records([life], [off]) == ([Cut("east", *KEY, 0, below)], [Held("c", *KEY, 0, offset)])
+    assert cut_records([Staged("east", *KEY, 0, 5, 99, 60, 60)], [off]) == ([Cut("east", *KEY, 0, 61)], [])
+
+
+def test_what_is_noted_is_what_is_old_enough() -> None:
+    lives = [Staged("east", *KEY, 0, 5, 99, 60), Staged("east", "other", 0, 0, 5, 99, 60)]
+    cuts = [Cut("east", *KEY, 0, 70), Cut("east", "other", 0, 0, 40)]
+    assert removals_of(lives, cuts) == [Removal("east", *KEY, 0, 5, 61), Removal("east", "other", 0, 0, 5, 40)]
 
 
 def test_an_elder_life_goes_whole_once_a_flow_is_in_the_newer_one() -> None:

@@ -249,14 +249,14 @@ def test_default_one_way_and_identity_back_is_refused() -> None:
 
 # Trap 12: a policy of one's own that makes one topic of two, or does not know its own mirrors.
 def test_a_policy_that_makes_one_topic_of_two_leaves_both_out() -> None:
-    problems = check({"east->west": {"policy": "rule_policies:Lower"}}, {"east": ["Orders", "orders", "bills"]})
+    problems = check({"east->west": {"policy": "rule_policies.py:Lower"}}, {"east": ["Orders", "orders", "bills"]})
     assert refused_flows(problems) == {}
     assert sorted(left_out(problems, "east->west")) == ["Orders", "orders"]
     assert "into topic orders of cluster west, where topic orders of cluster east goes too" in str(problems[0])
 
 
 def test_a_policy_that_does_not_know_its_mirrors_is_refused_in_both_directions() -> None:
-    suffix, blind = {"policy": "rule_policies:Suffix"}, {"policy": "rule_policies:Blind"}
+    suffix, blind = {"policy": "rule_policies.py:Suffix"}, {"policy": "rule_policies.py:Blind"}
     assert check({"east->west": suffix, "west->east": suffix}, {"east": ["t"], "west": ["t"]}) == []
     assert check({"east->west": blind}, {"east": ["t"]}) == []
     assert rules(check({"east->west": blind, "west->east": blind}, {"east": ["t"]})) == {"endless-names": BOTH}

@@ -1,5 +1,6 @@
 """Samples of a flow: each cluster is asked once, and lag in seconds goes on over a restart. No Kafka, no Spark."""
 
+import time
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -16,23 +17,24 @@ from mirrorlake.kafka.admin import TopicInfo
 
 @dataclass
 class FakeCluster:
-    """Counts what it is asked."""
+    """Counts what it is asked; does not tell of partitions that are `silent`."""
 
     ends: dict[Key, int]
     starts: dict[Key, int] = field(default_factory=dict)
     asked: Counter[str] = field(default_factory=Counter)
+    silent: set[Key] = field(default_factory=set)
 
     def topics(self) -> dict[str, TopicInfo]:
         names = {topic for topic, _ in self.ends}
         return {name: TopicInfo(name, sum(1 for topic, _ in self.ends if topic == name), 1) for name in names}
 
-    def start_offsets(self, keys: Iterable[Key]) -> dict[Key, int]:
-        self.asked["start_offsets"] += 1
-        return {key: self.starts.get(key, 0) for key in keys}
+    def told_starts(self, keys: Iterable[Key]) -> dict[Key, int]:
+        self.asked["starts"] += 1
+        return {key: self.starts.get(key, 0) for key in keys if key not in self.silent}
 
-    def end_offsets(self, keys: Iterable[Key]) -> dict[Key, int]:
-        self.asked["end_offsets"] += 1
-        return {key: self.ends[key] for key in keys}
+    def told_ends(self, keys: Iterable[Key]) -> dict[Key, int]:
+        self.asked["ends"] += 1
+        return {key: self.ends[key] for key in keys if key not in self.silent}
 
 
 @dataclass
@@ -94,7 +96,7 @@ def test_one_call_a_cluster_however_many_partitions() -> None:
     target = FakeCluster({("east.orders", p): 9 for p in range(49)})
     setting = Setting(source, target, FakeLake())
     rows = setting.sample({("orders", p): 10 * p for p in range(50)}, caught_up=True)
-    assert source.asked == {"start_offsets": 1, "end_offsets": 1} and target.asked == {"end_offsets": 1}
+    assert source.asked == {"starts": 1, "ends": 1} and target.asked == {"ends": 1}
     assert [(row["topic"], row["partition"]) for row in rows] == [("orders", p) for p in range(50)]
     assert {row["lag_records"] for row in rows} == {0} and {row["lag_seconds"] for row in rows} == {0.0}
     assert rows[0]["source_end"] == 0, "a partition that never had a record has its row"
@@ -123,3 +125,16 @@ def test_what_the_source_has_forgotten_is_not_waited_for() -> None:
     source = FakeCluster({("orders", 0): 100}, {("orders", 0): 100})
     (row,) = Setting(source, FakeCluster({("east.orders", 0): 4}), FakeLake()).sample({("orders", 0): 4})
     assert (row["lag_records"], row["lag_seconds"]) == (0, 0.0)
+
+
+def test_a_partition_whose_leader_is_away_has_no_row_and_its_lag_goes_on() -> None:
+    lake, floors = FakeLake(), {("orders", 0): 4, ("orders", 1): 5}
+    seed = {"topic": "orders", "partition": 0, "at": time.time(), "produced": 4}
+    lake.seeds = [{**seed, "source_end": 10, "lag_seconds": 60.0}]
+    source = FakeCluster({("orders", 0): 10, ("orders", 1): 5})
+    setting = Setting(source, FakeCluster({("east.orders", 0): 10}), lake)
+    assert setting.sample(floors)[0]["lag_seconds"] >= 60
+    source.silent = {("orders", 0)}
+    assert [row["partition"] for row in setting.sample(floors)] == [1]
+    source.silent = set()
+    assert setting.sample(floors)[0]["lag_seconds"] >= 60, "not as if it had just begun"

@@ -11,6 +11,7 @@ import pytest
 from mirrorlake.core.batch import PartitionPlan
 from mirrorlake.core.progress import NOTHING_MAPPED
 from mirrorlake.core.target_survey import NotedTarget, TargetDecision
+from mirrorlake.core.topic_states import TopicState
 from mirrorlake.core.topology import load_topology
 from mirrorlake.engine import target_generations
 from mirrorlake.engine.target_generations import TargetGenerations
@@ -37,6 +38,9 @@ class World:
     decisions: list[TargetDecision] = field(default_factory=list)
     mapped: dict[str, list[MappedTarget]] = field(default_factory=dict)
     told: list[dict[str, Any]] = field(default_factory=list)
+    made: list[TopicInfo] = field(default_factory=list)
+    states: dict[str, TopicState] = field(default_factory=dict)
+    brokers: int = 1
     asked: int = 0
 
     def make(self, *ends: int, name: str = "east.t") -> None:
@@ -64,8 +68,11 @@ class World:
     def topics(self) -> dict[str, TopicInfo]:
         return {name: TopicInfo(name, topic.partitions, 1) for name, topic in self.there.items()}
 
-    def broker_count(self) -> int:
+    def known_brokers(self) -> int:
         return 1
+
+    def registered_brokers(self, name: str, asked: int) -> int:
+        return min(asked, self.brokers)
 
     def cluster_id(self) -> str:
         return "west"
@@ -74,6 +81,7 @@ class World:
         for topic in topics:
             assert topic.name not in self.there
             self.make(*[0] * topic.partitions, name=topic.name)
+            self.made.append(topic)
         return []
 
     create_topics = try_create_topics
@@ -85,6 +93,9 @@ class World:
 
     def tell(self, flow: str, kind: str, error: Any) -> None:
         """Told, and open until somebody decides."""
+        if kind == "topic_refused":
+            self.told.append({"said": str(error)})
+            return
         assert (flow, kind) == (FLOW, "target_recreated")
         self.told.append({**error.facts, "said": str(error)})
         self.decisions.append(TargetDecision(error.facts["topic"], error.facts["target_generation"], None))
@@ -234,12 +245,19 @@ class Source:
 @pytest.fixture
 def flow_topics(world: World, tmp_path: Path) -> TargetTopics:
     """What a running flow has of its target: topic t is at the source, with two partitions."""
-    topology = load_topology(write_file(tmp_path, flows={FLOW: {"topics": ["t"], "sync_topic_configs_enabled": False}}))
+    return topics_of_flow(world, tmp_path, False)
+
+
+def topics_of_flow(world: World, tmp_path: Path, synced: bool) -> TargetTopics:
+    topology = load_topology(
+        write_file(tmp_path, flows={FLOW: {"topics": ["t"], "sync_topic_configs_enabled": synced}})
+    )
     world.source = {"t": 2}
     connections: Any = SimpleNamespace(
         topology=topology, admin=lambda alias: Source(world) if alias == "east" else world
     )
-    journal: Any = SimpleNamespace(incidents=world, topics=lambda *_: None)
+    states = SimpleNamespace(of=lambda cluster, fresh: world.states, note=lambda *_: None)
+    journal: Any = SimpleNamespace(incidents=world, states=states, topics=lambda *_: None)
     return TargetTopics(topology.flow(FLOW), world, connections, journal)  # type: ignore[arg-type]
 
 
@@ -260,6 +278,7 @@ def test_a_batch_is_handed_over_only_when_its_topics_are_noted(world: World, flo
 def test_what_is_decided_begins_between_two_batches_only(
     world: World, flow_topics: TargetTopics, there: bool, source: str
 ) -> None:
+    world.states = {"t": TopicState(2, 1)}
     flow_topics.refresh()
     world.there.clear()
     if there:
@@ -296,3 +315,55 @@ def test_a_topic_that_is_gone_at_the_source_is_made_by_what_is_staged(world: Wor
     with pytest.raises(TopicsUnmade):
         flow_topics.ensure([PLAN])
     assert not world.there, "never made again unasked"
+
+
+@pytest.mark.parametrize("decided", [False, True])
+def test_a_silent_sources_topic_is_made_as_the_lake_knows_it(world: World, tmp_path: Path, decided: bool) -> None:
+    """A compacted topic stays compacted, with the replicas it had, as far as the target has brokers."""
+    topics = topics_of_flow(world, tmp_path, synced=True)
+    configs = {"cleanup.policy": "compact", "min.insync.replicas": "2", "retention.ms": "-1"}
+    world.states, world.source, world.brokers = {"t": TopicState(6, 3, configs)}, None, 5
+    if decided:
+        world.make(0, name="east.t")
+        first = world.process()
+        first.begin(first.survey(NAMES), NAMES)
+        world.there.clear()
+        topics.check()
+        world.decide("again")
+        with pytest.raises(ClusterUnreachable):
+            topics.refresh()
+    topics.ensure([PLAN])
+    wanted = {"cleanup.policy": "compact", "retention.ms": "-1"}
+    assert [(made.partitions, made.factor, made.configs) for made in world.made] == [(6, 3, wanted)]
+
+
+def test_a_silent_sources_topic_that_the_lake_does_not_know_waits_and_it_is_said(
+    world: World, flow_topics: TargetTopics
+) -> None:
+    world.source = None
+    for _ in range(2):
+        with pytest.raises(TopicsUnmade):
+            flow_topics.ensure([PLAN])
+    assert not world.made and flow_topics.closed().keys() == {"t"}
+    (told,) = world.told
+    assert "the lake does not know how t is there; wait for the source" in told["said"]
+    world.source = {"t": 2}
+    flow_topics.refresh()
+    flow_topics.ensure([PLAN])
+    assert [made.partitions for made in world.made] == [2]
+
+
+def test_what_the_target_does_not_make_in_time_stops_no_flow(
+    world: World, flow_topics: TargetTopics, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.source = {}
+    late = TargetRefused("too slow", topic="east.t", reason="REQUEST_TIMED_OUT")
+    with monkeypatch.context() as patch:
+        patch.setattr(world, "try_create_topics", lambda topics: [late])
+        patch.setattr(world, "create_topics", lambda topics: (_ for _ in ()).throw(late))
+        with pytest.raises(TopicsUnmade):
+            flow_topics.ensure([PLAN])
+    assert flow_topics.closed() == {"t": late}
+    flow_topics.unmade = {}
+    flow_topics.ensure([PLAN])
+    assert [made.factor for made in world.made] == [-1], "the target's own default, where nobody knows"

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import typer
 from pyspark.sql import SparkSession
-from rich.console import Console
 
 from mirrorlake.core.topology import Topology, load_topology
 from mirrorlake.engine.connections import Connections
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.opening import open_lake
 from mirrorlake.lake.session import open_session
+from mirrorlake.terminal import plain_console
 
 #: How wide tables are where no terminal is: whoever reads a pipe wants each row on its line.
 PIPED_COLUMNS = 200
@@ -25,10 +25,10 @@ class Context:
     def __init__(self, config: Path) -> None:
         self.config = config
         self.short = True  # `run` says otherwise: its session lives long
-        self.err = Console(stderr=True)
-        self.out = Console()
+        self.err = plain_console(stderr=True)
+        self.out = plain_console()
         if not self.out.is_terminal and "COLUMNS" not in os.environ:
-            self.out = Console(width=PIPED_COLUMNS)
+            self.out = plain_console(width=PIPED_COLUMNS)
 
     @cached_property
     def topology(self) -> Topology:
@@ -52,7 +52,7 @@ class Context:
 
     def say(self, line: str) -> None:
         """One line for a person, on stderr, so that stdout holds answers only."""
-        self.err.print(line, highlight=False, soft_wrap=True)
+        self.err.print(line, soft_wrap=True)
 
     def answer(self, document: object) -> None:
         """One JSON document on stdout."""

@@ -4,6 +4,7 @@ from functools import partial
 from pathlib import Path
 
 import typer
+from rich.text import Text
 
 from mirrorlake.cli.context import Context
 from mirrorlake.local.story import tell
@@ -22,8 +23,17 @@ def demo(
 ) -> None:
     """Two real clusters, a flow, a crash, a failover, and the proof: nothing lost, nothing twice."""
     shared: Context = context.obj
-    outcome = tell(directory, records, partial(shared.err.print, highlight=False, soft_wrap=True))
+    outcome = tell(directory, records, partial(_say, shared))
     if as_json:
         shared.answer(vars(outcome))
     if not outcome.proven:
         raise typer.Exit(1)
+
+
+def _say(shared: Context, line: str) -> None:
+    """A line of the story; its chapters and what it proves stand out."""
+    text = Text(line)
+    text.highlight_regex(r"^\d/\d", "bold")
+    text.highlight_regex(r"\bequal, in order, each once$|\b0 twice, 0 never$", "green")
+    text.highlight_regex(r"NOT equal$", "red")
+    shared.err.print(text, soft_wrap=True)

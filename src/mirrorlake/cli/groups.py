@@ -4,14 +4,13 @@ import time
 from typing import Any
 
 import typer
-from rich.markup import escape
-from rich.table import Column, Table
 
 from mirrorlake.cli.context import Context
 from mirrorlake.engine.divergence import divergence_of
 from mirrorlake.engine.failover import MoveOptions, checked_groups, move_groups
 from mirrorlake.engine.groups_view import read_groups
 from mirrorlake.engine.shared_topics import Way
+from mirrorlake.terminal import plain_table
 from mirrorlake.tracking.runs import tracked
 
 AS_JSON = typer.Option(False, "--json", help="Print one JSON document.")
@@ -19,7 +18,7 @@ FLOW = typer.Option(..., "--flow", help="The flow, as source->target.")
 GROUPS = typer.Option([], "--group", help="This group; may be given several times.")
 ALL_GROUPS = typer.Option(False, "--all-groups", help="All groups that the flow mirrors.")
 DRY_RUN = typer.Option(False, "--dry-run", help="Show what would be done, change nothing.")
-FORCE = typer.Option(False, "--force", help="Move positions backwards too.")
+FORCE = typer.Option(False, "--force", help="Move positions backwards too, and those that their owners set back.")
 NO_DRAIN = typer.Option(False, "--no-drain", help="Do not catch up before.")
 
 
@@ -45,7 +44,11 @@ def groups(
         for item in found:
             _show_groups(shared, item)
     if any(
-        item["errors"] or item["topics_waiting"] or item["source_unreachable"] or item["target_unreachable"]
+        item["untold"]
+        or item["errors"]
+        or item["topics_waiting"]
+        or item["source_unreachable"]
+        or item["target_unreachable"]
         for item in found
     ):
         raise typer.Exit(1)
@@ -115,7 +118,8 @@ def _move(shared: Context, flow: str, reverse: bool, options: MoveOptions, as_js
 
 
 def _show_groups(shared: Context, found: dict[str, Any]) -> None:
-    table = _table("group", "topic", "position", "lag", "state", "target", "position", "lag", "state", "failover now")
+    columns = ("topic", "position", "lag", "state", "target", "position", "lag", "state", "failover now")
+    table = plain_table("group", *columns, keep_first=True)
     for row in found["groups"]:
         table.add_row(
             *_cells(
@@ -136,14 +140,19 @@ def _show_groups(shared: Context, found: dict[str, Any]) -> None:
     for alias in ("source", "target"):
         if found[f"{alias}_unreachable"]:
             shared.say(found[f"{alias}_unreachable"])
+    for why in found["untold"]:
+        shared.say(f"not all groups were told: {why}")
     for name, why in found["errors"].items():
         shared.say(f"group {name} was not told: {why}")
+    for name, why in found["not_mirrored"].items():
+        shared.say(f"group {name} is {why}")
     for name, why in found["topics_waiting"].items():
         shared.say(f"topic {name}: {why}")
 
 
 def _show_moves(shared: Context, found: dict[str, Any]) -> None:
-    table = _table("group", "from", "position", "to", "position", "before", "done", "read again", "what")
+    columns = ("from", "position", "to", "position", "before", "done", "read again", "what")
+    table = plain_table("group", *columns, keep_first=True)
     for row in found["groups"]:
         table.add_row(
             *_cells(
@@ -172,7 +181,7 @@ def _show_moves(shared: Context, found: dict[str, Any]) -> None:
 
 
 def _show_divergence(shared: Context, found: dict[str, Any]) -> None:
-    table = Table("topic", "first", "last", "records", "where")
+    table = plain_table("topic", "first", "last", "records", "where")
     for row in found["staged_only"]:
         place = f"{row['topic']}-{row['partition']}"
         table.add_row(*_cells(place, row["first_offset"], row["last_offset"], row["record_count"], "only in the lake"))
@@ -183,17 +192,13 @@ def _show_divergence(shared: Context, found: dict[str, Any]) -> None:
 
 
 def _meaning(row: dict[str, Any]) -> str:
-    return "exact" if row["exact"] and not row["read_again_at_most"] else f"reads again: {_again(row)}"
+    meaning = "exact" if row["exact"] and not row["read_again_at_most"] else f"reads again: {_again(row)}"
+    return meaning if row["reason"] is None else f"{meaning}; {row['reason']}"
 
 
 def _again(row: dict[str, Any]) -> str:
     return str(row["read_again_at_most"] and f"up to {row['read_again_at_most']:,}")
 
 
-def _table(first: str, *others: str) -> Table:
-    """A table that keeps every letter in a narrow terminal, and the names in its first column on one line."""
-    return Table(Column(first, no_wrap=True), *(Column(name, overflow="fold") for name in others))
-
-
 def _cells(*values: object) -> list[str]:
-    return ["-" if value is None else escape(str(value)) for value in values]
+    return ["-" if value is None else str(value) for value in values]

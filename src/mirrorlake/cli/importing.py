@@ -5,8 +5,6 @@ from typing import Any
 
 import typer
 from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
 from mirrorlake.cli.context import Context
 from mirrorlake.errors import InputError
@@ -14,6 +12,7 @@ from mirrorlake.importing.document import topology_text
 from mirrorlake.importing.entries import SourceFile
 from mirrorlake.importing.mirrormaker1 import Options
 from mirrorlake.importing.read import Imported, import_files
+from mirrorlake.terminal import plain_table
 
 
 def register(app: typer.Typer) -> None:
@@ -71,26 +70,24 @@ def _write(path: Path, text: str) -> None:
 
 
 def _show(console: Console, found: Imported) -> None:
+    """What changes what arrives first; then what is not as the files say; the rest is for looking things up."""
     report = found.report
+    console.print("What arrives is not what MirrorMaker brings:", style="red")
+    for difference in found.arrives:
+        console.print(f"- {difference}", soft_wrap=True)
     for title, name, column in (
+        ("Not supported", "not_supported", "reason"),
         ("Carried over", "carried", "to"),
         ("Not needed", "not_needed", "reason"),
-        ("Not supported", "not_supported", "reason"),
     ):
         rows: list[dict[str, Any]] = report[name]
         if not rows:
             continue
-        table = Table(title=title, title_justify="left")
-        for header in ("file, line", "key", column):
-            table.add_column(header, overflow="fold")
+        table = plain_table("file, line", "key", column, title=title)
         for row in rows:
             place = f"{Path(row['file']).name}, {row['line']}" if row["line"] else row["file"]
-            texts = (
-                Text(place),
-                Text(row["key"]),
-                Text(row[column].replace(", ", "\n") if column == "to" else row[column]),
-            )
-            table.add_row(*texts, style="red" if name == "not_supported" else None)
+            said = row[column].replace(", ", "\n") if column == "to" else row[column]
+            table.add_row(place, row["key"], said, style="red" if name == "not_supported" else None)
         console.print(table)
-    for note in report["notes"]:
-        console.print(f"- {note}", markup=False, highlight=False, soft_wrap=True)
+    for note in report["notes"][len(found.arrives) :]:
+        console.print(f"- {note}", soft_wrap=True)

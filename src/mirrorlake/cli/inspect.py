@@ -3,14 +3,16 @@
 import typer
 from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import DataFrame
-from rich.table import Table
+from rich.text import Text
 
 from mirrorlake.cli.context import Context
 from mirrorlake.cli.plan_view import show_plan
 from mirrorlake.engine.plan import make_plan
 from mirrorlake.engine.status import read_status
 from mirrorlake.errors import InputError, TopologyError
+from mirrorlake.lake.journal import WrittenChanges
 from mirrorlake.lake.translate import translate as translate_position
+from mirrorlake.terminal import plain_table
 
 AS_JSON = typer.Option(False, "--json", help="Print one JSON document.")
 #: `sql` shows at most this many rows; a query that wants more says so with its own tools.
@@ -31,7 +33,9 @@ def plan(
     """Show everything that would be done, without doing it. Exits 2 when a flow must not run, 1 when a topic is left
     out."""
     shared: Context = context.obj
-    found = make_plan(shared.connections, shared.topology.active_flows(flow or None))
+    path = shared.topology.lake.path
+    log = WrittenChanges(None if path is None else (shared.topology.directory / path).resolve())
+    found = make_plan(shared.connections, shared.topology.active_flows(flow or None), log)
     if as_json:
         shared.answer(found)
     else:
@@ -63,24 +67,26 @@ def status(context: typer.Context, as_json: bool = AS_JSON) -> None:
             "heartbeat_age_seconds",
             "last_produced_at",
         )
-        table = Table(*columns)
+        table = plain_table(*columns)
         for item in found["flows"]:
             table.add_row(*("-" if item.get(column) is None else str(item[column]) for column in columns))
         shared.out.print(table)
         for incident in found["incidents"]:
-            shared.out.print(f"[red]open incident[/red] {incident['flow']} {incident['kind']}: {incident['detail']}")
+            _mark(shared, "red", "open incident", f"{incident['flow']} {incident['kind']}: {incident['detail']}")
         for alert in found["alerts"]:
             if alert["alert"] != "incident":
                 where = f" {alert['topic']}" if alert["topic"] else ""
                 where += f"-{alert['partition']}" if alert["partition"] is not None else ""
                 limit = f"{alert['value']:g} > {alert['threshold']:g}"
-                shared.out.print(
-                    f"[red]alert[/red] {alert['flow']} {alert['alert']}{where} ({limit}): {alert['detail']}"
-                )
+                _mark(shared, "red", "alert", f"{alert['flow']} {alert['alert']}{where} ({limit}): {alert['detail']}")
         for sentence in found["unchecked"]:
-            shared.out.print(f"[yellow]unchecked[/yellow] {sentence}")
+            _mark(shared, "yellow", "unchecked", sentence)
     if not found["healthy"]:
         raise typer.Exit(1)
+
+
+def _mark(shared: Context, style: str, word: str, text: str) -> None:
+    shared.out.print(Text.assemble((word, style), f" {text}"), soft_wrap=True)
 
 
 def translate(
@@ -117,7 +123,7 @@ def sql(context: typer.Context, query: str = typer.Argument(..., help="A stateme
     if as_json:
         shared.answer(rows)
         return
-    table = Table(*frame.columns)
+    table = plain_table(*frame.columns)
     for row in rows:
         table.add_row(*("NULL" if value is None else str(value) for value in row.values()))
     shared.out.print(table)

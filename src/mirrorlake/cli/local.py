@@ -3,11 +3,11 @@
 from pathlib import Path
 
 import typer
-from rich.table import Table
 
 from mirrorlake.cli.context import Context
 from mirrorlake.local import develop
 from mirrorlake.local.develop import ClusterStatus
+from mirrorlake.terminal import plain_table
 
 AS_JSON = typer.Option(False, "--json", help="Print one JSON document.")
 DIRECTORY = typer.Option(Path(".mirrorlake"), "--directory", help="Where brokers keep data and logs.")
@@ -52,7 +52,7 @@ def _show(shared: Context, found: list[ClusterStatus], as_json: bool) -> None:
     if as_json:
         shared.answer([vars(item) for item in found])
         return
-    table = Table("cluster", "bootstrap servers", "cluster id", "running", "logs")
+    table = plain_table("cluster", "bootstrap servers", "cluster id", "running", "logs")
     for item in found:
         running = "yes" if item.running else "no"
         table.add_row(item.name, item.bootstrap_servers, item.cluster_id, running, str(item.log_directory))

@@ -5,7 +5,6 @@ import sys
 from pathlib import Path
 
 import typer
-from rich.console import Console
 from rich.logging import RichHandler
 
 from mirrorlake import __version__
@@ -24,6 +23,7 @@ from mirrorlake.cli import (
 )
 from mirrorlake.cli.context import Context
 from mirrorlake.errors import MirrorlakeError
+from mirrorlake.terminal import plain_console
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -44,7 +44,7 @@ def options(
     logging.basicConfig(
         level=logging.INFO if verbose else logging.WARNING,
         format="%(message)s",
-        handlers=[RichHandler(console=Console(stderr=True), show_path=False)],
+        handlers=[RichHandler(console=plain_console(stderr=True), show_path=False, markup=False)],
     )
     for noisy in ("py4j", "pyspark"):
         logging.getLogger(noisy).setLevel(logging.ERROR)

@@ -1,11 +1,11 @@
 """`mirrorlake maintain`: the upkeep of the lake."""
 
 import typer
-from rich.table import Table
 
 from mirrorlake.cli.context import Context
 from mirrorlake.core.maintenance import Maintenance
 from mirrorlake.engine.maintain import maintain as maintain_lake
+from mirrorlake.terminal import plain_table
 
 
 def register(app: typer.Typer) -> None:
@@ -32,6 +32,7 @@ def maintain(
     said = shared.topology.maintain
     kept = Maintenance(
         retention_days=said.retention_days if retention_days is None else retention_days,
+        disabled_hold_days=said.disabled_hold_days,
         history_days=said.history_days,
         vacuum_hours=said.vacuum_hours if vacuum_hours is None else vacuum_hours,
     )
@@ -48,7 +49,7 @@ def maintain(
         )
     for flow, count in _held(records["held"]).items():
         shared.say(f"{flow} has not produced all of what is that old: records of {count} partitions are kept for it")
-    table = Table("table", "files", "bytes")
+    table = plain_table("table", "files", "bytes")
     for name, size in found["tables"].items():
         files, held = f"{size['files_before']:,} → {size['files']:,}", f"{size['bytes_before']:,} → {size['bytes']:,}"
         table.add_row(name, files, held)

@@ -3,8 +3,9 @@
 from typing import Any
 
 from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
+from rich.text import Text
+
+from mirrorlake.terminal import plain_table
 
 
 def show_plan(out: Console, found: dict[str, Any]) -> None:
@@ -17,50 +18,58 @@ def show_plan(out: Console, found: dict[str, Any]) -> None:
 
 def _problem(out: Console, problem: dict[str, Any]) -> None:
     refused = problem["severity"] == "refuse"
-    word = "[red]refused[/red]" if refused else "note"
-    out.print(f"{word}: {escape(problem['sentence'])} ({problem['rule']})", soft_wrap=True, highlight=False)
+    word = ("refused", "red") if refused else "note"
+    out.print(Text.assemble(word, f": {problem['sentence']} ({problem['rule']})"), soft_wrap=True)
     if problem["fix"]:
-        out.print(f"  to do: {escape(problem['fix'])}", soft_wrap=True, highlight=False)
+        out.print(f"  to do: {problem['fix']}", soft_wrap=True)
 
 
 def _flow(out: Console, flow: dict[str, Any]) -> None:
-    told = [f"{flow['policy']} names", flow["delivery"]]
+    file = f" (sha256 {flow['policy_sha256']})" if flow["policy_sha256"] else ""
+    told = [f"{flow['policy']}{file} names", flow["delivery"]]
     told += [f"provenance: {flow['provenance']}"] if flow["provenance"] != "none" else []
     told += ["paused"] if flow["paused"] is True else []
     title = f"{flow['flow']}  ({', '.join(told)})"
     if not flow["topics"]:
-        out.print(f"{title}: no topic to mirror", soft_wrap=True, highlight=False)
+        out.print(f"{title}: no topic to mirror", soft_wrap=True)
         _heartbeats(out, flow)
         return
-    table = Table(title=title, title_justify="left")
-    for column in ("topic", "on the target", "partitions", "factor", "configs", "would"):
-        table.add_column(column)
+    table = plain_table("topic", "on the target", "partitions", "factor", "configs", "would", title=title)
     for topic in flow["topics"]:
         configs = "\n".join(f"{key}={value}" for key, value in topic["configs"].items())
         cells = (topic["topic"], topic["target_topic"], str(topic["partitions"]), str(topic["factor"]), configs)
-        table.add_row(*(escape(cell) for cell in cells), _would(topic))
+        table.add_row(*cells, _would(topic))
     out.print(table)
     for change in flow["configs"]:
         after = "its default" if change["after"] is None else change["after"]
-        refusal = f" [red]refused: {escape(change['refusal'])}[/red]" if change["refusal"] else ""
+        refusal = (f" refused: {change['refusal']}", "red") if change["refusal"] else ""
         line = f"  config of {change['target_topic']}: {change['key']} from {change['before']} to {after}"
-        out.print(escape(line) + refusal, soft_wrap=True, highlight=False)
+        out.print(Text.assemble(line, refusal), soft_wrap=True)
     for acl in flow["acls"]:
-        line = (
-            f"  acl: {acl['action']} {acl['permission']} {acl['operation']} for {acl['principal']} from {acl['host']} "
-            f"on {acl['pattern']} {acl['name']}"
-        )
-        out.print(escape(line), soft_wrap=True, highlight=False)
+        out.print(f"  acl: {acl['action']} {_acl(acl)}", soft_wrap=True)
+    for acl in flow["acls_withheld"]:
+        line = f"  acl: not mirrored, since it would be written out for too many topics: {_acl(acl)}"
+        out.print(line, soft_wrap=True)
+    for acl in flow["acls_left"]:
+        line = f"  acl: left alone, since it was made under policy {acl['policy'] or 'of before'}: {_acl(acl)}"
+        out.print(line, soft_wrap=True)
     _heartbeats(out, flow)
+
+
+def _acl(acl: dict[str, Any]) -> str:
+    return (
+        f"{acl['permission']} {acl['operation']} for {acl['principal']} from {acl['host']} on "
+        f"{acl['pattern']} {acl['name']}"
+    )
 
 
 def _heartbeats(out: Console, flow: dict[str, Any]) -> None:
     for topic in flow["heartbeats"]:
         line = f"  heartbeats: create topic {topic['topic']} on {topic['cluster']}, factor {topic['factor']}"
-        out.print(escape(line), soft_wrap=True, highlight=False)
+        out.print(line, soft_wrap=True)
 
 
-def _would(topic: dict[str, Any]) -> str:
+def _would(topic: dict[str, Any]) -> Text:
     if topic["action"] == "refuse":
-        return f"[red]refuse: {escape(topic['reason'])}[/red]"
-    return escape("; ".join(part for part in (topic["action"].replace("_", " "), topic["note"]) if part))
+        return Text(f"refuse: {topic['reason']}", "red")
+    return Text("; ".join(part for part in (topic["action"].replace("_", " "), topic["note"]) if part))

@@ -5,12 +5,12 @@ import threading
 from types import FrameType
 
 import typer
-from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.progress import Progress, ProgressColumn, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from mirrorlake.cli.context import Context
 from mirrorlake.engine.replicator import Replicator, RunOptions
 from mirrorlake.engine.rules import judge
-from mirrorlake.lake.opening import check_location
+from mirrorlake.lake.opening import check_location, lake_exists
 from mirrorlake.produce.flow import BatchReport
 from mirrorlake.tracking.runs import tracked
 
@@ -33,16 +33,14 @@ def run(
     stop = _stop_on_signals()
     flows = shared.topology.active_flows(flow or None)
     # Before Spark starts, so that wrong input is told within seconds; clusters first, since checking the lake makes it.
-    judge(None, shared.connections, flows)
+    judge(None, shared.connections, flows, lake_exists(shared.topology.lake, shared.topology.directory))
     check_location(shared.topology.lake, shared.topology.directory)
     totals = {item.name: {"records": 0, "batches": 0} for item in flows}
     facts = {"flows": " ".join(totals), "once": str(once).lower(), "reader": reader}
     with (
         tracked(shared.topology, "run", facts, figures=True) as tracking,
         Progress(
-            SpinnerColumn(),
-            TextColumn("{task.description}"),
-            TimeElapsedColumn(),
+            *progress_columns(),
             console=shared.err,
             disable=not shared.err.is_terminal,
             transient=True,
@@ -70,6 +68,11 @@ def run(
     else:
         for name, total in totals.items():
             shared.say(f"{name}: {total['records']:,} records in {total['batches']} batches")
+
+
+def progress_columns() -> tuple[ProgressColumn, ...]:
+    """What a terminal shows of each flow while it runs; names are shown as they are."""
+    return SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn()
 
 
 def _stop_on_signals() -> threading.Event:

@@ -1,12 +1,11 @@
 """`mirrorlake resolve`: what waits for an operator's decision, and deciding it."""
 
 import typer
-from rich.markup import escape
-from rich.table import Table
 
 from mirrorlake.cli.context import Context
 from mirrorlake.engine.resolve import Wanted, open_incidents
 from mirrorlake.engine.resolve import resolve as decide
+from mirrorlake.terminal import plain_table
 
 
 def register(app: typer.Typer) -> None:
@@ -37,11 +36,11 @@ def resolve(
     if not incidents:
         shared.say("no incident is open")
         return
-    table = Table("flow", "kind", "topic", "offsets", "what", "choice" if choice is None else "decided")
+    table = plain_table("flow", "kind", "topic", "offsets", "what", "choice" if choice is None else "decided")
     for incident in incidents:
         place = "" if incident["partition"] is None else f"-{incident['partition']}"
         offsets = "" if incident["first_offset"] is None else f"{incident['first_offset']} to {incident['last_offset']}"
         told = "\n".join(f"{name}: {meaning}" for name, meaning in incident["choices"].items())
         cells = (incident["flow"], incident["kind"], f"{incident['topic'] or ''}{place}", offsets, incident["detail"])
-        table.add_row(*(escape(cell) for cell in cells), escape(told) if choice is None else choice)
+        table.add_row(*cells, told if choice is None else choice)
     shared.out.print(table)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
-Outcome = Literal["done", "refused", "skipped", "gone"]
+Outcome = Literal["begun", "done", "refused", "skipped", "gone"]
 
 
 @dataclass(frozen=True)
@@ -12,6 +12,8 @@ class Change:
     """What happened to one resource. `before` and `after` are texts, None for "was not there" and "is not there".
 
     `skipped` means that the cluster has nothing of this kind, `gone` that somebody else had taken it away before.
+    `begun` is written before an ACL is made, so that it is known whose it is whenever the process dies; `policy` is
+    what the flow named mirrors by then.
     """
 
     kind: str
@@ -20,6 +22,7 @@ class Change:
     after: str | None
     outcome: Outcome = "done"
     error: str | None = None
+    policy: str | None = None
 
 
 class ChangeLog(Protocol):
@@ -30,7 +33,8 @@ class ChangeLog(Protocol):
         ...
 
     def history(self, flow: str, kind: str) -> Sequence[Change]:
-        """All changes of a kind that a flow ever recorded, oldest first."""
+        """All different changes of a kind that any process ever recorded for a flow, oldest first. The same object as
+        before while nothing was recorded since."""
         ...
 
 

@@ -1,4 +1,7 @@
-"""A naming policy of the user's own: `policy: "package.module:Class"` in the topology file.
+"""A naming policy of the user's own: `policy: "package.module:Class"` or `"naming.py:Class"` in the topology file.
+
+A package is one that is installed. A file is code that the topology file names, and nothing else is imported from where
+it lies: who may write there cannot slip in a module that somebody else imports. It is read once a process.
 
 The class answers three questions (`NamingPolicy`). Everything else that mirrorlake asks of a policy stands here:
 heartbeats topics keep the names that MirrorMaker 2's tools look for, and what is wrong with the class is one sentence.
@@ -6,9 +9,10 @@ heartbeats topics keep the names that MirrorMaker 2's tools look for, and what i
 
 import importlib
 import inspect
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
+from hashlib import sha256
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Protocol
@@ -60,6 +64,10 @@ class CustomPolicy:
             raise TopologyError(f"policy {self.spec}: remote_topic gave no name for topic {topic!r}; it must give one")
         return answer
 
+    def remote_prefix(self, source_alias: str, prefix: str) -> str | None:
+        """Nobody knows what the class makes of a prefix."""
+        return None
+
     def source_of(self, topic: str) -> str | None:
         """Ask the class; of a heartbeats topic, the alias in its name."""
         if is_heartbeats(self, topic):
@@ -91,15 +99,17 @@ class CustomPolicy:
 def load_policy(
     spec: str, separator: str, aliases: frozenset[str], source_alias: str, directory: Path | None = None
 ) -> ReplicationPolicy:
-    """Load `package.module:Class`, from the installed packages or from `directory` (of the topology file).
+    """Load `package.module:Class` from the installed packages, or `file.py:Class`, relative to `directory` (of the
+    topology file).
 
     Raises TopologyError, one sentence, if the module, the class or one of its methods is missing, or its code fails.
     """
-    module_name, _, class_name = spec.partition(":")
-    module = _import(spec, module_name, directory)
+    module_name, _, class_name = spec.rpartition(":")
+    path = policy_file(spec, directory)
+    module = _import(spec, module_name) if path is None else _loaded(spec, path).module
     made_by = getattr(module, class_name, None)
     if not inspect.isclass(made_by):
-        raise TopologyError(f"policy {spec}: module {module_name} has no class {class_name}; correct the name")
+        raise TopologyError(f"policy {spec}: module {module.__name__} has no class {class_name}; correct the name")
     naming = _construct(spec, made_by, {"separator": separator, "aliases": aliases, "source_alias": source_alias})
     missing = [name for name in _METHODS if not callable(getattr(naming, name, None))]
     if missing:
@@ -110,18 +120,58 @@ def load_policy(
     return CustomPolicy(spec, naming, separator, aliases)
 
 
-def _import(spec: str, module_name: str, directory: Path | None) -> ModuleType:
-    if directory is not None and str(directory) not in sys.path:
-        sys.path.append(str(directory))  # last, so that nothing installed is hidden by a file beside the topology
-    importlib.invalidate_caches()
+def policy_file(spec: str, directory: Path | None) -> Path | None:
+    """The file that a `policy` names; None for one that is built in, or in a package."""
+    place = spec.rpartition(":")[0]
+    return Path(directory or ".", Path(place).expanduser()) if place.endswith(".py") else None
+
+
+def policy_hash(spec: str, directory: Path | None) -> str | None:
+    """SHA-256, in hex, of the file that a `policy` names, as this process runs it; None where it names none. Raises
+    TopologyError."""
+    path = policy_file(spec, directory)
+    return None if path is None else _loaded(spec, path).digest
+
+
+@dataclass(frozen=True)
+class _Loaded:
+    """A file that was run, and the hash of the very bytes that were."""
+
+    module: ModuleType
+    digest: str
+
+
+def _loaded(spec: str, path: Path) -> _Loaded:
+    try:
+        return _run(path)
+    except OSError as error:
+        raise TopologyError(f"policy {spec}: {path} cannot be read ({error.strerror}); correct the path") from error
+    except ModuleNotFoundError as error:
+        sentence = f"running {path} failed with {_said(error)}; install what it needs"
+        raise TopologyError(f"policy {spec}: {sentence}") from error
+    except Exception as error:
+        raise TopologyError(f"policy {spec}: running {path} failed with {_said(error)}; mend it") from error
+
+
+@cache
+def _run(path: Path) -> _Loaded:
+    """Read and run a file, once a process: what it says does not change under a flow that goes by it."""
+    text = path.read_bytes()
+    digest = sha256(text).hexdigest()
+    module = ModuleType(path.name)
+    module.__file__ = str(path)
+    exec(compile(text, str(path), "exec"), module.__dict__)  # the topology file asks for it by name
+    return _Loaded(module, digest)
+
+
+def _import(spec: str, module_name: str) -> ModuleType:
     try:
         return importlib.import_module(module_name)
     except ModuleNotFoundError as error:
         if error.name is None or not f"{module_name}.".startswith(f"{error.name}."):
             sentence = f"importing {module_name} failed with {_said(error)}; install what it needs"
         else:
-            where = "" if directory is None else f" or put it into {directory}"
-            sentence = f"there is no module {error.name}; install it{where}"
+            sentence = f"there is no module {error.name}; install it, or name a file, as in naming.py:Class"
         raise TopologyError(f"policy {spec}: {sentence}") from error
     except Exception as error:
         raise TopologyError(f"policy {spec}: importing {module_name} failed with {_said(error)}; mend it") from error

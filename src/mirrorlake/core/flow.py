@@ -21,7 +21,7 @@ DEFAULT_CONFIG_PROPERTIES_EXCLUDE = (
 )
 """MirrorMaker 2's `config.properties.exclude`."""
 
-_POLICY = re.compile(r"default|identity|[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*")
+_POLICY = re.compile(r"default|identity|([A-Za-z_]\w*(\.[A-Za-z_]\w*)*|[^:\r\n]+\.py):[A-Za-z_]\w*")
 _SEPARATOR = re.compile(r"[a-zA-Z0-9._-]{1,16}")
 Seconds = Annotated[int, Field(ge=1, le=7 * 86400)]
 Factor = Annotated[int, Field(ge=1, le=32767)]
@@ -31,10 +31,11 @@ class Flow(Model):
     """Settings of one flow, under MirrorMaker 2's names with `_` for `.` and with its meaning (mm2.md 1.2).
 
     Intervals are in seconds. A factor of None means: the source topic's own, or for our internal topics 3, and never
-    more than the target has brokers. `policy` is default, identity or `package.module:Class`. `paused` is true for the
-    whole flow, or a list of patterns of topic names. `provenance` is none, headers (each hop adds one that names the
-    cluster it came from, and what has been on the target is not sent there again) or strip (the same test, and the
-    headers are taken off: the last hop). `produce_tasks` is how many transactional shards write to the target.
+    more than the target has brokers. `policy` is default, identity, `package.module:Class` or `file.py:Class`. `paused`
+    is true for the whole flow, or a list of patterns of topic names. `provenance` is none, headers (each hop adds one
+    that names the cluster it came from, and what has been on the target is not sent there again) or strip (the same
+    test, and the headers are taken off: the last hop). `produce_tasks` is how many transactional shards write to the
+    target.
     """
 
     enabled: bool = True
@@ -80,7 +81,7 @@ class Flow(Model):
     @classmethod
     def _check_policy(cls, value: str) -> str:
         if not _POLICY.fullmatch(value):
-            raise ValueError("must be default, identity or package.module:Class")
+            raise ValueError("must be default, identity or package.module:Class, or a file, as in naming.py:Class")
         return value
 
     @field_validator("replication_policy_separator")

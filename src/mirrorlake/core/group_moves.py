@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from mirrorlake.core.changes import Change
 from mirrorlake.core.changes import Outcome as ChangeOutcome
-from mirrorlake.core.group_sync import READ_ON, Keep, Move, TargetGroup, decide
+from mirrorlake.core.group_sync import THERE, Keep, Move, TargetGroup, decide
 from mirrorlake.core.groups import HELD, Checkpoint, Committed, Place, Translated
 
 KIND = "group"
@@ -155,12 +155,13 @@ def plan_moves(
         if isinstance(decision, Move):
             outcomes.append(Outcome(standing, "would move", before, "backwards" if decision.backwards else None))
         else:
-            outcomes.append(_kept(standing, before, decision))
+            outcomes.append(kept(standing, before, decision))
     return outcomes
 
 
-def _kept(standing: Standing, before: Committed | None, decision: Keep) -> Outcome:
-    told = None if decision.there and decision.reason != READ_ON else decision.reason
+def kept(standing: Standing, before: Committed | None, decision: Keep) -> Outcome:
+    """What is left as it is at the goal."""
+    told = None if decision.reason == THERE else decision.reason
     return Outcome(standing, "there" if decision.there else "kept", before, told)
 
 

@@ -1,19 +1,21 @@
 """Whether a group's position on the target is set to a translated one (KIP-545's purpose; mm2.md 1.12). Pure.
 
 The laws: a group with members is never touched, and no position moves backwards, unless an operator forces it. Unlike
-MirrorMaker 2, the current position counts whatever state the group is in.
+MirrorMaker 2, the current position counts whatever state the group is in. A position that was brought to the target is
+its owner's from then on, who may set it back, until the source has a newer one.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from mirrorlake.core.groups import HELD, Checkpoint, Committed
+from mirrorlake.core.groups import HELD, REWOUND, Checkpoint, Committed
 from mirrorlake.core.survey import Key
 
 #: States of a group without members. A group that is not there has none either; any other state may have some.
 _EMPTY = frozenset({None, "EMPTY", "DEAD"})
 
+THERE = "there already"
 ACTIVE = "the group has members at the target: not touched"
 BEHIND = "the group is further on at the target: not moved backwards"
 READ_ON = "moved here before: it reads on by itself"
@@ -55,17 +57,19 @@ def decide(checkpoint: Checkpoint, group: TargetGroup, force: bool = False) -> M
     """Say what becomes of one position at the target. `force` moves backwards too; who has members is left alone.
 
     The brokers themselves refuse to move a group with members, so nothing could force that. A checkpoint that is
-    `synced` was brought to the target before: what the group does there since is its own affair.
+    `synced` was brought to the target before: what the group does there since is its own affair, whichever way it went.
     """
     current = group.positions.get(checkpoint.target)
     wanted = Committed(checkpoint.target_position, checkpoint.metadata)
     if current is not None and current.offset == wanted.offset:
-        return Keep("there already", there=True)
+        return Keep(THERE, there=True)
     if group.is_active:
         return Keep(READ_ON, there=True) if checkpoint.synced else Keep(ACTIVE)
     backwards = current is not None and current.offset > wanted.offset
     if backwards and not force:
         return Keep(READ_ON, there=True) if checkpoint.synced else Keep(BEHIND)
+    if current is not None and checkpoint.synced and not force:
+        return Keep(REWOUND, there=True)
     return Move(wanted, backwards)
 
 

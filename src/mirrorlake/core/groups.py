@@ -20,7 +20,9 @@ Place = tuple[str, str, int]
 _OURS = re.compile(r"mirrorlake-[0-9a-f]{8}-.+->.+")
 
 HELD = "the position is ahead of the mirror: held at the highest safe one"
+REWOUND = "the group was set back at the target since it was moved: left where it is until the source has moved on"
 GONE = "the group has no position there any more"
+OTHER_KIND = "a share or streams group (KIP-932, KIP-1071): its positions are not mirrored, since no client tells them"
 OVER = "the target topic is not the one that the position was of"
 
 
@@ -82,6 +84,11 @@ class Checkpoint:
         return self.reason is None or not self.reason.startswith(HELD)
 
     @property
+    def is_rewound(self) -> bool:
+        """Whether its owner has set the group back at the target since."""
+        return self.synced and REWOUND in (self.reason or "")
+
+    @property
     def is_gone(self) -> bool:
         """Whether the group has left that partition, or its cluster, since."""
         return self.reason == GONE
@@ -130,20 +137,22 @@ def plan_checkpoints(
     """The checkpoints that differ from the newest ones. `asked` are the groups whose positions are known to be all.
 
     A topic of which no record was ever mapped gives none. A position that is gone keeps its last checkpoint, marked.
+    What the owner of a group did at the target holds until the source's position itself is another one.
     """
     changed = []
     for place, position in sorted(committed.items()):
         known = newest.get(place)
         if known is not None and _is_known(position, known):
             if known.metadata != position.metadata or known.is_gone:
-                changed.append(replace(known, metadata=position.metadata, synced=False, reason=None))
+                fresh = replace(known, metadata=position.metadata, synced=False, reason=None)
+                changed.append(_still_rewound(fresh, known))
             continue
         found = translated.get((place[1], place[2], position.offset))
         if found is None or not found.mapped:
             continue
         fresh = _checkpoint(place, position, found)
         if known is None or _said(known) != _said(fresh):
-            changed.append(fresh)
+            changed.append(_still_rewound(fresh, known))
     wanted = frozenset(asked)
     for place, known in sorted(newest.items()):
         if place[0] in wanted and place not in committed and not known.is_gone:
@@ -157,6 +166,12 @@ def _checkpoint(place: Place, position: Committed, found: Translated) -> Checkpo
     return Checkpoint(
         group, topic, partition, position.offset, found.topic, found.offset, position.metadata, False, reason
     )
+
+
+def _still_rewound(fresh: Checkpoint, known: Checkpoint | None) -> Checkpoint:
+    if known is None or not known.is_rewound or known.source_position != fresh.source_position:
+        return fresh
+    return replace(fresh, synced=True, reason=REWOUND if fresh.is_exact else f"{HELD}; {REWOUND}")
 
 
 def _said(checkpoint: Checkpoint) -> tuple[object, ...]:

@@ -37,6 +37,13 @@ class ReplicationPolicy(Protocol):
         """Name that `topic` has on the cluster it was mirrored from, None if it was not mirrored (upstreamTopic)."""
         ...
 
+    def remote_prefix(self, source_alias: str, prefix: str) -> str | None:
+        """What the mirrors of all topics begin with whose names begin with `prefix`; None where that cannot be said.
+
+        Heartbeats topics may be named otherwise.
+        """
+        ...
+
     def cycle_regex(self, target_alias: str) -> str | None:
         """Regex that fully matches only names for which `is_cycle` holds; None for no name at all.
 
@@ -55,6 +62,10 @@ class DefaultPolicy:
     def remote_topic(self, source_alias: str, topic: str) -> str:
         """Put the source's alias before the name."""
         return f"{source_alias}{self.separator}{topic}"
+
+    def remote_prefix(self, source_alias: str, prefix: str) -> str | None:
+        """Put the source's alias before it."""
+        return self.remote_topic(source_alias, prefix)
 
     def source_of(self, topic: str) -> str | None:
         """Text before the first separator if that is a known alias."""
@@ -88,6 +99,10 @@ class IdentityPolicy:
     def remote_topic(self, source_alias: str, topic: str) -> str:
         """Keep the name; a heartbeats topic takes the alias, as under the default policy."""
         return default_names(self).remote_topic(source_alias, topic) if is_heartbeats(self, topic) else topic
+
+    def remote_prefix(self, source_alias: str, prefix: str) -> str | None:
+        """Keep it; all topics have nothing in common that those of the target have not."""
+        return prefix or None
 
     def source_of(self, topic: str) -> str | None:
         """Answer `source_alias`, but for a heartbeats topic the alias in its name."""

@@ -1,7 +1,8 @@
 """What of the stage may be deleted. Pure.
 
 A record may go when every flow that mirrors its topic has it in its map, and it is not the newest of its partition: by
-that landing knows where to go on when its checkpoint is lost. How old it has to be is asked elsewhere.
+that landing knows where to go on when its checkpoint is lost. How old it has to be is asked elsewhere. Disabled flows
+count until a record is so old that they do not any more; what they lack then is told when they come back, by `holes`.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -11,7 +12,8 @@ from dataclasses import dataclass
 @dataclass(frozen=True)
 class Staged:
     """What the stage holds of one life (`generation`) of a partition: offsets `first` to `last`, inclusive; those up to
-    `old_last` are old enough to be deleted, None if none is."""
+    `old_last` are old enough to be deleted, those up to `released_last` although a disabled flow lacks them; None if
+    none is."""
 
     source_cluster: str
     topic: str
@@ -20,6 +22,7 @@ class Staged:
     first: int
     last: int
     old_last: int | None
+    released_last: int | None = None
 
 
 @dataclass(frozen=True)
@@ -31,6 +34,7 @@ class Reader:
     source_cluster: str
     mirrors: Callable[[str], bool]
     floors: Mapping[tuple[str, int], tuple[int, int]]
+    enabled: bool = True
 
 
 @dataclass(frozen=True)
@@ -41,6 +45,18 @@ class Cut:
     topic: str
     partition: int
     generation: int
+    below: int
+
+
+@dataclass(frozen=True)
+class Removal:
+    """What is deleted of one life of a partition: offsets from `first_offset` on, below another one."""
+
+    source_cluster: str
+    topic: str
+    partition: int
+    generation: int
+    first_offset: int
     below: int
 
 
@@ -83,7 +99,21 @@ def cut_records(staged: Iterable[Staged], readers: Sequence[Reader]) -> tuple[li
 def produced_end(reader: Reader, life: Staged) -> int:
     """Up to which offset (exclusive) of this life a flow needs nothing of the stage any more."""
     generation, position = reader.floors.get((life.topic, life.partition), (0, 0))
-    if generation == life.generation:
-        return position
-    # A newer life is begun only when the elder one is produced to its end.
-    return life.last + 1 if generation > life.generation else 0
+    if generation > life.generation:
+        return life.last + 1  # a newer life is begun only when the elder one is produced to its end
+    produced = position if generation == life.generation else 0
+    if not reader.enabled and life.released_last is not None:
+        return max(produced, life.released_last + 1)
+    return produced
+
+
+def removals_of(staged: Iterable[Staged], cuts: Iterable[Cut]) -> list[Removal]:
+    """What cuts take away: what lies below them and is old enough."""
+    lives = {(life.source_cluster, life.topic, life.partition, life.generation): life for life in staged}
+    found = []
+    for cut in cuts:
+        place = (cut.source_cluster, cut.topic, cut.partition, cut.generation)
+        life = lives[place]
+        if life.old_last is not None and min(cut.below, life.old_last + 1) > life.first:
+            found.append(Removal(*place, life.first, min(cut.below, life.old_last + 1)))
+    return found

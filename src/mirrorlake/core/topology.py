@@ -12,7 +12,7 @@ from typing import Any
 from pydantic import BaseModel, Field, PrivateAttr, ValidationError, field_validator, model_validator
 
 from mirrorlake.core.client_settings import Role, setting_refusal
-from mirrorlake.core.custom_policy import load_policy
+from mirrorlake.core.custom_policy import load_policy, policy_file, policy_hash
 from mirrorlake.core.fields import Model, Override, beside, names_of
 from mirrorlake.core.flow import Flow
 from mirrorlake.core.maintenance import Maintenance
@@ -81,7 +81,7 @@ class Lake(Model):
 class ResolvedFlow:
     """One flow with its two ends: aliases `source` and `target`, and `settings` with the defaults merged in.
 
-    `directory` is the folder of the topology file, where a policy of the user's own may lie.
+    `directory` is the folder of the topology file, to which the file of a policy of the user's own is relative.
     """
 
     name: str
@@ -101,6 +101,16 @@ class ResolvedFlow:
         if self.settings.policy == "identity":
             return IdentityPolicy(separator, aliases, source_alias=self.source)
         return load_policy(self.settings.policy, separator, aliases, self.source, self.directory)
+
+    @property
+    def policy_file(self) -> Path | None:
+        """The file of a policy of the user's own, if `policy` names one."""
+        return policy_file(self.settings.policy, self.directory)
+
+    @property
+    def policy_hash(self) -> str | None:
+        """SHA-256 of that file. Raises TopologyError if it cannot be used."""
+        return policy_hash(self.settings.policy, self.directory)
 
     def selection(self, aliases: frozenset[str]) -> TopicSelection:
         """Say which source topics this flow mirrors; `aliases` are all clusters' (mm2.md 1.4). Raises as above."""

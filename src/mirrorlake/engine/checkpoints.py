@@ -13,21 +13,34 @@ from datetime import datetime, timezone
 from mirrorlake import crash
 from mirrorlake.core.changes import ChangeLog
 from mirrorlake.core.group_moves import change_of
-from mirrorlake.core.group_sync import Keep, Move, TargetGroup, decide, noted
-from mirrorlake.core.groups import Checkpoint, Committed, Place, plan_checkpoints, selects_group, to_translate
+from mirrorlake.core.group_sync import Keep, Move, decide, noted
+from mirrorlake.core.groups import (
+    OTHER_KIND,
+    REWOUND,
+    Checkpoint,
+    Committed,
+    Place,
+    plan_checkpoints,
+    selects_group,
+    to_translate,
+)
 from mirrorlake.core.mm2_formats import Checkpoint as PublishedCheckpoint
 from mirrorlake.core.survey import Key
 from mirrorlake.core.topology import ResolvedFlow
 from mirrorlake.engine.connections import Connections
+from mirrorlake.engine.group_mover import move_in_steps, sole_mover, target_groups
 from mirrorlake.engine.mirror_topics import CheckpointTopic
 from mirrorlake.engine.shared_topics import Way, joined
-from mirrorlake.errors import ReplicationError
-from mirrorlake.kafka.groups import GroupAdmin, Listing
+from mirrorlake.errors import HeldElsewhere, ReplicationError
+from mirrorlake.kafka.groups import Listing
 from mirrorlake.lake.checkpoints import append_checkpoints, newest_checkpoints
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.translate import Passed, Translator
 
 logger = logging.getLogger(__name__)
+
+#: How long group sync waits for a round of the opposite flow, seconds; a command takes longer, the round is left out.
+OTHERS_SECONDS = 2.0
 
 
 class Checkpoints:
@@ -69,6 +82,7 @@ class Checkpoints:
         self._unpublished: dict[Place, Checkpoint] = {}
         self._lives: dict[str, int] = {}
         self._listed: Listing | None = None
+        self._other_kinds: frozenset[str] = frozenset()
         self._listed_at = float("-inf")
 
     def checkpoint(self) -> list[Checkpoint]:
@@ -77,7 +91,9 @@ class Checkpoints:
         Raises ReplicationError when some groups were not told; the others are written before that.
         """
         listing = self._listing()
-        groups = [group for group in listing.states if selects_group(self.flow.settings, group)]
+        # Those that are not listed any more are asked for too: only their coordinator knows whether they are gone.
+        known = {place[0] for place, item in self._known().items() if not item.is_gone}
+        groups = [group for group in known | listing.states.keys() if selects_group(self.flow.settings, group)]
         read_at = datetime.now(timezone.utc)
         told = self._source.positions(groups)
         committed = self._mirrored_only(told.positions)
@@ -92,30 +108,36 @@ class Checkpoints:
             passed = self._passed({(topic, partition) for topic, partition, _ in wanted})
             found = self._translator.translate(wanted, passed)
             translated = joined(self._lake, self._connections, Way(self.flow), found)
-        asked = set(told.positions)
-        if not listing.errors:
-            asked |= {place[0] for place in newest} - listing.states.keys()
         changed = [
             replace(row, target_generation=generations[row.topic])
-            for row in plan_checkpoints(committed, translated, newest, asked)
+            for row in plan_checkpoints(committed, translated, newest, told.positions.keys() - told.errors.keys())
             if row.topic in generations
         ]
         self._write(changed, read_at)
         crash.reached("checkpointed")
         self._publish(changed)
-        problems = [*listing.errors, *told.errors.values()]
+        problems = [*listing.errors, *_named(told.errors)]
         if problems:
             raise ReplicationError(
-                f"cluster {self.flow.source} did not tell the positions of some groups ({problems[0]}); they are asked "
-                "for again"
+                f"cluster {self.flow.source} did not tell the positions of some groups ({'; '.join(problems)}); their "
+                "checkpoints stay as they are, and they are asked for again"
             )
         return changed
 
     def sync(self) -> list[Checkpoint]:
         """Set the positions of groups at the target where that is right; returns the rows that it wrote.
 
-        Raises ReplicationError when the target did not tell, or refused, some; the others are written before that.
+        Does nothing while a command moves groups between these clusters. Raises ReplicationError when the target did
+        not tell, or refused, some; the others are written before that.
         """
+        try:
+            with sole_mover(self._lake, self.flow, OTHERS_SECONDS):
+                return self._sync()
+        except HeldElsewhere as held:
+            logger.info("flow %s: %s; group positions wait for the next round", self.flow.name, held)
+            return []
+
+    def _sync(self) -> list[Checkpoint]:
         checkpoints = self._movable()
         groups, errors = target_groups(self._target, {item.group_id for item in checkpoints})
         rows, moves = [], []
@@ -128,16 +150,16 @@ class Checkpoints:
             else:
                 rows.append(_kept(item, decision))
         moves = self._still_movable(moves)
-        refused = self._target.move(by_group(moves))
-        rows += [noted(item, (why := refused.get(_at_target(item))) is None, why) for item in moves]
-        changed = [row for row in rows if row != self._known()[row.place]]
-        self._write(changed)
-        before = {item.place: groups[item.group_id].positions.get(item.target) for item in moves}
-        told = [change_of(item, before[item.place], refused.get(_at_target(item))) for item in moves]
-        self._log.record(self.flow.name, told)
-        if moves:
-            logger.info("flow %s: set %d positions on %s", self.flow.name, len(moves) - len(refused), self.flow.target)
-        problems = [*errors, *refused.values()]
+        sent = [item for step in move_in_steps(self._target, groups, moves) for item in step]
+        tried = [item for item in sent if item.kept is None]
+        rows += [_kept(item.checkpoint, item.kept) for item in sent if item.kept is not None]
+        rows += [noted(item.checkpoint, item.refused is None, item.refused) for item in tried]
+        self._write(changed := [row for row in rows if row != self._known()[row.place]])
+        self._log.record(self.flow.name, [change_of(item.checkpoint, item.before, item.refused) for item in tried])
+        refused = [item.refused for item in tried if item.refused is not None]
+        if tried:
+            logger.info("flow %s: set %d positions on %s", self.flow.name, len(tried) - len(refused), self.flow.target)
+        problems = [*_named(errors), *refused]
         if problems:
             raise ReplicationError(
                 f"cluster {self.flow.target} did not take the positions of some groups: {problems[0]}"
@@ -145,9 +167,12 @@ class Checkpoints:
         return changed
 
     def _known(self) -> dict[Place, Checkpoint]:
-        """The newest checkpoints, but for those of generations of target topics that are over: they say nothing."""
+        """The newest checkpoints, but for those of groups that the flow does not mirror (any more), and of generations
+        of target topics that are over: they say nothing."""
         if self._newest is None:
-            self._newest = {place: item for place, (item, _) in newest_checkpoints(self._lake, self.flow.name).items()}
+            found = newest_checkpoints(self._lake, self.flow.name)
+            ours = {place for place in found if selects_group(self.flow.settings, place[0])}
+            self._newest = {place: found[place][0] for place in ours}
             self._unpublished = dict(self._newest)  # a process before this one may have died between the two
         living = self._generations(place[1] for place in self._newest)
         over = {place for place, item in self._newest.items() if living.get(place[1]) != item.target_generation}
@@ -190,7 +215,14 @@ class Checkpoints:
         if self._listed is None or self._listed.errors or (settings.refresh_groups_enabled and old):
             self._listed = self._source.listing()
             self._listed_at = time.monotonic()
+            self._tell_other_kinds(self._source.other_kinds(self._listed))
         return self._listed
+
+    def _tell_other_kinds(self, groups: frozenset[str]) -> None:
+        for group in sorted(groups - self._other_kinds):
+            if selects_group(self.flow.settings, group):
+                logger.warning("flow %s leaves out group %s, which is %s", self.flow.name, group, OTHER_KIND)
+        self._other_kinds = groups
 
     def _mirrored_only(self, positions: Mapping[str, Mapping[Key, Committed]]) -> dict[Place, Committed]:
         topics = {topic for items in positions.values() for topic, _ in items}
@@ -216,21 +248,10 @@ class Checkpoints:
                 self._newest = newest = {place: item for place, item in newest.items() if place[1] != topic}
 
 
-def target_groups(admin: GroupAdmin, groups: Iterable[str]) -> tuple[dict[str, TargetGroup], list[str]]:
-    """How groups stand on a cluster, and what it did not tell; groups that it did not tell about are left out.
-
-    Positions of groups with members are not asked for: nothing is done to them.
-    """
-    wanted = sorted(set(groups))
-    if not wanted:
-        return {}, []
-    listing = admin.listing()
-    found = {group: TargetGroup(listing.states.get(group), {}) for group in wanted}
-    told = admin.positions([group for group in wanted if not found[group].is_active])
-    for group, positions in told.positions.items():
-        found[group] = TargetGroup(listing.states.get(group), positions)
-    left = {group: item for group, item in found.items() if group not in told.errors}
-    return left, [*listing.errors, *told.errors.values()]
+def _named(errors: Mapping[str, str]) -> list[str]:
+    """One sentence for all groups that were not told, none for none."""
+    group = min(errors, default="")
+    return [f"{len(errors)} groups, such as {group}: {errors[group]}"] if errors else []
 
 
 def _published(item: Checkpoint) -> PublishedCheckpoint:
@@ -239,17 +260,6 @@ def _published(item: Checkpoint) -> PublishedCheckpoint:
     return PublishedCheckpoint(item.group_id, item.target_topic, item.partition, *positions, item.metadata)
 
 
-def by_group(checkpoints: Iterable[Checkpoint]) -> dict[str, dict[Key, Committed]]:
-    """Positions to set on the target, by group."""
-    moves: dict[str, dict[Key, Committed]] = {}
-    for item in checkpoints:
-        moves.setdefault(item.group_id, {})[item.target] = Committed(item.target_position, item.metadata)
-    return moves
-
-
 def _kept(item: Checkpoint, decision: Keep) -> Checkpoint:
-    return noted(item, decision.there, None if decision.there else decision.reason)
-
-
-def _at_target(item: Checkpoint) -> tuple[str, str, int]:
-    return item.group_id, item.target_topic, item.partition
+    told = decision.reason == REWOUND or not decision.there
+    return noted(item, decision.there, decision.reason if told else None)

@@ -9,6 +9,7 @@ from mirrorlake.core.topology import Topology
 from mirrorlake.kafka.admin import ClusterAdmin
 from mirrorlake.kafka.config import librdkafka_config, spark_options
 from mirrorlake.kafka.groups import GroupAdmin
+from mirrorlake.kafka.renewal import LiveSettings
 from mirrorlake.kafka.secrets import secret_provider, secret_stores
 
 
@@ -29,19 +30,23 @@ class Connections:
     def admin(self, alias: str) -> ClusterAdmin:
         """The admin client of a cluster."""
         if alias not in self._admins:
-            self._admins[alias] = ClusterAdmin(alias, self.client(alias, "admin"))
+            self._admins[alias] = ClusterAdmin(alias, self.live(alias, "admin"))
         return self._admins[alias]
 
     def groups(self, alias: str) -> GroupAdmin:
         """The consumer groups of a cluster."""
         if alias not in self._groups:
-            self._groups[alias] = GroupAdmin(self.admin(alias), self.client(alias, "admin"))
+            self._groups[alias] = GroupAdmin(self.admin(alias), self.live(alias, "admin"))
         return self._groups[alias]
 
     def client(self, alias: str, role: str) -> dict[str, str | int | bool]:
         """librdkafka settings for a role: admin, consumer or producer."""
         cluster = self.topology.clusters[alias]
         return librdkafka_config(alias, cluster, role, self._resolve)  # type: ignore[arg-type]
+
+    def live(self, alias: str, role: str) -> LiveSettings[str | int | bool]:
+        """The same for a client that lives long: secrets may be rotated meanwhile."""
+        return LiveSettings(lambda: self.client(alias, role))
 
     def spark(self, alias: str) -> dict[str, str]:
         """Options of Spark's Kafka source."""

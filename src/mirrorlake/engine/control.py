@@ -1,21 +1,23 @@
 """Control: what keeps the two sides of a flow alike beside records, each task at its own interval.
 
 A thread per flow, so that a slow cluster never holds up records. A task that fails is tried again at its next turn, or
-after RETRY_SECONDS if that is later; the failure is an incident until it comes through.
+after RETRY_SECONDS if that is later; the failure is an incident until it comes through. A run with an end tries twice.
 """
 
-import logging
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
+from mirrorlake.core.acl_plan import Acl
 from mirrorlake.core.survey import Key
 from mirrorlake.core.topology import ResolvedFlow
-from mirrorlake.engine.causes import cause_of
+from mirrorlake.engine.causes import FAILURES
 from mirrorlake.engine.checkpoints import Checkpoints
 from mirrorlake.engine.connections import Connections
-from mirrorlake.engine.control_acls import AclSync
+from mirrorlake.engine.control_acls import LEFT, AclSync, left_acls
+from mirrorlake.engine.control_news import ControlNews
 from mirrorlake.engine.flow_worker import FlowWorker, Snapshot
 from mirrorlake.engine.mirror_topics import CheckpointTopic, Heartbeats
 from mirrorlake.engine.samples import FlowLag, Sampler, passed
@@ -24,8 +26,7 @@ from mirrorlake.lake.journal import Journal
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.translate import Passed
 
-logger = logging.getLogger(__name__)
-
+HEARTBEATS, SAMPLES = "heartbeats", "samples"
 SAMPLE_SECONDS = 10.0
 #: How long a task that failed waits at least, seconds: heartbeats would otherwise complain every second.
 RETRY_SECONDS = 10.0
@@ -45,7 +46,10 @@ class Task:
 
 
 class ControlLoop:
-    """The control tasks of one flow. `run_once` does each one time, `start` all of them until `stop`."""
+    """The control tasks of one flow. `run_once` does each one time, `start` all of them until `stop`.
+
+    `errors` is what a run with an end could not do; incidents tell of it too.
+    """
 
     def __init__(
         self,
@@ -75,7 +79,9 @@ class ControlLoop:
         )
         self._sampler = Sampler(lake, connections, flow, worker.targets)
         self._sampled = sampled or (lambda flow, lag: None)
-        self._failing: set[str] = set()
+        self.errors: list[ReplicationError] = []
+        self._news = ControlNews(flow.name, journal)
+        self._acls_left: Mapping[Acl, str | None] | None = None  # not looked yet
         self._stop = threading.Event()
         self._tasks = self._made()
         self._thread = threading.Thread(target=self._run, name=f"control {flow.name}", daemon=True)
@@ -86,8 +92,8 @@ class ControlLoop:
         tasks = []
         # ACLs first: they are then there before the topics that they protect. Configs right behind the topics.
         if settings.sync_topic_acls_enabled:
-            acls = AclSync(flow, self._connections, self._journal, targets.remote_topic)
-            tasks.append(Task("acls", settings.sync_topic_acls_interval_seconds, acls.sync))
+            acls = AclSync(flow, self._connections, self._journal, targets.remote_topic, targets.mirrored)
+            tasks.append(Task("acls", settings.sync_topic_acls_interval_seconds, partial(self._sync_acls, acls)))
         refresh = settings.refresh_topics_interval_seconds
         if settings.refresh_topics_enabled:
             tasks.append(Task("topics", refresh, self._worker.refresh_topics))
@@ -101,9 +107,20 @@ class ControlLoop:
                 tasks.append(Task("group offsets", settings.sync_group_offsets_interval_seconds, self._groups.sync))
         if settings.emit_heartbeats_enabled:
             heartbeats = Heartbeats(flow, self._connections, self._journal)
-            tasks.append(Task("heartbeats", settings.emit_heartbeats_interval_seconds, heartbeats.beat, once=False))
+            tasks.append(Task(HEARTBEATS, settings.emit_heartbeats_interval_seconds, heartbeats.beat, once=False))
         tasks.append(Task("refused records", SAMPLE_SECONDS, self._worker.look_at_refused))
         return tasks
+
+    def _sync_acls(self, acls: AclSync) -> None:
+        """Keep ACLs alike; what was made under another policy waits for an operator, who is told when it changes."""
+        acls.sync()
+        if acls.left == self._acls_left:
+            return
+        if acls.left:
+            self._journal.incidents.tell(self.flow.name, LEFT, left_acls(self.flow.name, acls.left))
+        else:
+            self._journal.incidents.came_through([self.flow.name], [LEFT])
+        self._acls_left = acls.left
 
     def start(self) -> None:
         """Start the thread."""
@@ -118,10 +135,9 @@ class ControlLoop:
         self._thread.join()
 
     def run_once(self) -> None:
-        """Do every task one time. No heartbeats: nobody would mirror them any more."""
-        for task in self._tasks:
-            if task.once:
-                self._do(task)
+        """Do every task one time, and those that failed once more. No heartbeats: nobody would mirror them any more."""
+        self._news.not_done([*(task.name for task in self._tasks), SAMPLES])
+        self._do_all([task for task in self._tasks if task.once])
 
     def sample(self) -> None:
         """Write one sample of where every partition is."""
@@ -151,29 +167,47 @@ class ControlLoop:
 
     def finish(self) -> None:
         """A last sample, of where the flow ended."""
-        self._do(Task("samples", SAMPLE_SECONDS, self.sample))
+        self._do_all([Task(SAMPLES, SAMPLE_SECONDS, self.sample)])
 
     def _run(self) -> None:
-        tasks = [*self._tasks, Task("samples", SAMPLE_SECONDS, self.sample, time.monotonic() + SAMPLE_SECONDS)]
+        tasks = [*self._tasks, Task(SAMPLES, SAMPLE_SECONDS, self.sample, time.monotonic() + SAMPLE_SECONDS)]
+        self._news.not_done(task.name for task in tasks)
         while not self._stop.is_set():
             for task in tasks:
                 if not self._stop.is_set() and time.monotonic() >= task.due:
                     self._do(task)
-                    pause = RETRY_SECONDS if task.name in self._failing else 0.0
+                    pause = RETRY_SECONDS if self._news.is_failing(task.name) else 0.0
                     task.due = time.monotonic() + max(pause, task.seconds)
             self._stop.wait(max(0.05, min(task.due for task in tasks) - time.monotonic()))
 
-    def _do(self, task: Task) -> None:
+    def _do_all(self, tasks: Sequence[Task]) -> None:
+        """Do tasks at the end of a run, which has no next turn."""
+        for task in tasks:
+            self._do(task)
+        found = [self._do(task) for task in tasks if self._news.is_failing(task.name)]
+        self.errors += [problem for problem in found if problem is not None]
+
+    def _do(self, task: Task) -> ReplicationError | None:
+        """Give a task its turn; returns what an operator has to know of it, if it failed before too."""
         try:
             task.work()
         except Exception as error:  # noqa: BLE001 - the other tasks go on, and an operator is told
-            logger.warning("flow %s: control of %s: %s", self.flow.name, task.name, cause_of(error))
-            if task.name not in self._failing:
-                self._failing.add(task.name)
-                return  # once is no news: the next turn may go well
-            problem = ReplicationError(f"control of {task.name} of flow {self.flow.name} fails: {cause_of(error)}")
-            self._journal.incidents.tell(self.flow.name, f"control_{task.name.replace(' ', '_')}", problem)
+            return self._news.failed(task.name, error)
+        self._news.came_through(task.name)
+        return None
+
+
+def beat_once(flow: ResolvedFlow, connections: Connections, journal: Journal) -> ReplicationError | None:
+    """One heartbeat of a flow for a run with an end, by two attempts; returns what an operator has to know."""
+    if not flow.settings.emit_heartbeats_enabled:
+        return None
+    news, heartbeats = ControlNews(flow.name, journal), Heartbeats(flow, connections, journal)
+    for _attempt in range(2):
+        try:
+            heartbeats.beat()
+        except FAILURES as error:
+            problem = news.failed(HEARTBEATS, error)
         else:
-            if task.name in self._failing:
-                self._failing.discard(task.name)
-                self._journal.incidents.came_through([self.flow.name], [f"control_{task.name.replace(' ', '_')}"])
+            news.came_through(HEARTBEATS)
+            return None
+    return problem

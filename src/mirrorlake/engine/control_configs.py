@@ -5,7 +5,14 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from mirrorlake.core.changes import Change, ChangeLog
-from mirrorlake.core.config_plan import ConfigChange, ConfigPair, ConfigRules, creation_configs, plan_configs
+from mirrorlake.core.config_plan import (
+    ConfigChange,
+    ConfigPair,
+    ConfigRules,
+    TopicConfigs,
+    creation_configs,
+    plan_configs,
+)
 from mirrorlake.core.topology import ResolvedFlow
 from mirrorlake.engine.connections import Connections
 from mirrorlake.engine.precedence import leading_opposite
@@ -31,18 +38,21 @@ class ConfigSync:
         connections: Connections,
         log: ChangeLog,
         remote_topic: Callable[[str], str | None],
+        told: Callable[[Mapping[str, TopicConfigs]], object] = lambda configs: None,
     ) -> None:
-        """Prepare; `remote_topic` gives the target topic of a source topic, None where there cannot be one."""
+        """Prepare; `remote_topic` gives the target topic of a source topic, None where there cannot be one. `told` is
+        handed what the source says of its topics, each time."""
         aliases = connections.topology.aliases
         settings = flow.settings
         self.flow = flow
         self._selection = flow.selection(aliases)
-        self._rules = ConfigRules(settings.config_properties_exclude, settings.use_defaults_from)
+        self.rules = ConfigRules(settings.config_properties_exclude, settings.use_defaults_from)
         self._leader = leading_opposite(connections.topology, flow)
         self._source = connections.admin(flow.source)
         self._target = connections.admin(flow.target)
         self._log = log
         self._remote_topic = remote_topic
+        self._told = told
         self._refusals = Refusals()
         self._contests = Contests()
 
@@ -52,8 +62,9 @@ class ConfigSync:
         A source topic that is gone, or whose configs the source does not tell, has none.
         """
         found = describe_topic_configs(self._source, factors).configs
+        self._told(found)
         return {
-            topic: creation_configs(self._rules, found[topic], factor) if topic in found else {}
+            topic: creation_configs(self.rules, found[topic], factor) if topic in found else {}
             for topic, factor in factors.items()
         }
 
@@ -93,13 +104,14 @@ class ConfigSync:
     def _compare(self) -> _Compared:
         pairs, factors = self._pairs()
         source = describe_topic_configs(self._source, pairs)
+        self._told(source.configs)
         target = describe_topic_configs(self._target, pairs.values())
         changes = [
             change
             for topic, name in pairs.items()
             if topic in source.configs and name in target.configs
             for change in plan_configs(
-                self._rules, ConfigPair(topic, name, source.configs[topic], target.configs[name], factors[name])
+                self.rules, ConfigPair(topic, name, source.configs[topic], target.configs[name], factors[name])
             )
         ]
         return _Compared(changes, self._untold(pairs, source, target))

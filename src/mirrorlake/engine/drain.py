@@ -4,10 +4,13 @@ import logging
 import time
 from dataclasses import dataclass
 
+from mirrorlake.core.survey import Key
 from mirrorlake.core.topology import ResolvedFlow
+from mirrorlake.engine.causes import FAILURES, in_our_words
 from mirrorlake.engine.connections import Connections
+from mirrorlake.engine.presence import run_elsewhere
 from mirrorlake.engine.replicator import Replicator, RunOptions
-from mirrorlake.errors import HeldElsewhere, LakeError, MirrorlakeError
+from mirrorlake.errors import HeldElsewhere, LakeError
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.lease import Lease
 from mirrorlake.lake.translate import Translator
@@ -34,10 +37,10 @@ def drain(lake: Lake, connections: Connections, flow: ResolvedFlow) -> Drained:
     """Bring a flow up to the end of its source: by this process, or by waiting for the one that runs it.
 
     Where it cannot be known that no other process runs the flow, this one does not: two that produce would write twice.
-    What stops it is told and not raised; positions behind what is there are then held. Raises ClusterUnreachable, and
+    What stops it is told and not raised; positions behind what is there are then held. Raises ClusterUnusable, and
     LakeError when the lake was opened to be read.
     """
-    ends = _ends(connections, flow)
+    ends, silent = _ends(connections, flow)
     counted: list[int] = []
     free, detail = _is_free(lake, flow)
     if free:
@@ -49,20 +52,26 @@ def drain(lake: Lake, connections: Connections, flow: ResolvedFlow) -> Drained:
                 RunOptions(once=True),
                 lambda _flow, batch: counted.append(batch.record_count),
             ).run()
-        except MirrorlakeError as error:
-            detail = str(error)
+        except FAILURES as error:
+            detail = str(in_our_words(error, f"draining flow {flow.name}"))
         missing = _missing(Translator(lake, flow.name), ends)
     else:
         missing = _wait(lake, flow, ends)
         detail = detail if missing else None
+    if silent and detail is None:
+        detail = f"{len(silent)} partitions of {flow.source}, such as {silent[0]}, do not tell their end"
+    missing += silent
     return Drained(flow.name, not missing and detail is None, sum(counted), tuple(missing), detail)
 
 
-def _ends(connections: Connections, flow: ResolvedFlow) -> dict[tuple[str, int], int]:
+def _ends(connections: Connections, flow: ResolvedFlow) -> tuple[dict[Key, int], list[str]]:
+    """The ends of a flow's partitions at its source, and the partitions whose leader does not tell."""
     admin = connections.admin(flow.source)
     selection = flow.selection(connections.topology.aliases)
     topics = [info for name, info in admin.topics().items() if selection.selects(name) and not flow.pauses(name)]
-    return admin.end_offsets((info.name, partition) for info in topics for partition in range(info.partitions))
+    keys = [(info.name, partition) for info in topics for partition in range(info.partitions)]
+    ends = admin.told_ends(keys)
+    return ends, [f"{topic}-{partition}" for topic, partition in keys if (topic, partition) not in ends]
 
 
 def _is_free(lake: Lake, flow: ResolvedFlow) -> tuple[bool, str | None]:
@@ -75,10 +84,12 @@ def _is_free(lake: Lake, flow: ResolvedFlow) -> tuple[bool, str | None]:
     except LakeError as error:
         return False, str(error)
     lease.release()
+    if run_elsewhere(lake, [flow.name]) is not None:  # a lock of this host says nothing about another one
+        return False, f"another process runs flow {flow.name}, and did not come to the end in time"
     return True, None
 
 
-def _wait(lake: Lake, flow: ResolvedFlow, ends: dict[tuple[str, int], int]) -> list[str]:
+def _wait(lake: Lake, flow: ResolvedFlow, ends: dict[Key, int]) -> list[str]:
     deadline = time.monotonic() + WAIT_SECONDS
     translator = Translator(lake, flow.name)
     while (missing := _missing(translator, ends)) and time.monotonic() < deadline:
@@ -87,7 +98,7 @@ def _wait(lake: Lake, flow: ResolvedFlow, ends: dict[tuple[str, int], int]) -> l
     return missing
 
 
-def _missing(translator: Translator, ends: dict[tuple[str, int], int]) -> list[str]:
+def _missing(translator: Translator, ends: dict[Key, int]) -> list[str]:
     """Partitions of which something is not mapped yet: an end that translates exactly has been reached."""
     asked = [(topic, partition, end) for (topic, partition), end in ends.items() if end > 0]
     found = translator.translate(asked, None)

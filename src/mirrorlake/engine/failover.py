@@ -5,28 +5,32 @@ state. Nothing is remembered but in the groups themselves, `changes` and `checkp
 """
 
 import logging
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from mirrorlake import crash
-from mirrorlake.core.group_moves import FAILBACK, Outcome, documents, marked, plan_moves, verified
-from mirrorlake.core.group_sync import may_have_members
+from mirrorlake.core.group_moves import FAILBACK, Outcome, documents, kept, marked, plan_moves, verified
+from mirrorlake.core.group_sync import TargetGroup, may_have_members
+from mirrorlake.core.groups import OTHER_KIND, Place
 from mirrorlake.core.topology import ResolvedFlow
-from mirrorlake.engine.checkpoints import by_group, target_groups
 from mirrorlake.engine.connections import Connections
 from mirrorlake.engine.divergence import divergence_of
 from mirrorlake.engine.drain import Drained, drain
+from mirrorlake.engine.group_mover import Sent, move_in_steps, sole_mover, target_groups
 from mirrorlake.engine.group_survey import Survey, silence, survey
 from mirrorlake.engine.precedence import opposite_name
 from mirrorlake.engine.shared_topics import Way
-from mirrorlake.errors import ClusterUnreachable, InputError, MirrorlakeError
-from mirrorlake.kafka.groups import GroupAdmin
+from mirrorlake.errors import ClusterUnusable, InputError, MirrorlakeError
+from mirrorlake.kafka.groups import GroupAdmin, Told
 from mirrorlake.lake.checkpoints import append_checkpoints, newest_checkpoints
 from mirrorlake.lake.journal import Journal
 from mirrorlake.lake.lake import Lake
 
 logger = logging.getLogger(__name__)
+
+#: How long a round of group sync may take that is under way when groups are to be moved, seconds.
+SYNC_SECONDS = 120.0
 
 
 @dataclass(frozen=True)
@@ -42,8 +46,9 @@ class MoveOptions:
 def move_groups(lake: Lake, connections: Connections, way: Way, options: MoveOptions) -> dict[str, Any]:
     """Move groups along a way; returns what was done, as one document. `complete` is whether nothing is left.
 
-    Raises InputError for groups that are nowhere, ClusterUnreachable when the goal does not answer, and LakeError for
-    a lake that was opened to be read, unless nothing is to be drained.
+    Raises InputError for groups that are nowhere, ClusterUnusable when the goal cannot be used, HeldElsewhere while
+    another process moves groups between the clusters, and LakeError for a lake that was opened to be read, unless
+    nothing is to be drained.
     """
     if options.drain and not options.dry_run:
         lake.check_for_writing()
@@ -51,15 +56,14 @@ def move_groups(lake: Lake, connections: Connections, way: Way, options: MoveOpt
     gone = silence(connections, way)
     drained = [] if gone or options.dry_run or not options.drain else _catch_up(lake, connections, way)
     found = survey(lake, connections, way, options.groups, gone)
-    goal = connections.groups(way.goal)
-    goals, problems = target_groups(goal, {item.checkpoint.group_id for item in found.standings})
-    errors = {group: problems[0] for group in _groups(found) - goals.keys() if problems}
-    newest = {place: item for place, (item, _) in newest_checkpoints(lake, way.flow.name).items()}
-    outcomes = plan_moves(marked(found.standings, newest, way.reverse), goals, errors, options.force)
-    if not options.dry_run:
-        outcomes = _carry_out(goal, outcomes)
-        _note_down(lake, way, outcomes)
-    left = _left(found, outcomes, drained)
+    if options.dry_run:
+        outcomes = _planned(lake, connections, way, found, options.force)[0]
+    else:
+        with sole_mover(lake, way.flow, SYNC_SECONDS):  # group sync would move the same groups beside us
+            outcomes, goals = _planned(lake, connections, way, found, options.force)
+            outcomes = _carry_out(connections.groups(way.goal), outcomes, goals, options.force)
+            _note_down(lake, way, outcomes)
+    left = _left(way, found, outcomes, drained)
     return {
         "flow": way.flow.name,
         "command": _word(way),
@@ -89,29 +93,54 @@ def _drained(lake: Lake, connections: Connections, flow: ResolvedFlow) -> Draine
         return None
     try:
         return drain(lake, connections, flow)
-    except ClusterUnreachable as error:
+    except ClusterUnusable as error:
         logger.warning("flow %s is not drained: %s", flow.name, error)
         return None
     except MirrorlakeError as error:
         return Drained(flow.name, False, detail=str(error))
 
 
-def _carry_out(goal: GroupAdmin, outcomes: Sequence[Outcome]) -> list[Outcome]:
+def _planned(
+    lake: Lake, connections: Connections, way: Way, found: Survey, force: bool
+) -> tuple[list[Outcome], dict[str, TargetGroup]]:
+    """What is to be done, and the groups at the goal that it was decided by."""
+    goals, errors = target_groups(connections.groups(way.goal), {item.checkpoint.group_id for item in found.standings})
+    newest = {place: item for place, (item, _) in newest_checkpoints(lake, way.flow.name).items()}
+    return plan_moves(marked(found.standings, newest, way.reverse), goals, errors, force), goals
+
+
+def _carry_out(
+    goal: GroupAdmin, outcomes: Sequence[Outcome], goals: Mapping[str, TargetGroup], force: bool
+) -> list[Outcome]:
     """Send what is to be moved, group by group, and read it back."""
-    moving = [item for item in outcomes if item.done == "would move"]
-    refused: dict[tuple[str, str, int], str] = {}
-    for group, moves in by_group(item.standing.checkpoint for item in moving).items():
-        refused.update(goal.move({group: moves}))
+    moving = [item.standing.checkpoint for item in outcomes if item.done == "would move"]
+    sent: dict[Place, Sent] = {}
+    for step in move_in_steps(goal, goals, moving, force, at_once=1):
+        sent.update({item.checkpoint.place: item for item in step})
         crash.reached("group-moved")
-    now = goal.positions({item.standing.checkpoint.group_id for item in moving}).positions
-    done = []
-    for item in outcomes:
-        if item.done == "would move":
-            wanted = item.standing.checkpoint
-            why = refused.get((wanted.group_id, wanted.target_topic, wanted.partition))
-            item = verified(item, why, now.get(wanted.group_id, {}).get(wanted.target))
-        done.append(item)
-    return done
+    now = _read_back(goal, {item.group_id for item in moving})
+    return [
+        item if item.done != "would move" else _done(item, sent[item.standing.checkpoint.place], now)
+        for item in outcomes
+    ]
+
+
+def _done(outcome: Outcome, sent: Sent, now: Told) -> Outcome:
+    item = sent.checkpoint
+    if sent.kept is not None:
+        return kept(outcome.standing, sent.before, sent.kept)
+    refused = sent.refused
+    if item.group_id in now.errors:
+        refused = refused or f"not read back: {now.errors[item.group_id]}"
+    position = now.positions.get(item.group_id, {}).get(item.target)
+    return verified(replace(outcome, before=sent.before), refused, position)
+
+
+def _read_back(goal: GroupAdmin, groups: set[str]) -> Told:
+    try:
+        return goal.positions(groups)
+    except ClusterUnusable as error:
+        return Told({}, dict.fromkeys(groups, str(error)))
 
 
 def _note_down(lake: Lake, way: Way, outcomes: Sequence[Outcome]) -> None:
@@ -124,9 +153,10 @@ def _note_down(lake: Lake, way: Way, outcomes: Sequence[Outcome]) -> None:
     append_checkpoints(lake, way.flow.name, rows)
 
 
-def _left(found: Survey, outcomes: Sequence[Outcome], drained: Sequence[Drained]) -> list[str]:
+def _left(way: Way, found: Survey, outcomes: Sequence[Outcome], drained: Sequence[Drained]) -> list[str]:
     """What is not as it should be, one sentence each."""
     left = [f"flow {item.flow} was not drained: {_why(item)}" for item in drained if not item.complete]
+    left += [f"cluster {way.origin} did not tell all its groups: {why}" for why in found.untold]
     left += [f"group {group} was not told: {why}" for group, why in sorted(found.errors.items())]
     left += [f"topic {topic}: {why}" for topic, why in found.closed.items()]
     for item in outcomes:
@@ -156,12 +186,9 @@ def _warnings(lake: Lake, way: Way, found: Survey) -> list[str]:
         for group, state in sorted(found.states.items())
         if may_have_members(state)
     ]
+    warnings += [f"group {group} is not moved: it is {OTHER_KIND}" for group in found.other_kinds]
     incidents = lake.table("open_incidents").where(f"flow = '{way.flow.name}'").collect()
     return warnings + [f"open incident {row['kind']}: {row['detail']}" for row in incidents]
-
-
-def _groups(found: Survey) -> set[str]:
-    return {item.checkpoint.group_id for item in found.standings}
 
 
 def _word(way: Way) -> str:

@@ -6,16 +6,17 @@ One thread per flow, so that a slow or unreachable target holds up nobody else; 
 import logging
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from mirrorlake.core.survey import Key
 from mirrorlake.core.topology import ResolvedFlow
 from mirrorlake.engine.causes import FAILURES, cause_of, in_our_words
 from mirrorlake.engine.connections import Connections
+from mirrorlake.engine.holes import holes_before
 from mirrorlake.engine.landing import LandingWorker
 from mirrorlake.engine.targets import TargetTopics, TopicsUnmade
 from mirrorlake.errors import (
-    ClusterUnreachable,
+    ClusterUnusable,
     HeldElsewhere,
     InputError,
     MapError,
@@ -24,6 +25,7 @@ from mirrorlake.errors import (
     TargetRecreated,
     TargetRefused,
 )
+from mirrorlake.lake.incidents import Decided
 from mirrorlake.lake.journal import Journal
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.lease import Lease
@@ -183,22 +185,25 @@ class FlowWorker:
         """Make the target's topics. What is staged is produced even while the source does not answer."""
         try:
             self.targets.refresh()
-        except ClusterUnreachable as error:
+        except ClusterUnusable as error:
             if error.facts.get("alias") != self.flow.source:
                 raise
             logger.warning("flow %s: %s; producing what is staged", self.flow.name, error)
 
     def _produce(self) -> bool:
         self._again.clear()
+        decided = self._journal.incidents.decided(self.flow.name)
+        clients = [self._connections.live(self.flow.target, role) for role in ("admin", "producer")]
         producer = FlowProducer(
             self._stage,
             LakeMap(self._lake, self.flow.name),
             SparkWorkers(self._lake, self.flow.source),
-            self._spec(),
+            self._spec(decided, *(item.now for item in clients)),
             self.targets.ensure,
         )
         told = False
         try:
+            self._stop_before_holes(producer, decided)
             while True:
                 ended = self._landing.ended.is_set()
                 wanted = self._wanted.is_set()
@@ -219,7 +224,7 @@ class FlowWorker:
                 if last:
                     producer.drain()
                     return True
-                if self._again.is_set():
+                if self._again.is_set() or any(item.renewed() for item in clients):
                     return False
                 if report is None:
                     self._stop.wait(LOOK_SECONDS)
@@ -277,13 +282,26 @@ class FlowWorker:
             self.error = None
             self._again.set()
 
-    def _spec(self) -> FlowSpec:
+    def _stop_before_holes(self, producer: FlowProducer, decided: Decided) -> None:
+        """Leave out partitions of which the stage has lost what this flow lacks, until an operator has decided."""
+        found = holes_before(self._lake, self._stage, producer, decided.trimmed)
+        news = {key: problem for key, problem in found.items() if key not in decided.stopped}
+        if news:
+            problem = next(iter(news.values()))
+            logger.error("%s (%d partitions in all)", problem, len(news))
+            self.error = self.error or problem
+            self._refused_here |= news.keys()
+            self._journal.incidents.tell_all(self.flow.name, problem.incident_kind, list(news.values()))
+            producer.spec = replace(producer.spec, held=producer.spec.held | news.keys())
+
+    def _spec(
+        self, decided: Decided, client: Mapping[str, str | int | bool], writes: Mapping[str, str | int | bool]
+    ) -> FlowSpec:
         flow, settings = self.flow, self.flow.settings
         provenance = None
         if settings.provenance != "none":
-            ids = self._connections.identify([flow.source, flow.target])
+            ids = self._cluster_ids()
             provenance = Provenance(ids[flow.source], ids[flow.target], settings.provenance == "strip")
-        decided = self._journal.incidents.decided(flow.name)
         self._written_to = {name: living.number for name, living in self.targets.generations.living.items()}
         # As of now: what follows the stage must not change under its feet.
         self._closed = closed = frozenset(self.targets.closed())
@@ -296,8 +314,8 @@ class FlowWorker:
             flow.source,
             name_at_target(self._lake, flow.name),
             produced,
-            self._connections.client(flow.target, "admin"),
-            self._connections.client(flow.target, "producer"),
+            client,
+            writes,
             settings.produce_tasks,
             settings.delivery == "exactly_once",
             reader=self._reader,
@@ -313,6 +331,18 @@ class FlowWorker:
             provenance=provenance,
             on_refused=self._refused,
         )
+
+    def _cluster_ids(self) -> dict[str, str]:
+        """Ids of both clusters by alias; of a source that cannot be asked the one that the lake knows it by."""
+        source, target = self.flow.source, self.flow.target
+        try:
+            return self._connections.identify([target, source])
+        except ClusterUnusable as error:
+            rows = self._lake.query("known_clusters").collect()
+            known = [row["cluster_id"] for row in rows if row["alias"] == source]
+            if error.facts.get("alias") != source or not known:
+                raise
+            return {**self._connections.identify([target]), source: known[0]}
 
     def _refused(self, refusal: TargetRefused) -> None:
         """A partition stops, the others go on; a row in `incidents` says what and which offsets (DESIGN 2, law 4)."""

@@ -4,12 +4,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from mirrorlake.core.group_moves import Standing, stand, stand_by_checkpoint
-from mirrorlake.core.groups import Committed, Place, Translated, is_own_group, selects_group
+from mirrorlake.core.groups import OTHER_KIND, Committed, Place, Translated, is_own_group, selects_group
 from mirrorlake.core.topology import ResolvedFlow
 from mirrorlake.engine.connections import Connections
 from mirrorlake.engine.shared_topics import Way, joined
 from mirrorlake.engine.target_generations import closed_targets
-from mirrorlake.errors import ClusterUnreachable, InputError
+from mirrorlake.errors import ClusterUnusable, InputError
+from mirrorlake.kafka.groups import GroupAdmin, Told
 from mirrorlake.lake.checkpoints import newest_checkpoints
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.translate import translate_all
@@ -17,15 +18,19 @@ from mirrorlake.lake.translate import translate_all
 
 @dataclass(frozen=True)
 class Survey:
-    """What was found. `states` of the groups at the origin, `errors` of groups that were not told, by group. `gone`
-    says why the origin's positions are those of the last checkpoints; `closed` of source topics why no position in
-    their target topics means anything now: these have no standings."""
+    """What was found. `states` of the groups at the origin, `errors` of groups that were not told, by group; `untold`
+    says why the origin may have more groups than it told. `gone` says why the origin's positions are those of the last
+    checkpoints; `closed` of source topics why no position in their target topics means anything now: these have no
+    standings."""
 
     standings: tuple[Standing, ...]
     states: Mapping[str, str] = field(default_factory=dict)
     errors: Mapping[str, str] = field(default_factory=dict)
+    untold: tuple[str, ...] = ()
     gone: str | None = None
     closed: Mapping[str, str] = field(default_factory=dict)
+    #: Groups that the flow would mirror if they were consumer groups.
+    other_kinds: tuple[str, ...] = ()
     #: Source topics with positions that lead nowhere: nothing of them is mapped, or not any more.
     unmapped: frozenset[str] = frozenset()
 
@@ -34,7 +39,7 @@ def survey(lake: Lake, connections: Connections, way: Way, named: Sequence[str] 
     """Where groups stand now: those `named`, else all that the flow mirrors.
 
     When the source of a flow is `gone` (see `silence`), the last checkpoints stand for it. Raises InputError for a
-    group that is nowhere, ClusterUnreachable when a cluster that is needed does not answer.
+    group that is nowhere, ClusterUnusable when a cluster that is needed does not answer.
     """
     if gone is not None:
         found = _by_checkpoints(lake, connections, way, named, gone)
@@ -53,11 +58,11 @@ def _without_closed(found: Survey, closed: Mapping[str, str], reverse: bool) -> 
 
 
 def silence(connections: Connections, way: Way) -> str | None:
-    """Why the origin does not answer, None if it does. On the way home nothing can stand for it: raises
-    ClusterUnreachable."""
+    """Why the origin cannot be used, None if it can: a cluster in whose name somebody refuses us is as gone as one that
+    is silent. On the way home nothing can stand for it: raises ClusterUnusable."""
     try:
         connections.admin(way.origin).cluster_id()
-    except ClusterUnreachable as error:
+    except ClusterUnusable as error:
         if way.reverse:
             raise
         return str(error)
@@ -67,11 +72,17 @@ def silence(connections: Connections, way: Way) -> str | None:
 def _by_cluster(lake: Lake, connections: Connections, way: Way, named: Sequence[str] | None) -> Survey:
     admin = connections.groups(way.origin)
     listing = admin.listing()
-    wanted = [group for group in listing.states if selects_group(way.flow.settings, group)]
-    if named is not None:
-        _refuse_unknown(named, listing.states, way.origin)
-        wanted = list(named)
-    told = admin.positions(wanted)
+    others = admin.other_kinds(listing)
+    if named is None:
+        # Who is not listed any more is gone only if its coordinator says so.
+        known = listing.states.keys() | _checkpointed(lake, way)
+        told = _told(admin, [group for group in known if selects_group(way.flow.settings, group)])
+    else:
+        _refuse_own(named)
+        _refuse_other_kinds(named, others)
+        told = _told(admin, named)
+        having = {group for group, positions in told.positions.items() if positions}
+        _refuse_unknown(named, listing.states.keys() | told.errors.keys() | having, way.origin)
     committed = {
         (group, topic, partition): position
         for group, items in told.positions.items()
@@ -86,8 +97,25 @@ def _by_cluster(lake: Lake, connections: Connections, way: Way, named: Sequence[
     ]
     mapped = {(item.checkpoint.topic, item.checkpoint.partition) for item in standings}
     unmapped = frozenset(topic for _, topic, partition in committed if (topic, partition) not in mapped)
-    states = {group: listing.states[group] for group in wanted}
-    return Survey(tuple(standings), states, told.errors, unmapped=frozenset() if way.reverse else unmapped)
+    states = {group: listing.states[group] for group in told.positions if group in listing.states}
+    unmapped = frozenset() if way.reverse else unmapped
+    shown = tuple(sorted(group for group in others if named is None and selects_group(way.flow.settings, group)))
+    return Survey(tuple(standings), states, told.errors, listing.errors, other_kinds=shown, unmapped=unmapped)
+
+
+def _told(admin: GroupAdmin, groups: Sequence[str]) -> Told:
+    """Positions; where nobody told of any group, all of them are unknown."""
+    try:
+        return admin.positions(groups)
+    except ClusterUnusable as error:
+        return Told({}, dict.fromkeys(groups, str(error)))
+
+
+def _checkpointed(lake: Lake, way: Way) -> set[str]:
+    """Groups that had positions at the flow's source when it told last. On the way home nobody knows such groups."""
+    if way.reverse:
+        return set()
+    return {place[0] for place, (item, _) in newest_checkpoints(lake, way.flow.name).items() if not item.is_gone}
 
 
 def _mirrors(connections: Connections, flow: ResolvedFlow, topic: str) -> bool:
@@ -97,6 +125,7 @@ def _mirrors(connections: Connections, flow: ResolvedFlow, topic: str) -> bool:
 def _by_checkpoints(lake: Lake, connections: Connections, way: Way, named: Sequence[str] | None, gone: str) -> Survey:
     newest = newest_checkpoints(lake, way.flow.name)
     if named is not None:
+        _refuse_own(named)
         _refuse_unknown(named, {place[0] for place in newest}, "the table checkpoints")
     chosen = {
         place: (item, at)
@@ -115,11 +144,20 @@ def _by_checkpoints(lake: Lake, connections: Connections, way: Way, named: Seque
     return Survey(tuple(standings), gone=gone)
 
 
-def _refuse_unknown(named: Sequence[str], known: "Mapping[str, str] | set[str]", where: str) -> None:
+def _refuse_own(named: Sequence[str]) -> None:
     ours = [group for group in named if is_own_group(group)]
     if ours:
         raise InputError(f"group {ours[0]} holds the positions of a flow of mirrorlake; it must not be moved")
-    unknown = sorted(set(named) - set(known))
+
+
+def _refuse_other_kinds(named: Sequence[str], others: frozenset[str]) -> None:
+    for group in named:
+        if group in others:
+            raise InputError(f"group {group} cannot be moved: it is {OTHER_KIND}")
+
+
+def _refuse_unknown(named: Sequence[str], known: set[str], where: str) -> None:
+    unknown = sorted(set(named) - known)
     if unknown:
         raise InputError(f"group {unknown[0]} is not known on {where}; `mirrorlake groups` lists those that are")
 

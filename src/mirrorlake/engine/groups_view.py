@@ -5,13 +5,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from mirrorlake.core.group_moves import Standing
-from mirrorlake.core.groups import Checkpoint, Place
+from mirrorlake.core.groups import OTHER_KIND, REWOUND, Checkpoint, Place
 from mirrorlake.core.survey import Key
 from mirrorlake.core.topology import ResolvedFlow
 from mirrorlake.engine.connections import Connections
 from mirrorlake.engine.group_survey import Survey, silence, survey
 from mirrorlake.engine.shared_topics import Way
-from mirrorlake.errors import ClusterUnreachable
+from mirrorlake.errors import ClusterUnusable
 from mirrorlake.kafka.admin import ClusterAdmin
 from mirrorlake.kafka.groups import Listing, Told
 from mirrorlake.lake.checkpoints import newest_checkpoints
@@ -23,8 +23,10 @@ logger = logging.getLogger(__name__)
 def read_groups(
     lake: Lake, connections: Connections, flow: ResolvedFlow, named: Sequence[str] | None
 ) -> dict[str, Any]:
-    """Returns {"flow", "source_unreachable", "target_unreachable", "errors", "topics_waiting": {topic: why}, "groups":
-    [one per group and partition]}.
+    """Returns {"flow", "source_unreachable", "target_unreachable", "untold": [why], "errors": {group: why},
+    "not_mirrored": {group: why}, "topics_waiting": {topic: why}, "groups": [one per group and partition]}.
+
+    `untold` says why a cluster may have more groups than it told; `not_mirrored` are those that are no consumer groups.
 
     What an unreachable cluster would tell is null. Raises InputError for a group that is nowhere.
     """
@@ -41,7 +43,9 @@ def read_groups(
         "flow": flow.name,
         "source_unreachable": found.gone,
         "target_unreachable": silent,
+        "untold": [*found.untold, *listing.errors],
         "errors": {**found.errors, **told.errors},
+        "not_mirrored": dict.fromkeys(found.other_kinds, OTHER_KIND),
         "topics_waiting": found.closed,
         "groups": [_row(found, item, listing, told, source_ends, target_ends, newest) for item in found.standings],
     }
@@ -76,8 +80,16 @@ def _row(
         "read_again_at_most": standing.again,
         "seen_at": standing.since,
         "synced": known is not None and known.synced,
-        "reason": None if known is None else known.reason,
+        "reason": _reason(known, position),
     }
+
+
+def _reason(known: Checkpoint | None, position: int | None) -> str | None:
+    """What the newest checkpoint says, or the target itself since: that its owner has set the group back."""
+    if known is None:
+        return None
+    set_back = known.synced and position is not None and position < known.target_position
+    return REWOUND if set_back and not known.is_rewound else known.reason
 
 
 def _source(standing: Standing) -> Key:
@@ -93,12 +105,12 @@ def _target(connections: Connections, flow: ResolvedFlow, groups: Sequence[str])
     admin = connections.groups(flow.target)
     try:
         return admin.listing(), admin.positions(groups), None
-    except ClusterUnreachable as error:
+    except ClusterUnusable as error:
         logger.warning("%s", error)
         return Listing({}), Told({}), str(error)
 
 
 def _ends(admin: ClusterAdmin, wanted: Sequence[Key]) -> dict[Key, int]:
-    """End offsets of partitions that are there."""
+    """End offsets of partitions that are there and answer."""
     topics = admin.topics()
-    return admin.end_offsets({key for key in wanted if key[0] in topics and key[1] < topics[key[0]].partitions})
+    return admin.told_ends({key for key in wanted if key[0] in topics and key[1] < topics[key[0]].partitions})

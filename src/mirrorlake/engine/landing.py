@@ -8,6 +8,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Collection, Sequence
+from functools import partial
 
 from pyspark.errors import StreamingQueryException
 from pyspark.sql.streaming.query import StreamingQuery
@@ -22,7 +23,9 @@ from mirrorlake.engine.landing_plan import LandingPlanner, Planned
 from mirrorlake.engine.landing_query import progress_ends, stop_between_batches
 from mirrorlake.engine.landing_source import ClusterSource
 from mirrorlake.engine.losses import LandingNews
+from mirrorlake.engine.source_states import note_fresh_topics
 from mirrorlake.errors import HeldElsewhere, MirrorlakeError, ReplicationError
+from mirrorlake.kafka.renewal import LiveSettings
 from mirrorlake.lake.journal import Journal
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.land import end_queries, forget_query, start_landing
@@ -70,6 +73,7 @@ class LandingWorker:
         self._changed = threading.Event()
         self._stop = threading.Event()
         self._news = LandingNews(alias, journal)
+        self._states = journal.states
         source = ClusterSource(alias, lambda: self._connections, self._selections)
         self._planner = LandingPlanner(alias, source, LakeLandingStore(lake, stage, alias))
         self._query: StreamingQuery | None = None
@@ -173,11 +177,12 @@ class LandingWorker:
         if not planned.plan.starts:
             return self._wait(planned)
         with self._lock:
-            options, landing = self._connections.spark(self.alias), self._cluster().landing
-        query = start_landing(self._lake, options, planned.plan, landing, self._once)
+            options = LiveSettings(partial(self._connections.spark, self.alias))
+            landing = self._cluster().landing
+        query = start_landing(self._lake, options.now, planned.plan, landing, self._once)
         self._query = query
         try:
-            return self._watch(query, planned)
+            return self._watch(query, planned, options)
         finally:
             stop_between_batches(query)
             self.covered()
@@ -194,9 +199,12 @@ class LandingWorker:
         with self._lock:
             flows = list(zip([flow.name for flow in self._flows], self._selections(), strict=True))
         self.error = self._news.tell(planned, flows)
+        names = {topic for topic, _ in planned.plan.starts} & planned.topics.keys()
+        ids = {topic: planned.topics[topic].topic_id for topic in sorted(names)}
+        note_fresh_topics(self._states, self._connections.admin(self.alias), ids)
         return planned
 
-    def _watch(self, query: StreamingQuery, planned: Planned) -> bool:
+    def _watch(self, query: StreamingQuery, planned: Planned, options: LiveSettings[str]) -> bool:
         looked, through = time.monotonic(), False
         while not self._stop.wait(LOOK_SECONDS):
             active = query.isActive
@@ -210,7 +218,7 @@ class LandingWorker:
                 if error is not None:
                     self._query_failed(error, planned)
                 return error is None
-            if self._changed.is_set():
+            if self._changed.is_set() or (not self._once and options.renewed()):
                 return False
             if time.monotonic() - looked >= SURVEY_SECONDS and not self._once:
                 looked = time.monotonic()

@@ -7,7 +7,7 @@ from typing import Any
 
 from mirrorlake.core.changes import Change
 from mirrorlake.core.maintenance import Maintenance
-from mirrorlake.core.retention import Cut, Held, Reader, cut_records
+from mirrorlake.core.retention import Reader, Staged, cut_records, removals_of
 from mirrorlake.core.topology import ResolvedFlow, Topology
 from mirrorlake.lake import maintenance
 from mirrorlake.lake.journal import Journal
@@ -42,7 +42,7 @@ def _maintain(lake: Lake, topology: Topology, kept: Maintenance, dry_run: bool) 
     if not dry_run:
         note_objectives(lake, topology, {})
     document: dict[str, Any] = {"dry_run": dry_run, "settings": maintenance.apply_settings(lake, dry_run)}
-    document["records"] = _retain_records(lake, topology, kept.retention_days, dry_run)
+    document["records"] = _retain_records(lake, topology, kept, dry_run)
     document["history"], document["map"] = {}, None
     if not dry_run:
         cutoff = _ms(_days_ago(kept.history_days))
@@ -66,11 +66,14 @@ def _maintain(lake: Lake, topology: Topology, kept: Maintenance, dry_run: bool) 
     return document
 
 
-def _retain_records(lake: Lake, topology: Topology, days: int | None, dry_run: bool) -> dict[str, Any]:
-    if days is None:
+def _retain_records(lake: Lake, topology: Topology, kept: Maintenance, dry_run: bool) -> dict[str, Any]:
+    if kept.retention_days is None:
         return {"before": None, "removed": 0, "held": []}
-    cutoff = _days_ago(days)
-    cuts, held = cuts_of(lake, topology, cutoff)
+    cutoff = _days_ago(kept.retention_days)
+    staged, readers = stage_of(lake, topology, cutoff, _days_ago(kept.disabled_hold_days))
+    cuts, held = cut_records(staged, readers)
+    if not dry_run:  # before anything goes: a flow that lacks it has to be told, whatever dies in between
+        maintenance.note_removals(lake, removals_of(staged, cuts))
     removed = maintenance.remove_records(lake, cuts, _ms(cutoff), dry_run)
     if removed and not dry_run:
         said = f"{removed} records landed before {cutoff.isoformat(timespec='seconds')} were deleted"
@@ -78,10 +81,11 @@ def _retain_records(lake: Lake, topology: Topology, days: int | None, dry_run: b
     return {"before": cutoff, "removed": removed, "held": [asdict(item) for item in held]}
 
 
-def cuts_of(lake: Lake, topology: Topology, cutoff: datetime) -> tuple[list[Cut], list[Held]]:
-    """What of the stage may go, of what landed before a time, and what waits for a flow.
+def stage_of(lake: Lake, topology: Topology, cutoff: datetime, released: datetime) -> tuple[list[Staged], list[Reader]]:
+    """What the stage holds, as to these times, and the flows that wait for it.
 
-    Every flow that the file enables counts, paused ones too; one that has never run holds back all that it mirrors.
+    Every flow of the file counts, paused and, until `released`, disabled ones too; one that has never run holds back
+    all that it mirrors.
     """
     readers = [
         Reader(
@@ -89,10 +93,11 @@ def cuts_of(lake: Lake, topology: Topology, cutoff: datetime) -> tuple[list[Cut]
             flow.source,
             flow.selection(topology.aliases).selects,
             maintenance.floors_of(lake, flow.name, _names_of(flow, topology)),
+            flow.settings.enabled,
         )
-        for flow in topology.active_flows()
+        for flow in map(topology.flow, topology.flows)
     ]
-    return cut_records(maintenance.staged_lives(lake, _ms(cutoff)), readers)
+    return maintenance.staged_lives(lake, _ms(cutoff), _ms(released)), readers
 
 
 def _names_of(flow: ResolvedFlow, topology: Topology) -> Callable[[str], str | None]:

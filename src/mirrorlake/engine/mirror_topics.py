@@ -110,4 +110,4 @@ def _topic(
         shape = f"partitions={topic.partitions}, factor={topic.factor}"
         log.record(flow.name, [Change("topic", resource, None, shape)])
 
-    return InternalTopic(connections.admin(alias), connections.client(alias, "producer"), name, factor, made)
+    return InternalTopic(connections.admin(alias), connections.live(alias, "producer"), name, factor, made)

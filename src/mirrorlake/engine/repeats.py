@@ -1,7 +1,10 @@
 """Changes that do not last: refused by a cluster, or undone by somebody else again and again."""
 
 import time
-from collections.abc import Collection, Hashable
+from collections.abc import Collection, Hashable, Iterable
+from typing import TypeVar
+
+Key = TypeVar("Key", bound=Hashable)
 
 #: How long a refused change waits until it is tried again (a policy or a right may have changed), seconds.
 RETRY_REFUSED_SECONDS = 600.0
@@ -19,6 +22,23 @@ class Refusals:
     def waits(self, key: Hashable) -> bool:
         """Whether this was refused a short while ago, so that it is not worth trying."""
         return key in self._known and time.monotonic() < self._known[key][1]
+
+    def due(self, keys: Iterable[Key]) -> list[Key]:
+        """What is worth trying now: what was never refused, and of what was, one for each reason once in a while."""
+        fresh: list[Key] = []
+        again: dict[str, Key] = {}
+        for key in keys:
+            if key not in self._known:
+                fresh.append(key)
+            elif not self.waits(key):
+                again.setdefault(self._known[key][0], key)
+        return [*fresh, *again.values()]
+
+    def accepted(self, key: Hashable) -> None:
+        """Forget a refusal, and all for the same reason: they are worth trying."""
+        if key in self._known:
+            reason = self._known[key][0]
+            self._known = {other: told for other, told in self._known.items() if told[0] != reason}
 
     def is_news(self, key: Hashable, error: str) -> bool:
         """Remember a refusal; False if the same was told before."""

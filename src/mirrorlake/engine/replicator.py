@@ -3,7 +3,7 @@
 import logging
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,17 +11,18 @@ from mirrorlake.core.changes import Change, Outcome
 from mirrorlake.core.topology import ResolvedFlow, Topology
 from mirrorlake.engine.causes import FAILURES, in_our_words
 from mirrorlake.engine.connections import Connections
-from mirrorlake.engine.control import ControlLoop
+from mirrorlake.engine.control import ControlLoop, beat_once
 from mirrorlake.engine.flow_worker import FlowWorker
 from mirrorlake.engine.landing import LandingWorker
-from mirrorlake.engine.mirror_topics import Heartbeats
+from mirrorlake.engine.presence import run_elsewhere
 from mirrorlake.engine.rules import Verdict, judge
 from mirrorlake.engine.samples import FlowLag
 from mirrorlake.engine.watch import TopologyWatch
-from mirrorlake.errors import MirrorlakeError, ReplicationError, TopologyError
+from mirrorlake.errors import HeldElsewhere, MirrorlakeError, ReplicationError, TopologyError
 from mirrorlake.lake.identity import store_identity
 from mirrorlake.lake.journal import Journal
 from mirrorlake.lake.lake import Lake
+from mirrorlake.lake.lease import locks_work
 from mirrorlake.lake.objectives import Mode, note_objectives
 from mirrorlake.lake.stage_index import StageFiles
 from mirrorlake.produce.flow import BatchReport
@@ -31,6 +32,8 @@ logger = logging.getLogger(__name__)
 LOOK_SECONDS = 0.1
 #: How often the topology file is looked at; an edit is in force within 15 seconds.
 WATCH_SECONDS = 3.0
+#: The kind of incident that tells of an edit that is not in force.
+EDIT = "topology_edit"
 
 Report = Callable[[str, BatchReport], None]
 
@@ -80,6 +83,7 @@ class Replicator:
         self._landings: dict[str, LandingWorker] = {}
         self._running: dict[str, _Running] = {}
         self._errors: list[MirrorlakeError] = []
+        self._control_errors: list[ReplicationError] = []  # of a run with an end; told behind those about records
         self._complaints: list[ReplicationError] = []
 
     def stop(self) -> None:
@@ -92,17 +96,34 @@ class Replicator:
         Raises TopologyError before anything is done, if flows must not run, and LakeError when the lake was opened to
         be read.
         """
+        begun_with = self._connections.topology
         store_identity(self.lake)  # first of all: everything at the targets is named by it
+        self._check_alone()
         self._apply(judge(self.lake, self._connections, self._flows))
-        watch = None if self._options.config is None else TopologyWatch(self._options.config)
+        self._in_force()
+        config = self._options.config
+        watch = None if config is None else TopologyWatch(config, begun_with)
         looked = time.monotonic()
         while not self._stop.wait(LOOK_SECONDS) and not self._all_ended():
             if watch is not None and time.monotonic() - looked >= WATCH_SECONDS:
                 looked = time.monotonic()
                 self._reload(watch)
         self._end()
-        for error in (*self._errors, *self._complaints):
+        for error in (*self._errors, *self._control_errors, *self._complaints):
             raise error
+
+    def _check_alone(self) -> None:
+        """Raise HeldElsewhere where leases are no locks, and another process runs one of the flows: both would write,
+        and fence each other for ever."""
+        if locks_work(self.lake):
+            return
+        flow = run_elsewhere(self.lake, [item.name for item in self._flows])
+        if flow is not None:
+            raise HeldElsewhere(
+                f"flow {flow} is run by another process: its samples go on coming; stop that process, or let it do the "
+                "work",
+                what=f"flow {flow}",
+            )
 
     def _all_ended(self) -> bool:
         """Whether there is nothing left to do. Paused flows wait in a continuous run."""
@@ -142,12 +163,8 @@ class Replicator:
 
     def _beat(self, flows: Sequence[ResolvedFlow]) -> None:
         """One heartbeat a flow for a run with an end, before landing asks for the ends: this run then mirrors it."""
-        for flow in flows:
-            if flow.settings.emit_heartbeats_enabled:
-                try:
-                    Heartbeats(flow, self._connections, self.journal).beat()
-                except FAILURES as error:
-                    logger.warning("flow %s: no heartbeat: %s", flow.name, error)
+        found = [beat_once(flow, self._connections, self.journal) for flow in flows]
+        self._control_errors += [problem for problem in found if problem is not None]
 
     def _apply_landings(self, verdict: Verdict) -> None:
         readers: dict[str, list[ResolvedFlow]] = {}
@@ -217,29 +234,67 @@ class Replicator:
         found = [landing.error for landing in self._landings.values()]
         found += [running.worker.error for running in self._running.values()]
         self._errors += [error for error in found if error is not None]
+        if self._options.once:
+            self._control_errors += [error for item in self._running.values() for error in item.control.errors]
         if self._stop.is_set() and not self._options.once:
             self._note(list(self._running), "stopped")
 
     def _reload(self, watch: TopologyWatch) -> None:
-        """Take over an edit of the topology file; an invalid one is told, and the old one stays in force."""
+        """Take over an edit of the topology file. An invalid one is told, one that cannot be in force yet (a cluster
+        does not answer, a secret is missing) waits; meanwhile the old one stays in force."""
+        waiting: Topology | None = None
         try:
             topology = watch.edited()
             if topology is None:
                 return
-            verdict = judge(self.lake, self._connections.renewed(topology), self._wanted(topology))
+            wanted = self._wanted(topology)
+            waiting = topology
+            verdict = judge(self.lake, self._connections.renewed(topology), wanted)
         except FAILURES as error:
-            logger.error("%s; what ran before goes on unchanged", error)
-            self._tell_edit(watch.path, "refused", str(error))
+            if waiting is not None:
+                watch.wait(waiting)
+            self._not_in_force(watch, error, "" if waiting is None else "; it is tried again until it can be")
             return
         logger.warning("the edited %s is in force", watch.path)
+        watch.done()
+        before = [flow.name for flow in self._flows]
         self._apply(verdict)
+        self._in_force(before)
         self._tell_edit(watch.path, "done", None)
+
+    def _not_in_force(self, watch: TopologyWatch, error: BaseException, later: str) -> None:
+        """Say that what runs is not what the file says: in the log once, and as an incident while that is so."""
+        problem = in_our_words(error, f"the edit of {watch.path}")
+        if not watch.again:
+            logger.error("%s; what ran before goes on unchanged%s", problem, later)
+            if isinstance(problem, TopologyError):
+                self._tell_edit(watch.path, "refused", str(problem))
+        said = ReplicationError(f"the edited {watch.path} is not in force: {problem}{later}")
+        for flow in self._flows:
+            self.journal.incidents.tell(flow.name, EDIT, said)
+
+    def _in_force(self, before: Iterable[str] = ()) -> None:
+        """What the file says is in force: whoever told that it is not, of these flows or of those that are gone."""
+        here = {*before, *(flow.name for flow in self._flows)}
+        known = self._connections.topology.flows
+        self.journal.incidents.close(
+            lambda flow, kind, _topic, _partition: kind == EDIT and (flow in here or flow not in known)
+        )
 
     def _wanted(self, topology: Topology) -> list[ResolvedFlow]:
         chosen = self._options.chosen
         if topology.lake != self._connections.topology.lake:
             raise TopologyError("lake cannot be changed while running: stop and start again")
-        return [flow for flow in topology.active_flows() if chosen is None or flow.name in chosen]
+        flows = [flow for flow in topology.active_flows() if chosen is None or flow.name in chosen]
+        known = {flow.policy_file for flow in self._connections.topology.active_flows()}
+        for flow in flows:
+            if flow.policy_file not in {None, *known}:
+                raise TopologyError(
+                    f"policy {flow.settings.policy} of flow {flow.name} is code that this run did not begin with, and "
+                    "an edit lets in none: stop and start again",
+                    flow=flow.name,
+                )
+        return flows
 
     def _tell_edit(self, path: Path, outcome: Outcome, error: str | None) -> None:
         for flow in self._flows:

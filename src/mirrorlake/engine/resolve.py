@@ -2,12 +2,15 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from mirrorlake.core.survey import Branch, Key, Life, blocked
 from mirrorlake.engine.connections import Connections
+from mirrorlake.engine.control_acls import LEFT, AclSync
 from mirrorlake.errors import InputError
 from mirrorlake.lake.incidents import Incidents
+from mirrorlake.lake.journal import Journal
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.lives import begin_branches, begin_lives, decisions_of, lives_of
 
@@ -34,10 +37,18 @@ CHOICES: Mapping[str, Mapping[str, str]] = {
         "continue": "what lies in the target behind the end of the map is not of this flow: produce on behind it",
         "stop": "mirror the partition no more",
     },
+    "stage_trimmed": {
+        "continue": "accept that the flow never gets these records and go on at what the stage holds",
+        "stop": "mirror the partition no more",
+    },
     "target_recreated": {
         "again": "produce all that the stage holds once more, into the new topic; it is made if it is missing",
         "continue": "go on in the new topic with what the old one never got; it is made if it is missing",
         "stop": "mirror the topic no more",
+    },
+    LEFT: {
+        "revoke": "take away the ACLs that the flow made under another policy: who reads those mirrors loses access",
+        "keep": "they stay, and are the flow's own no more",
     },
 }
 _OTHERS = {"acknowledge": "close it: it is known, or over"}
@@ -82,7 +93,8 @@ def open_incidents(lake: Lake, wanted: Wanted) -> list[dict[str, Any]]:
 def resolve(lake: Lake, connections: Connections, wanted: Wanted, choice: str) -> list[dict[str, Any]]:
     """Decide all incidents meant that offer this choice; returns them.
 
-    Raises InputError if there is none, and ClusterUnreachable when a new generation cannot be looked up.
+    Raises InputError if there is none, ClusterUnreachable when a new generation cannot be looked up or ACLs not be
+    changed, and ReplicationError when the target does not let us.
     """
     found = open_incidents(lake, wanted)
     deciding = [incident for incident in found if choice in incident["choices"]]
@@ -95,6 +107,8 @@ def resolve(lake: Lake, connections: Connections, wanted: Wanted, choice: str) -
         _branch(lake, alias, [item for item in here if item["partition"] is not None])
     incidents = Incidents(lake)
     for item in deciding:
+        if item["kind"] == LEFT:
+            _settle_acls(lake, connections, item["flow"], choice == "revoke")
         incidents.settle(item["flow"], item["kind"], item["topic"], item["partition"], choice)
     return deciding
 
@@ -117,6 +131,13 @@ def _begin(lake: Lake, connections: Connections, alias: str, topics: Sequence[st
             if topic in lives.topics and lives.topics[topic].topic_id != ids[topic]
         },
     )
+
+
+def _settle_acls(lake: Lake, connections: Connections, name: str, revoke: bool) -> None:
+    """Take away, or give up, what a flow made under another policy."""
+    flow = connections.topology.flow(name)
+    policy = flow.policy_object(connections.topology.aliases)
+    AclSync(flow, connections, Journal(lake), partial(policy.remote_topic, flow.source)).settle_left(revoke)
 
 
 def _branch(lake: Lake, alias: str, incidents: Sequence[Mapping[str, Any]]) -> None:

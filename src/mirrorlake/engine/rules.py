@@ -9,7 +9,7 @@ from mirrorlake.core.rules import check_flows
 from mirrorlake.core.topology import ResolvedFlow
 from mirrorlake.engine.access import access_problems, own_topic_problems, transaction_problems
 from mirrorlake.engine.connections import Connections
-from mirrorlake.errors import AuthenticationFailed, ClusterUnreachable, MirrorlakeError, ReplicationError, TopologyError
+from mirrorlake.errors import ClusterUnreachable, ClusterUnusable, MirrorlakeError, ReplicationError, TopologyError
 from mirrorlake.lake.lake import Lake
 from mirrorlake.produce.spec import name_at_target
 
@@ -37,13 +37,16 @@ class Verdict:
         ]
 
 
-def judge(lake: Lake | None, connections: Connections, flows: Sequence[ResolvedFlow]) -> Verdict:
-    """Ask the clusters and check flows that are to run together. `lake` knows clusters from before.
+def judge(
+    lake: Lake | None, connections: Connections, flows: Sequence[ResolvedFlow], lake_exists: bool = False
+) -> Verdict:
+    """Ask the clusters and check flows that are to run together. `lake` knows clusters from before; without it,
+    `lake_exists` says that there is one, which may know them all.
 
-    Raises TopologyError if one of them must not run, and ClusterUnreachable or AuthenticationFailed if every flow has
-    an end that cannot be asked; else such flows wait for it while the others run.
+    Raises TopologyError if one of them must not run, and ClusterUnusable if no flow can do anything: its target cannot
+    be asked, or its source cannot and nothing of it was ever staged. Else such flows wait for it while the others run.
     """
-    verdict = look(lake, connections, flows)
+    verdict = look(lake, connections, flows, lake_exists)
     refused = refused_flows(verdict.problems)
     if refused:
         problem = next(iter(refused.values()))
@@ -54,7 +57,9 @@ def judge(lake: Lake | None, connections: Connections, flows: Sequence[ResolvedF
     return verdict
 
 
-def look(lake: Lake | None, connections: Connections, flows: Sequence[ResolvedFlow]) -> Verdict:
+def look(
+    lake: Lake | None, connections: Connections, flows: Sequence[ResolvedFlow], lake_exists: bool = False
+) -> Verdict:
     """The same, and refusals are only told."""
     ids: dict[str, str] = {}
     brokers: dict[str, int] = {}
@@ -64,14 +69,16 @@ def look(lake: Lake | None, connections: Connections, flows: Sequence[ResolvedFl
         try:
             ids[alias] = connections.identify([alias])[alias]
             topics[alias] = list(connections.admin(alias).topics())
-            brokers[alias] = connections.admin(alias).broker_count()
-        except (ClusterUnreachable, AuthenticationFailed) as error:
+            brokers[alias] = connections.admin(alias).known_brokers()
+        except ClusterUnusable as error:
             silent[alias] = error
-    if flows and all(flow.source in silent or flow.target in silent for flow in flows):
+    seen = [] if lake is None else lake.query("known_clusters").collect()
+    # What is staged of a source goes on to the target, whether or not the source is still there.
+    staged = set(silent) if lake_exists else {row["alias"] for row in seen}
+    if flows and all(flow.target in silent or flow.source in silent.keys() - staged for flow in flows):
         raise next(iter(silent.values()))
     for unanswered in silent.values():
-        logger.warning("%s; its flows wait", unanswered)
-    seen = [] if lake is None else lake.query("known_clusters").collect()
+        logger.warning("%s; its flows wait, but for what is staged of it", unanswered)
     known = {row["cluster_id"]: row["alias"] for row in seen}
     noted = {(row["alias"], row["cluster_id"]) for row in seen if row["fresh"]}
     problems = check_flows(connections.topology, flows, ids, topics, known, brokers)

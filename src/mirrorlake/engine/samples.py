@@ -84,16 +84,19 @@ class Sampler:
         """Append one row of `positions` per partition of the flow, as of a look of its producer.
 
         `look` gives where the flow is now, or None when it does not come to a look in time: then nothing is sampled.
+        A partition whose leader at the source does not answer has no row.
         """
         places = self._places()  # before the look, which then knows of all that the flow wrote in front of these ends
         snapshot = look()
         if snapshot is None:
             return None
         source = self._connections.admin(self.flow.source)
-        starts, ends = source.start_offsets(places.keys), source.end_offsets(places.keys)
+        starts, ends = source.told_starts(places.keys), source.told_ends(places.keys)
         now = datetime.now(timezone.utc)
-        rows = [self._row(key, places, (starts[key], ends[key]), snapshot, now) for key in ends]
+        told = [key for key in ends if key in starts]
+        rows = [self._row(key, places, (starts[key], ends[key]), snapshot, now) for key in told]
         self._add_seconds(rows, now)
+        self._history.keep(set(places.keys))  # of those that were not told too: their lag goes on
         self._lake.append("positions", arrow_table(rows, _POSITIONS))
         lags = [(int(str(row["lag_records"])), float(str(row["lag_seconds"]))) for row in rows]
         return FlowLag(sum(records for records, _ in lags), max((seconds for _, seconds in lags), default=0.0))
@@ -105,7 +108,7 @@ class Sampler:
         names = {name: self._targets.remote_topic(name) or "" for name in topics}
         there = target.topics()
         remote = [(names[t], p) for t, p in keys if names[t] in there and p < there[names[t]].partitions]
-        return _Places(keys, names, target.end_offsets(remote))
+        return _Places(keys, names, target.told_ends(remote))
 
     def _row(
         self, key: Key, places: _Places, bounds: tuple[int, int], snapshot: Snapshot, now: datetime
@@ -136,14 +139,11 @@ class Sampler:
     def _add_seconds(self, rows: Sequence[dict[str, object]], now: datetime) -> None:
         if not self._seeded and any(row["lag_records"] for row in rows):
             self._seed()
-        keys = set()
         for row in rows:
             key = (str(row["topic"]), int(str(row["partition"])))
             produced, start = int(str(row["produced_end"])), int(str(row["source_start"]))
             end = int(str(row["source_end"]))
             row["lag_seconds"] = self._history.look(key, now.timestamp(), max(produced, start), end)
-            keys.add(key)
-        self._history.keep(keys)
 
     def _seed(self) -> None:
         """What the newest samples of an earlier process say; asked for only when something lags."""

@@ -63,8 +63,9 @@ def _is_shared(connections: Connections, way: Way, origin_topic: str, goal_topic
 
 
 def _settled(lake: Lake, connections: Connections, way: Way, partitions: set[Key]) -> set[Key]:
-    """Partitions of the goal all of whose records are at the origin: their end translates exactly."""
-    ends = connections.admin(way.goal).end_offsets(partitions)
+    """Partitions of the goal all of whose records are at the origin: their end translates exactly. Of those that do not
+    answer now this is not known."""
+    ends = connections.admin(way.goal).told_ends(partitions)
     asked = {(topic, partition, end) for (topic, partition), end in ends.items()}
     flow = way.flow.name if way.reverse else opposite_name(way.flow)
     return {(key[0], key[1]) for key, item in translate_all(lake, flow, asked).items() if item.exact}

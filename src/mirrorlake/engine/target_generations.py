@@ -22,7 +22,7 @@ from mirrorlake.core.target_survey import (
 )
 from mirrorlake.core.topology import ResolvedFlow
 from mirrorlake.engine.connections import Connections
-from mirrorlake.errors import ClusterUnreachable, TargetRecreated, TargetRefused
+from mirrorlake.errors import ClusterUnusable, TargetRecreated, TargetRefused
 from mirrorlake.kafka.admin import ClusterAdmin, TopicIdentity
 from mirrorlake.lake.incidents import Incidents
 from mirrorlake.lake.lake import Lake
@@ -245,7 +245,7 @@ def closed_targets(lake: Lake, connections: Connections, flow: ResolvedFlow) -> 
     try:
         names = sorted({item.target_topic for item in living.values()})
         found, missing = connections.admin(flow.target).identities(names)
-    except ClusterUnreachable as error:
+    except (ClusterUnusable, KafkaException) as error:
         logger.warning("%s", error)
     closed = {}
     for topic, item in living.items():

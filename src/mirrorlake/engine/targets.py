@@ -6,14 +6,17 @@ import time
 from collections.abc import Collection, Mapping, Sequence
 
 from mirrorlake.core.batch import PartitionPlan
+from mirrorlake.core.config_plan import TopicConfigs
 from mirrorlake.core.policy import check_topic_name
 from mirrorlake.core.target_survey import TargetSurvey
 from mirrorlake.core.topic_plan import TopicPlan, plan_topics, refusals
 from mirrorlake.core.topology import ResolvedFlow
 from mirrorlake.engine.connections import Connections
 from mirrorlake.engine.control_configs import ConfigSync
+from mirrorlake.engine.source_states import note_configs
+from mirrorlake.engine.stated_topics import StatedTopics
 from mirrorlake.engine.target_generations import TargetGenerations
-from mirrorlake.errors import ClusterUnreachable, ReplicationError, TargetRefused
+from mirrorlake.errors import ClusterUnusable, ReplicationError, TargetRefused
 from mirrorlake.kafka.admin import ClusterAdmin, TopicInfo
 from mirrorlake.lake.journal import Journal
 from mirrorlake.lake.lake import Lake
@@ -27,18 +30,31 @@ ANSWERED_SECONDS = 2.0
 
 def observe_topics(flow: ResolvedFlow, connections: Connections, left_out: Mapping[str, str] | None) -> list[TopicPlan]:
     """What the target of a flow lacks now, by asking both clusters; `left_out` says why topics are not mirrored."""
-    aliases = connections.topology.aliases
-    source, target = connections.admin(flow.source), connections.admin(flow.target)
-    return plan_topics(
-        flow.selection(aliases),
-        flow.policy_object(aliases),
-        flow.source,
-        source.topics(),
-        target.topics(),
-        target.broker_count(),
-        flow.settings.replication_factor,
-        left_out,
-    )
+    return _observed(flow, connections, left_out, connections.admin(flow.source).topics())
+
+
+def _observed(
+    flow: ResolvedFlow,
+    connections: Connections,
+    left_out: Mapping[str, str] | None,
+    there: Mapping[str, TopicInfo],
+) -> list[TopicPlan]:
+    """The same, of topics that are `there` at the source."""
+    aliases, target = connections.topology.aliases, connections.admin(flow.target)
+
+    def planned(brokers: int) -> list[TopicPlan]:
+        asked = flow.settings.replication_factor
+        selection, policy = flow.selection(aliases), flow.policy_object(aliases)
+        return plan_topics(selection, policy, flow.source, there, topics, brokers, asked, left_out)
+
+    topics, known = target.topics(), target.known_brokers()
+    plans = planned(known)
+    lowered = [plan for plan in plans if plan.action == "create" and plan.note]
+    if lowered:
+        wanted = flow.settings.replication_factor or max(there[plan.topic].factor for plan in lowered)
+        registered = target.registered_brokers(lowered[0].target_topic, wanted)
+        plans = planned(registered) if registered > known else plans
+    return plans
 
 
 class TopicsUnmade(Exception):
@@ -61,7 +77,7 @@ class TargetTopics:
         self.flow = flow
         self.selection = flow.selection(aliases)
         self.policy = flow.policy_object(aliases)
-        self.configs = ConfigSync(flow, connections, journal, self.remote_topic)
+        self.configs = ConfigSync(flow, connections, journal, self.remote_topic, self._note_configs)
         self._connections = connections
         self._target: ClusterAdmin = connections.admin(flow.target)
         self._journal = journal
@@ -69,10 +85,13 @@ class TargetTopics:
         #: Source topics that the target would not make or grow, and what it said; each refresh tries them again.
         self.unmade: dict[str, TargetRefused] = {}
         self.generations = TargetGenerations(lake, flow.name, self._target, journal.incidents)
+        self._stated = StatedTopics(flow, self._target, self.configs.rules)
+        self._there: Mapping[str, TopicInfo] = {}
         self._looked = False
         self._told: set[TopicPlan] = set()
         self._ready: dict[str, int] = {}  # target topic -> partitions known to be there
         self._answered = float("-inf")
+        self._silent = False
         self._use = threading.RLock()  # control refreshes while the flow produces
 
     def remote_topic(self, topic: str) -> str | None:
@@ -100,6 +119,11 @@ class TargetTopics:
         with self._use:
             return self.generations.decided - self.unmade.keys()
 
+    def mirrored(self) -> frozenset[str]:
+        """The target topics that the flow has written to, in any run, or was about to."""
+        with self._use:
+            return frozenset(self.generations.names().values())
+
     def target_generation(self, topic: str) -> int | None:
         """Which generation of its target topic a source topic is produced to; None where it is over, and no other one
         has begun. A topic that was never produced has its first one before it."""
@@ -112,7 +136,11 @@ class TargetTopics:
 
     def plan(self) -> list[TopicPlan]:
         """What the target lacks now, by asking both clusters."""
-        return observe_topics(self.flow, self._connections, self.left_out)
+        self._there = self._connections.admin(self.flow.source).topics()
+        return _observed(self.flow, self._connections, self.left_out, self._there)
+
+    def _note_configs(self, told: Mapping[str, TopicConfigs]) -> None:
+        note_configs(self._journal.states, self.flow.source, self._there, told)
 
     def refresh(self, begins: bool = True) -> list[TopicPlan]:
         """Make what is missing; returns the plans that were carried out or refused.
@@ -150,9 +178,12 @@ class TargetTopics:
     def _planned(self, begins: bool) -> list[TopicPlan]:
         """What the target lacks. Its own topics are watched even while the source does not answer."""
         try:
-            return self.plan()
-        except ClusterUnreachable as error:
+            plans = self.plan()
+            self._silent = False
+            return plans
+        except ClusterUnusable as error:
             if error.facts.get("alias") == self.flow.source:
+                self._silent = True
                 found = self._survey({})
                 if begins:
                     self.unmade.update(self._begin_decided(found, ()))
@@ -187,8 +218,7 @@ class TargetTopics:
             return {}
         there = self._target.topics()
         needed = {target: max(1, self.generations.partitions(target)) for target in left.values()}
-        lacking = [TopicInfo(target, count, 1) for target, count in needed.items() if target not in there]
-        refused = {str(error.facts["topic"]): error for error in self._target.try_create_topics(lacking)}
+        refused = self._make_by_states({t: name for t, name in left.items() if name not in there}, needed)
         made = {topic: target for topic, target in left.items() if target not in refused}
         untold = self._begin(found, made)
         for target in self.generations.living.keys() & set(made.values()):
@@ -218,16 +248,16 @@ class TargetTopics:
         return {str(error.facts["topic"]): error for error in refused}
 
     def _note_unmade(self, refused: Mapping[str, TargetRefused], still: Collection[str]) -> None:
-        incidents, flow = self._journal.incidents, self.flow.name
-        for topic in refused.keys() - self.unmade.keys():
-            error = refused[topic]
-            incidents.tell(
-                flow, "topic_refused", ReplicationError(f"{error}; the flow goes on without it", topic=topic)
-            )
+        self._tell_unmade(refused)
         if not self._looked or self.unmade.keys() - refused.keys():  # a process before this one told some, perhaps
-            incidents.over(flow, "topic_refused", still)
+            self._journal.incidents.over(self.flow.name, "topic_refused", still)
             self._looked = True
         self.unmade = dict(sorted(refused.items()))
+
+    def _tell_unmade(self, refused: Mapping[str, TargetRefused]) -> None:
+        for topic in refused.keys() - self.unmade.keys():
+            problem = ReplicationError(f"{refused[topic]}; the flow goes on without it", topic=topic)
+            self._journal.incidents.tell(self.flow.name, "topic_refused", problem)
 
     def ensure(self, plans: Sequence[PartitionPlan]) -> None:
         """Be sure that the target answers and that the partitions of a batch are there; asks the clusters only for
@@ -240,10 +270,10 @@ class TargetTopics:
                 return
             try:
                 self.refresh(begins=False)  # the batch goes by what was before
-            except ClusterUnreachable as error:
+            except ClusterUnusable as error:
                 if error.facts.get("alias") != self.flow.source:
                     raise
-                logger.warning("flow %s: %s; making target topics by what is staged", self.flow.name, error)
+                logger.warning("flow %s: %s; making target topics as the lake knows them", self.flow.name, error)
             if not any(plan.topic in self.closed() for plan in plans):
                 self._make_staged(plans)
             if any(plan.target_topic not in self._ready for plan in plans):
@@ -261,13 +291,27 @@ class TargetTopics:
         found = self._survey(lacking)
         first = {topic: target for topic, target in lacking.items() if topic in found.begin.keys() - found.decided}
         seen = self._target.topics()
-        self._target.create_topics([TopicInfo(name, needed[name], 1) for name in first.values() if name not in seen])
-        self.unmade.update(self._begin(found, first))
-        for target in self.generations.living.keys() & set(lacking.values()):
+        refused = self._make_by_states({t: name for t, name in first.items() if name not in seen}, needed)
+        unmade = {topic: refused[target] for topic, target in first.items() if target in refused}
+        unmade |= self._begin(found, {topic: target for topic, target in first.items() if topic not in unmade})
+        for topic, target in lacking.items():
+            if target not in self.generations.living or topic in unmade:
+                continue
             there = seen[target].partitions if target in seen else needed[target]
-            if there < needed[target]:
-                self._target.add_partitions(target, needed[target])
-            self._ready[target] = max(there, needed[target])
+            try:
+                if there < needed[target]:
+                    self._target.add_partitions(target, needed[target])
+                self._ready[target] = max(there, needed[target])
+            except TargetRefused as error:
+                unmade[topic] = error
+        self._tell_unmade(unmade)
+        self.unmade = dict(sorted({**self.unmade, **unmade}.items()))
+
+    def _make_by_states(self, lacking: Mapping[str, str], partitions: dict[str, int]) -> dict[str, TargetRefused]:
+        if not lacking:
+            return {}
+        states = self._journal.states.of(self.flow.source, fresh=True)
+        return self._stated.make(lacking, states, partitions, self._silent)
 
 
 def _refused(flow: str, plan: TopicPlan) -> ReplicationError:

@@ -47,6 +47,7 @@ class Draft:
         self._clusters: dict[str, _Cluster] = {}
         self._defaults: dict[str, Value] = {}
         self._flows: dict[str, dict[str, Value]] = {}
+        self._isolation: dict[str, set[str]] = {}
         self._given: dict[tuple[str | None, str], Entry] = {}
 
     @property
@@ -94,6 +95,8 @@ class Draft:
             return True
         if role is None:
             return False
+        if (role, name) == ("consumer", "isolation.level"):
+            self._isolation.setdefault(alias, set()).add(entry.value)
         verdict = client_keys.translate(entry, role, name)
         if verdict is None:
             self.report.refuse(entry, f"it is no setting that a {role} of mirrorlake takes over")
@@ -122,6 +125,10 @@ class Draft:
     def has(self, alias: str, name: str) -> bool:
         """Whether a cluster was offered a setting of this name."""
         return name in self._clusters[alias].offers
+
+    def committed_only(self) -> frozenset[str]:
+        """The clusters that MirrorMaker read by isolation.level = read_committed, as mirrorlake always does."""
+        return frozenset(alias for alias, levels in self._isolation.items() if levels == {"read_committed"})
 
     def _place(self, verdict: Verdict, entry: Entry) -> None:
         if verdict.not_needed:

@@ -1,6 +1,6 @@
 """From files to a checked topology document and the report about it."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -31,11 +31,15 @@ _START = (
 
 @dataclass(frozen=True)
 class Imported:
-    """A topology document that passes `load_topology`, the report about it, and the variables that it reads."""
+    """A topology document that passes `load_topology`, the report about it, and the variables that it reads.
+
+    `arrives` are those of the report's notes that say how what arrives is other than by MirrorMaker.
+    """
 
     topology: dict[str, Any]
     report: dict[str, Any]
     variables: Mapping[str, str]
+    arrives: Sequence[str] = ()
 
 
 def import_files(files: Sequence[SourceFile], options: Options = Options()) -> Imported:  # noqa: B008 (frozen)
@@ -63,9 +67,11 @@ def import_files(files: Sequence[SourceFile], options: Options = Options()) -> I
     else:
         mirrormaker1.read_mirrormaker1(settings, given, draft)
     document = draft.document()
+    _keep_groups(document, report, _KINDS[kind])
     _check(document, files)
+    _note_arrivals(document, report, draft.committed_only())
     _note_defaults(document, report, kind)
-    return Imported(document, report.as_document(), secrets.variables)
+    return Imported(document, report.as_document(), secrets.variables, tuple(report.arrives))
 
 
 def _parts(file: SourceFile) -> list[tuple[str, list[Entry]]]:
@@ -134,30 +140,64 @@ def _check(document: Mapping[str, Any], files: Sequence[SourceFile]) -> None:
         raise explain(Path(f"the topology made of {', '.join(file.name for file in files)}"), error, {}) from None
 
 
+def _unset(document: Mapping[str, Any], name: str) -> list[str]:
+    """The flows for which the files leave a setting to its default."""
+    defaults = document.get("defaults", {})
+    return [flow for flow, settings in document["flows"].items() if name not in {**defaults, **settings}]
+
+
+def _keep_groups(document: dict[str, Any], report: Report, maker: str) -> None:
+    """Leave consumer groups alone where MirrorMaker did: moving them is not for a default to begin with.
+
+    With flows both ways, a group of the same name that is empty for a moment would be set to the other side's place.
+    """
+    flows = _unset(document, "sync_group_offsets_enabled")
+    if not flows:
+        return
+    defaults = {**document.get("defaults", {}), "sync_group_offsets_enabled": False}
+    rest = {key: value for key, value in document.items() if key not in ("defaults", "flows")}
+    flows_block = document["flows"]
+    document.clear()
+    document.update({**rest, "defaults": defaults, "flows": flows_block})
+    report.note(
+        f"sync_group_offsets_enabled is not set for {', '.join(flows)}: {maker} moves no groups then, so the topology "
+        "says false, where mirrorlake's own default is true; set it to true where the target's groups are to follow, "
+        "and no consumers of these groups' names work there"
+    )
+
+
+def _note_arrivals(document: Mapping[str, Any], report: Report, committed: Collection[str]) -> None:
+    """Say first how what arrives is other than what MirrorMaker brings by the same files."""
+    dirty = [flow for flow in document["flows"] if flow.partition("->")[0] not in committed]
+    if dirty:
+        report.differs(
+            f"{', '.join(dirty)}: MirrorMaker reads by isolation.level = read_uncommitted, its default, and copies "
+            "records of aborted and of open transactions; mirrorlake reads committed records only, so aborted ones do "
+            "not arrive, and behind an open transaction a partition waits until it ends"
+        )
+    report.differs(_START)
+
+
 def _note_defaults(document: Mapping[str, Any], report: Report, kind: str) -> None:
     """Say where MirrorMaker 2's default was in force and ours is now."""
-    report.note(_START)
     if kind == "mirrormaker1":
         return
-    defaults = document.get("defaults", {})
 
     def unset(name: str) -> bool:
-        return any(name not in {**defaults, **flow} for flow in document["flows"].values())
+        return bool(_unset(document, name))
 
     if unset("replication_factor"):
         report.note(
             "replication_factor is not set: MirrorMaker 2 would take 2, mirrorlake takes each source topic's own"
         )
     if unset("topics_exclude"):
-        report.note(
+        report.differs(
             "topics_exclude is not set: before 4.1 MirrorMaker 2 left out topics that end in .internal or -internal; "
             "mirrorlake mirrors them, as 4.1 does (KIP-1074)"
         )
     slow = [name for name in _SLOW if unset(name)]
     if slow:
         report.note(f"not set: {', '.join(slow)}; MirrorMaker 2 would take 600 s or 60 s, mirrorlake takes 10 s")
-    if unset("sync_group_offsets_enabled"):
-        report.note("sync_group_offsets_enabled is not set: MirrorMaker 2 would take false, mirrorlake takes true")
 
 
 _SLOW = (

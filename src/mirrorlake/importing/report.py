@@ -22,6 +22,7 @@ class Report:
     def __init__(self, entries: Iterable[Entry]) -> None:
         self._outcomes: dict[Entry, _Outcome] = {entry: _Outcome() for entry in entries}
         self._follows: list[tuple[Entry, Entry]] = []
+        self.arrives: list[str] = []
         self.notes: list[str] = []
 
     def carry(self, entry: Entry, to: str) -> None:
@@ -44,15 +45,21 @@ class Report:
         """Say something that concerns no single entry."""
         _append(self.notes, text)
 
+    def differs(self, text: str) -> None:
+        """Say how what arrives at the target is other than what MirrorMaker brings: that is told first."""
+        _append(self.arrives, text)
+
     def as_document(self) -> dict[str, Any]:
-        """Give the report for `--json`: carried, not_needed, not_supported, notes."""
+        """Give the report for `--json`: carried, not_needed, not_supported, notes; among these what arrives comes
+        first."""
         for entry, other in self._follows:
             mine, theirs = self._outcomes[entry], self._outcomes[other]
             for name in ("to", "not_needed", "not_supported"):
                 for text in getattr(theirs, name):
                     _append(getattr(mine, name), text)
         self._follows.clear()
-        document: dict[str, Any] = {"carried": [], "not_needed": [], "not_supported": [], "notes": self.notes}
+        notes = [*self.arrives, *self.notes]
+        document: dict[str, Any] = {"carried": [], "not_needed": [], "not_supported": [], "notes": notes}
         for entry, outcome in self._outcomes.items():
             place = {"file": entry.file, "line": entry.line, "key": entry.key}
             if outcome.to:

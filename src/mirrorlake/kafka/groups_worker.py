@@ -1,26 +1,26 @@
 """The process that speaks about consumer groups to one cluster, for `kafka.groups`; it holds nothing but a connection.
 
-Reads one JSON document a line from stdin, the client's settings first, and answers each in one line on stdout. Ends
+Reads one JSON document a line from stdin, the client's settings first. Answers each request group by group, a line for
+each as soon as it is known, and a last line that says so: whoever reads has what was told if this process dies. Ends
 when stdin does, so also when its parent is killed.
 """
 
 import json
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from itertools import islice
+from concurrent.futures import Future
+from queue import SimpleQueue
 from typing import Any
 
-from confluent_kafka import ConsumerGroupTopicPartitions, KafkaError, KafkaException, TopicPartition
-from confluent_kafka.admin import AdminClient
+from confluent_kafka import ConsumerGroupTopicPartitions, KafkaException, TopicPartition
+from confluent_kafka.admin import AdminClient, ConsumerGroupDescription
 
-#: What a cluster answers while a group's coordinator is not known yet, above all a new cluster.
-_COORDINATOR_MOVES = frozenset(
-    {KafkaError.NOT_COORDINATOR, KafkaError.COORDINATOR_NOT_AVAILABLE, KafkaError.COORDINATOR_LOAD_IN_PROGRESS}
-)
-#: Groups asked for at once.
+#: Groups that are being asked at any time; one that waits for its coordinator holds up none but itself.
 GROUPS_AT_ONCE = 500
+#: When groups are not begun with any more in one request, seconds; those under way have their own time.
+BUDGET_SECONDS = 60.0
+TOO_LATE = f"not asked: others took all of {BUDGET_SECONDS:.0f} s; it comes first the next time"
 
 
 def main() -> None:
@@ -28,86 +28,111 @@ def main() -> None:
     settings = json.loads(sys.stdin.readline())
     seconds = float(settings.pop("mirrorlake.seconds"))
     client = AdminClient(settings)
-    work: Mapping[str, Callable[..., object]] = {"offsets": _offsets, "alter": _alter, "rights": _rights}
     for line in sys.stdin:
         request = json.loads(line)
-        try:
-            answer = {"answer": work[request["do"]](client, seconds, request["groups"])}
-        except KafkaException as error:
-            answer = {"error": str(error.args[0].str())}
-        sys.stdout.write(json.dumps(answer) + "\n")
-        sys.stdout.flush()
-
-
-def _offsets(client: AdminClient, seconds: float, groups: list[str]) -> object:
-    """Positions by group, each [topic, partition, offset, metadata]; for groups that were not answered, why not."""
-    positions: dict[str, list[Any]] = {}
-    errors: dict[str, str] = {}
-    for chunk in _chunks(groups):
-        # `require_stable` waits for positions of transactions that are still being committed (KIP-447).
-        asked = {
-            group: client.list_consumer_group_offsets(
-                [ConsumerGroupTopicPartitions(group)], require_stable=True, request_timeout=seconds
-            )[group]
-            for group in chunk
-        }
-        for group, future in asked.items():
+        groups: Mapping[str, Any] = request["groups"]
+        ask, read = _WORK[request["do"]]
+        for group, future in in_turn(groups, lambda group: ask(client, seconds, group, groups[group])):  # noqa: B023
             try:
-                found = future.result().topic_partitions
+                if future is None:
+                    answer: Mapping[str, object] = {"error": TOO_LATE}
+                else:
+                    answer = read(future.result())
             except KafkaException as error:
-                errors[group] = str(error.args[0].str())
-                continue
-            bad = [item.error for item in found if item.error is not None]
-            if bad:
-                errors[group] = str(bad[0].str())
-            else:
-                positions[group] = [
-                    [item.topic, item.partition, item.offset, item.metadata or ""] for item in found if item.offset >= 0
-                ]
-    return {"positions": positions, "errors": errors}
+                answer = {"error": str(error.args[0].str()), "code": error.args[0].name()}
+            except ValueError as error:  # an id that the client takes for no id
+                answer = {"error": str(error)}
+            _write({"group": group, **answer})
+        _write({"end": True})
 
 
-def _alter(client: AdminClient, seconds: float, groups: Mapping[str, list[list[Any]]]) -> object:
-    """Set positions; the refusals: by group, [topic, partition, reason] each."""
-    refused: dict[str, list[list[Any]]] = {}
-    for chunk in _chunks(groups):
-        asked = {}
-        for group in chunk:
-            wanted = [TopicPartition(t, p, offset, metadata=text) for t, p, offset, text in groups[group]]
-            request = [ConsumerGroupTopicPartitions(group, wanted)]
-            asked[group] = client.alter_consumer_group_offsets(request, request_timeout=seconds)[group]
-        for group, future in asked.items():
-            try:
-                found = future.result().topic_partitions
-                bad = [[item.topic, item.partition, str(item.error.str())] for item in found if item.error is not None]
-            except KafkaException as error:
-                bad = [[topic, partition, str(error.args[0].str())] for topic, partition, _, _ in groups[group]]
-            if bad:
-                refused[group] = bad
-    return refused
-
-
-def _rights(client: AdminClient, seconds: float, group: str) -> list[str] | None:
-    """The operations allowed on a group: none when it may not be described, None when the cluster does not tell."""
-    deadline, pause = time.monotonic() + seconds, threading.Event()
+def in_turn(
+    groups: Iterable[str], ask: Callable[[str], "Future[Any]"], clock: Callable[[], float] = time.monotonic
+) -> Iterator[tuple[str, "Future[Any] | None"]]:
+    """Ask for groups in their order, so many side by side; give each as soon as it is answered, None if its turn did
+    not come."""
+    done: SimpleQueue[tuple[str, Future[Any]]] = SimpleQueue()
+    waiting, under_way, end = iter(groups), 0, clock() + BUDGET_SECONDS
     while True:
-        asked = client.describe_consumer_groups([group], include_authorized_operations=True, request_timeout=seconds)
-        try:
-            operations = asked[group].result().authorized_operations
-            return [operation.name for operation in operations] if operations else None
-        except KafkaException as error:
-            code = error.args[0].code()
-            if code == KafkaError.GROUP_AUTHORIZATION_FAILED:
-                return []
-            if code not in _COORDINATOR_MOVES or time.monotonic() > deadline:
-                raise
-            pause.wait(0.2)
+        while under_way < GROUPS_AT_ONCE and clock() < end and (group := next(waiting, None)) is not None:
+            _asked(ask, group).add_done_callback(lambda future, group=group: done.put((group, future)))  # type: ignore[misc]
+            under_way += 1
+        if not under_way:
+            break
+        yield done.get()
+        under_way -= 1
+    for group in waiting:
+        yield group, None
 
 
-def _chunks(groups: Iterable[str]) -> Iterator[list[str]]:
-    rest = iter(groups)
-    while chunk := list(islice(rest, GROUPS_AT_ONCE)):
-        yield chunk
+def _ask_rights(client: AdminClient, seconds: float, group: str, _nothing: object) -> "Future[Any]":
+    found: Future[Any] = client.describe_consumer_groups(
+        [group], include_authorized_operations=True, request_timeout=seconds
+    )[group]
+    return found
+
+
+def _rights(told: ConsumerGroupDescription) -> Mapping[str, object]:
+    """The operations allowed on a group; None when the cluster does not tell."""
+    operations = told.authorized_operations
+    return {"operations": [operation.name for operation in operations] if operations else None}
+
+
+def _asked(ask: Callable[[str], "Future[Any]"], group: str) -> "Future[Any]":
+    try:
+        return ask(group)
+    except (KafkaException, ValueError) as error:
+        refused: Future[Any] = Future()
+        refused.set_exception(error)
+        return refused
+
+
+def _ask_offsets(client: AdminClient, seconds: float, group: str, _nothing: object) -> "Future[Any]":
+    # `require_stable` waits for positions of transactions that are still being committed (KIP-447).
+    request = [ConsumerGroupTopicPartitions(group)]
+    found: Future[Any] = client.list_consumer_group_offsets(request, require_stable=True, request_timeout=seconds)[
+        group
+    ]
+    return found
+
+
+def _positions(told: ConsumerGroupTopicPartitions) -> Mapping[str, object]:
+    """Positions, each [topic, partition, offset, metadata]; and the error of the first partition that has one."""
+    found = told.topic_partitions
+    bad = [item for item in found if item.error is not None]
+    return {
+        "positions": [
+            [item.topic, item.partition, item.offset, item.metadata or ""]
+            for item in found
+            if item.offset >= 0 and item.error is None
+        ],
+        **({"error": f"{bad[0].topic}-{bad[0].partition}: {bad[0].error.str()}"} if bad else {}),
+    }
+
+
+def _ask_alter(client: AdminClient, seconds: float, group: str, wanted: list[list[Any]]) -> "Future[Any]":
+    places = [TopicPartition(t, p, offset, metadata=text) for t, p, offset, text in wanted]
+    request = [ConsumerGroupTopicPartitions(group, places)]
+    found: Future[Any] = client.alter_consumer_group_offsets(request, request_timeout=seconds)[group]
+    return found
+
+
+def _refused(told: ConsumerGroupTopicPartitions) -> Mapping[str, object]:
+    """The refusals, each [topic, partition, reason]."""
+    bad = [item for item in told.topic_partitions if item.error is not None]
+    return {"refused": [[item.topic, item.partition, str(item.error.str())] for item in bad]}
+
+
+_WORK: Mapping[str, tuple[Callable[..., "Future[Any]"], Callable[..., Mapping[str, object]]]] = {
+    "offsets": (_ask_offsets, _positions),
+    "alter": (_ask_alter, _refused),
+    "rights": (_ask_rights, _rights),
+}
+
+
+def _write(document: object) -> None:
+    sys.stdout.write(json.dumps(document) + "\n")
+    sys.stdout.flush()
 
 
 if __name__ == "__main__":

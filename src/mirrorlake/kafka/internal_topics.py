@@ -6,10 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 
 from confluent_kafka import KafkaError, Message, Producer
 
-from mirrorlake.core.mm2_topics import INTERNAL_CONFIGS, INTERNAL_PARTITIONS, internal_factor
+from mirrorlake.core.mm2_topics import INTERNAL_CONFIGS, INTERNAL_FACTOR, INTERNAL_PARTITIONS, internal_factor
 from mirrorlake.errors import ClusterUnreachable, TargetRefused
 from mirrorlake.kafka.admin import ANSWER_SECONDS, ClusterAdmin, TopicInfo
 from mirrorlake.kafka.refusals import reason_of
+from mirrorlake.kafka.renewal import LiveSettings
 
 logger = logging.getLogger(__name__)
 
@@ -29,7 +30,7 @@ class InternalTopic:
     def __init__(
         self,
         admin: ClusterAdmin,
-        producer: Mapping[str, str | int | bool],
+        producer: LiveSettings[str | int | bool],
         name: str,
         factor: int | None,
         made: Callable[[str, TopicInfo], object],
@@ -41,7 +42,7 @@ class InternalTopic:
         self.name = name
         self.alias = admin.alias
         self._admin = admin
-        self._settings = producer
+        self._live = producer
         self._factor = factor
         self._made = made
         self._producer: Producer | None = None
@@ -67,7 +68,8 @@ class InternalTopic:
         AuthenticationFailed."""
         if self.name in self._admin.topics():
             return None
-        factor = internal_factor(self._factor, self._admin.broker_count())
+        brokers = self._admin.registered_brokers(self.name, self._factor or INTERNAL_FACTOR)
+        factor = internal_factor(self._factor, brokers)
         return TopicInfo(self.name, INTERNAL_PARTITIONS, factor, INTERNAL_CONFIGS)
 
     def write(self, records: Sequence[tuple[bytes, bytes]]) -> None:
@@ -89,6 +91,8 @@ class InternalTopic:
             left = producer.flush(ANSWER_SECONDS + 1)
             if left or failed:
                 self._ready = False  # somebody may have deleted it
+                if self._live.renewed(refused=True):  # a refused login looks like silence here
+                    self._producer = None
                 raise self._refusal(failed[0] if failed else KafkaError(KafkaError._MSG_TIMED_OUT))
 
     def _send(self, producer: Producer, key: bytes, value: bytes, told) -> None:  # type: ignore[no-untyped-def]
@@ -101,8 +105,8 @@ class InternalTopic:
                 producer.poll(0.1)
 
     def _connected(self) -> Producer:
-        if self._producer is None:
-            self._producer = Producer({**self._settings, **_SETTINGS, "logger": logger})
+        if self._live.renewed() or self._producer is None:
+            self._producer = Producer({**self._live.now, **_SETTINGS, "logger": logger})
         return self._producer
 
     def _refusal(self, error: KafkaError) -> ClusterUnreachable | TargetRefused:

@@ -1,7 +1,7 @@
 """Incidents: what an operator must know, told once while it is open, and closed when it is over or decided."""
 
 import threading
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import datetime, timezone
 from typing import NamedTuple
 
@@ -44,11 +44,12 @@ class Refusal(NamedTuple):
 class Decided(NamedTuple):
     """What an operator said about partitions that stopped: `stopped` ones, by partition the ranges of source offsets
     (first and last) that were given up, and the source offset at which the flow goes on behind records of somebody
-    else."""
+    else, and the ranges that it goes on without since the stage has them no more."""
 
     stopped: frozenset[Key]
     skipped: dict[Key, tuple[tuple[int, int], ...]]
     foreign: dict[Key, int]
+    trimmed: dict[Key, tuple[tuple[int, int], ...]]
 
 
 class Incidents:
@@ -60,10 +61,15 @@ class Incidents:
 
     def tell(self, flow: str, kind: str, error: BaseException) -> None:
         """Record an incident; one of the same kind and place that is open is not repeated."""
-        row = _row(flow, kind, error)
+        self.tell_all(flow, kind, [error])
+
+    def tell_all(self, flow: str, kind: str, errors: Sequence[BaseException]) -> None:
+        """The same of many places, in one commit."""
+        rows = [_row(flow, kind, error) for error in errors]
         with self._use:
-            if (flow, kind, row["topic"], row["partition"]) not in self._open():
-                self._lake.append("incidents", arrow_table([row], _INCIDENTS))
+            known = self._open()
+            fresh = [row for row in rows if (flow, kind, row["topic"], row["partition"]) not in known]
+            self._lake.append("incidents", arrow_table(fresh, _INCIDENTS))
 
     def note(self, flow: str, kind: str, error: BaseException, resolution: str) -> None:
         """Record what is decided already."""
@@ -83,6 +89,10 @@ class Incidents:
         """Close what is over: what was wrong with these flows went away by itself."""
         wanted, named = set(kinds), set(flows)
         self.close(lambda flow, kind, _topic, _partition: flow in named and kind in wanted)
+
+    def open_kinds(self, flow: str) -> set[str]:
+        """The kinds of a flow's open incidents."""
+        return {kind for name, kind, _topic, _partition in self._open() if name == flow}
 
     def over(self, flow: str, kind: str, still: Collection[str]) -> None:
         """Close a flow's incidents of one kind that are about topics, but for the topics of which it still holds."""
@@ -106,13 +116,16 @@ class Incidents:
         stopped = frozenset((row["topic"], row["partition"]) for row in rows if row["resolution"] == "stop")
         skipped: dict[Key, tuple[tuple[int, int], ...]] = {}
         foreign: dict[Key, int] = {}
+        trimmed: dict[Key, tuple[tuple[int, int], ...]] = {}
         for row in rows:
-            key = (row["topic"], row["partition"])
+            key, offsets = (row["topic"], row["partition"]), (row["first_offset"], row["last_offset"])
             if row["resolution"] == "skip":
-                skipped[key] = (*skipped.get(key, ()), (row["first_offset"], row["last_offset"]))
+                skipped[key] = (*skipped.get(key, ()), offsets)
+            elif row["kind"] == "stage_trimmed" and row["resolution"] == "continue":
+                trimmed[key] = (*trimmed.get(key, ()), offsets)
             elif row["kind"] == "position_lost" and row["resolution"] == "continue":
                 foreign[key] = max(foreign.get(key, -1), row["first_offset"])
-        return Decided(stopped, skipped, foreign)
+        return Decided(stopped, skipped, foreign, trimmed)
 
     def _open(self) -> set[Place]:
         rows = self._lake.table("open_incidents").select("flow", "kind", "topic", "partition").collect()

@@ -1,21 +1,25 @@
-"""What happened, for operators: rows of `changes` and `clusters`, and through `incidents` what they must know."""
+"""What happened, for operators: rows of `changes` and `clusters`, through `incidents` what they must know, and
+through `states` how the topics of the sources were."""
 
 import json
 import threading
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
+from pathlib import Path
 
 import pyarrow as pa
+from deltalake import DeltaTable
 
 from mirrorlake.core.changes import Change
 from mirrorlake.core.topic_plan import TopicPlan
 from mirrorlake.lake.incidents import Incidents
-from mirrorlake.lake.lake import Lake, arrow_table
+from mirrorlake.lake.lake import Lake, arrow_table, has_table
+from mirrorlake.lake.states import States
 
 _TIME = pa.timestamp("us", tz="UTC")
 _CHANGES = pa.schema(
     [("flow", pa.string()), ("at", _TIME)]
-    + [(name, pa.string()) for name in ("kind", "resource", "before", "after", "outcome", "error")]
+    + [(name, pa.string()) for name in ("kind", "resource", "before", "after", "outcome", "error", "policy")]
 )
 
 
@@ -25,7 +29,8 @@ class Journal:
     def __init__(self, lake: Lake) -> None:
         self._lake = lake
         self.incidents = Incidents(lake)
-        self._histories: dict[tuple[str, str], list[Change]] = {}
+        self.states = States(lake)
+        self._histories: dict[tuple[str, str], tuple[int, Sequence[Change]]] = {}
         self._history_use = threading.RLock()
 
     def record(self, flow: str, changes: Sequence[Change]) -> None:
@@ -33,21 +38,28 @@ class Journal:
         now = datetime.now(timezone.utc)
         rows = [{"flow": flow, "at": now, **vars(change)} for change in changes]
         self._lake.append("changes", arrow_table(rows, _CHANGES))
-        with self._history_use:
-            for change in changes:
-                if (flow, change.kind) in self._histories:
-                    self._histories[flow, change.kind].append(change)
 
     def history(self, flow: str, kind: str) -> Sequence[Change]:
-        """All changes of a kind that a flow recorded, oldest first.
+        """All different changes of a kind that any process recorded for a flow, oldest first.
 
-        Read from the lake once; what other processes record for the flow afterwards is not seen.
+        As of now: the lake is asked whether anything was recorded since, and read again if so. The same object as
+        before if not.
         """
         with self._history_use:
-            if (flow, kind) not in self._histories:
+            version = self._version()
+            known = self._histories.get((flow, kind))
+            if known is None or known[0] != version:
                 rows = self._lake.query("changes_of", flow=flow, kind=kind).collect()
-                self._histories[flow, kind] = [Change(**row.asDict()) for row in rows]
-            return list(self._histories[flow, kind])
+                found = tuple(Change(**row.asDict()) for row in rows)
+                known = (version, known[1] if known is not None and known[1] == found else found)
+                self._histories[flow, kind] = known
+            return known[1]
+
+    def _version(self) -> int:
+        """The newest version of `changes`; where files can be read, without a job of Spark."""
+        if self._lake.directory is None:
+            return self._lake.version_of("changes")
+        return DeltaTable(str(self._lake.directory / "changes"), without_files=True).version()
 
     def topics(self, flow: str, plans: Sequence[TopicPlan]) -> None:
         """Record what was done about topics, and what was refused."""
@@ -70,3 +82,28 @@ class Journal:
     def clusters(self, ids: Mapping[str, str]) -> None:
         """Record which cluster each alias was, now."""
         self._lake.change("clusters_seen", ids=json.dumps(dict(ids)))
+
+
+class WrittenChanges:
+    """What earlier runs recorded in a lake, read without Spark where it is a directory; nothing where it is not.
+
+    For `plan`, which changes nothing and makes no lake.
+    """
+
+    def __init__(self, directory: Path | None) -> None:
+        self._directory = directory if directory is not None and has_table(directory, "changes") else None
+
+    def record(self, flow: str, changes: Sequence[Change]) -> None:
+        """A plan does nothing that could be recorded."""
+        raise AssertionError("a plan must not change anything")
+
+    def history(self, flow: str, kind: str) -> Sequence[Change]:
+        """All changes of a kind that were recorded for a flow, oldest first."""
+        if self._directory is None:
+            return ()
+        table = DeltaTable(str(self._directory / "changes"))
+        names = [field.name for field in table.schema().fields if field.name in _CHANGES.names and field.name != "flow"]
+        rows = table.to_pyarrow_table(columns=names, filters=[("flow", "=", flow), ("kind", "=", kind)])
+        return tuple(
+            Change(**{name: row[name] for name in names if name != "at"}) for row in rows.sort_by("at").to_pylist()
+        )

@@ -18,8 +18,8 @@ from pyspark.sql import DataFrame, SparkSession
 from mirrorlake.errors import LakeError
 from mirrorlake.lake.group_commit import GroupCommit
 
-#: The tables of DESIGN section 4, `generations` (see core/survey.py), `target_generations` (core/target_survey.py) and
-#: `objectives` (core/objectives.py), each made by `sql/tables/<name>.sql`.
+#: The tables of DESIGN section 4, `generations` (see core/survey.py), `target_generations` (core/target_survey.py),
+#: `objectives` (core/objectives.py) and `removals` (core/holes.py), each made by `sql/tables/<name>.sql`.
 TABLES = (
     "records",
     "offset_map",
@@ -33,6 +33,8 @@ TABLES = (
     "generations",
     "target_generations",
     "objectives",
+    "states",
+    "removals",
 )
 #: The views, in an order in which each finds those it is made of.
 VIEWS = (
@@ -52,6 +54,7 @@ VIEWS = (
 )
 #: Columns that a lake made by an earlier version lacks; they are added when it is opened.
 ADDED_COLUMNS = {
+    "changes": {"policy": "STRING"},
     "checkpoints": {"read_at": "TIMESTAMP", "target_generation": "INT"},
     "incidents": {"target_generation": "INT"},
     "offset_map": {"target_generation": "INT", "first_batch_id": "BIGINT"},

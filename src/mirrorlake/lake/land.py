@@ -19,6 +19,7 @@ from mirrorlake.core.spark_checkpoint import starting_offsets
 from mirrorlake.core.survey import Key, LandingPlan
 from mirrorlake.core.topology import Landing
 from mirrorlake.lake.lake import Lake
+from mirrorlake.lake.session import redact_secrets
 
 #: A cluster's own settings override these.
 SOURCE_SETTINGS: Mapping[str, str] = {
@@ -38,6 +39,8 @@ SOURCE_SETTINGS: Mapping[str, str] = {
 #: much as any, and one task would have twice the work of the other. Pieces cost landing up to a tenth of its CPU.
 PIECE_RECORDS = 100_000
 
+#: Options of Spark's Kafka source that hold secrets of a cluster.
+SECRET_OPTIONS = frozenset({"kafka.sasl.jaas.config", "kafka.ssl.keystore.key", "kafka.ssl.key.password"})
 #: More than any batch's number: Delta takes no batch of a query that has come so far.
 _NO_MORE = 2**62
 
@@ -81,7 +84,9 @@ def start_landing(
     lake: Lake, options: Mapping[str, str], plan: LandingPlan, landing: Landing, once: bool
 ) -> StreamingQuery:
     """Start landing what a plan says, at least one partition. With `once` it ends at the end offsets seen at the start;
-    else when it is stopped."""
+    else when it is stopped. Raises LakeError where the session would write the options' secrets down."""
+    if not SECRET_OPTIONS.isdisjoint(options):
+        redact_secrets(lake.spark)
     # Makes the session this thread's active one, which Delta's sink asks for by name; any frame does.
     lake.spark.createDataFrame([], "nothing int")
     checkpoint = _root(lake, plan.alias) / uuid.uuid4().hex[:12]

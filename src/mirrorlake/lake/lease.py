@@ -2,7 +2,8 @@
 
 Transactions keep the target right even if two processes try (one fences the other), but they would fence each other for
 ever. A lease is a locked file in the lake (`Lake.leases`): the lock ends with the process that holds it, even by
-kill -9, so nobody waits for a dead one.
+kill -9, so nobody waits for a dead one. Who holds it is written into the file, and taken out when it is given back: of
+two hosts each may have locks of its own, and then that is all that one sees of the other.
 """
 
 import fcntl
@@ -11,12 +12,25 @@ import logging
 import os
 import re
 import socket
+import uuid
 from datetime import datetime, timezone
+from typing import NamedTuple
 
 from mirrorlake.errors import HeldElsewhere, LakeError
 from mirrorlake.lake.lake import Lake
 
 logger = logging.getLogger(__name__)
+
+
+class Holder(NamedTuple):
+    """A process that took a lease."""
+
+    host: str
+    pid: int
+    since: str
+
+    def __str__(self) -> str:
+        return f"process {self.pid} on {self.host} since {self.since}"
 
 
 class Lease:
@@ -30,11 +44,12 @@ class Lease:
     def take(self, sure: bool = False) -> None:
         """Take it. Raises HeldElsewhere, which names the process that has it.
 
-        Where no file can be locked it is taken all the same, with a warning; `sure` raises LakeError there instead.
+        Where no file can be locked, or a process of another host had it and has not given it back, it is taken all the
+        same, with a warning; `sure` raises LakeError there instead: nobody knows whether that process still works.
         """
         try:
             self._file.parent.mkdir(parents=True, exist_ok=True)
-            self._handle = self._locked()
+            self._handle, before = self._locked()
         except OSError as error:
             if sure:
                 raise LakeError(
@@ -45,17 +60,29 @@ class Lease:
             # A mounted volume without locks, or without writing in place, as those of Databricks: the target's
             # transactions are the only guard there, and a job that has one run at a time.
             logger.warning("%s cannot be locked (%s); be sure that only one process runs it", self.what, error.strerror)
+            return
+        if before is None:
+            return
+        if sure:
+            self.release(before)
+            raise LakeError(
+                f"whether {before} still has {self.what} cannot be known from here: it has not given it back; let it "
+                "do the work, or, if it is gone, start `mirrorlake run` first",
+                what=self.what,
+            )
+        logger.warning("%s was not given back by %s; be sure that it is gone", self.what, before)
 
-    def _locked(self) -> int:
-        """A handle of the file with the lock, in which the holder's name is noted. Raises OSError, HeldElsewhere."""
+    def _locked(self) -> tuple[int, Holder | None]:
+        """A handle of the file with the lock, in which the holder's name is noted, and who of another host has not
+        given it back. Raises OSError, HeldElsewhere."""
         handle = os.open(self._file, os.O_RDWR | os.O_CREAT, 0o644)
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            before = _holder(handle)
             now = datetime.now(timezone.utc).isoformat(timespec="seconds")
-            os.ftruncate(handle, 0)
-            os.pwrite(handle, json.dumps({"host": socket.gethostname(), "pid": os.getpid(), "since": now}).encode(), 0)
+            _note(handle, Holder(socket.gethostname(), os.getpid(), now))
         except BlockingIOError:
-            holder = _holder(handle)
+            holder = _holder(handle) or "another process"
             os.close(handle)
             raise HeldElsewhere(
                 f"{self.what} is held by {holder}; stop that process, or let it do the work",
@@ -65,18 +92,42 @@ class Lease:
         except OSError:
             os.close(handle)
             raise
-        return handle
+        return handle, None if before is None or before.host == socket.gethostname() else before
 
-    def release(self) -> None:
-        """Give it back; does nothing if it was not taken."""
+    def release(self, holder: Holder | None = None) -> None:
+        """Give it back, or leave it to who is noted as its `holder`; does nothing if it was not taken."""
         if self._handle is not None:
-            os.close(self._handle)
-            self._handle = None
+            try:
+                _note(self._handle, holder)
+            finally:
+                os.close(self._handle)
+                self._handle = None
 
 
-def _holder(handle: int) -> str:
+def locks_work(lake: Lake) -> bool:
+    """Whether files can be locked where the leases of a lake are."""
+    probe = lake.leases / f"probe-{uuid.uuid4().hex}"
+    try:
+        probe.parent.mkdir(parents=True, exist_ok=True)
+        with probe.open("w") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    finally:
+        probe.unlink(missing_ok=True)
+    return True
+
+
+def _note(handle: int, holder: Holder | None) -> None:
+    os.ftruncate(handle, 0)
+    if holder is not None:
+        os.pwrite(handle, json.dumps(holder._asdict()).encode(), 0)
+
+
+def _holder(handle: int) -> Holder | None:
+    """Who is noted, None for nobody."""
     try:
         found = json.loads(os.pread(handle, 1_000, 0))
-        return f"process {found['pid']} on {found['host']} since {found['since']}"
+        return Holder(found["host"], found["pid"], found["since"])
     except (ValueError, KeyError):
-        return "another process"
+        return None

@@ -10,9 +10,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
+from pyspark.sql import functions as F
+
 from mirrorlake.core.progress import TargetGeneration
 from mirrorlake.core.progress import floors_of as floors_of_map
-from mirrorlake.core.retention import Cut, Staged
+from mirrorlake.core.retention import Cut, Removal, Staged
 from mirrorlake.core.runs import MAX_SEGMENTS
 from mirrorlake.core.target_survey import counts_from
 from mirrorlake.lake.lake import TABLES, Lake
@@ -30,6 +32,7 @@ SETTINGS: Mapping[str, Mapping[str, str]] = {
 #: Tables whose rows are history, and are deleted by age.
 HISTORY = ("latency", "positions", "checkpoints", "changes")
 
+_REMOVALS = "source_cluster string, topic string, partition int, generation int, first_offset bigint, below bigint"
 _CUTS = "source_cluster string, topic string, partition int, generation int, below bigint"
 #: Delta refuses to remove younger files unless told that this is meant.
 _SAFE_VACUUM_HOURS = 168
@@ -58,9 +61,10 @@ def apply_settings(lake: Lake, dry_run: bool = False) -> dict[str, dict[str, str
     return lacking
 
 
-def staged_lives(lake: Lake, cutoff_ms: int) -> list[Staged]:
-    """What the stage holds, and how far it is older than a time (ms since 1970)."""
-    rows = lake.query("staged_bounds", cutoff_ms=cutoff_ms).collect()
+def staged_lives(lake: Lake, cutoff_ms: int, released_ms: int) -> list[Staged]:
+    """What the stage holds, and how far it is older than two times (ms since 1970): that before which it may be
+    deleted, and that before which disabled flows do not count."""
+    rows = lake.query("staged_bounds", cutoff_ms=cutoff_ms, released_ms=released_ms).collect()
     return [Staged(**row.asDict()) for row in rows]
 
 
@@ -76,6 +80,19 @@ def floors_of(
     }
     ends, _ = LakeMap(lake, flow).ends()
     return {key: (floor.generation, floor.source) for key, floor in floors_of_map(ends, remote_topic, targets).items()}
+
+
+def note_removals(lake: Lake, removals: Sequence[Removal]) -> None:
+    """Note what is about to be deleted of the stage."""
+    if removals:
+        frame = lake.spark.createDataFrame([tuple(vars(item).values()) for item in removals], _REMOVALS)
+        lake.retrying(lambda: lake.query_over("note_removals", {"removals": frame}).collect())
+
+
+def removals_from(lake: Lake, source_cluster: str) -> list[Removal]:
+    """What was ever deleted of what was landed from a cluster."""
+    rows = lake.table("removals").where(F.col("source_cluster") == source_cluster).drop("removed_at").collect()
+    return [Removal(**row.asDict()) for row in rows]
 
 
 def remove_records(lake: Lake, cuts: Sequence[Cut], cutoff_ms: int, dry_run: bool = False) -> int:

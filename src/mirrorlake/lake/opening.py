@@ -65,6 +65,11 @@ def reading_lake(spark: SparkSession, location: Location, directory: Path) -> La
     return _open(spark, location, root, None)
 
 
+def lake_exists(location: Location, directory: Path) -> bool:
+    """Whether a lake is there already, as far as can be told without a session: in a catalog one may be."""
+    return location.path is None or has_table((directory / location.path).resolve(), "clusters")
+
+
 def check_location(location: Location, directory: Path) -> tuple[Path | None, Path]:
     """The lake's directory (None in a catalog) and that of its checkpoints, proven writable. Raises LakeError."""
     root = None if location.path is None else (directory / location.path).resolve()

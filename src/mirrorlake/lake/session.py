@@ -11,12 +11,24 @@ from contextlib import contextmanager
 from importlib.resources import files
 from pathlib import Path
 
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from mirrorlake.errors import LakeError
 from mirrorlake.local.class_archive import archive_flags
 from mirrorlake.local.jars import spark_jars
 from mirrorlake.local.java import find_java
 
+#: Parts of the names of options whose values are secrets, as a Java regular expression.
+_SECRET_OPTIONS = "jaas|password|secret|token|credential|keystore[.]key"
+#: What keeps secrets out of Spark's event log, UI and log: values of options by their names, where Spark describes a
+#: plan; and in the text of a plan as Spark Connect receives it, whose upper levels are in the event log as they came.
+REDACTIONS: Mapping[str, str] = {
+    "spark.sql.redaction.options.regex": f"(?i)url|{_SECRET_OPTIONS}",
+    "spark.sql.redaction.string.regex": (
+        rf'(?i)key:\s*"[^"]*(?:{_SECRET_OPTIONS})[^"]*"\s*value:\s*"(?:[^"\\]++|\\.)*+"'
+    ),
+}
 #: Settings of a local session; each is there for a measured reason.
 LOCAL_SETTINGS: Mapping[str, str] = {
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
@@ -59,6 +71,7 @@ LOCAL_SETTINGS: Mapping[str, str] = {
     "spark.hadoop.parquet.enable.dictionary#offset": "false",
     "spark.python.worker.reuse": "true",
     "spark.sql.legacy.createHiveTableByDefault": "false",
+    **REDACTIONS,
 }
 #: What a short session adds: it handles few rows, and generating, compiling and loading code for each plan costs twice
 #: what interpreting the plan does. What it writes is there to stay, and so written small.
@@ -132,6 +145,22 @@ def open_session(progress: Callable[[str], None] | None = None, short: bool = Tr
     if _GIVEN & os.environ.keys():
         return SparkSession.builder.getOrCreate()
     return local_session(os.environ.get("MIRRORLAKE_CORES", "*"), progress=progress, short=short)
+
+
+def redact_secrets(spark: SparkSession) -> None:
+    """Keep values of options that are secrets out of what a session writes and shows, whoever made it; what it leaves
+    out already stays left out. Raises LakeError where the session does not let that be set."""
+    for key, pattern in REDACTIONS.items():
+        own = spark.conf.get(key, None) or spark.conf.get(key.replace(".sql.", "."), None)
+        if pattern in (own or ""):
+            continue
+        try:
+            spark.conf.set(key, pattern if not own else f"(?:{own})|(?:{pattern})")
+        except PySparkException as error:
+            raise LakeError(
+                f"this Spark session would write passwords of Kafka clusters into its event log: {key} cannot be set "
+                f"here; set it to {pattern} where the session, or the Spark Connect server, is configured"
+            ) from error
 
 
 @contextmanager

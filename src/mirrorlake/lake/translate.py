@@ -186,7 +186,8 @@ def _samples_of(lake: Lake) -> DataFrame:
     """`positions`, with the columns that a catalog's table lacks until a writer of this version has opened it."""
     samples = lake.table("positions")
     missing = ADDED_COLUMNS["positions"].keys() - set(samples.columns)
-    return samples.withColumns({name: F.lit(None).cast("bigint") for name in missing})
+    # Spark Connect takes no empty set of columns.
+    return samples.withColumns({name: F.lit(None).cast("bigint") for name in missing}) if missing else samples
 
 
 def _run(

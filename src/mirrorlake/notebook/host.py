@@ -10,7 +10,6 @@ from typing import Any, Protocol
 
 import altair as alt
 from pyspark.sql import DataFrame, SparkSession
-from rich.console import Console
 from rich.table import Table
 
 from mirrorlake.core.topology import Lake as Location
@@ -18,6 +17,7 @@ from mirrorlake.errors import InputError, MirrorlakeError
 from mirrorlake.lake.lake import Lake, sql_text
 from mirrorlake.lake.opening import reading_lake
 from mirrorlake.lake.session import open_session
+from mirrorlake.terminal import plain_console, plain_table
 
 #: The demo's lake, beside which the notebooks run on a laptop; and the schema that the bundle makes by default.
 DEMO_LAKE, WORKSPACE_LAKE = "./mirrorlake-demo/lake", "main.replication"
@@ -76,8 +76,8 @@ class Laptop:
         self._arguments = arguments
         self._notebook = notebook
         self._charts = 0
-        out = Console()
-        self._out = out if out.is_terminal else Console(width=_WIDTH)
+        out = plain_console()
+        self._out = out if out.is_terminal else plain_console(width=_WIDTH)
 
     @cached_property
     def spark(self) -> SparkSession:
@@ -99,7 +99,7 @@ class Laptop:
     def show(self, what: Shown, charts: Path) -> None:
         """A table as text, a chart as a file that needs no network."""
         if isinstance(what, str):
-            self._out.print(what, markup=False, highlight=False)
+            self._out.print(what)
         elif isinstance(what, DataFrame):
             self._out.print(_table(what))
         else:
@@ -107,7 +107,7 @@ class Laptop:
             charts.mkdir(parents=True, exist_ok=True)
             path = charts / f"{self._notebook}-{self._charts}.html"
             what.save(str(path), inline=True)
-            self._out.print(f"chart: {path}", markup=False, highlight=False)
+            self._out.print(f"chart: {path}")
 
 
 class Notebook:
@@ -223,7 +223,8 @@ def _one_sentence(kind: type[BaseException], error: BaseException, trace: Traceb
 
 def _table(frame: DataFrame) -> Table:
     rows = frame.limit(SHOWN_ROWS + 1).collect()
-    table = Table(*frame.columns, caption="no rows" if not rows else None)
+    table = plain_table(*frame.columns)
+    table.caption = None if rows else "no rows"
     for row in rows[:SHOWN_ROWS]:
         table.add_row(*("-" if value is None else _cell(value) for value in row))
     if len(rows) > SHOWN_ROWS:

@@ -1,5 +1,5 @@
--- Partitions of a flow that stopped, at refused records or for a lost position: what waits, and what was decided.
+-- Partitions of a flow that stopped, at refused records, for a lost position or before a hole of the stage: what waits, and what was decided.
 -- Parameters: flow.
 SELECT kind, topic, partition, first_offset, last_offset, resolved_at IS NULL AS open, resolution
 FROM incidents
-WHERE flow = :flow AND kind IN ('target_refused', 'position_lost') AND topic IS NOT NULL
+WHERE flow = :flow AND kind IN ('target_refused', 'position_lost', 'stage_trimmed') AND topic IS NOT NULL

@@ -6,8 +6,9 @@ CREATE TABLE IF NOT EXISTS changes (
   resource STRING,
   before STRING,
   after STRING,
-  outcome STRING,
-  error STRING
+  outcome STRING COMMENT 'done, refused, skipped, gone; begun: an ACL that is about to be made',
+  error STRING,
+  policy STRING COMMENT 'of ACLs: how the flow named mirrors when it made it'
 ) USING DELTA
 COMMENT 'mirrorlake: what was changed on the clusters'
 TBLPROPERTIES ('delta.enableDeletionVectors' = 'false')

@@ -1,0 +1,63 @@
+"""The table `states`: how topics of the source clusters were from a time on."""
+
+import threading
+from collections.abc import Mapping
+from datetime import datetime, timezone
+
+import pyarrow as pa
+
+from mirrorlake.core.topic_states import TopicState
+from mirrorlake.lake.lake import Lake, arrow_table
+
+_STATES = pa.schema(
+    [
+        ("cluster", pa.string()),
+        ("topic", pa.string()),
+        ("since", pa.timestamp("us", tz="UTC")),
+        ("partitions", pa.int32()),
+        ("factor", pa.int32()),
+        ("configs", pa.map_(pa.string(), pa.string())),
+        ("topic_id", pa.string()),
+    ]
+)
+
+
+class States:
+    """The states of a lake; the threads of a process share it."""
+
+    def __init__(self, lake: Lake) -> None:
+        self._lake = lake
+        self._known: dict[str, dict[str, TopicState]] = {}
+        self._use = threading.RLock()
+
+    def of(self, cluster: str, fresh: bool = False) -> Mapping[str, TopicState]:
+        """How each topic of a cluster was last; `fresh` also knows what other processes noted since."""
+        with self._use:
+            if fresh or cluster not in self._known:
+                rows = self._lake.query("newest_states", cluster=cluster).collect()
+                self._known[cluster] = {
+                    row["topic"]: TopicState(
+                        row["partitions"], row["factor"], dict(row["configs"] or {}), row["topic_id"]
+                    )
+                    for row in rows
+                }
+            return dict(self._known[cluster])
+
+    def note(self, cluster: str, found: Mapping[str, TopicState]) -> None:
+        """Note those that are other than they were."""
+        with self._use:
+            known = self.of(cluster)
+            fresh = {topic: state for topic, state in found.items() if known.get(topic) != state}
+            now = datetime.now(timezone.utc)
+            rows = [
+                {
+                    **vars(state),
+                    "cluster": cluster,
+                    "topic": topic,
+                    "since": now,
+                    "configs": list(state.configs.items()),
+                }
+                for topic, state in fresh.items()
+            ]
+            self._lake.append("states", arrow_table(rows, _STATES))
+            self._known[cluster].update(fresh)

@@ -1,0 +1,12 @@
+-- One row is what `maintain` has deleted of one life of a partition in `records`. Noted before it is deleted.
+CREATE TABLE IF NOT EXISTS removals (
+  source_cluster STRING NOT NULL,
+  topic STRING NOT NULL,
+  partition INT NOT NULL,
+  generation INT NOT NULL,
+  first_offset BIGINT NOT NULL COMMENT 'the first offset that was there',
+  below BIGINT NOT NULL COMMENT 'the offset behind the last one that was deleted',
+  removed_at TIMESTAMP NOT NULL
+) USING DELTA
+COMMENT 'mirrorlake: which records retention took out of the stage; a flow that lacks them is told'
+TBLPROPERTIES ('delta.enableDeletionVectors' = 'false', 'delta.checkpointInterval' = '100')

@@ -1,0 +1,14 @@
+-- One row says how a topic of a source cluster was from a time on. The newest one is what a mirror is made by when the
+-- source does not answer, or has the topic no more.
+CREATE TABLE IF NOT EXISTS states (
+  cluster STRING NOT NULL COMMENT 'alias of the cluster',
+  topic STRING NOT NULL,
+  since TIMESTAMP NOT NULL,
+  partitions INT,
+  configs MAP<STRING, STRING> COMMENT 'what was set on the topic itself',
+  acls ARRAY<STRUCT<pattern: STRING, name: STRING, principal: STRING, host: STRING, operation: STRING, permission: STRING>>,
+  topic_id STRING COMMENT 'the id that Kafka gave the topic',
+  factor INT COMMENT 'its replication factor'
+) USING DELTA
+COMMENT 'mirrorlake: how topics of the source clusters were'
+TBLPROPERTIES ('delta.enableDeletionVectors' = 'false')

@@ -1,0 +1,116 @@
+"""A source of three brokers of which one is away: what did not answer is unknown, not gone, and the rest goes on."""
+
+import json
+import uuid
+from collections.abc import Iterator
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka import Consumer, TopicPartition
+from pyspark.sql import SparkSession
+from typer.testing import CliRunner
+
+from mirrorlake.cli.main import app
+from mirrorlake.core.groups import GONE, Committed
+from mirrorlake.errors import ReplicationError
+from mirrorlake.kafka.admin import ClusterAdmin
+from mirrorlake.kafka.groups import GroupAdmin
+from tests.support.clusters import ClusterPair
+from tests.support.groups import delete_groups, round_of
+from tests.support.half_alive import ThreeBrokers, three_brokers
+from tests.support.kafka import create_topic, numbered, write
+from tests.support.replication import FLOW, replicate_once, write_topology
+
+pytestmark = pytest.mark.slow
+
+RECORDS = 300
+GROUPS = 12
+
+
+@pytest.fixture(scope="module")
+def east(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ThreeBrokers]:
+    with three_brokers(tmp_path_factory.mktemp("three")) as made:
+        yield made
+
+
+def call(topology: Path, *arguments: str) -> tuple[int, dict[str, Any]]:
+    """A command's exit code, and its document."""
+    result = CliRunner().invoke(app, ["-c", str(topology), *arguments, "--json"])
+    assert result.stdout, (result.output, result.exception)
+    return result.exit_code, json.loads(result.stdout)
+
+
+def test_groups_of_a_coordinator_that_is_away_are_unknown_and_not_gone(
+    spark: SparkSession, east: ThreeBrokers, clusters: ClusterPair, tmp_path: Path
+) -> None:
+    name = f"half-{uuid.uuid4().hex[:6]}"
+    groups = {f"{name}-g{number}" for number in range(GROUPS)}
+    create_topic(east.address, name, 3)
+    write(east.address, name, numbered(RECORDS, 3))
+    for group in groups:
+        consumer = Consumer({"bootstrap.servers": east.address, "group.id": group, "enable.auto.commit": False})
+        consumer.commit(offsets=[TopicPartition(name, number, 50) for number in range(3)], asynchronous=False)
+        consumer.close()
+    settings = {"topics": [name], "groups": [f"{name}-.*"], "emit_checkpoints_enabled": True}
+    topology = write_topology(tmp_path, east.address, clusters.west, settings)
+    lake = replicate_once(spark, topology).lake
+
+    homes = east.coordinators(groups)
+    away = homes[f"{name}-g0"]
+    lost = {group for group in groups if homes[group] == away}
+    leaderless = next(number for number, leader in east.leaders(name).items() if leader == away)
+    delete_groups(clusters.west, groups)  # so that there is something to be moved
+    east.kill(away)
+    began = datetime.now(timezone.utc)
+
+    code, shown = call(topology, "groups", "--flow", FLOW)
+    (flow,) = shown["flows"]
+    assert code == 1 and flow["untold"], "a coordinator is away"
+    assert flow["errors"].keys() == lost and {row["group"] for row in flow["groups"]} == groups - lost
+
+    with pytest.raises(ReplicationError, match="did not tell"):
+        round_of(topology, lake).checkpoint()
+    rows = lake.sql(f"SELECT group_id, reason FROM group_positions WHERE flow = '{FLOW}'").collect()
+    assert {row["group_id"] for row in rows} == groups and GONE not in {row["reason"] for row in rows}
+
+    code, found = call(topology, "failover", "--flow", FLOW, "--all-groups")
+    assert code == 1 and not found["complete"]
+    assert {row["group"]: row["done"] for row in found["groups"]} == dict.fromkeys(groups - lost, "moved")
+    assert all(any(f"group {group} was not told" in line for line in found["left"]) for group in lost), found["left"]
+    assert any(f"{name}-{leaderless}" in line for line in found["left"]), "its end is not known"
+    code, found = call(topology, "failover", "--flow", FLOW, "--no-drain", "--group", f"{name}-g0")
+    assert code == 1 and "was not told" in " ".join(found["left"])
+    sampled = lake.sql(f"SELECT partition, sampled_at FROM positions WHERE topic = '{name}'").collect()
+    fresh = {row["partition"] for row in sampled if row["sampled_at"].astimezone(timezone.utc) > began}
+    assert fresh == {0, 1, 2} - {leaderless}, "samples of the others go on"
+
+    east.bring_back(away)
+    gone = f"{name}-g0"
+    delete_groups(east.address, [gone])
+    round_of(topology, lake).checkpoint()
+    rows = lake.sql(f"SELECT group_id, reason FROM group_positions WHERE flow = '{FLOW}'").collect()
+    assert {row["group_id"] for row in rows if row["reason"] == GONE} == {gone}
+    code, found = call(topology, "failover", "--flow", FLOW, "--all-groups")
+    assert code == 0, found["left"]
+    assert {row["group"] for row in found["groups"]} == groups - {gone}
+
+
+def test_one_bad_coordinator_holds_up_its_own_groups_only(east: ThreeBrokers) -> None:
+    name = f"many-{uuid.uuid4().hex[:6]}"
+    create_topic(east.address, name)
+    client = {"bootstrap.servers": east.address, "log_level": 0}
+    admin = GroupAdmin(ClusterAdmin("east", client), client)
+    groups = [f"{name}-{number}" for number in range(4_000)]
+    assert admin.move({group: {(name, 0): Committed(number)} for number, group in enumerate(groups)}) == {}
+    homes = east.coordinators(groups)
+    away = homes[groups[0]]
+    lost = {group for group in groups if homes[group] == away}
+    with east.frozen(away):
+        first = admin.positions(groups)  # some ask the broker that says nothing who their coordinator is
+        assert lost <= first.errors.keys() and first.positions.keys() - lost
+        told = admin.positions(groups)
+        assert told.errors.keys() == lost
+        assert {group for group, found in told.positions.items() if found} == set(groups) - lost
+    admin.close()

@@ -1,0 +1,64 @@
+"""Incidents of control tasks: told by the second failure in a row, closed by what is true, whoever told of them."""
+
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from mirrorlake.engine.control_news import KNOWN_SECONDS, ControlNews
+from mirrorlake.errors import ReplicationError
+from mirrorlake.lake.journal import Journal
+from mirrorlake.lake.lake import Lake
+from tests.support.sample_lake import empty_lake
+
+FLOW = "east->west"
+WHY = ValueError("the target said no")
+
+
+@pytest.fixture
+def lake(spark: SparkSession, tmp_path: Path) -> Lake:
+    """An empty lake."""
+    return empty_lake(spark, tmp_path)
+
+
+def kinds(lake: Lake) -> set[tuple[str, str]]:
+    """Flow and kind of what is open."""
+    return {(row["flow"], row["kind"]) for row in lake.table("open_incidents").collect()}
+
+
+def test_the_second_failure_is_told_and_a_success_closes_it(lake: Lake) -> None:
+    news = ControlNews(FLOW, Journal(lake))
+    assert news.failed("group offsets", WHY) is None and not kinds(lake)
+    problem = news.failed("group offsets", WHY)
+    assert isinstance(problem, ReplicationError) and "group offsets" in str(problem) and "said no" in str(problem)
+    assert kinds(lake) == {(FLOW, "control_group_offsets")}
+    news.came_through("configs")
+    assert kinds(lake) == {(FLOW, "control_group_offsets")}
+    news.came_through("group offsets")
+    assert not kinds(lake) and not news.is_failing("group offsets")
+
+
+def test_another_process_closes_what_a_killed_one_had_told(lake: Lake) -> None:
+    for flow in (FLOW, "west->east"):
+        killed = ControlNews(flow, Journal(lake))
+        for task in ("configs", "configs", "acls", "acls"):
+            killed.failed(task, WHY)
+    Journal(lake).incidents.tell(FLOW, "flow_waits", WHY)
+    news = ControlNews(FLOW, Journal(lake))
+    news.came_through("configs")
+    left = {("west->east", "control_configs"), ("west->east", "control_acls"), (FLOW, "flow_waits")}
+    assert kinds(lake) == left | {(FLOW, "control_acls")}
+    news.not_done(["configs", "topics"])  # the file does not ask for ACLs any more
+    assert kinds(lake) == left
+
+
+def test_what_a_process_told_beside_this_one_is_closed_within_a_minute(lake: Lake) -> None:
+    now = 0.0
+    news = ControlNews(FLOW, Journal(lake), lambda: now)
+    news.came_through("configs")
+    other = ControlNews(FLOW, Journal(lake))
+    other.failed("configs", WHY)
+    other.failed("configs", WHY)
+    now = KNOWN_SECONDS
+    news.came_through("configs")
+    assert not kinds(lake)

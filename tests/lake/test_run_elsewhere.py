@@ -1,0 +1,49 @@
+"""A flow whose samples go on coming is run by somebody, whatever the locks of this host say."""
+
+import threading
+from datetime import datetime, timezone
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from mirrorlake.engine import presence
+from mirrorlake.engine.drain import _is_free
+from mirrorlake.engine.presence import run_elsewhere
+from mirrorlake.lake.lake import Lake
+from tests.support.lake_rows import FLOW, ago, append, opened, sample, write_file
+
+
+@pytest.fixture
+def lake(spark: SparkSession, tmp_path: Path) -> Lake:
+    """An empty lake."""
+    return opened(spark, write_file(tmp_path))[0]
+
+
+def test_a_flow_whose_samples_go_on_coming_is_not_free(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(presence, "LOOK_SECONDS", 0.1)
+    append(lake, "objectives", [{"flow": FLOW, "mode": "continuous", "enabled": True, "noted_at": ago(60)}])
+    append(lake, "positions", [sample(8, 10, 10)])
+    ended = threading.Event()
+
+    def run() -> None:
+        while not ended.wait(1.0):
+            append(lake, "positions", [{**sample(0, 10, 10), "sampled_at": datetime.now(timezone.utc)}])
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    try:
+        assert run_elsewhere(lake, ["a->b", FLOW]) == FLOW
+    finally:
+        ended.set()
+        thread.join()
+
+
+def test_a_flow_that_was_killed_is_free_when_its_samples_have_ceased(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mirrorlake.core.presence.QUIET_SECONDS", 3.0)
+    append(lake, "objectives", [{"flow": FLOW, "mode": "continuous", "enabled": True, "noted_at": ago(60)}])
+    append(lake, "positions", [sample(8, 10, 10)])
+    assert run_elsewhere(lake, [FLOW]) is None
+    assert _is_free(lake, opened(lake.spark, write_file(lake.directory.parent))[1].flow(FLOW)) == (True, None)

@@ -1,0 +1,31 @@
+"""The control task of consumer groups, without the replicator around it."""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from confluent_kafka.admin import AdminClient
+
+from mirrorlake.core.topology import load_topology
+from mirrorlake.engine.checkpoints import Checkpoints
+from mirrorlake.engine.connections import Connections
+from mirrorlake.engine.mirror_topics import CheckpointTopic
+from mirrorlake.lake.journal import Journal
+from mirrorlake.lake.lake import Lake
+from tests.support.replication import FLOW
+
+
+def round_of(topology: Path, lake: Lake) -> Checkpoints:
+    """The task as a replicator that has just started has it; it knows nothing but the lake."""
+    connections = Connections(load_topology(topology))
+    flow = connections.topology.flow(FLOW)
+    journal = Journal(lake)
+    published = CheckpointTopic(flow, connections, journal)
+    selects = flow.selection(connections.topology.aliases).selects
+    return Checkpoints(flow, lake, connections, selects, lambda _: 0, lambda _: None, published, journal)
+
+
+def delete_groups(bootstrap: str, groups: Iterable[str]) -> None:
+    """Delete groups without members."""
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    for future in admin.delete_consumer_groups(sorted(groups), request_timeout=20).values():
+        future.result(30)

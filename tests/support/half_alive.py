@@ -1,0 +1,75 @@
+"""A source of three brokers of which one may be away: what has one copy only is then without a leader."""
+
+import os
+import signal
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from confluent_kafka.admin import AdminClient
+
+from mirrorlake.local.cluster import EmbeddedCluster
+from tests.support.control import eventually
+
+POSITIONS = "__consumer_offsets"
+#: One copy of each group's positions: groups whose coordinator is away are away with it.
+ONE_COPY = {"offsets.topic.replication.factor": "1", "offsets.topic.num.partitions": "6"}
+
+
+class ThreeBrokers:
+    """A cluster whose brokers are taken away, and come back, one by one."""
+
+    def __init__(self, directory: Path) -> None:
+        self.cluster = EmbeddedCluster("east", directory, brokers=3, properties=ONE_COPY, heap="256m")
+        self._admin = AdminClient({"bootstrap.servers": self.address, "log_level": 0})
+
+    @property
+    def address(self) -> str:
+        """All brokers, for clients."""
+        return self.cluster.bootstrap_servers
+
+    def leaders(self, topic: str) -> dict[int, int]:
+        """The node that leads each partition of a topic, -1 for none, as the cluster says now."""
+        found = self._admin.list_topics(timeout=20).topics[topic]
+        return {number: place.leader for number, place in found.partitions.items()}
+
+    def coordinators(self, groups: Iterable[str]) -> dict[str, int]:
+        """The nodes that have the positions of groups."""
+        partitions = self.leaders(POSITIONS)
+        return {group: partitions[_java_hash(group) % len(partitions)] for group in groups}
+
+    def kill(self, node: int) -> None:
+        """Kill a broker with kill -9; returns when the others know that it is away."""
+        self.cluster.kill(node)
+        eventually(lambda: node in self.leaders(POSITIONS).values(), False, 60)
+
+    def bring_back(self, node: int) -> None:
+        """Start a broker that was killed; returns when it leads again what only it has."""
+        self.cluster.start_broker(node)
+        eventually(lambda: -1 in self.leaders(POSITIONS).values(), False, 60)
+
+    @contextmanager
+    def frozen(self, node: int) -> Iterator[None]:
+        """A broker that keeps its connections and says nothing for the time of the block."""
+        pid = self.cluster.pids[node]
+        os.kill(pid, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            os.kill(pid, signal.SIGCONT)
+
+
+@contextmanager
+def three_brokers(directory: Path) -> Iterator[ThreeBrokers]:
+    """Three brokers for the time of the block."""
+    made = ThreeBrokers(directory)
+    with made.cluster:
+        yield made
+
+
+def _java_hash(text: str) -> int:
+    """`Utils.abs(text.hashCode())` of Kafka's group coordinator, for ASCII."""
+    value = 0
+    for letter in text:
+        value = (31 * value + ord(letter)) & 0xFFFFFFFF
+    return 0 if value == 1 << 31 else abs(value - (1 << 32) if value >> 31 else value)

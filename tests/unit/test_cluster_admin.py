@@ -1,0 +1,68 @@
+"""What an admin client makes of refusals: one that is over must not stand for a slow answer later. No Kafka."""
+
+from types import SimpleNamespace
+
+import pytest
+from confluent_kafka import KafkaError, KafkaException
+
+from mirrorlake.errors import AuthenticationFailed, ClusterUnreachable, ClusterUnusable
+from mirrorlake.kafka.admin import ANSWER_SECONDS, ClusterAdmin
+
+
+class Answers:
+    """A client that answers, or does not, as it is told; counts how often it was asked."""
+
+    def __init__(self) -> None:
+        self.answers = True
+        self.asked = 0
+
+    def list_topics(self, timeout: float) -> SimpleNamespace:
+        self.asked += 1
+        if not self.answers:
+            raise KafkaException(KafkaError(KafkaError._TRANSPORT, "no answer"))
+        return SimpleNamespace(cluster_id="one", brokers={}, topics={})
+
+    def poll(self, _seconds: float) -> int:
+        return 0
+
+
+def made() -> tuple[ClusterAdmin, Answers]:
+    admin, client = ClusterAdmin("east", {"bootstrap.servers": "127.0.0.1:1"}), Answers()
+    admin._connection.client = client  # type: ignore[assignment]
+    return admin, client
+
+
+REFUSAL = KafkaError(KafkaError._AUTHENTICATION, "wrong password")
+
+
+def test_a_refusal_is_told_at_once_where_nobody_ever_answered() -> None:
+    admin, client = made()
+    client.answers = False
+    admin._connection._on_error(REFUSAL)
+    with pytest.raises(AuthenticationFailed, match="refused the credentials"):
+        admin.cluster_id()
+    assert client.asked == 1
+
+
+def test_a_refusal_is_forgotten_with_the_next_answer() -> None:
+    admin, client = made()
+    admin._connection._on_error(REFUSAL)
+    assert admin.cluster_id() == "one"
+    client.answers = False
+    with pytest.raises(ClusterUnreachable):
+        admin.cluster_id()
+
+
+def test_a_cluster_that_has_answered_is_given_the_time_to_answer_again() -> None:
+    """One of its brokers refuses all the while, in the background."""
+    admin, client = made()
+    admin.cluster_id()
+    admin._connection._on_error(REFUSAL)
+    client.answers, client.asked = False, 0
+    with pytest.raises(AuthenticationFailed):
+        admin.cluster_id()
+    assert client.asked >= ANSWER_SECONDS / 2
+
+
+def test_both_mean_that_the_cluster_cannot_be_used() -> None:
+    assert issubclass(AuthenticationFailed, ClusterUnusable) and issubclass(ClusterUnreachable, ClusterUnusable)

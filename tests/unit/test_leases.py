@@ -1,0 +1,64 @@
+"""A lease is not free only because a lock of this host says so, nor because there are no locks."""
+
+import errno
+import fcntl
+import json
+from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
+
+import pytest
+
+from mirrorlake.errors import HeldElsewhere, LakeError
+from mirrorlake.lake.lake import Lake
+from mirrorlake.lake.lease import Lease, locks_work
+
+WHAT = "flow a->b"
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> Lake:
+    """All that a lease asks of a lake."""
+    return cast(Lake, SimpleNamespace(leases=tmp_path / "leases"))
+
+
+def no_locks(_handle: object, _how: int) -> None:
+    """As a volume that knows none."""
+    raise OSError(errno.ENOLCK, "No locks available")
+
+
+def test_one_that_another_host_has_not_given_back_is_not_free(lake: Lake) -> None:
+    lease = Lease(lake, WHAT)
+    lease.take(sure=True)
+    lease.release()
+    assert lease._file.read_text() == "", "given back"
+    other = json.dumps({"host": "elsewhere", "pid": 7, "since": "2026-01-01T00:00:00+00:00"})
+    lease._file.write_text(other)
+    for _ in range(2):
+        with pytest.raises(LakeError, match=r"process 7 on elsewhere since .* still has flow a->b cannot be known"):
+            Lease(lake, WHAT).take(sure=True)
+    assert json.loads(lease._file.read_text()) == json.loads(other), "to ask takes nothing away"
+    lease.take()  # `run` goes on where that process died
+    with pytest.raises(HeldElsewhere):
+        Lease(lake, WHAT).take(sure=True)
+    lease.release()
+    last = Lease(lake, WHAT)
+    last.take(sure=True)
+    last.release()
+
+
+def test_one_of_a_process_of_this_host_that_was_killed_is_free(lake: Lake) -> None:
+    killed = Lease(lake, WHAT)
+    killed.take()
+    noted = killed._file.read_text()
+    killed.release()
+    killed._file.write_text(noted)
+    Lease(lake, WHAT).take(sure=True)
+
+
+def test_locks_that_fail_are_none(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert locks_work(lake) and not list(lake.leases.glob("probe-*"))
+    monkeypatch.setattr(fcntl, "flock", no_locks)
+    assert not locks_work(lake) and not list(lake.leases.glob("probe-*"))
+    with pytest.raises(LakeError, match=r"whether another process has flow a->b cannot be known"):
+        Lease(lake, WHAT).take(sure=True)
