@@ -9,6 +9,7 @@ from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,8 +17,7 @@ Key = tuple[str, int]
 """A topic and a partition."""
 
 
-@dataclass(frozen=True)
-class StagedRange:
+class StagedRange(NamedTuple):
     """The records of one generation of a partition in one file; offsets inclusive."""
 
     source_cluster: str
@@ -66,9 +66,8 @@ class PartitionRanges:
         before = self._lasts[at - 1] if at > low else -1
         behind = self._firsts[at] if at < high else item.last + 1
         self._rising = self._rising and before < item.first and item.last < behind
-        for column, value in zip(
-            self.columns(), (item.generation, item.first, item.last, item.record_count, file), strict=True
-        ):
+        values = (item.generation, item.first, item.last, item.record_count, file)
+        for column, value in zip(self.columns(), values, strict=True):
             column.insert(at, value)
 
     def without(self, files: Collection[int]) -> "PartitionRanges":

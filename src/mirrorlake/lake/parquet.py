@@ -1,11 +1,12 @@
 """Opening the Parquet files of a table as the table names them, and what offsets files of the stage hold."""
 
+import mmap
 from collections.abc import Sequence
 from urllib.parse import unquote, urlparse
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.dataset as ds
 import pyarrow.fs as fs
 import pyarrow.parquet as pq
 
@@ -14,8 +15,6 @@ from mirrorlake.core.stage_index import StagedRange
 _PLACE = ("source_cluster", "topic", "partition", "generation")
 _TYPES = (pa.string(), pa.string(), pa.int32(), pa.int32(), pa.int64())
 _COORDINATES = pa.schema(list(zip((*_PLACE, "offset"), _TYPES, strict=True)))
-#: The name under which a scan gives the file of a row.
-_FILE = "__filename"
 
 
 def open_parquet(uri: str) -> pq.ParquetFile:
@@ -35,22 +34,26 @@ def open_parquet(uri: str) -> pq.ParquetFile:
 def ranges_of_files(paths: Sequence[str]) -> list[list[StagedRange]]:
     """What local files of the stage hold, file by file: a range for each partition and generation. Reads coordinates,
     never the payload. Raises OSError."""
-    if not paths:
-        return []
-    names = [_local(path) for path in paths]
-    # Read ahead of what is needed it would take twice as long.
-    options = ds.ParquetFragmentScanOptions(pre_buffer=False)
-    files = ds.dataset(names, format="parquet", schema=_COORDINATES)
-    rows = files.to_table([*_COORDINATES.names, _FILE], use_threads=False, fragment_scan_options=options)
-    at = rows.schema.get_field_index("generation")  # null in rows of before there were any
-    rows = rows.set_column(at, "generation", pc.fill_null(rows["generation"], 0))
-    held = rows.group_by([_FILE, *_PLACE], use_threads=False).aggregate(
-        [("offset", how) for how in ("min", "max", "count")]
-    )
-    found: dict[str, list[StagedRange]] = {name: [] for name in names}
-    for name, cluster, topic, partition, generation, first, last, count in zip(*held.to_pydict().values(), strict=True):
-        found[name].append(StagedRange(cluster, topic, partition, generation, first, last, count))
-    return [found[name] for name in names]
+    parts = [_coordinates(_local(path)) for path in paths]
+    files = np.repeat(np.arange(len(parts)), [part.num_rows for part in parts])
+    # The empty one: files of before there were generations lack the column.
+    rows = pa.concat_tables([_COORDINATES.empty_table(), *parts], promote_options="default")
+    generations = pc.fill_null(rows["generation"], 0)
+    rows = rows.set_column(rows.schema.get_field_index("generation"), "generation", generations)
+    held = rows.append_column("file", pa.array(files)).group_by(["file", *_PLACE], use_threads=False)
+    found: list[list[StagedRange]] = [[] for _ in paths]
+    columns = held.aggregate([("offset", how) for how in ("min", "max", "count")]).to_pydict().values()
+    for file, cluster, topic, partition, generation, first, last, count in zip(*columns, strict=True):
+        found[file].append(StagedRange(cluster, topic, partition, generation, first, last, count))
+    return found
+
+
+def _coordinates(path: str) -> pa.Table:
+    # Python's mmap instead of Arrow's: for small reads of many files it takes half the CPU time. It is closed with the
+    # last buffer that refers to it.
+    with open(path, "rb") as opened:
+        mapped = pa.py_buffer(mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ))
+    return pq.ParquetFile(pa.BufferReader(mapped)).read(columns=_COORDINATES.names, use_threads=False)
 
 
 def _local(uri: str) -> str:

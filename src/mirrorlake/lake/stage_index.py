@@ -7,7 +7,6 @@ answer: nothing that is only in the index is needed for anything.
 
 import json
 import logging
-import os
 import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -31,7 +30,7 @@ _EXACT_TEXT = 31
 _PLACE = ("source_cluster", "topic", "partition", "generation")
 #: Files that one thread reads in one go.
 _AT_A_TIME = 250
-#: Files whose ranges are taken over at once when the index is built; the copy is made anew each time.
+#: Files after which the copy is made anew while the index is built.
 _AT_ONCE = 5_000
 
 
@@ -82,16 +81,14 @@ class _LocalStage:
         index.apply((), set(index.paths()) - set(paths), index.version)
         fresh = [at for at, path in enumerate(paths) if path not in index.numbers()]
         told = _told_by_statistics(files.take(pa.array(fresh, pa.int64())))
-        read = 0
-        for start in range(0, len(fresh), _AT_ONCE):  # what files tell is not held for all at once
+        unread = _ranges([paths[number] for at, number in enumerate(fresh) if at not in told])
+        for start in range(0, len(fresh), _AT_ONCE):
             picked = range(start, min(start + _AT_ONCE, len(fresh)))
-            unread = iter(_ranges([paths[fresh[at]] for at in picked if at not in told]))
-            added = [(paths[fresh[at]], told[at] if at in told else next(unread)) for at in picked]
-            index.apply(added, (), index.version)
+            index.apply(((paths[fresh[at]], told.get(at) or next(unread)) for at in picked), (), index.version)
             if any(at not in told for at in picked):
                 self._copy.write(index)
-            read += sum(at not in told for at in picked)
         index.apply((), (), version)  # only now: an index that is not complete must not be followed
+        read = len(fresh) - len(told)
         logger.info("index of the stage: %d files at version %d, %d of them read", len(paths), version, read)
         return index
 
@@ -107,18 +104,20 @@ class _LocalStage:
     def _take(self, index: StageIndex, commit: Commit) -> None:
         paths = [str(self._log.table / path) for path in commit.added]
         told = [_told(stats) for stats in commit.added.values()]
-        read = iter(_ranges([path for path, ranges in zip(paths, told, strict=True) if ranges is None]))
+        read = _ranges([path for path, ranges in zip(paths, told, strict=True) if ranges is None])
         added = [(path, next(read) if ranges is None else ranges) for path, ranges in zip(paths, told, strict=True)]
         index.apply(added, [str(self._log.table / path) for path in commit.removed], index.version + 1)
         self._copy.note(index, len(added))
 
 
-def _ranges(paths: Sequence[str]) -> list[list[StagedRange]]:
-    if len(paths) <= _AT_A_TIME:
-        return ranges_of_files(paths)
+def _ranges(paths: Sequence[str]) -> Iterator[list[StagedRange]]:
+    """What files tell, one after another: while one part is taken over, a thread reads the next one."""
     parts = [paths[start : start + _AT_A_TIME] for start in range(0, len(paths), _AT_A_TIME)]
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        return [ranges for part in pool.map(ranges_of_files, parts) for ranges in part]
+    with ThreadPoolExecutor(1) as reader:  # a second one would only wait for the interpreter's lock
+        ahead = [reader.submit(ranges_of_files, part) for part in parts[:1]]
+        for part in [*parts[1:], ()]:
+            ahead.append(reader.submit(ranges_of_files, part))
+            yield from ahead.pop(0).result()
 
 
 def _told(stats: str) -> list[StagedRange] | None:
