@@ -5,8 +5,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from confluent_kafka import TopicPartition
-from confluent_kafka.admin import AdminClient
 from pyspark.sql import SparkSession
 
 from mirrorlake.core.topology import load_topology
@@ -15,15 +13,9 @@ from mirrorlake.engine.resolve import Wanted, resolve
 from mirrorlake.errors import MirrorlakeError
 from mirrorlake.lake.lake import Lake
 from tests.support.clusters import ClusterPair
-from tests.support.kafka import create_topic, numbered, read_topic, write
+from tests.support.kafka import create_topic, numbered, read_topic, truncate, write
 from tests.support.replication import lake_of, land_only, replicate_once, write_topology
 from tests.support.topologies import incidents, staged_count
-
-
-def truncate(bootstrap: str, topic: str, offset: int) -> None:
-    """What retention and `delete-records` do: everything of partition 0 below an offset is gone."""
-    partition, admin = TopicPartition(topic, 0, offset), AdminClient({"bootstrap.servers": bootstrap})
-    admin.delete_records([partition])[partition].result(30)
 
 
 def staged(lake: Lake, topic: str) -> list[int]:

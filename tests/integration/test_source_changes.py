@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient, NewPartitions
 from pyspark.sql import SparkSession
 
@@ -18,7 +17,7 @@ from mirrorlake.lake.lives import begin_lives, decisions_of
 from mirrorlake.lake.opening import open_lake
 from mirrorlake.lake.translate import translate
 from tests.support.clusters import ClusterPair
-from tests.support.kafka import create_topic, delete_topic, partition_count, read_topic, topics_of
+from tests.support.kafka import create_topic, delete_topic, partition_count, read_topic, topics_of, truncate
 from tests.support.replication import FLOW
 from tests.support.topologies import (
     Live,
@@ -65,9 +64,7 @@ class Place:
 
     def truncate(self, name: str, offset: int) -> None:
         """What retention does: everything of partition 0 below an offset is gone."""
-        partition = TopicPartition(self.source(name), 0, offset)
-        admin = AdminClient({"bootstrap.servers": self.clusters.east})
-        admin.delete_records([partition])[partition].result(30)
+        truncate(self.clusters.east, self.source(name), offset)
 
     def arrived(self, name: str) -> int:
         """Records and markers on the target."""

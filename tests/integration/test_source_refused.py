@@ -2,7 +2,7 @@
 
 import json
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
@@ -19,6 +19,15 @@ from tests.support.replication import FLOW, replicate_once, write_topology
 from tests.support.traps import closes_behind_tls, garbage, out_of_date, trap
 
 pytestmark = pytest.mark.slow
+
+#: Nobody listens where tokens are to be had.
+NO_TOKEN = {
+    "protocol": "SASL_PLAINTEXT",
+    "mechanism": "OAUTHBEARER",
+    "token_endpoint": "http://127.0.0.1:1/token",
+    "client_id": "mirrorlake",
+    "client_secret": "of nobody",
+}
 
 
 def edit(topology: Path, east: dict[str, object] | None = None, **flow: object) -> None:
@@ -46,7 +55,7 @@ def test_a_source_that_refuses_is_gone_and_what_is_staged_goes_on(
     replicate_once(spark, topology)  # lands only
     assert len(read_topic(clusters.west, f"east.{topic_name}")[0]) == 100
 
-    def failover(kind: Callable[[Path], Callable[..., None]], said: str) -> None:
+    def failover(kind: Callable[[Path], Callable[..., None]], security: Mapping[str, str], said: str) -> None:
         with trap(kind(tmp_path)) as address:
             edit(topology, {"bootstrap_servers": address, "security": security}, paused=False)
             command = ["-c", str(topology), "failover", "--flow", FLOW, "--all-groups", "--json"]
@@ -57,9 +66,10 @@ def test_a_source_that_refuses_is_gone_and_what_is_staged_goes_on(
             assert [(row["group"], row["to_position"]) for row in found["groups"]] == [(group, 40)]
 
     security = {"protocol": "SSL", "ca_file": str(tmp_path / "ca.pem")}
-    failover(closes_behind_tls, "east")
-    failover(out_of_date, "expired")
-    failover(garbage, "east")
+    failover(closes_behind_tls, security, "east")
+    failover(out_of_date, security, "expired")
+    failover(garbage, security, "east")
+    failover(garbage, NO_TOKEN, "token")
 
     handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     with trap(out_of_date(tmp_path)) as address:

@@ -10,12 +10,12 @@ from mirrorlake.core.topology import load_topology
 from mirrorlake.engine.connections import Connections
 from mirrorlake.engine.maintain import maintain
 from mirrorlake.engine.resolve import Wanted, resolve
-from mirrorlake.errors import StageTrimmed
+from mirrorlake.errors import InputError, StageTrimmed
 from tests.support.clusters import ClusterPair
-from tests.support.kafka import create_topic, numbered, read_topic, write
+from tests.support.kafka import create_topic, numbered, read_topic, truncate, write
 from tests.support.lake_rows import ago
 from tests.support.replication import FLOW, lake_of, land_only, replicate_once, write_topology
-from tests.support.topologies import incidents
+from tests.support.topologies import assert_mapped, incidents
 
 pytestmark = pytest.mark.slow
 
@@ -23,35 +23,82 @@ pytestmark = pytest.mark.slow
 def test_a_flow_that_lacks_deleted_records_stops_until_somebody_decides(
     spark: SparkSession, clusters: ClusterPair, topic_name: str, tmp_path: Path
 ) -> None:
-    create_topic(clusters.east, topic_name)
-    write(clusters.east, topic_name, numbered(30))
-    flow = {"topics": [topic_name]}
-    replicate_once(spark, write_topology(tmp_path, clusters.east, clusters.west, flow))
-    write(clusters.east, topic_name, numbered(20, start=30))
-    file = write_topology(tmp_path, clusters.east, clusters.west, flow)
-    land_only(spark, file)
-    write_topology(tmp_path, clusters.east, clusters.west, {**flow, "enabled": False})
-    lake, kept = lake_of(spark, file), Maintenance(retention_days=1, disabled_hold_days=1)
-    with pytest.MonkeyPatch.context() as patch:  # as if what is there had landed long ago
-        patch.setattr("mirrorlake.engine.maintain._days_ago", lambda _days: ago(0))
-        assert maintain(lake, load_topology(file), kept)["records"]["removed"] == 49, "the newest one stays"
-
-    write_topology(tmp_path, clusters.east, clusters.west, flow)
+    file = trimmed(spark, clusters, topic_name, tmp_path)
     for _ in range(2):  # it is told once
         with pytest.raises(StageTrimmed, match=f"offsets 30 to 48 of {topic_name}-0"):
             replicate_once(spark, file)
     assert arrived(clusters, topic_name) == list(range(30)), "nothing is written behind the hole"
+    lake = lake_of(spark, file)
     (found,) = incidents(lake)
     assert (found["kind"], found["topic"], found["partition"]) == ("stage_trimmed", topic_name, 0)
     assert (found["first_offset"], found["last_offset"]) == (30, 48)
 
-    topology = load_topology(file)
-    resolve(lake, Connections(topology), Wanted(flow=FLOW, topic=topic_name), "continue")
+    resolve(lake, Connections(load_topology(file)), Wanted(flow=FLOW, topic=topic_name), "continue")
     write(clusters.east, topic_name, numbered(5, start=50))
     replicate_once(spark, file)
     assert arrived(clusters, topic_name) == [*range(30), *range(49, 55)]
     replicate_once(spark, file)
     assert incidents(lake) == []
+
+
+def test_deleted_records_are_read_from_the_source_again_once_however_often_it_is_asked(
+    spark: SparkSession, clusters: ClusterPair, topic_name: str, tmp_path: Path
+) -> None:
+    file = trimmed(spark, clusters, topic_name, tmp_path)
+    with pytest.raises(StageTrimmed):
+        replicate_once(spark, file)
+    lake, connections = lake_of(spark, file), Connections(load_topology(file))
+    with pytest.MonkeyPatch.context() as patch:  # whoever resolves dies between staging and noting it
+        patch.setattr("mirrorlake.lake.incidents.Incidents.settle", die)
+        with pytest.raises(KeyboardInterrupt):
+            resolve(lake, connections, Wanted(flow=FLOW, topic=topic_name), "read-again")
+    resolve(lake, connections, Wanted(flow=FLOW, topic=topic_name), "read-again")
+    replicate_once(spark, file)
+    assert arrived(clusters, topic_name) == list(range(50))
+    there = read_topic(clusters.west, f"east.{topic_name}")
+    assert assert_mapped(lake, FLOW, read_topic(clusters.east, topic_name), topic_name, there) == 50
+    assert incidents(lake) == []
+
+
+def test_what_the_source_has_trimmed_too_is_asked_for_again(
+    spark: SparkSession, clusters: ClusterPair, topic_name: str, tmp_path: Path
+) -> None:
+    file = trimmed(spark, clusters, topic_name, tmp_path)
+    with pytest.raises(StageTrimmed):
+        replicate_once(spark, file)
+    lake, connections = lake_of(spark, file), Connections(load_topology(file))
+    wanted = Wanted(flow=FLOW, topic=topic_name)
+    truncate(clusters.east, topic_name, 40)
+    resolve(lake, connections, wanted, "read-again")
+    with pytest.raises(StageTrimmed, match=f"offsets 30 to 39 of {topic_name}-0"):
+        replicate_once(spark, file)
+    with pytest.raises(InputError, match="its log begins at 40"):
+        resolve(lake, connections, wanted, "read-again")
+    resolve(lake, connections, wanted, "continue")
+    replicate_once(spark, file)
+    assert arrived(clusters, topic_name) == [*range(30), *range(40, 50)]
+
+
+def trimmed(spark: SparkSession, clusters: ClusterPair, topic: str, tmp_path: Path) -> Path:
+    """A flow that has produced 30 of 50 staged records, was disabled, and lacks 19 that retention has deleted since."""
+    create_topic(clusters.east, topic)
+    write(clusters.east, topic, numbered(30))
+    flow = {"topics": [topic]}
+    replicate_once(spark, write_topology(tmp_path, clusters.east, clusters.west, flow))
+    write(clusters.east, topic, numbered(20, start=30))
+    file = write_topology(tmp_path, clusters.east, clusters.west, flow)
+    land_only(spark, file)
+    write_topology(tmp_path, clusters.east, clusters.west, {**flow, "enabled": False})
+    kept = Maintenance(retention_days=1, disabled_hold_days=1)
+    with pytest.MonkeyPatch.context() as patch:  # as if what is there had landed long ago
+        patch.setattr("mirrorlake.engine.maintain._days_ago", lambda _days: ago(0))
+        removed = maintain(lake_of(spark, file), load_topology(file), kept)["records"]["removed"]
+    assert removed == 49, "the newest one stays"
+    return write_topology(tmp_path, clusters.east, clusters.west, flow)
+
+
+def die(*_args: object) -> None:
+    raise KeyboardInterrupt
 
 
 def arrived(clusters: ClusterPair, topic: str) -> list[int]:

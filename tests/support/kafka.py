@@ -43,6 +43,12 @@ def delete_topic(bootstrap: str, topic: str) -> None:
     admin.delete_topics([topic], operation_timeout=20)[topic].result(30)
 
 
+def truncate(bootstrap: str, topic: str, offset: int) -> None:
+    """What retention and `delete-records` do: everything of partition 0 below an offset is gone."""
+    partition, admin = TopicPartition(topic, 0, offset), AdminClient({"bootstrap.servers": bootstrap})
+    admin.delete_records([partition])[partition].result(30)
+
+
 def write(bootstrap: str, topic: str, records: Iterable[NewRecord], **settings: str | int) -> None:
     """Write records and wait for every acknowledgement; `settings` keys have `_` for `.`."""
     failed: list[object] = []

@@ -8,8 +8,9 @@ from typing import Any
 from mirrorlake.core.survey import Branch, Key, Life, blocked
 from mirrorlake.engine.connections import Connections
 from mirrorlake.engine.control_acls import LEFT, AclSync
+from mirrorlake.engine.read_again import read_again
 from mirrorlake.errors import InputError
-from mirrorlake.lake.incidents import Incidents
+from mirrorlake.lake.incidents import READ_AGAIN, Incidents
 from mirrorlake.lake.journal import Journal
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.lives import begin_branches, begin_lives, decisions_of, lives_of
@@ -38,6 +39,7 @@ CHOICES: Mapping[str, Mapping[str, str]] = {
         "stop": "mirror the partition no more",
     },
     "stage_trimmed": {
+        READ_AGAIN: "read them from the source once more, as far as it still has them",
         "continue": "accept that the flow never gets these records and go on at what the stage holds",
         "stop": "mirror the partition no more",
     },
@@ -93,8 +95,8 @@ def open_incidents(lake: Lake, wanted: Wanted) -> list[dict[str, Any]]:
 def resolve(lake: Lake, connections: Connections, wanted: Wanted, choice: str) -> list[dict[str, Any]]:
     """Decide all incidents meant that offer this choice; returns them.
 
-    Raises InputError if there is none, ClusterUnreachable when a new generation cannot be looked up or ACLs not be
-    changed, and ReplicationError when the target does not let us.
+    Raises InputError if there is none, or nothing to read again; ClusterUnreachable when a new generation cannot be
+    looked up, ACLs not be changed, or records not be read; and ReplicationError when the target does not let us.
     """
     found = open_incidents(lake, wanted)
     deciding = [incident for incident in found if choice in incident["choices"]]
@@ -109,7 +111,8 @@ def resolve(lake: Lake, connections: Connections, wanted: Wanted, choice: str) -
     for item in deciding:
         if item["kind"] == LEFT:
             _settle_acls(lake, connections, item["flow"], choice == "revoke")
-        incidents.settle(item["flow"], item["kind"], item["topic"], item["partition"], choice)
+        resolution = _read(lake, connections, item) if choice == READ_AGAIN else choice
+        incidents.settle(item["flow"], item["kind"], item["topic"], item["partition"], resolution)
     return deciding
 
 
@@ -131,6 +134,13 @@ def _begin(lake: Lake, connections: Connections, alias: str, topics: Sequence[st
             if topic in lives.topics and lives.topics[topic].topic_id != ids[topic]
         },
     )
+
+
+def _read(lake: Lake, connections: Connections, incident: Mapping[str, Any]) -> str:
+    """Stage again what the source still has. Where it has trimmed a part as well, the flow stops before that, and
+    tells of it."""
+    start = read_again(lake, connections, source_of(incident["flow"]), incident)
+    return READ_AGAIN if start == incident["first_offset"] else f"{READ_AGAIN} from {start}"
 
 
 def _settle_acls(lake: Lake, connections: Connections, name: str, revoke: bool) -> None:

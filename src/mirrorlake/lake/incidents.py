@@ -29,6 +29,8 @@ _INCIDENTS = pa.schema(
 )
 #: What an error's facts say in columns of their own.
 _FACTS = ("topic", "partition", "first_offset", "last_offset", "target_generation")
+#: How records that the stage had lost are staged again; with ` from <offset>` behind it, only from there on.
+READ_AGAIN = "read-again"
 Place = tuple[str, str, str | None, int | None]
 
 
@@ -121,7 +123,7 @@ class Incidents:
             key, offsets = (row["topic"], row["partition"]), (row["first_offset"], row["last_offset"])
             if row["resolution"] == "skip":
                 skipped[key] = (*skipped.get(key, ()), offsets)
-            elif row["kind"] == "stage_trimmed" and row["resolution"] == "continue":
+            elif row["kind"] == "stage_trimmed" and row["resolution"] in ("continue", READ_AGAIN):
                 trimmed[key] = (*trimmed.get(key, ()), offsets)
             elif row["kind"] == "position_lost" and row["resolution"] == "continue":
                 foreign[key] = max(foreign.get(key, -1), row["first_offset"])

@@ -121,6 +121,34 @@ def start_landing(
     return writer.toTable(lake.name("records"))
 
 
+def land_again(
+    lake: Lake, options: Mapping[str, str], plan: LandingPlan, ends: Mapping[Key, int], version: int
+) -> None:
+    """Land offsets from `plan.starts` up to `ends` (exclusive) in one commit: the stage had them and has lost them.
+
+    Doing it twice with the same `version`, also while the first attempt still runs, lands them once.
+    """
+    if not SECRET_OPTIONS.isdisjoint(options):
+        redact_secrets(lake.spark)
+    source = (
+        lake.spark.read.format("kafka")
+        .options(**SOURCE_SETTINGS)
+        .options(**options)
+        .option("assign", _assigned(plan))
+        .option("startingOffsets", starting_offsets(plan.starts))
+        .option("endingOffsets", starting_offsets(ends))
+        .option("includeHeaders", "true")
+        .option("kafka.isolation.level", "read_committed")
+        .option("failOnDataLoss", "true")
+        .option("maxRecordsPerPartition", str(PIECE_RECORDS))
+        .option("groupIdPrefix", f"mirrorlake-again-{plan.alias}")
+        .load()
+    )
+    writer = _as_records(source, plan).write.format("delta").mode("append")
+    application = f"mirrorlake again {plan.alias} {_assigned(plan)}"
+    writer.option("txnAppId", application).option("txnVersion", str(version)).saveAsTable(lake.name("records"))
+
+
 def _as_records(source: DataFrame, plan: LandingPlan) -> DataFrame:
     """The columns of `records`. The batch's own time, which a replay keeps, is both landed_at and batch_id."""
     return source.withColumn("landed_at", _batch_time()).select(
