@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka import Consumer, TopicPartition
 from pyspark.sql import SparkSession
 from typer.testing import CliRunner
 
@@ -18,7 +17,7 @@ from mirrorlake.errors import ReplicationError
 from mirrorlake.kafka.admin import ClusterAdmin
 from mirrorlake.kafka.groups import GroupAdmin
 from tests.support.clusters import ClusterPair
-from tests.support.groups import delete_groups, round_of
+from tests.support.groups import commit_all, delete_groups, round_of
 from tests.support.half_alive import ThreeBrokers, three_brokers
 from tests.support.kafka import create_topic, numbered, write
 from tests.support.replication import FLOW, replicate_once, write_topology
@@ -49,10 +48,7 @@ def test_groups_of_a_coordinator_that_is_away_are_unknown_and_not_gone(
     groups = {f"{name}-g{number}" for number in range(GROUPS)}
     create_topic(east.address, name, 3)
     write(east.address, name, numbered(RECORDS, 3))
-    for group in groups:
-        consumer = Consumer({"bootstrap.servers": east.address, "group.id": group, "enable.auto.commit": False})
-        consumer.commit(offsets=[TopicPartition(name, number, 50) for number in range(3)], asynchronous=False)
-        consumer.close()
+    commit_all(east.address, name, groups, 50)
     settings = {"topics": [name], "groups": [f"{name}-.*"], "emit_checkpoints_enabled": True}
     topology = write_topology(tmp_path, east.address, clusters.west, settings)
     lake = replicate_once(spark, topology).lake

@@ -11,6 +11,7 @@ from mirrorlake.engine.connections import Connections
 from mirrorlake.engine.maintain import maintain
 from mirrorlake.engine.resolve import Wanted, resolve
 from mirrorlake.errors import InputError, StageTrimmed
+from mirrorlake.lake.lake import Lake
 from tests.support.clusters import ClusterPair
 from tests.support.kafka import create_topic, numbered, read_topic, truncate, write
 from tests.support.lake_rows import ago
@@ -44,10 +45,7 @@ def test_a_flow_that_lacks_deleted_records_stops_until_somebody_decides(
 def test_deleted_records_are_read_from_the_source_again_once_however_often_it_is_asked(
     spark: SparkSession, clusters: ClusterPair, topic_name: str, tmp_path: Path
 ) -> None:
-    file = trimmed(spark, clusters, topic_name, tmp_path)
-    with pytest.raises(StageTrimmed):
-        replicate_once(spark, file)
-    lake, connections = lake_of(spark, file), Connections(load_topology(file))
+    file, lake, connections = stopped(spark, clusters, topic_name, tmp_path)
     with pytest.MonkeyPatch.context() as patch:  # whoever resolves dies between staging and noting it
         patch.setattr("mirrorlake.lake.incidents.Incidents.settle", die)
         with pytest.raises(KeyboardInterrupt):
@@ -63,10 +61,7 @@ def test_deleted_records_are_read_from_the_source_again_once_however_often_it_is
 def test_what_the_source_has_trimmed_too_is_asked_for_again(
     spark: SparkSession, clusters: ClusterPair, topic_name: str, tmp_path: Path
 ) -> None:
-    file = trimmed(spark, clusters, topic_name, tmp_path)
-    with pytest.raises(StageTrimmed):
-        replicate_once(spark, file)
-    lake, connections = lake_of(spark, file), Connections(load_topology(file))
+    file, lake, connections = stopped(spark, clusters, topic_name, tmp_path)
     wanted = Wanted(flow=FLOW, topic=topic_name)
     truncate(clusters.east, topic_name, 40)
     resolve(lake, connections, wanted, "read-again")
@@ -77,6 +72,14 @@ def test_what_the_source_has_trimmed_too_is_asked_for_again(
     resolve(lake, connections, wanted, "continue")
     replicate_once(spark, file)
     assert arrived(clusters, topic_name) == [*range(30), *range(40, 50)]
+
+
+def stopped(spark: SparkSession, clusters: ClusterPair, topic: str, tmp_path: Path) -> tuple[Path, Lake, Connections]:
+    """A flow that has stopped before the hole."""
+    file = trimmed(spark, clusters, topic, tmp_path)
+    with pytest.raises(StageTrimmed):
+        replicate_once(spark, file)
+    return file, lake_of(spark, file), Connections(load_topology(file))
 
 
 def trimmed(spark: SparkSession, clusters: ClusterPair, topic: str, tmp_path: Path) -> Path:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from pathlib import Path
 
+from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from mirrorlake.core.topology import load_topology
@@ -22,6 +23,15 @@ def round_of(topology: Path, lake: Lake) -> Checkpoints:
     published = CheckpointTopic(flow, connections, journal)
     selects = flow.selection(connections.topology.aliases).selects
     return Checkpoints(flow, lake, connections, selects, lambda _: 0, lambda _: None, published, journal)
+
+
+def commit_all(bootstrap: str, topic: str, groups: Iterable[str], position: int, partitions: int = 3) -> None:
+    """Groups that stand at a position in every partition of a topic."""
+    for group in groups:
+        consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": group, "enable.auto.commit": False})
+        places = [TopicPartition(topic, number, position) for number in range(partitions)]
+        consumer.commit(offsets=places, asynchronous=False)
+        consumer.close()
 
 
 def delete_groups(bootstrap: str, groups: Iterable[str]) -> None:

@@ -3,13 +3,14 @@
 import os
 import signal
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from confluent_kafka.admin import AdminClient
 
 from mirrorlake.local.cluster import EmbeddedCluster
 from tests.support.control import eventually
+from tests.support.traps import garbage, trap
 
 POSITIONS = "__consumer_offsets"
 #: One copy of each group's positions: groups whose coordinator is away are away with it.
@@ -47,6 +48,22 @@ class ThreeBrokers:
         """Start a broker that was killed; returns when it leads again what only it has."""
         self.cluster.start_broker(node)
         eventually(lambda: -1 in self.leaders(POSITIONS).values(), False, 60)
+
+    @contextmanager
+    def away(self, node: int, how: str) -> Iterator[None]:
+        """A broker that is `dead`, `frozen`, or `refusing`: something else listens in its place, for the time of the
+        block."""
+        if how == "frozen":
+            with self.frozen(node):
+                yield
+            return
+        self.kill(node)
+        with ExitStack() as held:
+            if how == "refusing":
+                port = int(self.address.split(",")[node].rpartition(":")[2])
+                held.enter_context(trap(garbage(Path()), port))
+            yield
+        self.bring_back(node)
 
     @contextmanager
     def frozen(self, node: int) -> Iterator[None]:

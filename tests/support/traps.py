@@ -31,9 +31,9 @@ def garbage(_folder: Path) -> Callable[[socket.socket], None]:
 
 
 @contextmanager
-def trap(answer: Callable[[socket.socket], None]) -> Iterator[str]:
+def trap(answer: Callable[[socket.socket], None], port: int = 0) -> Iterator[str]:
     """A listener for the time of the block that does this to each client and closes; gives its address."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
+    with socket.create_server(("127.0.0.1", port)) as server:
 
         def serve() -> None:
             while True:

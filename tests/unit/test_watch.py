@@ -28,6 +28,13 @@ class Edits:
         """An edit."""
         self.path.write_text(FILE % topic, encoding="utf-8")
 
+    def wait(self) -> None:
+        """An edit that cannot be followed yet."""
+        self.write("b")
+        waiting = self.watch.edited()
+        assert waiting is not None
+        self.watch.wait(waiting)
+
     def seen(self) -> str | None:
         """The topic of the edit that the watch gives."""
         found = self.watch.edited()
@@ -76,19 +83,13 @@ def test_an_edit_that_waits_comes_again_until_it_is_in_force(edits: Edits) -> No
 
 
 def test_a_newer_edit_takes_the_place_of_one_that_waits(edits: Edits) -> None:
-    edits.write("b")
-    waiting = edits.watch.edited()
-    assert waiting is not None
-    edits.watch.wait(waiting)
+    edits.wait()
     edits.write("c")
     assert edits.seen() == "c" and not edits.watch.again
 
 
 def test_an_invalid_edit_is_told_once_and_ends_the_waiting(edits: Edits) -> None:
-    edits.write("b")
-    waiting = edits.watch.edited()
-    assert waiting is not None
-    edits.watch.wait(waiting)
+    edits.wait()
     edits.write("[")
     with pytest.raises(TopologyError):
         edits.watch.edited()

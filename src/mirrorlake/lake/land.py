@@ -90,24 +90,12 @@ def start_landing(
     # Makes the session this thread's active one, which Delta's sink asks for by name; any frame does.
     lake.spark.createDataFrame([], "nothing int")
     checkpoint = _root(lake, plan.alias) / uuid.uuid4().hex[:12]
-    source = (
-        lake.spark.readStream.format("kafka")
-        .options(**SOURCE_SETTINGS)
-        .options(**options)
-        .option("assign", _assigned(plan))
-        .option("startingOffsets", starting_offsets(plan.starts))
-        .option("includeHeaders", "true")
-        .option("kafka.isolation.level", "read_committed")
-        .option("failOnDataLoss", "true")
-        .option("maxOffsetsPerTrigger", str(landing.max_records_per_batch))
-        .option("maxRecordsPerPartition", str(PIECE_RECORDS))
-        .option("groupIdPrefix", f"mirrorlake-land-{plan.alias}")
-        .load()
-    )
+    source = lake.spark.readStream.format("kafka").options(**_read_options(options, plan, "land"))
+    source = source.option("maxOffsetsPerTrigger", str(landing.max_records_per_batch))
     writer = (
         # coalesce bounds the files, and keeps neighbours together: the pieces of a source partition lie in one file, or
         # go on at the start of the next.
-        _as_records(source, plan)
+        _as_records(source.load(), plan)
         .coalesce(landing.files_per_batch)
         .writeStream.format("delta")
         .outputMode("append")
@@ -130,23 +118,25 @@ def land_again(
     """
     if not SECRET_OPTIONS.isdisjoint(options):
         redact_secrets(lake.spark)
-    source = (
-        lake.spark.read.format("kafka")
-        .options(**SOURCE_SETTINGS)
-        .options(**options)
-        .option("assign", _assigned(plan))
-        .option("startingOffsets", starting_offsets(plan.starts))
-        .option("endingOffsets", starting_offsets(ends))
-        .option("includeHeaders", "true")
-        .option("kafka.isolation.level", "read_committed")
-        .option("failOnDataLoss", "true")
-        .option("maxRecordsPerPartition", str(PIECE_RECORDS))
-        .option("groupIdPrefix", f"mirrorlake-again-{plan.alias}")
-        .load()
-    )
-    writer = _as_records(source, plan).write.format("delta").mode("append")
+    source = lake.spark.read.format("kafka").options(**_read_options(options, plan, "again"))
+    source = source.option("endingOffsets", starting_offsets(ends))
+    writer = _as_records(source.load(), plan).write.format("delta").mode("append")
     application = f"mirrorlake again {plan.alias} {_assigned(plan)}"
     writer.option("txnAppId", application).option("txnVersion", str(version)).saveAsTable(lake.name("records"))
+
+
+def _read_options(options: Mapping[str, str], plan: LandingPlan, what: str) -> dict[str, str]:
+    return {
+        **SOURCE_SETTINGS,
+        **options,
+        "assign": _assigned(plan),
+        "startingOffsets": starting_offsets(plan.starts),
+        "includeHeaders": "true",
+        "kafka.isolation.level": "read_committed",
+        "failOnDataLoss": "true",
+        "maxRecordsPerPartition": str(PIECE_RECORDS),
+        "groupIdPrefix": f"mirrorlake-{what}-{plan.alias}",
+    }
 
 
 def _as_records(source: DataFrame, plan: LandingPlan) -> DataFrame:
