@@ -67,7 +67,21 @@ def a_window_is_passed_that_was_not_produced(patch: Patch) -> None:
     patch.setattr(report, "_reached", lambda state, segments, recovering, complete: state.plan.last + 1)
 
 
+def progress_is_a_version(patch: Patch) -> None:
+    """A flow that begins takes what is staged for produced up to the version of the newest row of its map, whatever it
+    selected then: the bug by which a changed selection and a crash lost most of a backlog."""
+    begin = FlowProducer.__init__
+
+    def begin_at_version(self: FlowProducer, *args: Any) -> None:
+        begin(self, *args)
+        rows = args[1]._tables.of("offset_map")
+        self._produced_version = max((row["stage_version"] for row in rows), default=None)
+
+    patch.setattr(FlowProducer, "__init__", begin_at_version)
+
+
 BUGS: Sequence[Callable[[Patch], None]] = (
+    progress_is_a_version,
     owners_are_not_forgotten,
     positions_are_not_asked_for,
     lost_positions_are_taken_for_none,
