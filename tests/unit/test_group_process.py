@@ -116,7 +116,7 @@ class Listed:
 
 
 def test_a_listing_says_why_there_may_be_more() -> None:
-    groups = GroupAdmin(Listed(), {"bootstrap.servers": "127.0.0.1:1"})  # type: ignore[arg-type]
+    groups = GroupAdmin(Listed(), LiveSettings(lambda: {"bootstrap.servers": "127.0.0.1:1"}))  # type: ignore[arg-type]
     listing = groups.listing()
     assert listing.states == {"app": "EMPTY"}
     assert len(listing.errors) == 3 and "1 partitions of __consumer_offsets have no leader, such as 3" in listing.errors
