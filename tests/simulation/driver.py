@@ -132,6 +132,15 @@ class MemoryMap:
         """Fence what an older process has on its way."""
         self._tables.fence("offset_map", f"{self._application}/map", batch_id)
 
+    def shard_count(self) -> int | None:
+        """The newest one that was noted."""
+        noted = self._tables.of("changes")
+        return noted[-1]["after"] if noted else None
+
+    def note_shard_count(self, count: int) -> None:
+        """Append."""
+        self._tables.append("changes", pa.table({"after": [count]}))
+
     def ends(self) -> tuple[Sequence[MappedEnd], int]:
         """What `sql/queries/mapped_ends.sql` says."""
         found: dict[tuple[Any, ...], tuple[int, int]] = {}

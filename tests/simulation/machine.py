@@ -146,9 +146,6 @@ class Replication(RuleBasedStateMachine):
             "reader": dice.among(("auto", "rows")),
         }
         self._say(f"killed; comes back with {changed}")
-        if changed["shard_count"] != self.world.settings.shard_count:
-            # Partitions move to other transactional ids: nobody of the run before may be left, and no task fences it.
-            self.world.steps.bury()
         for name, value in changed.items():
             if name not in self.fixed:
                 setattr(self.world.settings, name, value)

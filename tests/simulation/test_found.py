@@ -6,6 +6,7 @@ import pytest
 
 from tests.simulation.driver import Driver
 from tests.simulation.machine import Replication
+from tests.simulation.steps import Fault
 
 
 class Schedule(Replication):
@@ -65,6 +66,24 @@ def test_a_window_without_a_row_is_passed_where_spark_reads_the_stage(schedule: 
     world.write("t0", 0, 40, "aborted")
     world.write("t0", 0, 7)
     schedule.do("land", "produce")
+    schedule.check()
+
+
+@pytest.mark.parametrize("steps", range(1, 30))
+def test_a_task_of_another_number_of_shards_writes_no_more(schedule: Schedule, steps: int) -> None:
+    """A partition's transactional id is another one when a flow comes back with another number of shards: whatever a
+    task of before is about to do, nobody who initialises the new id fences it."""
+    world = schedule.world
+    world.settings.shard_count = 2
+    schedule.do("land", "produce")
+    for partition in (0, 1):
+        world.write("t0", partition, 3)
+    schedule.do("land")
+    schedule._do("produce", 0, Fault("zombie", steps))
+    schedule.killed()
+    world.settings.shard_count = 1
+    schedule.do("produce")
+    world.wake()
     schedule.check()
 
 

@@ -1,11 +1,16 @@
-"""The tables that hold what a flow produced, `offset_map` and `latency`, as `produce.ports.MapStore`."""
+"""The tables that hold what a flow produced, and by how many shards, as `produce.ports.MapStore`."""
 
 from collections.abc import Sequence
 
 import pyarrow as pa
 
+from mirrorlake.core.changes import Change
 from mirrorlake.core.progress import MappedEnd
+from mirrorlake.lake.journal import Journal
 from mirrorlake.lake.lake import Lake
+
+#: The kind of change under which the number of a flow's shards is noted.
+_SHARDS = "produce_tasks"
 
 
 class LakeMap:
@@ -15,10 +20,20 @@ class LakeMap:
         self._lake = lake
         self._flow = flow
         self._application = f"mirrorlake/{lake.lake_id}/{flow}"
+        self._journal = Journal(lake)
 
     def take_over(self, batch_id: int) -> None:
         """See to it that no append of batches up to this one is taken any more, not even one that is on its way."""
         self._lake.fence("offset_map", f"{self._application}/map", batch_id)
+
+    def shard_count(self) -> int | None:
+        """Into how many shards the flow was dealt by whoever produced it last; None if nobody noted it."""
+        noted = self._journal.history(self._flow, _SHARDS)
+        return int(noted[-1].after or 0) if noted else None
+
+    def note_shard_count(self, count: int) -> None:
+        """Note it."""
+        self._journal.record(self._flow, [Change(_SHARDS, "shards", None, str(count))])
 
     def ends(self) -> tuple[Sequence[MappedEnd], int]:
         """The ends of the map, and the number of the flow's newest batch (-1: none)."""

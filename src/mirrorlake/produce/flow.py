@@ -22,7 +22,7 @@ from mirrorlake.produce.ledger import Ledger, map_rows
 from mirrorlake.produce.ports import MapStore, Stage, Workers
 from mirrorlake.produce.spec import FlowSpec
 from mirrorlake.produce.task import ShardJob
-from mirrorlake.produce.writer import Target
+from mirrorlake.produce.writer import Target, fence
 
 logger = logging.getLogger(__name__)
 
@@ -58,16 +58,28 @@ class FlowProducer:
         self._stage = stage
         self._workers = workers
         self._ensure_targets = ensure_targets
-        self._ledger = Ledger(store, spec.name)
         self._owners: dict[int, str] = {}
         self._files_work = spec.reader != "rows" and workers.can_read_files()
         self._disordered: set[str] = set()  # files that were found to hold offsets out of order
         self._produced_version: int | None = None  # the version of the stage above which nothing was left
         started = _next_batch(-1)
         store.take_over(started)  # before the map is asked for its ends: they are those of the last append before
+        self._fence_other_shards(store)
         ends, newest = store.ends()
         self._floors = floors_of(ends, spec.remote_topic, spec.targets)
         self.batch_id = _next_batch(max(newest, started))
+        self._ledger = Ledger(store, spec.name)
+
+    def _fence_other_shards(self, store: MapStore) -> None:
+        """Let nobody write any more who was one of another number of shards: partitions have moved between
+        transactional ids, and a task that outlived its driver would not be fenced by the one that has its partition."""
+        before, count = store.shard_count(), self.spec.shard_count
+        if before == count or not self.spec.transactional:
+            return
+        if before is not None:
+            for shard in range(max(before, count)):
+                fence(self._target(shard))
+        store.note_shard_count(count)  # only now: who dies before this does it again
 
     def floors(self) -> dict[Key, Floor]:
         """Where the flow goes on, of every source partition of which it has mapped or passed something."""
@@ -175,7 +187,7 @@ class FlowProducer:
         return [
             ShardJob(
                 self._with_unmapped(shard),
-                self._target(shard),
+                self._target(shard.shard),
                 self._owners.get(shard.shard),
                 self.spec.skipped,
                 self._foreign_from(shard),
@@ -206,13 +218,13 @@ class FlowProducer:
                 found[key] = began[plan.partition] if plan.partition < len(began) else 0
         return found
 
-    def _target(self, shard: ShardPlan) -> Target:
+    def _target(self, shard: int) -> Target:
         name = self.spec.name_at_target
         return Target(
             self.spec.client,
             self.spec.producer,
             group_id=name,
-            transactional_id=f"{name}-{shard.shard}",
+            transactional_id=f"{name}-{shard}",
             shard_count=self.spec.shard_count,
             transactional=self.spec.transactional,
             provenance=self.spec.provenance,

@@ -33,6 +33,12 @@ class MapStore(Protocol):
         """See to it that no append of batches up to this one is taken any more: what an older process has on its way
         to the map is rebuilt by this one."""
 
+    def shard_count(self) -> int | None:
+        """Into how many shards the flow was dealt by whoever produced it last; None if nobody noted it."""
+
+    def note_shard_count(self, count: int) -> None:
+        """Note it, before the first record is produced by so many."""
+
     def ends(self) -> tuple[Sequence[MappedEnd], int]:
         """The ends of the flow's map, and the number of its newest batch (-1: none)."""
 

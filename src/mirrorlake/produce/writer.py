@@ -74,6 +74,11 @@ class Target:
     provenance: Provenance | None = None
 
 
+def fence(target: Target) -> None:
+    """End what a producer of this `transactional.id` has open, and let it write no more. Raises KafkaException."""
+    ShardWriter(target)
+
+
 class MetadataFull(Exception):
     """What was written since the map was last appended to does not fit into the group's metadata any more."""
 
