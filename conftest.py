@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 from mirrorlake.dashboard.data import read_data
 from mirrorlake.dashboard.model import load_dashboard
 from mirrorlake.lake.lake import Lake
-from mirrorlake.lake.session import SHORT_VARIABLE, local_session
+from mirrorlake.spark.session import SHORT_VARIABLE, local_session
 from tests.support.clusters import ClusterPair, cluster_pair, given_clusters
 from tests.support.sample_lake import empty_lake, fill
 

@@ -21,7 +21,7 @@ from databricks.bundles.volumes import Volume
 
 from mirrorlake.cli.main import app
 from mirrorlake.lake.lake import TABLES, VIEWS, sql_text
-from mirrorlake.lake.session import LOCAL_SETTINGS
+from mirrorlake.spark.session import LOCAL_SETTINGS
 from tests.support.bundle import (
     ROOT,
     build_environment,

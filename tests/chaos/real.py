@@ -27,9 +27,9 @@ import psutil
 from confluent_kafka import IsolationLevel, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewPartitions, OffsetSpec
 
+from mirrorlake.devtools.local.cluster import EmbeddedCluster, start_clusters, stop_clusters
 from mirrorlake.errors import MirrorlakeError
-from mirrorlake.lake.session import SHORT_VARIABLE, local_session
-from mirrorlake.local.cluster import EmbeddedCluster, start_clusters, stop_clusters
+from mirrorlake.spark.session import SHORT_VARIABLE, local_session
 from tests.support.kafka import create_topic
 from tests.support.replication import assert_topic_same, finish, lake_of, look, start_command, start_run, write_topology
 

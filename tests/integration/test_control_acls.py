@@ -19,18 +19,19 @@ from confluent_kafka.admin import (
 )
 from pyspark.sql import SparkSession
 
-from mirrorlake.core.acl_plan import Acl, owned_acls
-from mirrorlake.core.changes import ChangeLog, MemoryLog
-from mirrorlake.core.topology import load_topology
-from mirrorlake.engine import control_acls
-from mirrorlake.engine.connections import Connections
-from mirrorlake.engine.control import ControlLoop
-from mirrorlake.engine.control_acls import AclSync
-from mirrorlake.engine.plan import make_plan
-from mirrorlake.engine.resolve import Wanted, resolve
+from mirrorlake.config.topology import load_topology
+from mirrorlake.control import acl_sync
+from mirrorlake.control.acl_plan import owned_acls
+from mirrorlake.control.acl_sync import AclSync
+from mirrorlake.devtools.local.cluster import EmbeddedCluster, start_clusters, stop_clusters
 from mirrorlake.kafka.admin_acls import create_acls
+from mirrorlake.kafka.connections import Connections
+from mirrorlake.kafka.values import Acl
+from mirrorlake.lake.changes import ChangeLog, MemoryLog
 from mirrorlake.lake.journal import Journal, WrittenChanges
-from mirrorlake.local.cluster import EmbeddedCluster, start_clusters, stop_clusters
+from mirrorlake.run.control_loop import ControlLoop
+from mirrorlake.run.plan import make_plan
+from mirrorlake.run.resolve import Wanted, resolve
 from tests.support.acls import acl
 from tests.support.clusters import ClusterPair
 from tests.support.control import AUTHORIZER, acls_of, add_acls, eventually, make_sync, remove_acls
@@ -244,7 +245,7 @@ def test_an_acl_that_was_made_just_before_a_kill_is_ours(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(control_acls, "create_acls", make_and_die)
+        patch.setattr(acl_sync, "create_acls", make_and_die)
         with pytest.raises(KeyboardInterrupt):
             make_sync(AclSync, topology, Journal(lake)).sync()
     eventually(lambda: acls_of(guarded.west, topic_name), {acl(f"east.{topic_name}")})
@@ -275,7 +276,7 @@ def test_readers_of_mirrors_keep_their_rights_when_the_policy_changes(
     log = WrittenChanges(lake.directory)
     (planned,) = make_plan(connections, connections.topology.active_flows(), log)["flows"]
     assert [(left["name"], left["policy"]) for left in planned["acls_left"]] == [(before.name, "default")]
-    (told,) = resolve(lake, connections, Wanted(kind=control_acls.LEFT), choice)
+    (told,) = resolve(lake, connections, Wanted(kind=acl_sync.LEFT), choice)
     assert before.name in told["detail"] and "mirrorlake resolve" in told["detail"]
     eventually(edited.on_target, {after} if choice == "revoke" else {before, after})
     ControlLoop._sync_acls(control, edited.acls)
@@ -295,7 +296,7 @@ def test_a_cluster_without_an_authorizer_is_told_once(
     source = guarded.east if without == "target" else clusters.east
     bench = Bench(tmp_path, ClusterPair(source, clusters.west, None), topic_name, MemoryLog())
     create_topic(source, topic_name)
-    with caplog.at_level(logging.INFO, "mirrorlake.engine.control_acls"):
+    with caplog.at_level(logging.INFO, "mirrorlake.control.acl_sync"):
         rows = bench.acls.sync()
         assert bench.acls.sync() == [] and bench.acls.sync() == [] and bench.acls.plan() == []
     wanted = ["west"] if without == "target" else ["east", "west"]

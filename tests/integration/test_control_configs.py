@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 import yaml
 
-from mirrorlake.core.changes import Change, MemoryLog
-from mirrorlake.core.flow import DEFAULT_CONFIG_PROPERTIES_EXCLUDE
-from mirrorlake.engine.control_configs import ConfigSync
+from mirrorlake.config.flow import DEFAULT_CONFIG_PROPERTIES_EXCLUDE
+from mirrorlake.control.config_sync import ConfigSync
 from mirrorlake.kafka.admin import ClusterAdmin, TopicInfo
 from mirrorlake.kafka.admin_configs import describe_topic_configs
+from mirrorlake.lake.changes import Change, MemoryLog
 from tests.support.clusters import ClusterPair
 from tests.support.control import eventually, make_sync, own_configs, set_cluster_default, set_configs
 from tests.support.kafka import create_topic, topics_of

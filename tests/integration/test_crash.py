@@ -17,7 +17,7 @@ import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 from pyspark.sql import SparkSession
 
-from mirrorlake import crash
+from mirrorlake import failpoints
 from mirrorlake.lake.delta_log import DeltaLog
 from tests.support.clusters import ClusterPair
 from tests.support.kafka import NewRecord, create_topic, numbered, partition_count, read_topic, send, write
@@ -96,7 +96,7 @@ def test_driver_killed_at_every_point_in_turn(
     in the middle of a recovery is one too."""
     scenes = (scene, new_scene(tmp_path / "new", clusters))
     with ThreadPoolExecutor() as side_by_side:
-        deaths = [side_by_side.submit(_die_in_turn, one, crash.POINTS[at::2]) for at, one in enumerate(scenes)]
+        deaths = [side_by_side.submit(_die_in_turn, one, failpoints.POINTS[at::2]) for at, one in enumerate(scenes)]
         for death in deaths:
             death.result()
     for one in scenes:
@@ -134,7 +134,7 @@ def test_landed_but_not_committed_by_the_stream(
 ) -> None:
     """The driver died behind the commit in `records` and before the one in the streaming checkpoint."""
     with monkeypatch.context() as patch:
-        patch.setattr("mirrorlake.engine.landing.forget_query", lambda *_: None)
+        patch.setattr("mirrorlake.landing.worker.forget_query", lambda *_: None)
         replicate_once(spark, scene.topology)
     commits = sorted(
         (path for path in scene.folder.glob("lake/_checkpoints/land/east/*/commits/*") if path.name.isdigit()),

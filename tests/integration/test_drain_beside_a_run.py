@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from mirrorlake.core.topology import load_topology
-from mirrorlake.engine.connections import Connections
-from mirrorlake.engine.drain import drain
+from mirrorlake.config.topology import load_topology
+from mirrorlake.failover.drain import drain
+from mirrorlake.kafka.connections import Connections
 from mirrorlake.lake.lake import Lake
 from tests.support.clusters import ClusterPair
 from tests.support.kafka import create_topic
@@ -35,7 +35,7 @@ def test_a_drain_waits_for_a_process_whose_locks_it_does_not_see(
         raise AssertionError("a second replicator beside the one that runs")
 
     monkeypatch.setattr(Lake, "leases", property(leases))
-    monkeypatch.setattr("mirrorlake.engine.drain.Replicator", beside)
+    monkeypatch.setattr("mirrorlake.failover.drain.Replicator", beside)
     with live(spark, file) as run:
         until(lambda: ends(clusters.west, [f"east.{topic_name}"]) >= 10, "the flow runs")
         until(lambda: run.lake.table("positions").count() > 0, "it was sampled")

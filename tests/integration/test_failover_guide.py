@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 from typer.testing import CliRunner
 
 from mirrorlake.cli.main import app
-from mirrorlake.core.group_sync import READ_ON
+from mirrorlake.groups.sync_plan import READ_ON
 from tests.support.clusters import ClusterPair, own_topics
 from tests.support.kafka import NewRecord, create_topic, write
 from tests.support.readers import Reading, read_with_python

@@ -14,10 +14,10 @@ from pyspark.sql import SparkSession
 from typer.testing import CliRunner
 
 from mirrorlake.cli.main import app
-from mirrorlake.core.groups import REWOUND
-from mirrorlake.core.topology import load_topology
-from mirrorlake.engine import checkpoints
-from mirrorlake.engine.group_mover import sole_mover
+from mirrorlake.config.topology import load_topology
+from mirrorlake.groups import checkpoint_sync
+from mirrorlake.groups.checkpoint_plan import REWOUND
+from mirrorlake.groups.mover import sole_mover
 from mirrorlake.lake.lake import Lake
 from tests.support.clusters import ClusterPair
 from tests.support.groups import delete_groups, round_of
@@ -120,7 +120,7 @@ def test_a_consumer_that_comes_between_our_look_and_our_move_is_not_set_back(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It joins, commits and leaves while the positions of many other groups are looked at."""
-    look = checkpoints.target_groups
+    look = checkpoint_sync.target_groups
 
     def looked(admin: Any, groups: Iterable[str]) -> Any:
         found = look(admin, groups)
@@ -128,7 +128,7 @@ def test_a_consumer_that_comes_between_our_look_and_our_move_is_not_set_back(
         return found
 
     scene.commit("east", "quick", 120)
-    monkeypatch.setattr(checkpoints, "target_groups", looked)
+    monkeypatch.setattr(checkpoint_sync, "target_groups", looked)
     scene.round()
     assert scene.position("west", "quick") == 180
 

@@ -13,19 +13,20 @@ from confluent_kafka import Consumer, TopicPartition
 from pyspark.sql import SparkSession
 from typer.testing import CliRunner
 
-from mirrorlake import crash
+from mirrorlake import failpoints
 from mirrorlake.cli.main import app
-from mirrorlake.core.group_sync import ACTIVE, BEHIND
-from mirrorlake.core.groups import GONE, HELD, Checkpoint, Committed
-from mirrorlake.core.topology import load_topology
-from mirrorlake.engine.checkpoints import Checkpoints
-from mirrorlake.engine.connections import Connections
-from mirrorlake.engine.failover import MoveOptions, move_groups
-from mirrorlake.engine.mirror_topics import CheckpointTopic
-from mirrorlake.engine.shared_topics import Way
+from mirrorlake.config.topology import load_topology
 from mirrorlake.errors import InputError
+from mirrorlake.failover.failover import MoveOptions, move_groups
+from mirrorlake.groups.checkpoint_plan import GONE, HELD, Checkpoint
+from mirrorlake.groups.checkpoint_sync import Checkpoints
+from mirrorlake.groups.shared_topics import Way
+from mirrorlake.groups.sync_plan import ACTIVE, BEHIND
+from mirrorlake.kafka.connections import Connections
 from mirrorlake.lake.journal import Journal
 from mirrorlake.lake.lake import Lake
+from mirrorlake.mm2.mirror_topics import CheckpointTopic
+from mirrorlake.offsets.positions import Committed
 from tests.support.clusters import ClusterPair
 from tests.support.kafka import (
     NewRecord,
@@ -319,7 +320,7 @@ def test_a_failover_that_was_killed_half_way_ends_in_the_same_state(
         if point == "group-moved":
             raise Killed
 
-    monkeypatch.setattr(crash, "reached", die)
+    monkeypatch.setattr(failpoints, "reached", die)
     with pytest.raises(Killed):
         scene.move(*groups)
     monkeypatch.undo()

@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 from typer.testing import CliRunner
 
 from mirrorlake.cli.main import app
-from mirrorlake.core.group_sync import BEHIND
+from mirrorlake.groups.sync_plan import BEHIND
 from mirrorlake.lake.lake import Lake
 from tests.support.clusters import ClusterPair
 from tests.support.kafka import create_topic, numbered, write

@@ -12,11 +12,12 @@ from pyspark.sql import SparkSession
 from typer.testing import CliRunner
 
 from mirrorlake.cli.main import app
-from mirrorlake.core.groups import GONE, Committed
 from mirrorlake.errors import ReplicationError
+from mirrorlake.groups.checkpoint_plan import GONE
 from mirrorlake.kafka.admin import ClusterAdmin
 from mirrorlake.kafka.groups import GroupAdmin
 from mirrorlake.kafka.renewal import LiveSettings
+from mirrorlake.offsets.positions import Committed
 from tests.support.clusters import ClusterPair
 from tests.support.groups import commit_all, delete_groups, round_of
 from tests.support.half_alive import ThreeBrokers, three_brokers

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from mirrorlake.core.mm2_formats import Heartbeat, decode_heartbeat
 from mirrorlake.lake.lake import Lake
+from mirrorlake.mm2.formats import Heartbeat, decode_heartbeat
 from tests.support.clusters import ClusterPair, own_topics
 from tests.support.control import own_configs
 from tests.support.kafka import NewRecord, create_topic, read_topic, topics_of, write

@@ -9,12 +9,12 @@ import pytest
 import yaml
 from pyspark.sql import SparkSession
 
-from mirrorlake.core.topology import Lake as Location
-from mirrorlake.core.topology import load_topology
-from mirrorlake.engine.connections import Connections
-from mirrorlake.engine.failover import MoveOptions, move_groups
-from mirrorlake.engine.shared_topics import Way
+from mirrorlake.config.topology import Lake as Location
+from mirrorlake.config.topology import load_topology
 from mirrorlake.errors import LakeError
+from mirrorlake.failover.failover import MoveOptions, move_groups
+from mirrorlake.groups.shared_topics import Way
+from mirrorlake.kafka.connections import Connections
 from mirrorlake.lake.opening import reading_lake
 from tests.support.clusters import ClusterPair
 from tests.support.kafka import create_topic, numbered, write

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from mirrorlake.devtools.local.cluster import EmbeddedCluster
 from mirrorlake.errors import TargetRefused
-from mirrorlake.local.cluster import EmbeddedCluster
 from tests.support.clusters import ClusterPair
 from tests.support.control import set_configs
 from tests.support.kafka import NewRecord, create_topic, delete_topic, numbered, read_topic, write

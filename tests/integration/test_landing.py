@@ -6,7 +6,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from mirrorlake.errors import LakeError
-from mirrorlake.lake.session import settings_for_now
+from mirrorlake.spark.session import settings_for_now
 from tests.support.clusters import ClusterPair
 from tests.support.kafka import create_topic, numbered, read_topic, write
 from tests.support.replication import land_only, replicate_once, write_topology
@@ -41,7 +41,7 @@ def test_records_go_on_where_objectives_cannot_be_noted(
     def refuse(*_: object, **__: object) -> None:
         raise LakeError("the table objectives takes no rows")
 
-    monkeypatch.setattr("mirrorlake.engine.replicator.note_objectives", refuse)
+    monkeypatch.setattr("mirrorlake.run.replicator.note_objectives", refuse)
     topology = write_topology(tmp_path, clusters.east, clusters.west, {"topics": [topic_name]})
     create_topic(clusters.east, topic_name, 1)
     write(clusters.east, topic_name, numbered(10, 1))

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from mirrorlake.core.topology import load_topology
-from mirrorlake.engine.connections import Connections
-from mirrorlake.engine.resolve import Wanted, resolve
+from mirrorlake.config.topology import load_topology
 from mirrorlake.errors import MirrorlakeError
+from mirrorlake.kafka.connections import Connections
 from mirrorlake.lake.lake import Lake
+from mirrorlake.run.resolve import Wanted, resolve
 from tests.support.clusters import ClusterPair
 from tests.support.kafka import create_topic, numbered, read_topic, truncate, write
 from tests.support.replication import lake_of, land_only, replicate_once, write_topology
@@ -42,7 +42,7 @@ def test_a_batch_whose_stream_died_behind_its_commit_is_staged_once_when_the_pla
     topology = write_topology(tmp_path, clusters.east, clusters.west, {"topics": [topic_name]})
     create_topic(clusters.east, topic_name)
     with monkeypatch.context() as patch:
-        patch.setattr("mirrorlake.engine.landing.forget_query", lambda *_: None, raising=False)
+        patch.setattr("mirrorlake.landing.worker.forget_query", lambda *_: None, raising=False)
         for start in (0, 100):
             write(clusters.east, topic_name, numbered(100, start=start))
             land_only(spark, topology)
@@ -100,16 +100,16 @@ def test_a_start_that_moves_on_behind_the_plan_is_planned_again(
 
 def before_next_start(monkeypatch: pytest.MonkeyPatch, work: Callable[[], object]) -> None:
     """Do something behind the plan of landing and before its query begins, once."""
-    from mirrorlake.engine import landing
+    from mirrorlake.landing import worker
 
-    start, left = landing.start_landing, [work]
+    start, left = worker.start_landing, [work]
 
     def started(*arguments: object, **named: object) -> object:
         if left:
             left.pop()()
         return start(*arguments, **named)
 
-    monkeypatch.setattr(landing, "start_landing", started)
+    monkeypatch.setattr(worker, "start_landing", started)
 
 
 def test_continue_goes_on_at_what_is_there_now_and_says_what_was_given_up(

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from mirrorlake.local.cluster import EmbeddedCluster
+from mirrorlake.devtools.local.cluster import EmbeddedCluster
 from tests.support.clusters import ClusterPair
 from tests.support.kafka import create_topic, read_topic, topics_of
 from tests.support.topologies import Live, ends, fill, live, until, values, write_flows

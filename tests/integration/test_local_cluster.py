@@ -13,17 +13,17 @@ import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from mirrorlake.core.topology import load_topology
+from mirrorlake.config.topology import load_topology
+from mirrorlake.devtools.local import develop
+from mirrorlake.devtools.local.cluster import EmbeddedCluster
+from mirrorlake.devtools.local.ports import free_ports, is_free
 from mirrorlake.errors import ClusterUnreachable, InputError
-from mirrorlake.local import develop
-from mirrorlake.local.cluster import EmbeddedCluster
-from mirrorlake.local.ports import free_ports, is_free
 
 TOPIC = "orders"
 CHILD = """
 import sys, threading
 from pathlib import Path
-from mirrorlake.local.cluster import start_clusters
+from mirrorlake.devtools.local.cluster import start_clusters
 clusters = start_clusters(["one"], Path(sys.argv[1]))
 sys.stdout.write(f"{clusters['one'].pids[0]}\\n")
 sys.stdout.flush()
@@ -126,7 +126,7 @@ def test_ports_are_different_and_free() -> None:
 def test_development_clusters_outlive_the_command(tmp_path: Path) -> None:
     topology = tmp_path / "mirrorlake.yml"
     program = (
-        "import sys; from pathlib import Path; from mirrorlake.local.develop import up; "
+        "import sys; from pathlib import Path; from mirrorlake.devtools.local.develop import up; "
         "up(Path(sys.argv[1]), ['east', 'west'], 1, Path(sys.argv[2]))"
     )
     subprocess.run([sys.executable, "-c", program, str(tmp_path / "local"), str(topology)], check=True, timeout=120)

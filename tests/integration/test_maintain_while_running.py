@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from mirrorlake.core.retention import cut_records
-from mirrorlake.core.topology import load_topology
-from mirrorlake.engine.maintain import stage_of
-from mirrorlake.lake import maintenance
+from mirrorlake.config.topology import load_topology
+from mirrorlake.lake import table_upkeep
 from mirrorlake.lake.lake import Lake
+from mirrorlake.lake.maintain import stage_of
+from mirrorlake.lake.retention import cut_records
 from tests.support.clusters import ClusterPair
 from tests.support.kafka import create_topic, numbered, read_topics, write
 from tests.support.lake_rows import ago
@@ -24,13 +24,13 @@ def everything(lake: Lake, file: Path) -> int:
     """All of `maintain`, as if what landed up to now were old; gives how many records were deleted."""
     now = ago(0)
     cuts, _ = cut_records(*stage_of(lake, load_topology(file), now, now))
-    removed = maintenance.remove_records(lake, cuts, int(now.timestamp() * 1000))
-    for table in maintenance.HISTORY:
-        maintenance.remove_history(lake, table, int(ago(5).timestamp() * 1000))
-    maintenance.merge_map(lake, int(now.timestamp() * 1000))
+    removed = table_upkeep.remove_records(lake, cuts, int(now.timestamp() * 1000))
+    for table in table_upkeep.HISTORY:
+        table_upkeep.remove_history(lake, table, int(ago(5).timestamp() * 1000))
+    table_upkeep.merge_map(lake, int(now.timestamp() * 1000))
     for table in ("records", "offset_map", "latency", "positions", "clusters", "objectives"):
-        maintenance.optimize(lake, table)
-    maintenance.vacuum(lake, "records", 168)
+        table_upkeep.optimize(lake, table)
+    table_upkeep.vacuum(lake, "records", 168)
     return removed
 
 

@@ -7,10 +7,10 @@ import pytest
 from confluent_kafka import Producer
 from pyspark.sql import SparkSession
 
-from mirrorlake.bench.control import PARTITIONS, TOPICS, create_many
-from mirrorlake.core.topology import load_topology
-from mirrorlake.engine.connections import Connections
-from mirrorlake.engine.plan import make_plan
+from mirrorlake.config.topology import load_topology
+from mirrorlake.devtools.bench.control import PARTITIONS, TOPICS, create_many
+from mirrorlake.kafka.connections import Connections
+from mirrorlake.run.plan import make_plan
 from tests.support.clusters import ClusterPair
 from tests.support.kafka import NewRecord, send
 from tests.support.replication import assert_same, replicate_once, write_topology

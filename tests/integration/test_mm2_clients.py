@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from mirrorlake.core.changes import MemoryLog
-from mirrorlake.core.mm2_formats import Checkpoint, decode_checkpoint, decode_heartbeat
-from mirrorlake.core.policy import HEARTBEATS, DefaultPolicy
-from mirrorlake.core.selection import TopicSelection
-from mirrorlake.core.topology import Topology, load_topology
-from mirrorlake.engine.connections import Connections
-from mirrorlake.engine.mirror_topics import CheckpointTopic, Heartbeats
+from mirrorlake.config.topology import Topology, load_topology
 from mirrorlake.errors import ClusterUnreachable
+from mirrorlake.kafka.connections import Connections
+from mirrorlake.lake.changes import MemoryLog
+from mirrorlake.mm2.formats import Checkpoint, decode_checkpoint, decode_heartbeat
+from mirrorlake.mm2.mirror_topics import CheckpointTopic, Heartbeats
+from mirrorlake.naming.policy import HEARTBEATS, DefaultPolicy
+from mirrorlake.naming.selection import TopicSelection
 from tests.support.clusters import ClusterPair, own_topics
 from tests.support.control import own_configs
 from tests.support.kafka import create_topic, partition_count, read_topic, topics_of

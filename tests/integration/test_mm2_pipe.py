@@ -9,8 +9,8 @@ import pytest
 from confluent_kafka import Consumer, TopicPartition
 from pyspark.sql import SparkSession
 
+from mirrorlake.devtools.local.cluster import EmbeddedCluster
 from mirrorlake.lake.lake import Lake
-from mirrorlake.local.cluster import EmbeddedCluster
 from tests.support.clusters import ClusterPair, own_topics
 from tests.support.kafka import NewRecord, create_topic, send, transactional_producer
 from tests.support.mirror_client import ask_mirror_client

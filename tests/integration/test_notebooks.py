@@ -12,7 +12,7 @@ import altair as alt
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from mirrorlake.core.tracking import Tracking
+from mirrorlake.config.tracking import Tracking
 from mirrorlake.errors import InputError, LakeError
 from mirrorlake.lake.lake import Lake
 from mirrorlake.notebook import audit, capacity, drill, latency, open_notebook, translation

@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from mirrorlake.lake import land, maintenance
+from mirrorlake.lake import table_upkeep
+from mirrorlake.landing import land
 from tests.support.clusters import ClusterPair
 from tests.support.kafka import create_topic, numbered, write
 from tests.support.replication import assert_same, lake_of, land_only, replicate_once, write_topology
@@ -57,7 +58,7 @@ def test_a_new_flow_on_an_optimized_stage_keeps_order(
     land_only(spark, topology)
     lake.sql("OPTIMIZE records ZORDER BY (batch_id, offset)")
     if vacuum:
-        maintenance.vacuum(lake, "records", 0)
+        table_upkeep.vacuum(lake, "records", 0)
     write(clusters.east, topic_name, numbered(1_000, PARTITIONS, 4_000))
     run = replicate_once(spark, topology)
     assert_same(run.lake, clusters.east, clusters.west, {topic_name: f"east.{topic_name}"}, 5_000)

@@ -12,11 +12,11 @@ from pyspark.sql import SparkSession
 from typer.testing import CliRunner
 
 from mirrorlake.cli.main import app
-from mirrorlake.core.groups import OTHER_KIND
+from mirrorlake.devtools.local.cluster import EmbeddedCluster
 from mirrorlake.errors import InputError
-from mirrorlake.local.cluster import EmbeddedCluster
-from mirrorlake.local.jars import kafka_jars
-from mirrorlake.local.java import find_java
+from mirrorlake.groups.checkpoint_plan import OTHER_KIND
+from mirrorlake.spark.jars import kafka_jars
+from mirrorlake.spark.java import find_java
 from tests.support.clusters import ClusterPair
 from tests.support.kafka import create_topic
 from tests.support.replication import FLOW, write_topology

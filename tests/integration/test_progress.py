@@ -11,11 +11,11 @@ from confluent_kafka import KafkaException, Producer
 from confluent_kafka.admin import AdminClient
 from pyspark.sql import SparkSession
 
-from mirrorlake.core.progress import TargetGeneration
 from mirrorlake.errors import PositionLost, ReplicationError, TargetRefused
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.map_store import LakeMap
 from mirrorlake.lake.stage_index import StageFiles
+from mirrorlake.offsets.generations import TargetGeneration
 from mirrorlake.produce.flow import BatchReport, FlowProducer
 from mirrorlake.produce.spec import FlowSpec, name_at_target
 from mirrorlake.produce.workers import SparkWorkers
@@ -25,7 +25,7 @@ from tests.support.lake_rows import FLOW, commit, opened, staged, write_file
 from tests.support.replication import assert_same, make_replicator, replicate_once, write_topology
 
 PARTITIONS = 2
-SMALL_BATCHES = "mirrorlake.engine.flow_worker.FlowSpec"
+SMALL_BATCHES = "mirrorlake.run.flow_worker.FlowSpec"
 
 
 def test_a_changed_selection_and_a_death_in_its_backlog_leave_nothing_behind(

@@ -12,14 +12,14 @@ import pytest
 import yaml
 from pyspark.sql import SparkSession
 
-from mirrorlake.core.client_settings import JAVA_CONSUMER
-from mirrorlake.core.problem import Problem
-from mirrorlake.core.topology import load_topology
-from mirrorlake.engine.access import access_problems, own_topic_problems, transaction_problems
-from mirrorlake.engine.connections import Connections
+from mirrorlake.checks.access import access_problems, own_topic_problems, transaction_problems
+from mirrorlake.checks.problem import Problem
+from mirrorlake.config.client_settings import JAVA_CONSUMER
+from mirrorlake.config.topology import load_topology
+from mirrorlake.kafka.connections import Connections
 from mirrorlake.lake.lake import TABLES
 from mirrorlake.lake.translate import translate
-from mirrorlake.local.jars import spark_jars
+from mirrorlake.spark.jars import spark_jars
 from tests.integration.test_wrong_input import Answer
 from tests.support.kafka import create_topic, numbered, read_topic, write
 from tests.support.replication import FLOW, finish, lake_of, replicate_once, start_run

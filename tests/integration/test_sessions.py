@@ -12,8 +12,8 @@ from confluent_kafka import Producer
 
 import mirrorlake
 from mirrorlake.kafka.admin import ClusterAdmin, TopicInfo
-from mirrorlake.lake.session import LOCAL_SETTINGS
-from mirrorlake.local.jars import spark_jars
+from mirrorlake.spark.jars import spark_jars
+from mirrorlake.spark.session import LOCAL_SETTINGS
 from tests.support.clusters import ClusterPair
 from tests.support.guarded import guarded_cluster
 from tests.support.kafka import create_topic, numbered, write

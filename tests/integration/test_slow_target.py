@@ -13,7 +13,7 @@ import pytest
 from confluent_kafka import KafkaException
 from pyspark.sql import SparkSession
 
-from mirrorlake.local.cluster import EmbeddedCluster
+from mirrorlake.devtools.local.cluster import EmbeddedCluster
 from mirrorlake.produce import patience, task
 from mirrorlake.produce.task import produce_shard
 from tests.support.clusters import ClusterPair

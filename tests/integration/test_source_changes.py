@@ -11,11 +11,11 @@ import pytest
 from confluent_kafka.admin import AdminClient, NewPartitions
 from pyspark.sql import SparkSession
 
-from mirrorlake.core.survey import Life, accepted_starts, blocked
-from mirrorlake.core.topology import Lake as Location
-from mirrorlake.lake.lives import begin_lives, decisions_of
+from mirrorlake.config.topology import Lake as Location
 from mirrorlake.lake.opening import open_lake
 from mirrorlake.lake.translate import translate
+from mirrorlake.landing.generations import begin_lives, decisions_of
+from mirrorlake.landing.survey import Life, accepted_starts, blocked
 from tests.support.clusters import ClusterPair
 from tests.support.kafka import create_topic, delete_topic, partition_count, read_topic, topics_of, truncate
 from tests.support.replication import FLOW

@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from mirrorlake.core.topology import load_topology
-from mirrorlake.engine.connections import Connections
-from mirrorlake.engine.resolve import Wanted, resolve
+from mirrorlake.config.topology import load_topology
+from mirrorlake.devtools.local.cluster import EmbeddedCluster
 from mirrorlake.errors import MirrorlakeError
+from mirrorlake.kafka.connections import Connections
 from mirrorlake.lake.translate import translate
-from mirrorlake.local.cluster import EmbeddedCluster
+from mirrorlake.run.resolve import Wanted, resolve
 from tests.support.clusters import ClusterPair
 from tests.support.kafka import create_topic, read_topic
 from tests.support.replication import FLOW, lake_of, replicate_once, write_topology

@@ -6,10 +6,10 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from mirrorlake.core.topology import load_topology
-from mirrorlake.engine.connections import Connections
-from mirrorlake.engine.status import read_status
+from mirrorlake.config.topology import load_topology
+from mirrorlake.kafka.connections import Connections
 from mirrorlake.lake.lake import Lake
+from mirrorlake.run.status import read_status
 from tests.support.clusters import ClusterPair
 from tests.support.kafka import create_topic, delete_topic, numbered, write
 from tests.support.replication import replicate_once, write_topology

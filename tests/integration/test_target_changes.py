@@ -11,17 +11,17 @@ from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from pyspark.sql import SparkSession
 
-from mirrorlake.core.topology import load_topology
-from mirrorlake.engine.connections import Connections
-from mirrorlake.engine.failover import MoveOptions, move_groups
-from mirrorlake.engine.resolve import Wanted, resolve
-from mirrorlake.engine.shared_topics import Way
-from mirrorlake.engine.status import read_status
+from mirrorlake.config.topology import load_topology
 from mirrorlake.errors import ReplicationError
+from mirrorlake.failover.failover import MoveOptions, move_groups
+from mirrorlake.groups.shared_topics import Way
+from mirrorlake.kafka.connections import Connections
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.map_store import LakeMap
 from mirrorlake.lake.translate import translate, translate_all
 from mirrorlake.produce.spec import name_at_target
+from mirrorlake.run.resolve import Wanted, resolve
+from mirrorlake.run.status import read_status
 from tests.support.clusters import ClusterPair
 from tests.support.kafka import NewRecord, create_topic, delete_topic, read_topic, topics_of, write
 from tests.support.replication import FLOW, lake_of, replicate_once

@@ -7,14 +7,14 @@ import pytest
 from confluent_kafka.admin import AdminClient
 from pyspark.sql import SparkSession
 
-from mirrorlake.core.batch import PartitionPlan
-from mirrorlake.core.progress import NOTHING_MAPPED
-from mirrorlake.core.topology import load_topology
-from mirrorlake.engine.connections import Connections
-from mirrorlake.engine.plan import make_plan
-from mirrorlake.engine.targets import TargetTopics
+from mirrorlake.config.topology import load_topology
+from mirrorlake.control.topic_sync import TargetTopics
+from mirrorlake.devtools.local.cluster import EmbeddedCluster
+from mirrorlake.kafka.connections import Connections
 from mirrorlake.lake.journal import Journal
-from mirrorlake.local.cluster import EmbeddedCluster
+from mirrorlake.offsets.progress import NOTHING_MAPPED
+from mirrorlake.produce.batch import PartitionPlan
+from mirrorlake.run.plan import make_plan
 from tests.support.control import eventually, own_configs
 from tests.support.kafka import NewRecord, create_topic, write
 from tests.support.replication import FLOW, lake_of, replicate_once, write_topology

@@ -11,7 +11,7 @@ import pytest
 from confluent_kafka.admin import AdminClient
 from pyspark.sql import SparkSession
 
-from mirrorlake.local.cluster import EmbeddedCluster
+from mirrorlake.devtools.local.cluster import EmbeddedCluster
 from mirrorlake.produce.provenance import HEADER
 from tests.support.clusters import ClusterPair
 from tests.support.kafka import Record, create_topic, read_topics, topics_of

@@ -15,10 +15,10 @@ from pathlib import Path
 import pytest
 import yaml
 
-from mirrorlake.core.topology import Topology, load_topology
-from mirrorlake.core.tracking import Tracking
-from mirrorlake.engine.samples import FlowLag
+from mirrorlake.config.topology import Topology, load_topology
+from mirrorlake.config.tracking import Tracking
 from mirrorlake.produce.flow import BatchReport
+from mirrorlake.run.samples import FlowLag
 from mirrorlake.tracking import runs as runs_module
 from mirrorlake.tracking.bench import record_bench
 from mirrorlake.tracking.runs import CLOSE_SECONDS, SWITCH, lake_directory, tracked
@@ -157,7 +157,7 @@ def test_a_server_that_is_away_costs_some_seconds_at_most(tmp_path: Path, kind: 
         script = f"""
 import sys, time
 from pathlib import Path
-from mirrorlake.core.topology import load_topology
+from mirrorlake.config.topology import load_topology
 from mirrorlake.tracking.runs import tracked
 topology = load_topology(Path({str(tmp_path / "mirrorlake.yml")!r}))
 with tracked(topology, "run", {{}}, figures=True, tick=0.05) as tracking:

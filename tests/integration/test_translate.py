@@ -14,17 +14,17 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pyspark.sql import DataFrame, SparkSession
 
-from mirrorlake.core.runs import runs_of, segments_of
-from mirrorlake.core.target_survey import NotedTarget
-from mirrorlake.core.topology import Lake as Location
-from mirrorlake.engine import control
+from mirrorlake.config.topology import Lake as Location
 from mirrorlake.errors import UnknownOffset
-from mirrorlake.lake.checkpoints import newest_checkpoints
+from mirrorlake.groups.checkpoint_table import newest_checkpoints
 from mirrorlake.lake.incidents import Incidents
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.opening import open_lake
 from mirrorlake.lake.targets import note_targets
 from mirrorlake.lake.translate import Translation, Translator, translate, translate_all
+from mirrorlake.offsets.generations import NotedTarget
+from mirrorlake.offsets.runs import runs_of, segments_of
+from mirrorlake.run import control_loop
 from tests.support.clusters import ClusterPair
 from tests.support.histories import SCHEMAS
 from tests.support.kafka import (
@@ -324,7 +324,7 @@ def test_a_sample_does_not_stand_for_rows_that_are_on_their_way(
             sampled.set()
 
     monkeypatch.setattr(Lake, "append", later)
-    monkeypatch.setattr(control, "SAMPLE_SECONDS", 0.2)
+    monkeypatch.setattr(control_loop, "SAMPLE_SECONDS", 0.2)
     positions = [0, 50, 100, 101]
     with replicating(spark, write_topology(tmp_path, clusters.east, clusters.west, {"topics": [topic_name]})) as run:
         try:

@@ -5,13 +5,13 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from mirrorlake.core.maintenance import Maintenance
-from mirrorlake.core.topology import load_topology
-from mirrorlake.engine.connections import Connections
-from mirrorlake.engine.maintain import maintain
-from mirrorlake.engine.resolve import Wanted, resolve
+from mirrorlake.config.maintenance import Maintenance
+from mirrorlake.config.topology import load_topology
 from mirrorlake.errors import InputError, StageTrimmed
+from mirrorlake.kafka.connections import Connections
 from mirrorlake.lake.lake import Lake
+from mirrorlake.lake.maintain import maintain
+from mirrorlake.run.resolve import Wanted, resolve
 from tests.support.clusters import ClusterPair
 from tests.support.kafka import create_topic, numbered, read_topic, truncate, write
 from tests.support.lake_rows import ago
@@ -94,7 +94,7 @@ def trimmed(spark: SparkSession, clusters: ClusterPair, topic: str, tmp_path: Pa
     write_topology(tmp_path, clusters.east, clusters.west, {**flow, "enabled": False})
     kept = Maintenance(retention_days=1, disabled_hold_days=1)
     with pytest.MonkeyPatch.context() as patch:  # as if what is there had landed long ago
-        patch.setattr("mirrorlake.engine.maintain._days_ago", lambda _days: ago(0))
+        patch.setattr("mirrorlake.lake.maintain._days_ago", lambda _days: ago(0))
         removed = maintain(lake_of(spark, file), load_topology(file), kept)["records"]["removed"]
     assert removed == 49, "the newest one stays"
     return write_topology(tmp_path, clusters.east, clusters.west, flow)

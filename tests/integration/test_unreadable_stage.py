@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from mirrorlake.core.batch import BatchPlan
 from mirrorlake.produce import flow
+from mirrorlake.produce.batch import BatchPlan
 from tests.support.clusters import ClusterPair
 from tests.support.kafka import create_topic, numbered, write
 from tests.support.replication import assert_same, replicate_once, write_topology

@@ -8,7 +8,7 @@ import pytest
 from chispa import assert_df_equality
 from pyspark.sql import Row, SparkSession
 
-from mirrorlake.core.topology import Lake as Location
+from mirrorlake.config.topology import Lake as Location
 from mirrorlake.lake.lake import VIEWS, Lake
 from mirrorlake.lake.opening import open_lake
 from tests.support.histories import FLOW, History

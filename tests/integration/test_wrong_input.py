@@ -10,8 +10,8 @@ import pytest
 import yaml
 from pyspark.sql import SparkSession
 
+from mirrorlake.devtools.local.ports import free_ports
 from mirrorlake.errors import ReplicationError
-from mirrorlake.local.ports import free_ports
 from tests.support.clusters import ClusterPair
 from tests.support.kafka import create_topic, numbered, read_topic, topics_of, write
 from tests.support.replication import FLOW, lake_of, replicate_once, write_topology

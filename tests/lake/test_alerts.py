@@ -9,11 +9,11 @@ from chispa import assert_df_equality
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from mirrorlake.engine.connections import Connections
-from mirrorlake.engine.status import read_status
+from mirrorlake.kafka.connections import Connections
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.objectives import Mode, note_objectives
-from mirrorlake.lake.session import settings_for_now
+from mirrorlake.run.status import read_status
+from mirrorlake.spark.session import settings_for_now
 from tests.support.lake_rows import FLOW, ago, append, opened, run_row, sample, staged, write_file
 
 pytestmark = pytest.mark.slow

@@ -5,9 +5,9 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from mirrorlake.engine.connections import Connections
-from mirrorlake.engine.status import read_status
+from mirrorlake.kafka.connections import Connections
 from mirrorlake.lake.lake import Lake
+from mirrorlake.run.status import read_status
 from tests.support.lake_rows import FLOW, ago, append, commit, opened, run_row, sample, staged, write_file
 
 DAYS = 5 * 86_400

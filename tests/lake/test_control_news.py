@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from mirrorlake.engine.control_news import KNOWN_SECONDS, ControlNews
 from mirrorlake.errors import ReplicationError
 from mirrorlake.lake.journal import Journal
 from mirrorlake.lake.lake import Lake
+from mirrorlake.run.control_news import KNOWN_SECONDS, ControlNews
 from tests.support.sample_lake import empty_lake
 
 FLOW = "east->west"

@@ -10,16 +10,16 @@ from pyspark.sql import SparkSession
 from typer.testing import CliRunner
 
 from mirrorlake.cli.main import app
-from mirrorlake.core.maintenance import Maintenance
-from mirrorlake.core.stage_index import StageIndex
-from mirrorlake.core.target_survey import NotedTarget
-from mirrorlake.engine.maintain import maintain
-from mirrorlake.lake import maintenance, stage
+from mirrorlake.config.maintenance import Maintenance
+from mirrorlake.lake import stage, table_upkeep
 from mirrorlake.lake.delta_log import DeltaLog
 from mirrorlake.lake.lake import TABLES, Lake, sql_text
+from mirrorlake.lake.maintain import maintain
 from mirrorlake.lake.stage_index import StageFiles, _SparkStage
 from mirrorlake.lake.targets import note_targets
 from mirrorlake.lake.translate import translate
+from mirrorlake.offsets.generations import NotedTarget
+from mirrorlake.offsets.stage_index import StageIndex
 from tests.support.lake_rows import FLOW, ago, append, commit, opened, run_row, sample, staged, write_file
 
 pytestmark = pytest.mark.slow
@@ -175,13 +175,13 @@ def test_files_stay_readable_by_workers(spark: SparkSession, tmp_path: Path) -> 
 
 def test_tables_are_made_with_the_settings_that_maintain_wants(spark: SparkSession, tmp_path: Path) -> None:
     lake, topology = opened(spark, write_file(tmp_path))
-    assert maintenance.apply_settings(lake) == {}
-    for table, wanted in maintenance.SETTINGS.items():
+    assert table_upkeep.apply_settings(lake) == {}
+    for table, wanted in table_upkeep.SETTINGS.items():
         assert all(f"'{key}' = '{value}'" in sql_text("tables", table) for key, value in wanted.items())
     lake.sql("ALTER TABLE records SET TBLPROPERTIES ('delta.appendOnly' = 'true')")
-    assert maintenance.apply_settings(lake, dry_run=True) == {"records": {"delta.appendOnly": "false"}}
+    assert table_upkeep.apply_settings(lake, dry_run=True) == {"records": {"delta.appendOnly": "false"}}
     assert maintain(lake, topology, WEEK)["settings"] == {"records": {"delta.appendOnly": "false"}}
-    assert maintenance.apply_settings(lake) == {}
+    assert table_upkeep.apply_settings(lake) == {}
 
 
 def test_the_command_says_what_it_did_and_a_dry_run_changes_nothing(spark: SparkSession, tmp_path: Path) -> None:
@@ -219,8 +219,8 @@ def test_files_and_bytes_stay_bounded_over_a_thousand_batches(spark: SparkSessio
                 commit(lake, "positions", [sample(age, batch * 20, batch * 20)])
         maintain(lake, topology, Maintenance(retention_days=3, history_days=3))
         for table in ("records", "offset_map", "positions"):
-            maintenance.vacuum(lake, table, 0)
-        found = maintenance.sizes(lake)
+            table_upkeep.vacuum(lake, table, 0)
+        found = table_upkeep.sizes(lake)
         most = {table: max(most[table], found[table].files) for table in TABLES}
         disk.append(sum(path.stat().st_size for path in (tmp_path / "lake" / "records").glob("*.parquet")))
     assert max(most.values()) <= 2

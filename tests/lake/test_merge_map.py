@@ -9,15 +9,16 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
-from mirrorlake.core.acl_plan import Acl, owned_acls
-from mirrorlake.core.changes import Change, Outcome
-from mirrorlake.core.maintenance import Maintenance
-from mirrorlake.core.runs import Segment, runs_of, segments_of
-from mirrorlake.engine.maintain import maintain
-from mirrorlake.lake import maintenance
+from mirrorlake.config.maintenance import Maintenance
+from mirrorlake.control.acl_plan import owned_acls
+from mirrorlake.kafka.values import Acl
+from mirrorlake.lake import table_upkeep
+from mirrorlake.lake.changes import Change, Outcome
 from mirrorlake.lake.journal import Journal
 from mirrorlake.lake.lake import Lake
+from mirrorlake.lake.maintain import maintain
 from mirrorlake.lake.translate import translate_all
+from mirrorlake.offsets.runs import Segment, runs_of, segments_of
 from tests.support.lake_rows import FLOW, ago, append, opened, run_row, write_file
 
 DAY = 86_400
@@ -87,7 +88,7 @@ def rows_left(lake: Lake, topic: str) -> list[tuple[int, int, int | None]]:
 
 
 def merge(lake: Lake, most: int = 10_000) -> tuple[int, int]:
-    found = maintenance.merge_map(lake, int(ago(DAY).timestamp() * 1000), most)
+    found = table_upkeep.merge_map(lake, int(ago(DAY).timestamp() * 1000), most)
     return found.rows_before, found.rows
 
 
@@ -163,11 +164,11 @@ def test_maintain_merges_the_map_of_an_elder_lake(spark: SparkSession, tmp_path:
     )
     append(lake, "offset_map", [run_row(7_000, 7_009, 60, partition=5, batch_id=1_000)])
     asked = [("orders", partition, position) for partition in (0, 5, 99) for position in (0, 6, 7, 3_503, 6_999, 7_005)]
-    before = translate_all(lake, FLOW, asked), maintenance.floors_of(lake, FLOW)
+    before = translate_all(lake, FLOW, asked), table_upkeep.floors_of(lake, FLOW)
     found = maintain(lake, topology, Maintenance())
     assert found["map"] == {"rows_before": 100_000, "rows": 100}
     assert lake.table("offset_map").count() == 101
-    assert (translate_all(lake, FLOW, asked), maintenance.floors_of(lake, FLOW)) == before
+    assert (translate_all(lake, FLOW, asked), table_upkeep.floors_of(lake, FLOW)) == before
     assert maintain(lake, topology, Maintenance())["map"] == {"rows_before": 0, "rows": 0}
 
 

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from mirrorlake.engine import presence
-from mirrorlake.engine.drain import _is_free
-from mirrorlake.engine.presence import run_elsewhere
+from mirrorlake.failover.drain import _is_free
 from mirrorlake.lake.lake import Lake
+from mirrorlake.run import elsewhere
+from mirrorlake.run.elsewhere import run_elsewhere
 from tests.support.lake_rows import FLOW, ago, append, opened, sample, write_file
 
 
@@ -21,7 +21,7 @@ def lake(spark: SparkSession, tmp_path: Path) -> Lake:
 
 
 def test_a_flow_whose_samples_go_on_coming_is_not_free(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(presence, "LOOK_SECONDS", 0.1)
+    monkeypatch.setattr(elsewhere, "LOOK_SECONDS", 0.1)
     append(lake, "objectives", [{"flow": FLOW, "mode": "continuous", "enabled": True, "noted_at": ago(60)}])
     append(lake, "positions", [sample(8, 10, 10)])
     ended = threading.Event()
@@ -42,7 +42,7 @@ def test_a_flow_whose_samples_go_on_coming_is_not_free(lake: Lake, monkeypatch: 
 def test_a_flow_that_was_killed_is_free_when_its_samples_have_ceased(
     lake: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("mirrorlake.core.presence.QUIET_SECONDS", 3.0)
+    monkeypatch.setattr("mirrorlake.run.presence.QUIET_SECONDS", 3.0)
     append(lake, "objectives", [{"flow": FLOW, "mode": "continuous", "enabled": True, "noted_at": ago(60)}])
     append(lake, "positions", [sample(8, 10, 10)])
     assert run_elsewhere(lake, [FLOW]) is None

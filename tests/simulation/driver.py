@@ -15,13 +15,13 @@ from unittest.mock import patch
 
 import pyarrow as pa
 
-from mirrorlake import crash
-from mirrorlake.core.batch import PartitionPlan, shard_of
-from mirrorlake.core.progress import MappedEnd
-from mirrorlake.core.stage_index import StagedRange, StageIndex
+from mirrorlake import failpoints
 from mirrorlake.errors import MirrorlakeError, TargetRefused
+from mirrorlake.offsets.progress import MappedEnd
+from mirrorlake.offsets.stage_index import StagedRange, StageIndex
 from mirrorlake.produce import delivery, ledger, patience, stage_files, task, writer
 from mirrorlake.produce import flow as produce_flow
+from mirrorlake.produce.batch import PartitionPlan, shard_of
 from mirrorlake.produce.flow import FlowProducer
 from mirrorlake.produce.report import RESULT
 from mirrorlake.produce.spec import FlowSpec
@@ -223,7 +223,7 @@ def install(world: World, stack: ExitStack) -> None:
         (task, "_writers", {}),
         (task, "_paces", {}),
         (task, "WORKER", ""),
-        (crash, "reached", lambda point: world.steps.reach(point, timed_out)),
+        (failpoints, "reached", lambda point: world.steps.reach(point, timed_out)),
         (ledger, "ThreadPoolExecutor", lambda count, **_: Threads(world.later, count)),
         (stage_files, "open_parquet", lambda uri: ParquetView(world.stage.batch(uri))),
         *stand_ins(),

@@ -2,9 +2,10 @@
 
 from collections.abc import Collection, Mapping
 
-from mirrorlake.core.rewind import Row as SingleRow
-from mirrorlake.core.survey import Decision, Key, Life, Lives, LogEnds
-from mirrorlake.engine.landing_plan import LandingPlanner, Planned, SourceTopic
+from mirrorlake.kafka.values import Row as SingleRow
+from mirrorlake.landing.plan import LandingPlanner, Planned, SourceTopic
+from mirrorlake.landing.survey import Decision, Life, Lives
+from mirrorlake.offsets.positions import Key, LogEnds
 from tests.simulation.kafka import timed_out
 from tests.simulation.streaming import Checkpoint, Query, QueryFailed, QueryPlan
 from tests.simulation.world import SOURCE, Incident, World
@@ -13,7 +14,7 @@ _LOSSES = ("topic_recreated", "source_truncated", "source_rewound")
 
 
 class MemorySource:
-    """`engine.landing_plan.Source` over the simulated cluster."""
+    """`landing.plan.Source` over the simulated cluster."""
 
     def __init__(self, world: World) -> None:
         self._world = world
@@ -50,7 +51,7 @@ class MemorySource:
 
 
 class MemoryLandingStore:
-    """`engine.landing_plan.LandingStore` over the simulated tables."""
+    """`landing.plan.LandingStore` over the simulated tables."""
 
     def __init__(self, world: World) -> None:
         self._world = world
@@ -110,7 +111,7 @@ class MemoryLandingStore:
 
 
 class Lander:
-    """The loop of `engine/landing.py` without its thread: one call is one batch."""
+    """The loop of `landing/worker.py` without its thread: one call is one batch."""
 
     def __init__(self, world: World) -> None:
         self._world = world

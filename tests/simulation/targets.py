@@ -1,19 +1,19 @@
 """Target topics as the simulation has them: the real watch over their generations, over memory.
 
-What is around it in a process, `engine/targets.py`, is a model: which topics are wanted, making them, growing them.
+What is around it in a process, `control/topic_sync.py`, is a model: which topics are wanted, making them, growing them.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any
 
-from mirrorlake.core.batch import PartitionPlan
-from mirrorlake.core.target_survey import NotedTarget, TargetDecision
-from mirrorlake.engine import target_generations
-from mirrorlake.engine.target_generations import TargetGenerations
+from mirrorlake.control import target_generations
+from mirrorlake.control.target_generations import TargetGenerations
 from mirrorlake.errors import TargetRecreated
 from mirrorlake.kafka.admin import TopicIdentity
 from mirrorlake.lake.targets import MappedTarget
+from mirrorlake.offsets.generations import NotedTarget, TargetDecision
+from mirrorlake.produce.batch import PartitionPlan
 from tests.simulation.kafka import Key, Log, timed_out
 from tests.simulation.world import FLOW, TARGET, World
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from mirrorlake.core.survey import Branch, Life, Lives
-from mirrorlake.core.target_survey import NotedTarget, counts_from
+from mirrorlake.landing.survey import Branch, Life, Lives
+from mirrorlake.offsets.generations import NotedTarget, counts_from
 from mirrorlake.produce import task
 from tests.simulation.kafka import TOO_LARGE, Cluster, Entry, Key, Topic, Transaction
 from tests.simulation.stage import Stage, Tables

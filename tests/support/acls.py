@@ -1,6 +1,6 @@
 """ACLs as tests write them: what matters to the case, the rest by default."""
 
-from mirrorlake.core.acl_plan import Acl
+from mirrorlake.kafka.values import Acl
 
 
 def acl(

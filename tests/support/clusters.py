@@ -9,7 +9,7 @@ from pathlib import Path
 
 from confluent_kafka.admin import AdminClient
 
-from mirrorlake.local.cluster import EmbeddedCluster, start_clusters, stop_clusters
+from mirrorlake.devtools.local.cluster import EmbeddedCluster, start_clusters, stop_clusters
 
 
 @dataclass(frozen=True)

@@ -20,15 +20,15 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
-from mirrorlake.core.acl_plan import Acl
-from mirrorlake.core.changes import ChangeLog
-from mirrorlake.core.policy import check_topic_name
-from mirrorlake.core.topology import load_topology
-from mirrorlake.engine.connections import Connections
-from mirrorlake.engine.control_acls import AclSync
-from mirrorlake.engine.control_configs import ConfigSync
-from mirrorlake.local.jars import kafka_jars
-from mirrorlake.local.java import find_java
+from mirrorlake.config.topology import load_topology
+from mirrorlake.control.acl_sync import AclSync
+from mirrorlake.control.config_sync import ConfigSync
+from mirrorlake.kafka.connections import Connections
+from mirrorlake.kafka.values import Acl
+from mirrorlake.lake.changes import ChangeLog
+from mirrorlake.naming.policy import check_topic_name
+from mirrorlake.spark.jars import kafka_jars
+from mirrorlake.spark.java import find_java
 
 Sync = TypeVar("Sync", ConfigSync, AclSync)
 T = TypeVar("T")

@@ -12,13 +12,13 @@ from tempfile import TemporaryDirectory
 
 from pyspark.sql import SparkSession
 
-from mirrorlake.core.topology import load_topology
-from mirrorlake.engine.connections import Connections
-from mirrorlake.engine.replicator import Replicator, RunOptions
+from mirrorlake.config.topology import load_topology
+from mirrorlake.kafka.connections import Connections
 from mirrorlake.lake.opening import open_lake
-from mirrorlake.lake.session import LOCAL_SETTINGS, REDACTIONS, local_session
 from mirrorlake.lake.translate import translate
-from mirrorlake.local.jars import spark_jars
+from mirrorlake.run.replicator import Replicator, RunOptions
+from mirrorlake.spark.jars import spark_jars
+from mirrorlake.spark.session import LOCAL_SETTINGS, REDACTIONS, local_session
 
 
 def connect_session() -> SparkSession:

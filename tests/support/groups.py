@@ -6,12 +6,12 @@ from pathlib import Path
 from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
-from mirrorlake.core.topology import load_topology
-from mirrorlake.engine.checkpoints import Checkpoints
-from mirrorlake.engine.connections import Connections
-from mirrorlake.engine.mirror_topics import CheckpointTopic
+from mirrorlake.config.topology import load_topology
+from mirrorlake.groups.checkpoint_sync import Checkpoints
+from mirrorlake.kafka.connections import Connections
 from mirrorlake.lake.journal import Journal
 from mirrorlake.lake.lake import Lake
+from mirrorlake.mm2.mirror_topics import CheckpointTopic
 from tests.support.replication import FLOW
 
 

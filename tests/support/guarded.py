@@ -7,8 +7,8 @@ from pathlib import Path
 
 from confluent_kafka.admin import AdminClient, ScramCredentialInfo, ScramMechanism, UserScramCredentialUpsertion
 
-from mirrorlake.local.cluster import EmbeddedCluster, start_clusters, stop_clusters
-from mirrorlake.local.ports import free_ports
+from mirrorlake.devtools.local.cluster import EmbeddedCluster, start_clusters, stop_clusters
+from mirrorlake.devtools.local.ports import free_ports
 
 USER = "mirror"
 

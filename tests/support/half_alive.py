@@ -8,7 +8,7 @@ from pathlib import Path
 
 from confluent_kafka.admin import AdminClient
 
-from mirrorlake.local.cluster import EmbeddedCluster
+from mirrorlake.devtools.local.cluster import EmbeddedCluster
 from tests.support.control import eventually
 from tests.support.traps import garbage, trap
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from mirrorlake.core.topology import Lake as Location
+from mirrorlake.config.topology import Lake as Location
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.opening import open_lake
 

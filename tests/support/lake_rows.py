@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import yaml
 from pyspark.sql import SparkSession
 
-from mirrorlake.core.topology import Topology, load_topology
+from mirrorlake.config.topology import Topology, load_topology
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.opening import open_lake
 

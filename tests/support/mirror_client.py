@@ -5,8 +5,8 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from mirrorlake.local.jars import KAFKA_VERSION, JarSet, jars_of
-from mirrorlake.local.java import find_java
+from mirrorlake.spark.jars import KAFKA_VERSION, JarSet, jars_of
+from mirrorlake.spark.java import find_java
 
 _PROBE = Path(__file__).parent / "java" / "MirrorClientProbe.java"
 _CLIENT = JarSet(

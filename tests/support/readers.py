@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from confluent_kafka import Consumer, KafkaError, TopicPartition
 
-from mirrorlake.local.java import find_java
+from mirrorlake.spark.java import find_java
 from tests.support.mirror_client import client_jars
 
 _READER = Path(__file__).parent / "java" / "GroupReader.java"

@@ -14,12 +14,12 @@ import pytest
 import yaml
 from pyspark.sql import SparkSession
 
-from mirrorlake.core.topology import load_topology
-from mirrorlake.engine.connections import Connections
-from mirrorlake.engine.replicator import Replicator, RunOptions
+from mirrorlake.config.topology import load_topology
+from mirrorlake.kafka.connections import Connections
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.opening import open_lake
 from mirrorlake.produce.flow import BatchReport
+from mirrorlake.run.replicator import Replicator, RunOptions
 from tests.support.kafka import Record, read_topics
 
 FLOW = "east->west"

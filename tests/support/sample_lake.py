@@ -16,9 +16,9 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from mirrorlake.core.group_sync import ACTIVE
-from mirrorlake.core.groups import GONE, HELD
-from mirrorlake.core.topology import Lake as Location
+from mirrorlake.config.topology import Lake as Location
+from mirrorlake.groups.checkpoint_plan import GONE, HELD
+from mirrorlake.groups.sync_plan import ACTIVE
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.opening import open_lake
 

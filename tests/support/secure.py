@@ -42,8 +42,8 @@ from cryptography.hazmat.primitives.serialization import (
 )
 from cryptography.x509.oid import NameOID
 
-from mirrorlake.local.cluster import EmbeddedCluster, start_clusters, stop_clusters
-from mirrorlake.local.ports import free_ports
+from mirrorlake.devtools.local.cluster import EmbeddedCluster, start_clusters, stop_clusters
+from mirrorlake.devtools.local.ports import free_ports
 
 USER = "mirror"
 #: Every secret of these clusters has this in it, so that a test can look for it anywhere.

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 import pyarrow as pa
 
-from mirrorlake.core.batch import NOTHING_MAPPED, PartitionPlan, ShardPlan
+from mirrorlake.produce.batch import NOTHING_MAPPED, PartitionPlan, ShardPlan
 from mirrorlake.produce.task import ShardJob
 from mirrorlake.produce.writer import Target
 

@@ -13,12 +13,12 @@ from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec
 from pyspark.sql import SparkSession
 
-from mirrorlake.core.topology import load_topology
-from mirrorlake.engine.connections import Connections
-from mirrorlake.engine.replicator import Replicator, RunOptions
-from mirrorlake.engine.resolve import Wanted, resolve
+from mirrorlake.config.topology import load_topology
+from mirrorlake.kafka.connections import Connections
 from mirrorlake.lake.lake import Lake
 from mirrorlake.produce.flow import BatchReport
+from mirrorlake.run.replicator import Replicator, RunOptions
+from mirrorlake.run.resolve import Wanted, resolve
 from tests.support.kafka import NewRecord, Record, partition_count, read_topics, topics_of, write
 from tests.support.replication import QUIET, lake_of
 

@@ -1,4 +1,4 @@
-"""`mirrorlake bench`: the race against MirrorMaker 2, run by `mirrorlake.bench.run`."""
+"""`mirrorlake bench`: the race against MirrorMaker 2, run by `mirrorlake.devtools.bench.run`."""
 
 import json
 from enum import Enum
@@ -7,10 +7,10 @@ from typing import Any
 
 import typer
 
-from mirrorlake.bench.latency import Pace
-from mirrorlake.bench.report import tables
-from mirrorlake.bench.run import BenchOptions, run_bench
 from mirrorlake.cli.context import Context
+from mirrorlake.devtools.bench.latency import Pace
+from mirrorlake.devtools.bench.report import tables
+from mirrorlake.devtools.bench.run import BenchOptions, run_bench
 from mirrorlake.errors import InputError
 from mirrorlake.tracking.bench import record_bench
 

@@ -8,11 +8,11 @@ from pathlib import Path
 import typer
 from pyspark.sql import SparkSession
 
-from mirrorlake.core.topology import Topology, load_topology
-from mirrorlake.engine.connections import Connections
+from mirrorlake.config.topology import Topology, load_topology
+from mirrorlake.kafka.connections import Connections
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.opening import open_lake
-from mirrorlake.lake.session import open_session
+from mirrorlake.spark.session import open_session
 from mirrorlake.terminal import plain_console
 
 #: How wide tables are where no terminal is: whoever reads a pipe wants each row on its line.

@@ -1,4 +1,4 @@
-"""`mirrorlake demo`: the whole story in two minutes, told by `mirrorlake.local.story`."""
+"""`mirrorlake demo`: the whole story in two minutes, told by `mirrorlake.devtools.demo.story`."""
 
 from functools import partial
 from pathlib import Path
@@ -7,7 +7,7 @@ import typer
 from rich.text import Text
 
 from mirrorlake.cli.context import Context
-from mirrorlake.local.story import tell
+from mirrorlake.devtools.demo.story import tell
 
 
 def register(app: typer.Typer) -> None:

@@ -6,10 +6,10 @@ from typing import Any
 import typer
 
 from mirrorlake.cli.context import Context
-from mirrorlake.engine.divergence import divergence_of
-from mirrorlake.engine.failover import MoveOptions, checked_groups, move_groups
-from mirrorlake.engine.groups_view import read_groups
-from mirrorlake.engine.shared_topics import Way
+from mirrorlake.failover.divergence import divergence_of
+from mirrorlake.failover.failover import MoveOptions, checked_groups, move_groups
+from mirrorlake.groups.shared_topics import Way
+from mirrorlake.groups.view import read_groups
 from mirrorlake.terminal import plain_table
 from mirrorlake.tracking.runs import tracked
 

@@ -8,10 +8,10 @@ from rich.console import Console
 
 from mirrorlake.cli.context import Context
 from mirrorlake.errors import InputError
-from mirrorlake.importing.document import topology_text
-from mirrorlake.importing.entries import SourceFile
-from mirrorlake.importing.mirrormaker1 import Options
-from mirrorlake.importing.read import Imported, import_files
+from mirrorlake.mm2.importer.document import topology_text
+from mirrorlake.mm2.importer.entries import SourceFile
+from mirrorlake.mm2.importer.mirrormaker1 import Options
+from mirrorlake.mm2.importer.read import Imported, import_files
 from mirrorlake.terminal import plain_table
 
 

@@ -7,11 +7,11 @@ from rich.text import Text
 
 from mirrorlake.cli.context import Context
 from mirrorlake.cli.plan_view import show_plan
-from mirrorlake.engine.plan import make_plan
-from mirrorlake.engine.status import read_status
 from mirrorlake.errors import InputError, TopologyError
 from mirrorlake.lake.journal import WrittenChanges
 from mirrorlake.lake.translate import translate as translate_position
+from mirrorlake.run.plan import make_plan
+from mirrorlake.run.status import read_status
 from mirrorlake.terminal import plain_table
 
 AS_JSON = typer.Option(False, "--json", help="Print one JSON document.")

@@ -5,8 +5,8 @@ from pathlib import Path
 import typer
 
 from mirrorlake.cli.context import Context
-from mirrorlake.local import develop
-from mirrorlake.local.develop import ClusterStatus
+from mirrorlake.devtools.local import develop
+from mirrorlake.devtools.local.develop import ClusterStatus
 from mirrorlake.terminal import plain_table
 
 AS_JSON = typer.Option(False, "--json", help="Print one JSON document.")

@@ -3,8 +3,8 @@
 import typer
 
 from mirrorlake.cli.context import Context
-from mirrorlake.core.maintenance import Maintenance
-from mirrorlake.engine.maintain import maintain as maintain_lake
+from mirrorlake.config.maintenance import Maintenance
+from mirrorlake.lake.maintain import maintain as maintain_lake
 from mirrorlake.terminal import plain_table
 
 

@@ -9,7 +9,7 @@ from mirrorlake.terminal import plain_table
 
 
 def show_plan(out: Console, found: dict[str, Any]) -> None:
-    """Print the document that `mirrorlake.engine.plan.make_plan` makes."""
+    """Print the document that `mirrorlake.run.plan.make_plan` makes."""
     for problem in found["problems"]:
         _problem(out, problem)
     for flow in found["flows"]:

@@ -7,11 +7,11 @@ from types import FrameType
 import typer
 from rich.progress import Progress, ProgressColumn, SpinnerColumn, TextColumn, TimeElapsedColumn
 
+from mirrorlake.checks.preflight import judge
 from mirrorlake.cli.context import Context
-from mirrorlake.engine.replicator import Replicator, RunOptions
-from mirrorlake.engine.rules import judge
 from mirrorlake.lake.opening import check_location, lake_exists
 from mirrorlake.produce.flow import BatchReport
+from mirrorlake.run.replicator import Replicator, RunOptions
 from mirrorlake.tracking.runs import tracked
 
 

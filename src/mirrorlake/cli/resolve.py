@@ -3,8 +3,8 @@
 import typer
 
 from mirrorlake.cli.context import Context
-from mirrorlake.engine.resolve import Wanted, open_incidents
-from mirrorlake.engine.resolve import resolve as decide
+from mirrorlake.run.resolve import Wanted, open_incidents
+from mirrorlake.run.resolve import resolve as decide
 from mirrorlake.terminal import plain_table
 
 

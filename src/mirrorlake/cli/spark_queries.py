@@ -7,8 +7,8 @@ import typer
 
 from mirrorlake.cli.context import Context
 from mirrorlake.cli.inspect import AS_JSON
-from mirrorlake.core.spark_checkpoint import starting_offsets
-from mirrorlake.engine.query_checkpoint import read_checkpoint, translate_query
+from mirrorlake.failover.query_checkpoint import read_checkpoint, translate_query
+from mirrorlake.spark.query_files import starting_offsets
 
 
 def register(app: typer.Typer) -> None:

@@ -15,9 +15,9 @@ import pyarrow.compute as pc
 from mirrorlake.dashboard.model import Dashboard
 from mirrorlake.dashboard.news import Mark, mark_of
 from mirrorlake.dashboard.parts import Dataset
-from mirrorlake.engine.causes import FAILURES, cause_of
 from mirrorlake.errors import InputError, LakeError
 from mirrorlake.lake.lake import Lake
+from mirrorlake.spark.causes import FAILURES, cause_of
 
 #: A data set with more rows than this is cut: the newest stay where there is a column of time.
 MAX_ROWS = 20_000

@@ -13,16 +13,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from mirrorlake.dashboard.expressions import FieldPlan, parse_expression
-from mirrorlake.dashboard.parts import (
-    Dataset,
-    Page,
-    Part,
-    Query,
-    RangeFilterSpec,
-    UiSettings,
-    ValuesFilterSpec,
-    Widget,
-)
+from mirrorlake.dashboard.parts import Dataset, Page, Part, Query, RangeFilterSpec, UiSettings, ValuesFilterSpec, Widget
 from mirrorlake.errors import InputError
 
 #: Columns of the grid that GRID_V1 means.

@@ -1,1 +1,1 @@
-"""Thin adapters to Kafka's clients: configuration and administration."""
+"""Clients of Kafka: connections, administration, consumer groups, secrets; `values` is what clusters tell."""

@@ -16,10 +16,10 @@ from confluent_kafka.admin import (
     OffsetSpec,
 )
 
-from mirrorlake.core.survey import Key, LogEnds
 from mirrorlake.errors import AuthenticationFailed, ClusterUnreachable, TargetRefused, TopologyError
 from mirrorlake.kafka.refusals import is_refusal, reason_of, refusal_text
 from mirrorlake.kafka.renewal import LiveSettings
+from mirrorlake.offsets.positions import Key, LogEnds
 
 logger = logging.getLogger(__name__)
 

@@ -13,9 +13,10 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
-from mirrorlake.core.config_plan import ConfigChange, ConfigValue, Origin, TopicConfigs
+from mirrorlake.control.config_plan import ConfigChange
 from mirrorlake.errors import ClusterUnreachable
 from mirrorlake.kafka.admin import ANSWER_SECONDS, ClusterAdmin
+from mirrorlake.kafka.values import ConfigValue, Origin, TopicConfigs
 
 #: Topics in one request: an answer has some 35 keys a topic, so that it stays at about a megabyte.
 TOPICS_PER_REQUEST = 250

@@ -14,9 +14,9 @@ from typing import TypeVar
 
 from pydantic import SecretStr
 
-from mirrorlake.core.client_settings import JAVA_CONSUMER, LIBRDKAFKA, Role
-from mirrorlake.core.security import Security
-from mirrorlake.core.topology import Cluster
+from mirrorlake.config.client_settings import JAVA_CONSUMER, LIBRDKAFKA, Role
+from mirrorlake.config.security import Security
+from mirrorlake.config.topology import Cluster
 from mirrorlake.errors import TopologyError
 
 Value = str | int | bool

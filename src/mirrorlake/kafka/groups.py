@@ -21,13 +21,12 @@ from typing import Any
 
 from confluent_kafka import KafkaException
 
-from mirrorlake.core.groups import Committed
-from mirrorlake.core.survey import Key
 from mirrorlake.errors import ClusterUnreachable
 from mirrorlake.kafka.admin import ANSWER_SECONDS, ClusterAdmin
 from mirrorlake.kafka.groups_worker import TOO_LATE
 from mirrorlake.kafka.refusals import reason_of
 from mirrorlake.kafka.renewal import LiveSettings
+from mirrorlake.offsets.positions import Committed, Key
 
 logger = logging.getLogger(__name__)
 

@@ -5,9 +5,9 @@ from collections.abc import Mapping
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
-from mirrorlake.core.rewind import Row
-from mirrorlake.core.survey import Key
 from mirrorlake.errors import ClusterUnreachable
+from mirrorlake.kafka.values import Row
+from mirrorlake.offsets.positions import Key
 
 #: How long a cluster may take to give one record of each partition, seconds.
 READ_SECONDS = 60.0

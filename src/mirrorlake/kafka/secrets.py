@@ -12,7 +12,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Protocol
 
-from mirrorlake.core.references import Provider, Unresolved
+from mirrorlake.config.references import Provider, Unresolved
 
 #: Names the folder of secrets: `$MIRRORLAKE_SECRETS/<scope>/<key>` is a file that holds one value.
 FOLDER_VARIABLE = "MIRRORLAKE_SECRETS"

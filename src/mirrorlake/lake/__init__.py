@@ -1,1 +1,1 @@
-"""Delta and Spark: the session, the tables, landing, and everything that is read from or appended to the lake."""
+"""The tables: made, opened, read, appended to, translated by, and kept small."""

@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
-from mirrorlake.core.survey import Key
 from mirrorlake.errors import MirrorlakeError
 from mirrorlake.lake.lake import Lake, arrow_table
+from mirrorlake.offsets.positions import Key
 
 _TIME = pa.timestamp("us", tz="UTC")
 _INCIDENTS = pa.schema(

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from mirrorlake.core.stage_index import PartitionRanges, StageIndex
+from mirrorlake.offsets.stage_index import PartitionRanges, StageIndex
 
 logger = logging.getLogger(__name__)
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import pyarrow as pa
 from deltalake import DeltaTable
 
-from mirrorlake.core.changes import Change
-from mirrorlake.core.topic_plan import TopicPlan
+from mirrorlake.control.topic_plan import TopicPlan
+from mirrorlake.lake.changes import Change
 from mirrorlake.lake.incidents import Incidents
 from mirrorlake.lake.lake import Lake, arrow_table, has_table
 from mirrorlake.lake.states import States
@@ -34,7 +34,7 @@ class Journal:
         self._history_use = threading.RLock()
 
     def record(self, flow: str, changes: Sequence[Change]) -> None:
-        """Record what control did, or was refused (`core.changes.ChangeLog`)."""
+        """Record what control did, or was refused (`lake.changes.ChangeLog`)."""
         now = datetime.now(timezone.utc)
         rows = [{"flow": flow, "at": now, **vars(change)} for change in changes]
         self._lake.append("changes", arrow_table(rows, _CHANGES))

@@ -18,8 +18,9 @@ from pyspark.sql import DataFrame, SparkSession
 from mirrorlake.errors import LakeError
 from mirrorlake.lake.group_commit import GroupCommit
 
-#: The tables of DESIGN section 4, `generations` (see core/survey.py), `target_generations` (core/target_survey.py),
-#: `objectives` (core/objectives.py) and `removals` (core/holes.py), each made by `sql/tables/<name>.sql`.
+#: The tables of DESIGN section 4, `generations` (see landing/survey.py), `target_generations`
+#: (control/target_survey.py), `objectives` (config/objectives.py) and `removals` (produce/holes.py), each made by
+#: `sql/tables/<name>.sql`.
 TABLES = (
     "records",
     "offset_map",

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from mirrorlake.core.changes import Change
-from mirrorlake.core.progress import MappedEnd
+from mirrorlake.lake.changes import Change
 from mirrorlake.lake.journal import Journal
 from mirrorlake.lake.lake import Lake
+from mirrorlake.offsets.progress import MappedEnd
 
 #: The kind of change under which the number of a flow's shards is noted.
 _SHARDS = "produce_tasks"

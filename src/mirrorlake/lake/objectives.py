@@ -4,10 +4,10 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Literal
 
-from mirrorlake.core.objectives import paused_pattern
-from mirrorlake.core.policy import HEARTBEATS
-from mirrorlake.core.topology import Topology
+from mirrorlake.config.objectives import paused_pattern
+from mirrorlake.config.topology import Topology
 from mirrorlake.lake.lake import Lake
+from mirrorlake.naming.policy import HEARTBEATS
 
 #: How a flow is run: until told to stop, up to an end, or not any more, since it was told to stop.
 Mode = Literal["continuous", "once", "stopped"]

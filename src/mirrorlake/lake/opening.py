@@ -12,7 +12,7 @@ from pathlib import Path
 from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
-from mirrorlake.core.topology import Lake as Location
+from mirrorlake.config.topology import Lake as Location
 from mirrorlake.errors import LakeError
 from mirrorlake.lake.identity import PROPERTY, new_identity, properties_of
 from mirrorlake.lake.lake import ADDED_COLUMNS, TABLES, VIEWS, Lake, has_table, quoted, sql_text

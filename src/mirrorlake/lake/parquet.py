@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 import pyarrow.fs as fs
 import pyarrow.parquet as pq
 
-from mirrorlake.core.stage_index import StagedRange
+from mirrorlake.offsets.stage_index import StagedRange
 
 _PLACE = ("source_cluster", "topic", "partition", "generation")
 _TYPES = (pa.string(), pa.string(), pa.int32(), pa.int32(), pa.int64())

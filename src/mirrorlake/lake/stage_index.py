@@ -16,12 +16,12 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from mirrorlake.core.stage_index import StagedRange, StageIndex
 from mirrorlake.lake import stage
 from mirrorlake.lake.delta_log import Commit, DeltaLog
 from mirrorlake.lake.index_copy import IndexCopy
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.parquet import ranges_of_files
+from mirrorlake.offsets.stage_index import StagedRange, StageIndex
 
 logger = logging.getLogger(__name__)
 

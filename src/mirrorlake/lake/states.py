@@ -6,8 +6,8 @@ from datetime import datetime, timezone
 
 import pyarrow as pa
 
-from mirrorlake.core.topic_states import TopicState
 from mirrorlake.lake.lake import Lake, arrow_table
+from mirrorlake.lake.topic_states import TopicState
 
 _STATES = pa.schema(
     [

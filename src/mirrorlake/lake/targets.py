@@ -7,8 +7,8 @@ from datetime import datetime, timezone
 import pyarrow as pa
 from pyspark.sql import functions as F
 
-from mirrorlake.core.target_survey import NotedTarget, TargetDecision
 from mirrorlake.lake.lake import Lake, arrow_table
+from mirrorlake.offsets.generations import NotedTarget, TargetDecision
 
 _TARGETS = pa.schema(
     [

@@ -14,10 +14,9 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from mirrorlake.core.groups import Translated
-from mirrorlake.core.survey import Key
 from mirrorlake.errors import UnknownOffset
 from mirrorlake.lake.lake import ADDED_COLUMNS, Lake, arrow_table
+from mirrorlake.offsets.positions import Key, Passed, Translated
 
 #: (topic, partition, position), the topic as on the side that the position is from.
 Asked = tuple[str, int, int]
@@ -50,17 +49,6 @@ class Translation:
     partition: int
     offset: int
     exact: bool
-
-
-@dataclass(frozen=True)
-class Passed:
-    """How far a flow is in a partition, of its own knowledge: produced up to `produced_end` (transaction markers too),
-    of which the map must have what is before `mapped_end`, in this generation of the target topic."""
-
-    produced_end: int
-    mapped_end: int
-    target_topic: str
-    target_generation: int = 0
 
 
 def translate(lake: Lake, flow: str, topic: str, partition: int, offset: int, reverse: bool = False) -> Translation:

@@ -8,9 +8,9 @@ import altair as alt
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from mirrorlake.core.capacity import Cost, fitted
-from mirrorlake.core.tracking import Tracking
+from mirrorlake.config.tracking import Tracking
 from mirrorlake.notebook import charts
+from mirrorlake.notebook.cores import Cost, fitted
 from mirrorlake.notebook.host import Notebook
 from mirrorlake.tracking.store import MlflowStore, open_store
 

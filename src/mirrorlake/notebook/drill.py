@@ -10,14 +10,14 @@ import pyarrow as pa
 from confluent_kafka import Consumer, TopicPartition
 from pyspark.sql import DataFrame
 
-from mirrorlake.core.topology import Topology, load_topology
-from mirrorlake.engine.connections import Connections
-from mirrorlake.engine.failover import MoveOptions, move_groups
-from mirrorlake.engine.shared_topics import Way
+from mirrorlake.config.topology import Topology, load_topology
+from mirrorlake.devtools.local.cluster import STATE_FILE, EmbeddedCluster, start_clusters, stop_clusters
 from mirrorlake.errors import InputError
+from mirrorlake.failover.failover import MoveOptions, move_groups
+from mirrorlake.groups.shared_topics import Way
+from mirrorlake.kafka.connections import Connections
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.opening import open_lake
-from mirrorlake.local.cluster import STATE_FILE, EmbeddedCluster, start_clusters, stop_clusters
 from mirrorlake.notebook.host import Notebook
 from mirrorlake.tracking.runs import tracked
 

@@ -12,11 +12,11 @@ import altair as alt
 from pyspark.sql import DataFrame, SparkSession
 from rich.table import Table
 
-from mirrorlake.core.topology import Lake as Location
+from mirrorlake.config.topology import Lake as Location
 from mirrorlake.errors import InputError, MirrorlakeError
 from mirrorlake.lake.lake import Lake, sql_text
 from mirrorlake.lake.opening import reading_lake
-from mirrorlake.lake.session import open_session
+from mirrorlake.spark.session import open_session
 from mirrorlake.terminal import plain_console, plain_table
 
 #: The demo's lake, beside which the notebooks run on a laptop; and the schema that the bundle makes by default.

@@ -17,9 +17,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
-from mirrorlake.core.batch import PartitionPlan
-from mirrorlake.core.runs import Segment, segments_of
 from mirrorlake.errors import TargetRecreated, TargetRefused
+from mirrorlake.offsets.runs import Segment, segments_of
+from mirrorlake.produce.batch import PartitionPlan
 from mirrorlake.produce.patience import CALL_SECONDS, Patience
 from mirrorlake.produce.provenance import Provenance, stamped
 from mirrorlake.produce.stage_files import disordered

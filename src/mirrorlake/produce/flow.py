@@ -1,6 +1,6 @@
 """The driver's side of producing: one flow, batch after batch, with no state but the tables and the target's positions.
 
-A batch is what the stage holds above the flow's progress (`core/batch.py`), and progress is offsets: the ends of the
+A batch is what the stage holds above the flow's progress (`produce/batch.py`), and progress is offsets: the ends of the
 map, and the positions that the target committed. The order of events is what makes it exactly once: transactions in
 Kafka, then the rows of `offset_map`, then those of `latency`. Whatever dies in between is found out from the tables
 (how far the map goes) and from the target (how far the flow goes), see `produce/task.py`.
@@ -14,10 +14,12 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from mirrorlake import crash
-from mirrorlake.core.batch import BatchPlan, PartitionPlan, ShardPlan, plan_batch
-from mirrorlake.core.progress import FIRST, NOTHING_MAPPED, Floor, Key, floors_of
+from mirrorlake import failpoints
 from mirrorlake.errors import PositionLost, TargetRecreated, TargetRefused
+from mirrorlake.offsets.generations import FIRST
+from mirrorlake.offsets.positions import Key
+from mirrorlake.offsets.progress import NOTHING_MAPPED, Floor, floors_of
+from mirrorlake.produce.batch import BatchPlan, PartitionPlan, ShardPlan, plan_batch
 from mirrorlake.produce.ledger import Ledger, map_rows
 from mirrorlake.produce.ports import MapStore, Stage, Workers
 from mirrorlake.produce.spec import FlowSpec
@@ -111,9 +113,9 @@ class FlowProducer:
         self._ensure_targets(plan.partitions)
         if any(self._begins_generation(item) for item in plan.partitions):
             self._ledger.drain()  # the metadata of a newer generation can no longer tell of an older one
-        crash.reached("planned")
+        failpoints.reached("planned")
         reader, result = self._run(plan)
-        crash.reached("produced")
+        failpoints.reached("produced")
         complete = bool(pc.all(result["complete"], min_count=0).as_py())
         self._advance(result)
         self._pass_empty(plan, result)

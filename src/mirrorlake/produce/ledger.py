@@ -15,8 +15,8 @@ from datetime import datetime, timezone
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from mirrorlake import crash
-from mirrorlake.core.runs import Segment, Written
+from mirrorlake import failpoints
+from mirrorlake.offsets.runs import Segment, Written
 from mirrorlake.produce.ports import MapStore
 from mirrorlake.produce.report import LATENCY
 from mirrorlake.produce.writer import add_written
@@ -107,7 +107,7 @@ class Ledger:
         of_latency = pa.concat_tables(entry.latency_rows for entry in entries)
         latency = self._appends.submit(self._store.append_latency, of_latency, newest)
         self._store.append_map(of_map, newest)
-        crash.reached("mapped")
+        failpoints.reached("mapped")
         latency.result()
 
 

@@ -10,9 +10,9 @@ from typing import Protocol
 
 import pyarrow as pa
 
-from mirrorlake.core.batch import PartitionPlan
-from mirrorlake.core.progress import MappedEnd
-from mirrorlake.core.stage_index import StageIndex
+from mirrorlake.offsets.progress import MappedEnd
+from mirrorlake.offsets.stage_index import StageIndex
+from mirrorlake.produce.batch import PartitionPlan
 from mirrorlake.produce.task import ShardJob
 
 

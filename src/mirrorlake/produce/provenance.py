@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from mirrorlake.core.batch import PartitionPlan
+from mirrorlake.produce.batch import PartitionPlan
 
 HEADER = "mirrorlake-provenance"
 

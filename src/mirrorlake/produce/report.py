@@ -7,9 +7,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from mirrorlake.core.batch import PartitionPlan
-from mirrorlake.core.runs import Segment, Written, rebuild, runs_of
 from mirrorlake.errors import MapError, TargetRefused
+from mirrorlake.offsets.runs import Segment, Written, rebuild, runs_of
+from mirrorlake.produce.batch import PartitionPlan
 
 SEGMENT = pa.struct(
     [

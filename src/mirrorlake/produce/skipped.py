@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 import pyarrow as pa
 
-from mirrorlake.core.batch import PartitionPlan
+from mirrorlake.produce.batch import PartitionPlan
 
 #: By source partition: ranges of offsets, first and last inclusive.
 Skipped = Mapping[tuple[str, int], tuple[tuple[int, int], ...]]

@@ -3,9 +3,10 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from mirrorlake.core.progress import Key, TargetGeneration
 from mirrorlake.errors import TargetRefused
 from mirrorlake.lake.lake import Lake
+from mirrorlake.offsets.generations import TargetGeneration
+from mirrorlake.offsets.positions import Key
 from mirrorlake.produce.provenance import Provenance
 
 

@@ -11,9 +11,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from mirrorlake.core.batch import PartitionPlan, ShardPlan
 from mirrorlake.errors import FilesUnreadable, LayoutError
 from mirrorlake.lake.parquet import open_parquet
+from mirrorlake.produce.batch import PartitionPlan, ShardPlan
 
 COORDINATES = ["source_cluster", "topic", "partition", "generation", "offset"]
 COLUMNS = [*COORDINATES, "timestamp", "key", "value", "headers", "landed_at"]

@@ -15,11 +15,11 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 
-from mirrorlake.core.batch import PartitionPlan, ShardPlan
-from mirrorlake.core.pace import Pace
-from mirrorlake.core.runs import CommittedMetadata, decode_written, trim_written
 from mirrorlake.errors import MapError, PositionLost, TargetRefused
+from mirrorlake.offsets.runs import CommittedMetadata, decode_written, trim_written
+from mirrorlake.produce.batch import PartitionPlan, ShardPlan
 from mirrorlake.produce.delivery import Chunk, check_rising, size_of
+from mirrorlake.produce.pace import Pace
 from mirrorlake.produce.provenance import unsent
 from mirrorlake.produce.report import Progress, Refused, measure, result_of
 from mirrorlake.produce.skipped import Skipped, without
@@ -27,8 +27,8 @@ from mirrorlake.produce.stage_files import read_shard, split_by_partition
 from mirrorlake.produce.writer import MetadataFull, ShardWriter, Target, TooSlow, add_written
 
 #: A transaction ends when it holds this many records, or the bytes (Arrow's size of the rows) that the target takes in
-#: some seconds (`core/pace.py`). A worker waits at each end, so few of them are quicker; for records of more than 200 B
-#: it is the bytes that count.
+#: some seconds (`produce/pace.py`). A worker waits at each end, so few of them are quicker; for records of more than
+#: 200 B it is the bytes that count.
 TRANSACTION_RECORDS = 600_000
 #: How long a task writes, seconds, before it leaves the rest to the next batch: the map shows how far a slow target is,
 #: and a run that is told to stop does not have to wait for millions of records.

@@ -4,12 +4,13 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from mirrorlake.core.batch import PartitionPlan
 from mirrorlake.errors import FilesUnreadable
 from mirrorlake.lake import stage
 from mirrorlake.lake.lake import Lake
+from mirrorlake.produce.batch import PartitionPlan
 from mirrorlake.produce.probe import files_readable
 from mirrorlake.produce.report import RESULT_DDL
+from mirrorlake.produce.stage_rows import sorted_rows
 from mirrorlake.produce.task import ReadFiles, ReadRows, ShardJob
 
 
@@ -34,5 +35,5 @@ class SparkWorkers:
 
     def rows(self, jobs: Sequence[ShardJob], plans: Sequence[PartitionPlan], shard_count: int) -> pa.Table:
         """Run jobs over rows that Spark reads and sorts."""
-        frame = stage.sorted_rows(self._lake, self._source_cluster, plans, shard_count)
+        frame = sorted_rows(self._lake, self._source_cluster, plans, shard_count)
         return frame.mapInArrow(ReadRows(jobs), RESULT_DDL).toArrow()

@@ -2,7 +2,7 @@
 
 The rules of DESIGN section 3, for each transaction: the records, and with `send_offsets_to_transaction` the flow's
 position on the *target* partition, with metadata that names what was written since the map was last appended to
-(`core.runs.Written`). Kafka commits both or neither.
+(`offsets.runs.Written`). Kafka commits both or neither.
 """
 
 import logging
@@ -19,13 +19,13 @@ from confluent_kafka import (
     TopicPartition,
 )
 
-from mirrorlake import crash
-from mirrorlake.core.batch import PartitionPlan
-from mirrorlake.core.pace import Pace
-from mirrorlake.core.runs import Segment, Written, encode_written
+from mirrorlake import failpoints
 from mirrorlake.errors import TargetRefused
+from mirrorlake.offsets.runs import Segment, Written, encode_written
+from mirrorlake.produce.batch import PartitionPlan
 from mirrorlake.produce.deadline import within
 from mirrorlake.produce.delivery import Chunk, Delivery, Interleaved, check_target_rises, size_of
+from mirrorlake.produce.pace import Pace
 from mirrorlake.produce.patience import CALL_SECONDS, Patience
 from mirrorlake.produce.provenance import Provenance, may_be_of
 
@@ -224,7 +224,7 @@ class ShardWriter:
         results = [Delivery(chunk, ask_each, self.target.provenance, self._patience) for chunk in chunks]
         for result in results:
             result.send(self._producer)
-        crash.reached("mid-transaction")
+        failpoints.reached("mid-transaction")
         self._wait(chunks, begun)
         done = [(result.chunk, result.segments()) for result in results]
         for chunk, segments in done:
@@ -232,7 +232,7 @@ class ShardWriter:
         if self.target.transactional:
             self._send_offsets(self._offsets(done, written))
             self._producer.commit_transaction(self._patience.call_seconds())
-            crash.reached("kafka-committed")
+            failpoints.reached("kafka-committed")
         self.pace.measured(size_of(chunks), time.monotonic() - begun)
         return done
 

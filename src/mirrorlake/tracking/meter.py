@@ -3,8 +3,8 @@
 import threading
 from dataclasses import dataclass
 
-from mirrorlake.engine.samples import FlowLag
 from mirrorlake.produce.flow import BatchReport
+from mirrorlake.run.samples import FlowLag
 
 
 @dataclass

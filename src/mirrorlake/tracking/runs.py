@@ -13,12 +13,12 @@ from pathlib import Path
 import yaml
 from pyspark.sql import SparkSession
 
-from mirrorlake.bench.processes import cpu_seconds
-from mirrorlake.core.redaction import redacted, topology_hash
-from mirrorlake.core.topology import Topology
-from mirrorlake.core.tracking import Tracking
-from mirrorlake.engine.samples import FlowLag
+from mirrorlake.config.redaction import redacted, topology_hash
+from mirrorlake.config.topology import Topology
+from mirrorlake.config.tracking import Tracking
+from mirrorlake.processes import cpu_seconds
 from mirrorlake.produce.flow import BatchReport
+from mirrorlake.run.samples import FlowLag
 from mirrorlake.tracking.meter import Meter
 from mirrorlake.tracking.recorder import TICK_SECONDS, Begin, Recorder
 from mirrorlake.tracking.store import described, open_store

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import urlsplit
 
-from mirrorlake.core.references import env_provider, resolve
-from mirrorlake.core.tracking import Tracking
+from mirrorlake.config.references import env_provider, resolve
+from mirrorlake.config.tracking import Tracking
 from mirrorlake.kafka.secrets import secret_provider, secret_stores
 
 #: Seconds that one request may take; what fails is not tried again, but for the next half minute's.

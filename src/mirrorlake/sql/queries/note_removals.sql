@@ -1,4 +1,4 @@
--- Note what is about to be deleted of the stage. Frames: removals (as core.retention.Removal).
+-- Note what is about to be deleted of the stage. Frames: removals (as lake.retention.Removal).
 MERGE INTO removals AS known
 USING {removals} AS now
 ON known.source_cluster = now.source_cluster AND known.topic = now.topic AND known.partition = now.partition

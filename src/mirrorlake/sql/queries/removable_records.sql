@@ -1,4 +1,4 @@
--- How many records `remove_records` would delete. Frames: cuts (as core.retention.Cut). Parameters: cutoff_ms.
+-- How many records `remove_records` would delete. Frames: cuts (as lake.retention.Cut). Parameters: cutoff_ms.
 SELECT count(*) AS record_count
 FROM records JOIN {cuts} AS cuts
   ON records.source_cluster = cuts.source_cluster AND records.topic = cuts.topic AND records.partition = cuts.partition

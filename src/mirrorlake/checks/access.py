@@ -1,0 +1,120 @@
+"""What the principals of a flow's clusters lack to replicate it, before the first record moves (docs/security.md)."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from confluent_kafka import KafkaException
+
+from mirrorlake.checks.problem import Problem
+from mirrorlake.config.topology import ResolvedFlow
+from mirrorlake.errors import ClusterUnreachable
+from mirrorlake.kafka.access import may_write_transactions, refused_creations, topic_rights
+from mirrorlake.kafka.connections import Connections
+from mirrorlake.kafka.refusals import principal_of, reason_of
+from mirrorlake.mm2.topics import checkpoints_topic
+from mirrorlake.naming.policy import HEARTBEATS, check_topic_name
+
+_RULE = "access"
+_GRANT = "grant the ACLs that docs/security.md lists"
+_PLAIN_NAME = re.compile(r"[\w.-]+")
+
+
+def access_problems(connections: Connections, flows: Sequence[ResolvedFlow]) -> list[Problem]:
+    """The rights on topics that flows lack, one refusal a topic. Asks both clusters, changes nothing.
+
+    Topics that a pattern would select and that may not be described cannot be seen by anybody without the right; only
+    those that a flow gives by their whole name are told. Raises ClusterUnreachable, AuthenticationFailed,
+    KafkaException.
+    """
+    return [problem for flow in flows for problem in (*_source(connections, flow), *_target(connections, flow))]
+
+
+def own_topic_problems(connections: Connections, flow: ResolvedFlow) -> list[Problem]:
+    """The rights on MirrorMaker 2's own topics, heartbeats and checkpoints, that a flow lacks: notes, since records are
+    mirrored without them. Asks both clusters, changes nothing. Raises as `access_problems`."""
+    settings, wanted = flow.settings, []
+    if settings.emit_heartbeats_enabled:
+        wanted += [(flow.source, HEARTBEATS), (flow.target, HEARTBEATS)]
+    if settings.emit_checkpoints_enabled:
+        wanted.append((flow.target, checkpoints_topic(flow.source, settings)))
+    there = {alias: connections.admin(alias).topics().keys() for alias, _ in wanted}
+    problems = []
+    for alias, name in wanted:
+        client = connections.admin(alias).client
+        if name in there[alias]:
+            rights = topic_rights(client, {name})[name]
+            missing = "WRITE" if rights is not None and "WRITE" not in rights else None
+        else:
+            missing = "CREATE" if refused_creations(client, {name}) else None
+        if missing is not None:
+            problem = _problem(connections, flow, alias, missing, f"topic {name}")
+            problems.append(replace(problem, severity="note"))
+    return problems
+
+
+def transaction_problems(connections: Connections, flow: ResolvedFlow, name: str) -> list[Problem]:
+    """The rights on its group and its transactional ids that an exactly-once flow lacks on its target.
+
+    `name` is the flow's name there, which its group has and its transactional ids begin with. Makes one transactional
+    id that no producer uses, `<name>-check`. Raises ClusterUnreachable when its coordinators do not answer, as while a
+    new cluster makes their topics.
+    """
+    if flow.settings.delivery != "exactly_once":
+        return []
+    admin = connections.admin(flow.target)
+    problems = []
+    rights = connections.groups(flow.target).rights(name)
+    try:
+        may_write = may_write_transactions(connections.client(flow.target, "producer"), f"{name}-check")
+    except KafkaException as error:
+        raise ClusterUnreachable(
+            f"cluster {flow.target} at {admin.address} does not answer about groups and transactions "
+            f"({reason_of(error.args[0])}); check that its brokers are well",
+            alias=flow.target,
+            address=admin.address,
+        ) from error
+    if rights is not None and "READ" not in rights:
+        problems.append(_problem(connections, flow, flow.target, "READ", f"group {name}"))
+    if not may_write:
+        problems.append(_problem(connections, flow, flow.target, "WRITE", f"transactional ids {name}-*"))
+    return problems
+
+
+def _source(connections: Connections, flow: ResolvedFlow) -> Iterator[Problem]:
+    admin = connections.admin(flow.source)
+    selection = flow.selection(connections.topology.aliases)
+    named = {topic for topic in flow.settings.topics if _PLAIN_NAME.fullmatch(topic)}
+    selected = {topic for topic in {*admin.topics(), *named} if selection.selects(topic)}
+    for topic, rights in sorted(topic_rights(admin.client, selected).items()):
+        if rights is not None and "READ" not in rights:
+            missing = "READ" if "DESCRIBE" in rights else "DESCRIBE and READ"
+            yield _problem(connections, flow, flow.source, missing, f"topic {topic}", topic)
+
+
+def _target(connections: Connections, flow: ResolvedFlow) -> Iterator[Problem]:
+    """WRITE to write, and READ since a transaction commits the flow's position on the target partition."""
+    aliases = connections.topology.aliases
+    admin, policy, selection = connections.admin(flow.target), flow.policy_object(aliases), flow.selection(aliases)
+    sources = {
+        policy.remote_topic(flow.source, topic): topic
+        for topic in connections.admin(flow.source).topics()
+        if selection.selects(topic)
+    }
+    sources = {name: topic for name, topic in sources.items() if not check_topic_name(name)}
+    wanted = ("WRITE", "READ") if flow.settings.delivery == "exactly_once" else ("WRITE",)
+    there = admin.topics()
+    for name, rights in sorted(topic_rights(admin.client, sources.keys() & there.keys()).items()):
+        missing = [operation for operation in wanted if rights is not None and operation not in rights]
+        if missing:
+            yield _problem(connections, flow, flow.target, " and ".join(missing), f"topic {name}", sources[name])
+    for name in sorted(refused_creations(admin.client, sources.keys() - there.keys())):
+        yield _problem(connections, flow, flow.target, "CREATE", f"topic {name}", sources[name])
+
+
+def _problem(
+    connections: Connections, flow: ResolvedFlow, alias: str, right: str, resource: str, topic: str | None = None
+) -> Problem:
+    who = principal_of(connections.client(alias, "admin"))
+    sentence = f"{who} may not {right} {resource} on cluster {alias}"
+    return Problem(_RULE, "refuse", (flow.name,), resource, sentence, _GRANT, topic)

@@ -1,0 +1,152 @@
+"""Laws of replication that are broken now, as tables and target clusters show it: what `status` adds to `alerts`.
+
+What it costs: one pass over the map's coordinates, the index of the stage (`lake/stage_index.py`), and one question to
+each target cluster, asked meanwhile. A cluster that does not answer in time is said to be unchecked.
+"""
+
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from mirrorlake.checks.laws import MapExtent, Stretch, overtaken, shortfalls
+from mirrorlake.config.topology import ResolvedFlow
+from mirrorlake.errors import MirrorlakeError
+from mirrorlake.kafka.connections import Connections
+from mirrorlake.lake.lake import Lake, arrow_table
+from mirrorlake.lake.stage_index import StageFiles
+from mirrorlake.offsets.positions import Key
+from mirrorlake.spark.causes import FAILURES, cause_of
+
+#: How long a target cluster is waited for once the tables have been read, seconds.
+ANSWER_SECONDS = 2.0
+_STRETCHES = pa.schema(
+    [("flow", pa.string()), ("topic", pa.string()), ("partition", pa.int32()), ("generation", pa.int32())]
+    + [(name, pa.int64()) for name in ("first", "last", "record_count")]
+)
+
+
+def broken_laws(
+    lake: Lake, connections: Connections, flows: Sequence[ResolvedFlow]
+) -> tuple[list[dict[str, Any]], list[str]]:
+    """Rows like those of the view `alerts`, of these flows, and a sentence for each thing that could not be checked."""
+    extents = [MapExtent(**row.asDict()) for row in lake.query("map_extents").collect()]
+    targets = {(row["flow"], row["target_topic"]): row for row in lake.table("living_targets").collect()}
+    mirrored: dict[str, set[Key]] = defaultdict(set)
+    for row in lake.table("replication_lag").select("flow", "topic", "partition").collect():
+        mirrored[row["flow"]].add((row["topic"], row["partition"]))
+    asked = [
+        _Asked(
+            connections,
+            flow,
+            [item for item in extents if item.flow == flow.name and _lives(item, targets)],
+            {name: row for (owner, name), row in targets.items() if owner == flow.name and row["lives"]},
+        )
+        for flow in flows
+    ]
+    alerts = _map_gaps(lake, flows, extents)
+    deadline = time.monotonic() + ANSWER_SECONDS
+    unchecked = []
+    for item in asked:
+        ends, why = item.answer(deadline - time.monotonic())
+        if ends is None:
+            unchecked.append(f"what the target of flow {item.flow.name} holds was not checked: {why}")
+            continue
+        for short in shortfalls(item.extents, mirrored[item.flow.name], ends):
+            place = short.extent
+            alerts.append(_alert(place, "target_behind", short.missing, short.detail()))
+        alerts += item.made_again()
+    return alerts, unchecked
+
+
+def _lives(item: MapExtent, targets: Mapping[tuple[str, str], Any]) -> bool:
+    """Whether it is of the living generation of a target topic: of one that is over an incident tells."""
+    newest = targets.get((item.flow, item.target_topic))
+    return newest is None or (newest["lives"] and newest["target_generation"] == item.target_generation)
+
+
+def _map_gaps(lake: Lake, flows: Sequence[ResolvedFlow], extents: Sequence[MapExtent]) -> list[dict[str, Any]]:
+    """Staged records that others have overtaken and that have no target offset, however old they are."""
+    stretches: list[Stretch] = []
+    wanted = [flow for flow in flows if flow.settings.provenance == "none"]  # echoes have no row in the map
+    if wanted and extents:
+        with StageFiles(lake).reading() as index:
+            for flow in wanted:
+                stretches += overtaken(flow.name, extents, index.topics(flow.source))
+    if not stretches:
+        return []
+    frame = lake.spark.createDataFrame(arrow_table([vars(item) for item in stretches], _STRETCHES))
+    return [
+        _alert(
+            row,
+            "map_gap",
+            row.missing,
+            f"{row.missing} staged records between offsets {row.first_offset} and {row.last_offset} have no target "
+            "offset; the view divergence says which",
+        )
+        for row in lake.query_over("map_gaps", {"stretches": frame}).collect()
+    ]
+
+
+def _alert(place: Any, name: str, missing: int, detail: str) -> dict[str, Any]:
+    where = {"flow": place.flow, "alert": name, "topic": place.topic, "partition": place.partition}
+    return {**where, "value": float(missing), "threshold": 0.0, "since": None, "detail": detail}
+
+
+class _Asked:
+    """The log ends of a flow's target partitions, and the ids of its target topics (`noted` by name, rows of
+    `living_targets`), asked for in a thread that holds nobody up."""
+
+    def __init__(
+        self, connections: Connections, flow: ResolvedFlow, extents: Sequence[MapExtent], noted: Mapping[str, Any]
+    ) -> None:
+        self.flow = flow
+        self.extents = extents
+        self._noted = {name: row for name, row in noted.items() if row["topic_id"]}
+        self._ids: Mapping[str, str] = {}
+        self._connections = connections
+        self._ends: dict[Key, int] | None = {} if not extents else None
+        self._why = f"cluster {flow.target} does not answer"
+        self._done = threading.Event()
+        if extents:
+            threading.Thread(target=self._ask, name=f"status of {flow.name}", daemon=True).start()
+        else:
+            self._done.set()
+
+    def answer(self, seconds: float) -> tuple[dict[Key, int] | None, str]:
+        """The ends, or None and why not."""
+        self._done.wait(max(0.0, seconds))
+        return self._ends, self._why
+
+    def made_again(self) -> list[dict[str, Any]]:
+        """Alerts for target topics that have another id than was noted: no running flow has told of them yet."""
+        return [
+            {
+                "flow": self.flow.name,
+                "alert": "target_recreated",
+                "topic": row["topic"],
+                "partition": None,
+                "value": 1.0,
+                "threshold": 0.0,
+                "since": None,
+                "detail": f"target topic {name} was made again: its id is {self._ids[name]}, and was {row['topic_id']}",
+            }
+            for name, row in sorted(self._noted.items())
+            if self._ids.get(name, row["topic_id"]) != row["topic_id"]
+        ]
+
+    def _ask(self) -> None:
+        try:
+            admin = self._connections.admin(self.flow.target)
+            topics = admin.topics()
+            places = {(item.target_topic, item.target_partition) for item in self.extents}
+            there = [(name, at) for name, at in places if name in topics and at < topics[name].partitions]
+            self._ids = admin.topic_ids(sorted(self._noted.keys() & topics.keys()))
+            self._ends = admin.end_offsets(there, committed=False)
+        except FAILURES as error:
+            self._why = str(error) if isinstance(error, MirrorlakeError) else cause_of(error)
+        finally:
+            self._done.set()

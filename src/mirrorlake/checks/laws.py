@@ -1,0 +1,114 @@
+"""Laws of replication, held against what the tables and the clusters say now. Pure.
+
+A staged record that others have overtaken must have a target offset, however long ago that was; and a target must still
+have what the map says it got.
+"""
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+
+from mirrorlake.offsets.positions import Key
+from mirrorlake.offsets.stage_index import PartitionRanges
+
+
+@dataclass(frozen=True)
+class MapExtent:
+    """Where the map of a flow ends in one generation of a source topic and of its target topic; ends are positions."""
+
+    flow: str
+    topic: str
+    partition: int
+    generation: int
+    target_topic: str
+    target_partition: int
+    target_generation: int
+    source_end: int
+    target_end: int
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """Staged records (`record_count` of them, offsets inclusive) that a flow must have mapped all."""
+
+    flow: str
+    topic: str
+    partition: int
+    generation: int
+    first: int
+    last: int
+    record_count: int
+
+
+def overtaken(
+    flow: str, extents: Iterable[MapExtent], staged: Mapping[str, Mapping[int, PartitionRanges]]
+) -> list[Stretch]:
+    """What is staged in front of the end of a flow's map, per partition and generation of the source topic.
+
+    Ranges that the map's end lies in are left out: of those the counts do not tell. All of a generation that is not the
+    newest mapped one is in front of the end. Where a target topic was made again, the end is that of its newest part of
+    the map, which may begin anew.
+    """
+    newest_parts: dict[tuple[Key, str], tuple[int, int, int]] = {}
+    for item in extents:
+        if item.flow == flow:
+            part = ((item.topic, item.partition), item.target_topic)
+            end_of_part = (item.target_generation, item.generation, item.source_end)
+            newest_parts[part] = max(newest_parts.get(part, (0, 0, 0)), end_of_part)
+    ends: dict[Key, tuple[int, int]] = {}
+    for (key, _), (_, generation, end) in newest_parts.items():
+        ends[key] = max(ends.get(key, (0, 0)), (generation, end))
+    found: dict[tuple[str, int, int], Stretch] = {}
+    for (topic, partition), (newest, end) in ends.items():
+        ranges = staged.get(topic, {}).get(partition, PartitionRanges())
+        for at in range(len(ranges)):
+            one = ranges[at]
+            if one.generation > newest or (one.generation == newest and one.last >= end):
+                continue
+            place = (topic, partition, one.generation)
+            known = found.get(place, Stretch(flow, *place, one.first, one.last, 0))
+            first, last = min(known.first, one.first), max(known.last, one.last)
+            found[place] = Stretch(flow, *place, first, last, known.record_count + one.record_count)
+    return list(found.values())
+
+
+@dataclass(frozen=True)
+class Shortfall:
+    """A target partition whose log ends at `log_end` (None: it is not there), in front of the end of the map."""
+
+    extent: MapExtent
+    log_end: int | None
+
+    def detail(self) -> str:
+        """One sentence."""
+        place = self.extent
+        name = f"{place.target_topic}-{place.target_partition}"
+        if self.log_end is None:
+            return f"the map says that {name} has records up to offset {place.target_end - 1}, and it is not there"
+        return (
+            f"{name} ends at {self.log_end}, and the map says that it has records up to offset {place.target_end - 1}: "
+            "the target lost them, or the topic was made again"
+        )
+
+    @property
+    def missing(self) -> int:
+        """How many offsets are missing."""
+        return self.extent.target_end - (self.log_end or 0)
+
+
+def shortfalls(extents: Iterable[MapExtent], mirrored: Collection[Key], log_ends: Mapping[Key, int]) -> list[Shortfall]:
+    """Target partitions, of the source partitions that are mirrored now, that lack what the map says they got.
+
+    `extents` are those of one flow; of a target topic only the newest generation counts. `log_ends` lacks what is not
+    there.
+    """
+    living: dict[Key, MapExtent] = {}
+    for item in extents:
+        place = (item.target_topic, item.target_partition)
+        known = living.get(place)
+        if known is None or (item.target_generation, item.target_end) > (known.target_generation, known.target_end):
+            living[place] = item
+    return [
+        Shortfall(item, log_ends.get(place))
+        for place, item in sorted(living.items())
+        if (item.topic, item.partition) in mirrored and log_ends.get(place, -1) < item.target_end
+    ]

@@ -1,0 +1,99 @@
+"""Asking the clusters what `checks.rules` needs to know, and acting on what it says."""
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from mirrorlake.checks.access import access_problems, own_topic_problems, transaction_problems
+from mirrorlake.checks.problem import Problem, left_out, refused_flows
+from mirrorlake.checks.rules import check_flows
+from mirrorlake.config.topology import ResolvedFlow
+from mirrorlake.errors import ClusterUnreachable, ClusterUnusable, MirrorlakeError, ReplicationError, TopologyError
+from mirrorlake.kafka.connections import Connections
+from mirrorlake.lake.lake import Lake
+from mirrorlake.produce.spec import name_at_target
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The flows that may run, with what was found out about them: cluster ids by alias, which of these aliases the lake
+    has to note, topics that a flow leaves out with the reason, and all problems, notes included."""
+
+    connections: Connections
+    flows: tuple[ResolvedFlow, ...]
+    ids: Mapping[str, str]
+    left_out: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    problems: tuple[Problem, ...] = ()
+    to_note: Mapping[str, str] = field(default_factory=dict)
+
+    def complaints(self) -> list[ReplicationError]:
+        """Topics that are left out against the flow's wish: the others are mirrored, but all is not well."""
+        return [
+            ReplicationError(str(problem), rule=problem.rule, topic=problem.topic)
+            for problem in self.problems
+            if problem.severity == "refuse" and problem.topic is not None
+        ]
+
+
+def judge(
+    lake: Lake | None, connections: Connections, flows: Sequence[ResolvedFlow], lake_exists: bool = False
+) -> Verdict:
+    """Ask the clusters and check flows that are to run together. `lake` knows clusters from before; without it,
+    `lake_exists` says that there is one, which may know them all.
+
+    Raises TopologyError if one of them must not run, and ClusterUnusable if no flow can do anything: its target cannot
+    be asked, or its source cannot and nothing of it was ever staged. Else such flows wait for it while the others run.
+    """
+    verdict = look(lake, connections, flows, lake_exists)
+    refused = refused_flows(verdict.problems)
+    if refused:
+        problem = next(iter(refused.values()))
+        raise TopologyError(str(problem), rule=problem.rule, flow=problem.flows[0])
+    for problem in verdict.problems:
+        if problem.severity == "note":
+            logger.info("%s", problem)
+    return verdict
+
+
+def look(
+    lake: Lake | None, connections: Connections, flows: Sequence[ResolvedFlow], lake_exists: bool = False
+) -> Verdict:
+    """The same, and refusals are only told."""
+    ids: dict[str, str] = {}
+    brokers: dict[str, int] = {}
+    topics: dict[str, list[str]] = {}
+    silent: dict[str, MirrorlakeError] = {}
+    for alias in sorted({alias for flow in flows for alias in (flow.source, flow.target)}):
+        try:
+            ids[alias] = connections.identify([alias])[alias]
+            topics[alias] = list(connections.admin(alias).topics())
+            brokers[alias] = connections.admin(alias).known_brokers()
+        except ClusterUnusable as error:
+            silent[alias] = error
+    seen = [] if lake is None else lake.query("known_clusters").collect()
+    # What is staged of a source goes on to the target, whether or not the source is still there.
+    staged = set(silent) if lake_exists else {row["alias"] for row in seen}
+    if flows and all(flow.target in silent or flow.source in silent.keys() - staged for flow in flows):
+        raise next(iter(silent.values()))
+    for unanswered in silent.values():
+        logger.warning("%s; its flows wait, but for what is staged of it", unanswered)
+    known = {row["cluster_id"]: row["alias"] for row in seen}
+    noted = {(row["alias"], row["cluster_id"]) for row in seen if row["fresh"]}
+    problems = check_flows(connections.topology, flows, ids, topics, known, brokers)
+    refused = refused_flows(problems)
+    asked = [flow for flow in flows if flow.name not in refused and {flow.source, flow.target} <= ids.keys()]
+    problems += access_problems(connections, asked)
+    problems += [problem for flow in asked for problem in own_topic_problems(connections, flow)]
+    if lake is not None:  # `plan` must leave no trace, and this makes a transactional id
+        for flow in asked:
+            try:
+                problems += transaction_problems(connections, flow, name_at_target(lake, flow.name))
+            except ClusterUnreachable as error:  # the flow itself waits for what this did not get an answer from
+                logger.warning("%s; the rights of flow %s there are not known yet", error, flow.name)
+    out = {
+        flow.name: {topic: str(problem) for topic, problem in left_out(problems, flow.name).items()} for flow in flows
+    }
+    to_note = {alias: cluster_id for alias, cluster_id in ids.items() if (alias, cluster_id) not in noted}
+    return Verdict(connections, tuple(flows), ids, out, tuple(problems), to_note)

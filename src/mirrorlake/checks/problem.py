@@ -1,0 +1,48 @@
+"""What `mirrorlake.checks.rules` finds: a refusal of flows or of one topic, or a note."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+Severity = Literal["refuse", "note"]
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One thing that is wrong (`refuse`) or worth knowing (`note`).
+
+    A refusal without a `topic` concerns its flows: none of them may start. With a `topic`, a topic of the source, the
+    flow named leaves that topic out and mirrors the others. `subject` is what it is about: a cluster id, a topic, a
+    setting. `sentence` says what is wrong, `fix` what to do; neither ends with a full stop. A note needs no fix.
+    """
+
+    rule: str
+    severity: Severity
+    flows: tuple[str, ...]
+    subject: str
+    sentence: str
+    fix: str = ""
+    topic: str | None = None
+
+    def __str__(self) -> str:
+        """Sentence and fix, for people."""
+        return f"{self.sentence}; {self.fix}" if self.fix else self.sentence
+
+
+def refused_flows(problems: Iterable[Problem]) -> dict[str, Problem]:
+    """Flows that must not start, each with its first reason."""
+    found: dict[str, Problem] = {}
+    for problem in problems:
+        if problem.severity == "refuse" and problem.topic is None:
+            for flow in problem.flows:
+                found.setdefault(flow, problem)
+    return found
+
+
+def left_out(problems: Iterable[Problem], flow: str) -> dict[str, Problem]:
+    """Source topics that a flow must not mirror, each with its first reason."""
+    found: dict[str, Problem] = {}
+    for problem in problems:
+        if problem.severity == "refuse" and problem.topic is not None and flow in problem.flows:
+            found.setdefault(problem.topic, problem)
+    return found

@@ -1,0 +1,185 @@
+"""Rules about topic names: rounds, records that would arrive twice, topics that become one, names too long. Pure.
+
+All of them look at where each topic gets to through all flows together (`checks.routes`).
+"""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
+
+from mirrorlake.checks.problem import Problem
+from mirrorlake.checks.routes import STEP_LIMIT, Double, Place, Round, Routes, Step, origins
+from mirrorlake.config.topology import ResolvedFlow
+from mirrorlake.naming.policy import check_topic_name
+
+
+def check_routes(
+    aliases: frozenset[str],
+    flows: Sequence[ResolvedFlow],
+    topics: Mapping[str, Collection[str]],
+) -> list[Problem]:
+    """Check where the topics of all clusters get to. Raises TopologyError if a policy of the user's own fails."""
+    routes = Routes(aliases, flows)
+    real, asked = origins(flows, topics)
+    # Examples first: they are few, and tell what the flows are like, should there be too many topics to follow.
+    supposed = [one for origin in asked for one in routes.follow(origin, real=False)]
+    found = [one for origin in real for one in routes.follow(origin)] + supposed
+    say = _Words(flows)
+    problems = [
+        *_rounds(say, [one for one in found if isinstance(one, Round)]),
+        *_doubles(say, [one for one in found if isinstance(one, Double)]),
+        *_too_long(say, routes),
+        *_meetings(say, routes, {one.second[-1].end for one in found if isinstance(one, Double)}),
+    ]
+    return problems if routes.complete else [*problems, _cut_off(flows)]
+
+
+class _Words:
+    """What sentences are made of: flows by name, and places as people call them."""
+
+    def __init__(self, flows: Sequence[ResolvedFlow]) -> None:
+        self.flows = {flow.name: flow for flow in flows}
+
+    def place(self, place: Place) -> str:
+        return f"topic {place.topic} of cluster {place.cluster}"
+
+    def places(self, places: Iterable[Place]) -> str:
+        """The first of some places, which may repeat, and how many others there are."""
+        first, *others = dict.fromkeys(places)
+        return self.place(first) + (f" (and {_count(len(others), 'other topic')})" if others else "")
+
+
+def _rounds(say: _Words, rounds: Sequence[Round]) -> Iterator[Problem]:
+    """Flows that lead round: harmless only where each of them knows where a record has been (provenance)."""
+    groups: dict[tuple[tuple[str, ...], bool], list[Round]] = {}
+    for one in rounds:
+        groups.setdefault((tuple(sorted({step.flow for step in one.steps})), one.grows), []).append(one)
+    for (names, grows), group in groups.items():
+        about = say.places(one.steps[0].start for one in group)
+        without = [name for name in names if say.flows[name].settings.provenance == "none"]
+        strips = [name for name in names if say.flows[name].settings.provenance == "strip"]
+        if grows:
+            yield Problem(
+                "endless-names",
+                "refuse",
+                names,
+                group[0].steps[0].start.topic,
+                f"{about} would be mirrored by {_and(names)} round and round, under a longer name each time",
+                "give these flows the same policy and replication_policy_separator, or topics that do not overlap; a "
+                "policy of your own must know by source_of and upstream_topic the names that remote_topic gives",
+            )
+        elif without:
+            yield Problem(
+                "round",
+                "refuse",
+                names,
+                group[0].steps[0].start.topic,
+                f"records of {about} would go round for ever by {_and(names)}, since their names do not tell where "
+                "they have been",
+                f"set provenance: headers on {_and(without + strips)}, or policy: default, or give these flows topics "
+                "that do not overlap",
+            )
+        elif strips:
+            yield Problem(
+                "strip-in-round",
+                "refuse",
+                names,
+                group[0].steps[0].start.topic,
+                f"records of {about} go round by {_and(names)}, and {_and(strips)} would strip the header that "
+                "stops them",
+                f"set provenance: headers on {_and(strips)}",
+            )
+
+
+def _doubles(say: _Words, doubles: Sequence[Double]) -> Iterator[Problem]:
+    """Two ways from one topic to the same target topic; provenance does not help, since neither record was there."""
+    groups: dict[tuple[str, ...], list[Double]] = {}
+    for one in doubles:
+        last = (one.first[-1].flow, one.second[-1].flow)
+        groups.setdefault(tuple(sorted(set(last))), []).append(one)
+    for names, group in groups.items():
+        one = group[0]
+        yield Problem(
+            "twice",
+            "refuse",
+            names,
+            one.second[-1].end.topic,
+            f"each record of {say.places(each.origin for each in group)} would arrive twice in "
+            f"{say.place(one.second[-1].end)}: by {_way(one.first)} and by {_way(one.second)}",
+            "exclude these topics from one of the two ways with topics_exclude, or use policy: default",
+        )
+
+
+def _too_long(say: _Words, routes: Routes) -> Iterator[Problem]:
+    """Names that Kafka would refuse, at the first hop or at a later one."""
+    for place in sorted(place for place in routes.arrivals if check_topic_name(place.topic)):
+        for step, way in sorted(routes.arrivals[place].items()):
+            came = f" (which comes by {_way(way)})" if way else ""
+            reason = check_topic_name(place.topic)
+            yield Problem(
+                "topic-name",
+                "refuse",
+                (step.flow,),
+                step.end.topic,
+                f"flow {step.flow} cannot mirror {say.place(step.start)}{came}: on the target, {reason}",
+                "exclude it with topics_exclude, or use shorter cluster aliases",
+                topic=step.start.topic,
+            )
+
+
+def _meetings(say: _Words, routes: Routes, doubled: set[Place]) -> Iterator[Problem]:
+    """Several topics that become one: fan-in, which is meant under the identity policy alone, or a collision."""
+    fan_in: dict[tuple[str, ...], list[Place]] = {}
+    for place in sorted(place for place, steps in routes.arrivals.items() if len(steps) > 1 and place not in doubled):
+        steps = sorted(routes.arrivals[place])
+        names = tuple(sorted({step.flow for step in steps}))
+        if len(steps) == len(names) and all(say.flows[name].settings.policy == "identity" for name in names):
+            fan_in.setdefault(names, []).append(place)
+        elif check_topic_name(place.topic) is None:
+            yield from _collisions(say, place, steps)
+    for names, places in fan_in.items():
+        yield Problem(
+            "fan-in",
+            "note",
+            names,
+            places[0].topic,
+            f"{say.places(places)} gets the records of several sources, by {_and(names)}; each keeps its own order",
+        )
+
+
+def _collisions(say: _Words, place: Place, steps: Sequence[Step]) -> Iterator[Problem]:
+    for flow, group in groupby(steps, key=lambda step: step.flow):
+        for step in group:
+            others = [say.place(other.start) for other in steps if other != step]
+            yield Problem(
+                "collision",
+                "refuse",
+                (flow,),
+                place.topic,
+                f"flow {flow} would mirror {say.place(step.start)} into {say.place(place)}, where {_and(others)} "
+                "goes too",
+                "exclude all of them but one with topics_exclude, or change the policy so that each has its own name",
+                topic=step.start.topic,
+            )
+
+
+def _cut_off(flows: Sequence[ResolvedFlow]) -> Problem:
+    return Problem(
+        "too-many-names",
+        "note",
+        tuple(flow.name for flow in flows),
+        str(STEP_LIMIT),
+        f"the flows chain topics into more than {STEP_LIMIT:,} names, and the rest was not checked",
+        "let each flow mirror what it must, with topics and topics_exclude",
+    )
+
+
+def _way(steps: Sequence[Step]) -> str:
+    return ", ".join(step.flow for step in steps)
+
+
+def _and(names: Sequence[str]) -> str:
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}" + ("s" if number != 1 else "")

@@ -1,0 +1,129 @@
+"""Where each topic gets to when flows are chained: topic names followed through all flows. Pure.
+
+A *place* is a topic on a cluster, a *step* is a flow that takes a place to the next. `checks.route_rules` refuses
+shapes of these routes: rounds, two ways to one place, two topics that become one, names that Kafka would refuse.
+"""
+
+import re
+from collections import deque
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from mirrorlake.config.topology import ResolvedFlow
+from mirrorlake.naming.policy import HEARTBEATS, check_topic_name
+from mirrorlake.naming.selection import matches_any
+
+STEP_LIMIT = 50_000
+"""Steps that are followed in all, which takes seconds. A full mesh of ten clusters has millions (default policy)."""
+
+
+class Place(NamedTuple):
+    """A topic on a cluster, by its alias."""
+
+    cluster: str
+    topic: str
+
+
+class Step(NamedTuple):
+    """A flow takes a topic of its source to a topic of its target."""
+
+    flow: str
+    start: Place
+    end: Place
+
+
+@dataclass(frozen=True)
+class Round:
+    """Steps that lead round: the first could be taken again. `grows` says that the names are others each time round."""
+
+    steps: tuple[Step, ...]
+    grows: bool
+
+
+@dataclass(frozen=True)
+class Double:
+    """Two routes from one topic to one place: each of its records would arrive twice."""
+
+    origin: Place
+    first: tuple[Step, ...]
+    second: tuple[Step, ...]
+
+
+class Routes:
+    """The routes that `flows` make, between aliases that are all different clusters.
+
+    Raises TopologyError if a policy of the user's own fails.
+
+    `arrivals` holds, for the `real` origins followed so far, the steps that end at each place, and how a topic came to
+    where the step begins (nothing, where it was there at first).
+    """
+
+    def __init__(self, aliases: frozenset[str], flows: Sequence[ResolvedFlow]) -> None:
+        self.arrivals: dict[Place, dict[Step, tuple[Step, ...]]] = {}
+        self._rules = [(flow, flow.policy_object(aliases), flow.selection(aliases)) for flow in flows]
+        self._steps: dict[Place, list[Step]] = {}
+        self._count = 0
+
+    @property
+    def complete(self) -> bool:
+        """Whether all was followed, and not cut off at STEP_LIMIT."""
+        return self._count < STEP_LIMIT
+
+    def steps(self, place: Place) -> list[Step]:
+        """Every flow that mirrors this topic, and the name it gives it, legal or not."""
+        if place not in self._steps:
+            self._steps[place] = [
+                Step(flow.name, place, Place(flow.target, policy.remote_topic(flow.source, place.topic)))
+                for flow, policy, selection in self._rules
+                if flow.source == place.cluster and selection.selects(place.topic)
+            ]
+        return self._steps[place]
+
+    def follow(self, origin: Place, real: bool = True) -> Iterator[Round | Double]:
+        """Follow one topic as far as it gets, breadth first. `real` is false for a name that only might be there."""
+        ways: dict[Place, tuple[Step, ...]] = {origin: ()}
+        queue = deque([origin])
+        while queue and self.complete:
+            way = ways[place := queue.popleft()]
+            for step in self.steps(place):
+                self._count += 1
+                if real:
+                    self._arrive(step, way)
+                if check_topic_name(step.end.topic):
+                    continue
+                been = [one.start for one in way] + [place]
+                taken = [one.flow for one in way]
+                if step.end in been:
+                    yield Round((*way, step)[been.index(step.end) :], grows=False)
+                elif step.flow in taken:
+                    yield Round((*way, step)[taken.index(step.flow) : -1], grows=True)
+                elif step.end in ways:
+                    yield Double(origin, ways[step.end], (*way, step))
+                else:
+                    ways[step.end] = (*way, step)
+                    queue.append(step.end)
+
+    def _arrive(self, step: Step, way: tuple[Step, ...]) -> None:
+        ways = self.arrivals.setdefault(step.end, {})
+        ways[step] = min(ways.get(step, way), way, key=len)
+
+
+def origins(flows: Sequence[ResolvedFlow], topics: Mapping[str, Collection[str]]) -> tuple[list[Place], list[Place]]:
+    """Where routes may begin: the topics that are there, by alias, and examples of names that the flows ask for.
+
+    The examples find what an empty cluster would do once somebody makes such a topic. One of them is `heartbeats`.
+    """
+    real = {Place(alias, topic) for alias, names in topics.items() for topic in names}
+    asked = {
+        Place(flow.source, name)
+        for flow in flows
+        for name in (HEARTBEATS, *(name for pattern in flow.settings.topics for name in examples(pattern)))
+    }
+    return sorted(real), sorted(asked - real)
+
+
+def examples(pattern: str) -> list[str]:
+    """Give topic names that a simple pattern matches, `ordersany` for `orders.*`; none for one that is not simple."""
+    names = (re.sub(r"\.[*+]", "any", part).replace("\\", "") for part in pattern.strip("^$").split("|"))
+    return sorted({name for name in names if check_topic_name(name) is None and matches_any((pattern,), name)})

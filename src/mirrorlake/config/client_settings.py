@@ -1,0 +1,163 @@
+"""Which client settings a cluster's `consumer`, `producer` and `admin` blocks may hold (docs/security.md, "Clients").
+
+One client serves each role: Kafka's Java consumer inside Spark reads (`consumer`), librdkafka writes (`producer`) and
+asks (`admin`). A block holds names which that client knows, except those that mirrorlake must own to keep its promises
+and those that the `security` block renders. A test compares the tables with the libraries that are installed.
+"""
+
+from collections.abc import Mapping
+from typing import Literal
+
+from mirrorlake.config.topology_file import nearest
+
+Role = Literal["consumer", "producer", "admin"]
+
+
+def _names(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_JAVA_TLS = (
+    "ssl.cipher.suites ssl.enabled.protocols ssl.keymanager.algorithm ssl.protocol ssl.provider "
+    "ssl.secure.random.implementation ssl.trustmanager.algorithm sasl.login.connect.timeout.ms "
+    "sasl.login.read.timeout.ms sasl.login.refresh.buffer.seconds sasl.login.refresh.min.period.seconds "
+    "sasl.login.refresh.window.factor sasl.login.refresh.window.jitter sasl.login.retry.backoff.max.ms "
+    "sasl.login.retry.backoff.ms sasl.oauthbearer.header.urlencode sasl.oauthbearer.scope.claim.name "
+    "sasl.oauthbearer.sub.claim.name"
+)
+JAVA_CONSUMER = _names(
+    "auto.include.jmx.reporter check.crcs client.dns.lookup client.id client.rack connections.max.idle.ms "
+    "default.api.timeout.ms enable.metrics.push exclude.internal.topics fetch.max.bytes fetch.max.wait.ms "
+    "fetch.min.bytes heartbeat.interval.ms max.partition.fetch.bytes max.poll.interval.ms max.poll.records "
+    "metadata.max.age.ms metadata.recovery.strategy metric.reporters metrics.num.samples "
+    "metrics.recording.level metrics.sample.window.ms receive.buffer.bytes reconnect.backoff.max.ms "
+    "reconnect.backoff.ms request.timeout.ms retry.backoff.max.ms retry.backoff.ms security.providers "
+    "send.buffer.bytes session.timeout.ms socket.connection.setup.timeout.max.ms "
+    f"socket.connection.setup.timeout.ms {_JAVA_TLS}"
+)
+"""What the Java consumer of kafka-clients 3.9 takes and mirrorlake leaves to its user."""
+
+LIBRDKAFKA = _names(
+    "api.version.fallback.ms api.version.request api.version.request.timeout.ms broker.address.family "
+    "broker.address.ttl broker.version.fallback client.dns.lookup client.id client.rack connections.max.idle.ms "
+    "debug enable.metrics.push https.ca.location https.ca.pem log.connection.close log_level max.in.flight "
+    "max.in.flight.requests.per.connection message.copy.max.bytes message.max.bytes metadata.max.age.ms "
+    "metadata.recovery.rebootstrap.trigger.ms metadata.recovery.strategy receive.message.max.bytes "
+    "reconnect.backoff.max.ms reconnect.backoff.ms retry.backoff.max.ms retry.backoff.ms "
+    "socket.connection.setup.timeout.ms socket.keepalive.enable socket.max.fails socket.nagle.disable "
+    "socket.receive.buffer.bytes socket.send.buffer.bytes socket.timeout.ms ssl.cipher.suites ssl.crl.location "
+    "ssl.curves.list ssl.sigalgs.list topic.metadata.propagation.max.ms "
+    "topic.metadata.refresh.fast.interval.ms topic.metadata.refresh.interval.ms topic.metadata.refresh.sparse"
+)
+"""What any librdkafka 2.16 client takes and mirrorlake leaves to its user."""
+
+LIBRDKAFKA_PRODUCER = LIBRDKAFKA | _names(
+    "batch.num.messages batch.size compression.codec compression.level compression.type delivery.timeout.ms "
+    "linger.ms message.send.max.retries message.timeout.ms queue.buffering.backpressure.threshold "
+    "queue.buffering.max.kbytes queue.buffering.max.messages queue.buffering.max.ms request.timeout.ms retries "
+    "transaction.timeout.ms"
+)
+"""The same for a producer."""
+
+_ROLES: Mapping[Role, tuple[str, frozenset[str]]] = {
+    "consumer": ("Kafka's Java consumer, which Spark reads with", JAVA_CONSUMER),
+    "producer": ("librdkafka, which mirrorlake writes with", LIBRDKAFKA_PRODUCER),
+    "admin": ("librdkafka, which mirrorlake asks with", LIBRDKAFKA),
+}
+
+#: What mirrorlake sets itself, and why.
+_OWNED: Mapping[str, str] = {
+    **dict.fromkeys(("bootstrap.servers", "metadata.broker.list"), "write bootstrap_servers of the cluster"),
+    **dict.fromkeys(("group.id", "group.instance.id", "group.protocol"), "group names say which flow reads"),
+    **dict.fromkeys(
+        ("enable.auto.commit", "auto.commit.interval.ms", "enable.auto.offset.store", "auto.offset.reset"),
+        "positions are kept in the lake",
+    ),
+    "isolation.level": "only committed records are mirrored",
+    "partition.assignment.strategy": "Spark assigns partitions",
+    "allow.auto.create.topics": "only the plan makes topics",
+    **dict.fromkeys(
+        ("key.deserializer", "value.deserializer", "key.serializer", "value.serializer"),
+        "records are copied as bytes",
+    ),
+    "interceptor.classes": "Spark refuses it",
+    **dict.fromkeys(
+        ("transactional.id", "enable.idempotence", "enable.gapless.guarantee", "acks", "request.required.acks"),
+        "exactly once depends on it",
+    ),
+    **dict.fromkeys(
+        ("partitioner", "partitioner.class", "partitioner.ignore.keys"), "a record keeps its source's partition"
+    ),
+}
+
+#: What stands in the security block, by Kafka's names.
+_SECURITY: Mapping[str, str] = {
+    "security.protocol": "protocol",
+    **dict.fromkeys(("sasl.mechanism", "sasl.mechanisms"), "mechanism"),
+    "sasl.username": "username",
+    "sasl.password": "password",
+    **dict.fromkeys(("sasl.jaas.config", "sasl.login.callback.handler.class", "sasl.oauthbearer.method"), "mechanism"),
+    "sasl.oauthbearer.token.endpoint.url": "token_endpoint",
+    **dict.fromkeys(
+        ("sasl.oauthbearer.client.id", "sasl.oauthbearer.client.credentials.client.id"), "client_id"
+    ),
+    **dict.fromkeys(
+        ("sasl.oauthbearer.client.secret", "sasl.oauthbearer.client.credentials.client.secret"), "client_secret"
+    ),
+    "sasl.oauthbearer.scope": "scope",
+    "sasl.oauthbearer.extensions": "extensions",
+    **dict.fromkeys(
+        (
+            "ssl.ca.location", "ssl.ca.pem", "ssl.truststore.location", "ssl.truststore.certificates",
+            "ssl.truststore.type", "ssl.truststore.password", "enable.ssl.certificate.verification",
+        ),
+        "ca_file",
+    ),
+    **dict.fromkeys(
+        ("ssl.certificate.location", "ssl.certificate.pem", "ssl.keystore.location", "ssl.keystore.certificate.chain",
+         "ssl.keystore.type"),
+        "certificate_file",
+    ),
+    **dict.fromkeys(("ssl.key.location", "ssl.key.pem", "ssl.keystore.key"), "key_file"),
+    **dict.fromkeys(("ssl.key.password", "ssl.keystore.password"), "key_password"),
+    "ssl.endpoint.identification.algorithm": "verify_hostname",
+}  # fmt: skip
+
+_TO_LIBRDKAFKA = {
+    "buffer.memory": "queue.buffering.max.kbytes",
+    "max.request.size": "message.max.bytes",
+    "send.buffer.bytes": "socket.send.buffer.bytes",
+    "receive.buffer.bytes": "socket.receive.buffer.bytes",
+    "request.timeout.ms": "socket.timeout.ms",
+    "default.api.timeout.ms": "socket.timeout.ms",
+    "compression.gzip.level": "compression.level",
+    "compression.lz4.level": "compression.level",
+    "compression.zstd.level": "compression.level",
+}
+_TO_JAVA = {
+    "fetch.wait.max.ms": "fetch.max.wait.ms",
+    "fetch.message.max.bytes": "max.partition.fetch.bytes",
+    "socket.send.buffer.bytes": "send.buffer.bytes",
+    "socket.receive.buffer.bytes": "receive.buffer.bytes",
+    "socket.timeout.ms": "request.timeout.ms",
+    "topic.metadata.refresh.interval.ms": "metadata.max.age.ms",
+}
+
+
+def setting_refusal(role: Role, name: str) -> str | None:
+    """Say why a role's block may not hold a setting, as the end of a sentence that starts with its key.
+
+    None if it may. Values do not matter and are never quoted.
+    """
+    client, known = _ROLES[role]
+    if name in known:
+        return None
+    if reason := _OWNED.get(name):
+        return f"is mirrorlake's own to set: {reason}"
+    if key := _SECURITY.get(name):
+        return f"belongs into the security block, as {key}"
+    same = (_TO_JAVA if role == "consumer" else _TO_LIBRDKAFKA).get(name)
+    if same in known:
+        return f"is no setting of {client}; it says {same}"
+    suggestion = nearest(name, known)
+    return f"is no setting of {client}" + (suggestion if "did you mean" in suggestion else "")

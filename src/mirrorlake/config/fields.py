@@ -1,0 +1,48 @@
+"""Kinds of values that the models of a topology file share."""
+
+import re
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationInfo
+
+from mirrorlake.naming.selection import check_pattern
+
+
+def names_of(value: object) -> object:
+    """Let a list of texts be written as one text with commas, as Kafka's own configuration does."""
+    parts = value.split(",") if isinstance(value, str) else value
+    if isinstance(parts, list | tuple) and all(isinstance(part, str) for part in parts):
+        return tuple(part.strip() for part in parts if part.strip())
+    return value
+
+
+def patterns_of(value: tuple[str, ...]) -> tuple[str, ...]:
+    """Refuse a list with a regex that Java and Python would not read alike."""
+    for pattern in value:
+        if reason := check_pattern(pattern):
+            raise ValueError(f"holds the invalid regular expression {pattern!r}: {reason}")
+    return value
+
+
+def beside(value: str | None, info: ValidationInfo) -> str | None:
+    """Resolve a relative path against the topology file's folder; leave URLs, PEM text and references alone."""
+    directory = (info.context or {}).get("directory")
+    if (
+        not value
+        or directory is None
+        or value.startswith(("${", "-----BEGIN"))
+        or re.match(r"[A-Za-z][\w+.-]*:", value)
+    ):
+        return value
+    return str(directory / Path(value).expanduser())
+
+
+Names = Annotated[tuple[str, ...], BeforeValidator(names_of)]
+Override = dict[str, str | int | bool]
+
+
+class Model(BaseModel):
+    """Base of all models: unknown keys are refused, nothing is converted, no value is quoted in an error."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, hide_input_in_errors=True)

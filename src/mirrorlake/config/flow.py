@@ -1,0 +1,97 @@
+"""The settings of a flow in the topology file, under MirrorMaker 2's names (DESIGN section 5, mm2.md 1.2).
+
+`docs/settings.md` has the table: setting, their default, ours, why it differs.
+"""
+
+import re
+from typing import Annotated, Literal
+
+from pydantic import BeforeValidator, Field, field_validator
+
+from mirrorlake.config.fields import Model, Names, names_of, patterns_of
+from mirrorlake.naming.selection import DEFAULT_GROUPS_EXCLUDE, DEFAULT_TOPICS_EXCLUDE
+
+DEFAULT_CONFIG_PROPERTIES_EXCLUDE = (
+    r"follower\.replication\.throttled\.replicas",
+    r"leader\.replication\.throttled\.replicas",
+    r"message\.timestamp\.difference\.max\.ms",
+    r"message\.timestamp\.type",
+    r"unclean\.leader\.election\.enable",
+    r"min\.insync\.replicas",
+)
+"""MirrorMaker 2's `config.properties.exclude`."""
+
+_POLICY = re.compile(r"default|identity|([A-Za-z_]\w*(\.[A-Za-z_]\w*)*|[^:\r\n]+\.py):[A-Za-z_]\w*")
+_SEPARATOR = re.compile(r"[a-zA-Z0-9._-]{1,16}")
+Seconds = Annotated[int, Field(ge=1, le=7 * 86400)]
+Factor = Annotated[int, Field(ge=1, le=32767)]
+
+
+class Flow(Model):
+    """Settings of one flow, under MirrorMaker 2's names with `_` for `.` and with its meaning (mm2.md 1.2).
+
+    Intervals are in seconds. A factor of None means: the source topic's own, or for our internal topics 3, and never
+    more than the target has brokers. `policy` is default, identity, `package.module:Class` or `file.py:Class`. `paused`
+    is true for the whole flow, or a list of patterns of topic names. `provenance` is none, headers (each hop adds one
+    that names the cluster it came from, and what has been on the target is not sent there again) or strip (the same
+    test, and the headers are taken off: the last hop). `produce_tasks` is how many transactional shards write to the
+    target.
+    """
+
+    enabled: bool = True
+    paused: bool | Annotated[Names, BeforeValidator(names_of)] = False
+    topics: Names = (".*",)
+    topics_exclude: Names = DEFAULT_TOPICS_EXCLUDE
+    groups: Names = (".*",)
+    groups_exclude: Names = DEFAULT_GROUPS_EXCLUDE
+    policy: str = "default"
+    replication_policy_separator: str = "."
+    replication_policy_internal_topic_separator_enabled: bool = True
+    provenance: Literal["none", "headers", "strip"] = "none"
+    delivery: Literal["exactly_once", "at_least_once"] = "exactly_once"
+    produce_tasks: int = Field(default=2, ge=1)
+
+    replication_factor: Factor | None = None
+    refresh_topics_enabled: bool = True
+    refresh_topics_interval_seconds: Seconds = 10
+    sync_topic_configs_enabled: bool = True
+    sync_topic_configs_interval_seconds: Seconds = 10
+    config_properties_exclude: Names = DEFAULT_CONFIG_PROPERTIES_EXCLUDE
+    use_defaults_from: Literal["source", "target"] = "target"
+    sync_topic_acls_enabled: bool = True
+    sync_topic_acls_interval_seconds: Seconds = 10
+    heartbeats_replication_enabled: bool = True
+
+    refresh_groups_enabled: bool = True
+    refresh_groups_interval_seconds: Seconds = 10
+    emit_checkpoints_enabled: bool = True
+    emit_checkpoints_interval_seconds: Seconds = 10
+    checkpoints_topic_replication_factor: Factor | None = None
+    sync_group_offsets_enabled: bool = True
+    sync_group_offsets_interval_seconds: Seconds = 10
+    emit_heartbeats_enabled: bool = True
+    emit_heartbeats_interval_seconds: Seconds = 1
+    heartbeats_topic_replication_factor: Factor | None = None
+
+    _check_patterns = field_validator(
+        "topics", "topics_exclude", "groups", "groups_exclude", "config_properties_exclude"
+    )(patterns_of)
+
+    @field_validator("policy")
+    @classmethod
+    def _check_policy(cls, value: str) -> str:
+        if not _POLICY.fullmatch(value):
+            raise ValueError("must be default, identity or package.module:Class, or a file, as in naming.py:Class")
+        return value
+
+    @field_validator("replication_policy_separator")
+    @classmethod
+    def _check_separator(cls, value: str) -> str:
+        if not _SEPARATOR.fullmatch(value):
+            raise ValueError("must be 1 to 16 letters, digits, dots, underscores or hyphens")
+        return value
+
+    @field_validator("paused")
+    @classmethod
+    def _check_paused(cls, value: bool | tuple[str, ...]) -> bool | tuple[str, ...]:
+        return value if isinstance(value, bool) else patterns_of(value)

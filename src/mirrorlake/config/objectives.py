@@ -1,0 +1,48 @@
+"""Objectives: the thresholds behind `alerts`, written down once, in the topology file, for every reader of the lake.
+
+The replicator and `maintain` copy them into the table `objectives` (`lake/objectives.py`), so that the view `alerts`,
+`mirrorlake status` and the alerts of a workspace hold a flow to the same numbers.
+"""
+
+from collections.abc import Sequence
+from typing import Annotated
+
+from pydantic import Field
+
+from mirrorlake.config.fields import Model
+
+Threshold = Annotated[int, Field(ge=1, le=7 * 86400)]
+#: `alerts` looks at the samples of 13 hours, and has to see that a partition stood still.
+StandStill = Annotated[int, Field(ge=10, le=12 * 3600)]
+
+
+class FlowObjectives(Model):
+    """What one flow is held to where it differs; null is as for the others."""
+
+    lag_seconds: Threshold | None = None
+    latency_p99_ms: Annotated[int, Field(ge=1)] | None = None
+    heartbeat_seconds: Threshold | None = None
+    stuck_seconds: StandStill | None = None
+
+
+class Objectives(Model):
+    """What flows are held to; `flows` says where one differs."""
+
+    lag_seconds: Threshold = 60
+    latency_p99_ms: int = Field(default=5000, ge=1)
+    heartbeat_seconds: Threshold = 60
+    stuck_seconds: StandStill = 600
+    flows: dict[str, FlowObjectives] = {}
+
+    def of(self, flow: str) -> dict[str, int]:
+        """The four thresholds of a flow, by name."""
+        own = self.flows.get(flow, FlowObjectives())
+        common = {name: getattr(self, name) for name in FlowObjectives.model_fields}
+        return {name: getattr(own, name) or value for name, value in common.items()}
+
+
+def paused_pattern(paused: bool | Sequence[str]) -> str | None:
+    """A flow's `paused` as a Java regex that finds whole names of topics; None when nothing is paused."""
+    if isinstance(paused, bool):
+        return ".*" if paused else None
+    return f"^(?:{'|'.join(f'(?:{pattern})' for pattern in paused)})$" if paused else None

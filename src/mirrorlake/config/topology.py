@@ -1,0 +1,253 @@
+"""The topology file: clusters, the lake and the flows between clusters (DESIGN section 5).
+
+`load_topology` is the way in. Whatever is wrong with a file becomes one `TopologyError` sentence that names the file
+and the key. `${env:NAME}` and `${secret:scope/key}` stay text here; `mirrorlake.config.references` resolves them.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, Field, PrivateAttr, ValidationError, field_validator, model_validator
+
+from mirrorlake.config.client_settings import Role, setting_refusal
+from mirrorlake.config.fields import Model, Override, beside, names_of
+from mirrorlake.config.flow import Flow
+from mirrorlake.config.maintenance import Maintenance
+from mirrorlake.config.objectives import FlowObjectives, Objectives
+from mirrorlake.config.security import Security
+from mirrorlake.config.topology_file import explain, nearest, read_mapping
+from mirrorlake.config.tracking import Tracking
+from mirrorlake.errors import TopologyError
+from mirrorlake.naming.custom_policy import load_policy, policy_file, policy_hash
+from mirrorlake.naming.policy import DefaultPolicy, IdentityPolicy, ReplicationPolicy, check_topic_name, is_usable_alias
+from mirrorlake.naming.selection import TopicSelection, matches_any
+
+
+class Landing(Model):
+    """How a source cluster is read into `records`: batch size in records, files per batch, trigger in milliseconds."""
+
+    max_records_per_batch: int = Field(default=4_000_000, ge=1)
+    files_per_batch: int = Field(default=2, ge=1)
+    trigger_ms: int = Field(default=0, ge=0)
+
+
+class Cluster(Model):
+    """One Kafka cluster. `consumer`, `producer` and `admin` are client settings under Kafka's own names."""
+
+    bootstrap_servers: str = Field(min_length=1)
+    security: Security | None = None
+    consumer: Override = {}
+    producer: Override = {}
+    admin: Override = {}
+    landing: Landing = Landing()
+
+    @model_validator(mode="after")
+    def _known_settings(self) -> "Cluster":
+        roles: dict[Role, Override] = {"consumer": self.consumer, "producer": self.producer, "admin": self.admin}
+        for role, settings in roles.items():
+            for name in settings:
+                if reason := setting_refusal(role, name):
+                    raise ValueError(f"{role}.{name} {reason}")
+        return self
+
+    @field_validator("bootstrap_servers", mode="before")
+    @classmethod
+    def _join(cls, value: object) -> object:
+        names = names_of(value)
+        return ",".join(names) if isinstance(names, tuple) else value
+
+
+class Lake(Model):
+    """Where the tables live: a directory (or a URL that Spark can write), or catalog and schema of Unity Catalog."""
+
+    path: str | None = None
+    catalog: str | None = None
+    schema_name: str | None = Field(default=None, alias="schema")
+    checkpoints: str | None = None
+
+    _resolve_paths = field_validator("path", "checkpoints")(beside)
+
+    @model_validator(mode="after")
+    def _one_place(self) -> "Lake":
+        named = (bool(self.catalog), bool(self.schema_name))
+        if named not in ((True, True), (False, False)) or bool(self.path) == all(named):
+            raise ValueError("needs either path, or catalog and schema")
+        return self
+
+
+@dataclass(frozen=True)
+class ResolvedFlow:
+    """One flow with its two ends: aliases `source` and `target`, and `settings` with the defaults merged in.
+
+    `directory` is the folder of the topology file, to which the file of a policy of the user's own is relative.
+    """
+
+    name: str
+    source: str
+    target: str
+    settings: Flow
+    directory: Path | None = None
+
+    def policy_object(self, aliases: frozenset[str]) -> ReplicationPolicy:
+        """Say how this flow names topics on its target; `aliases` are all clusters' (KIP-382, KIP-690).
+
+        Raises TopologyError if a policy of the user's own cannot be loaded.
+        """
+        separator = self.settings.replication_policy_separator
+        if self.settings.policy == "default":
+            return DefaultPolicy(separator, aliases)
+        if self.settings.policy == "identity":
+            return IdentityPolicy(separator, aliases, source_alias=self.source)
+        return load_policy(self.settings.policy, separator, aliases, self.source, self.directory)
+
+    @property
+    def policy_file(self) -> Path | None:
+        """The file of a policy of the user's own, if `policy` names one."""
+        return policy_file(self.settings.policy, self.directory)
+
+    @property
+    def policy_hash(self) -> str | None:
+        """SHA-256 of that file. Raises TopologyError if it cannot be used."""
+        return policy_hash(self.settings.policy, self.directory)
+
+    def selection(self, aliases: frozenset[str]) -> TopicSelection:
+        """Say which source topics this flow mirrors; `aliases` are all clusters' (mm2.md 1.4). Raises as above."""
+        settings = self.settings
+        return TopicSelection(
+            settings.topics,
+            settings.topics_exclude,
+            self.policy_object(aliases),
+            self.source,
+            self.target,
+            heartbeats=settings.heartbeats_replication_enabled,
+            internal_separator=None if settings.replication_policy_internal_topic_separator_enabled else ".",
+        )
+
+    @property
+    def paused(self) -> bool:
+        """Whether the whole flow is paused."""
+        return self.settings.paused is True
+
+    def pauses(self, topic: str) -> bool:
+        """Whether this topic of the source is paused, by its name or because the whole flow is."""
+        paused = self.settings.paused
+        return paused if isinstance(paused, bool) else matches_any(paused, topic)
+
+
+class Topology(Model):
+    """A whole topology file. `directory` is the folder of the file, against which relative paths were resolved."""
+
+    clusters: dict[str, Cluster] = Field(min_length=1)
+    lake: Lake
+    defaults: Flow = Flow()
+    flows: dict[str, Flow] = Field(min_length=1)
+    tracking: Tracking = Tracking()
+    objectives: Objectives = Objectives()
+    maintain: Maintenance = Maintenance()
+    _directory: Path = PrivateAttr(default=Path("."))
+
+    def model_post_init(self, context: Any) -> None:
+        """Keep the folder that `load_topology` hands over as validation context."""
+        self._directory = (context or {}).get("directory", Path("."))
+
+    @property
+    def directory(self) -> Path:
+        """Folder of the topology file."""
+        return self._directory
+
+    @property
+    def aliases(self) -> frozenset[str]:
+        """Aliases of all clusters."""
+        return frozenset(self.clusters)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _merge_defaults(cls, data: Any) -> Any:
+        if not isinstance(data, dict):
+            return data
+        defaults, flows = data.get("defaults") or {}, data.get("flows")
+        merged = {key: value for key, value in data.items() if key != "defaults" or value is not None}
+        if isinstance(defaults, dict) and isinstance(flows, dict):
+            pairs = ((name, {} if flow is None else flow) for name, flow in flows.items())
+            merged["flows"] = {name: {**defaults, **flow} if isinstance(flow, dict) else flow for name, flow in pairs}
+        return merged
+
+    @model_validator(mode="after")
+    def _consistent(self) -> "Topology":
+        for alias in self.clusters:
+            if reason := check_topic_name(alias):
+                raise ValueError(f"clusters.{alias} is no alias that can stand in a topic name: {reason}")
+        for name, flow in self.flows.items():
+            self._check_flow(name, flow.replication_policy_separator)
+        for name in self.objectives.flows:
+            if name not in self.flows:
+                raise ValueError(f"objectives.flows names the unknown flow {name}{nearest(name, self.flows)}")
+        return self
+
+    def _check_flow(self, name: str, separator: str) -> None:
+        source, arrow, target = name.partition("->")
+        if not arrow or not source or not target or "->" in target:
+            raise ValueError(f"flows.{name} is no flow name; write source->target with two cluster aliases")
+        for alias in (source, target):
+            if alias not in self.clusters:
+                raise ValueError(f"flows.{name} names the unknown cluster {alias}{nearest(alias, self.clusters)}")
+        if source == target:
+            raise ValueError(f"flows.{name} has the same cluster on both ends; a flow needs two clusters")
+        for alias in self.clusters:
+            if not is_usable_alias(alias, separator):
+                raise ValueError(
+                    f"clusters.{alias} holds the separator {separator!r} of flow {name}, so remote topic names"
+                    " would be ambiguous; rename the alias or set replication_policy_separator"
+                )
+
+    def flow(self, name: str) -> ResolvedFlow:
+        """Give one flow by name, enabled or not; raises TopologyError that names the nearest known flow."""
+        if name not in self.flows:
+            raise TopologyError(f"there is no flow {name}{nearest(name, self.flows)}", flow=name)
+        source, _, target = name.partition("->")
+        return ResolvedFlow(name, source, target, self.flows[name], self.directory)
+
+    def active_flows(self, names: Sequence[str] | None = None) -> list[ResolvedFlow]:
+        """Give the enabled flows, or the named ones; raises TopologyError for an unknown or a disabled name."""
+        if names is None:
+            return [self.flow(name) for name, settings in self.flows.items() if settings.enabled]
+        chosen = [self.flow(name) for name in dict.fromkeys(names)]
+        for flow in chosen:
+            if not flow.settings.enabled:
+                raise TopologyError(
+                    f"flow {flow.name} is disabled; set flows.{flow.name}.enabled: true", flow=flow.name
+                )
+        return chosen
+
+    def sources(self) -> dict[str, list[ResolvedFlow]]:
+        """Group the enabled flows by source alias: one landing query each (DESIGN 1)."""
+        grouped: dict[str, list[ResolvedFlow]] = {}
+        for flow in self.active_flows():
+            grouped.setdefault(flow.source, []).append(flow)
+        return grouped
+
+
+_MODELS: dict[tuple[str, ...], type[BaseModel]] = {
+    (): Topology,
+    ("clusters", "*"): Cluster,
+    ("clusters", "*", "security"): Security,
+    ("clusters", "*", "landing"): Landing,
+    ("lake",): Lake,
+    ("tracking",): Tracking,
+    ("defaults",): Flow,
+    ("flows", "*"): Flow,
+    ("objectives",): Objectives,
+    ("objectives", "flows", "*"): FlowObjectives,
+    ("maintain",): Maintenance,
+}
+
+
+def load_topology(path: Path) -> Topology:
+    """Read and check a topology file; raises TopologyError, one sentence that names the file and the key."""
+    data = read_mapping(path)
+    try:
+        return Topology.model_validate(data, context={"directory": path.absolute().parent})
+    except ValidationError as error:
+        raise explain(path, error, _MODELS) from None

@@ -1,0 +1,138 @@
+"""Reading YAML for `mirrorlake.config.topology`, and turning what is wrong with it into one sentence.
+
+No value of the file is ever quoted here, because it may be a secret; only keys, types and what is allowed.
+"""
+
+from collections.abc import Hashable, Iterable, Mapping
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+
+from mirrorlake.config.flow_reasons import normal, reason
+from mirrorlake.errors import TopologyError
+
+_TYPES = {
+    "string": "a text",
+    "int": "a whole number",
+    "bool": "true or false",
+    "dict": "a mapping",
+    "model": "a mapping",
+    "tuple": "a list of texts",
+}
+
+
+class _Loader(yaml.SafeLoader):
+    """SafeLoader that refuses a key given twice, where PyYAML would silently keep the last."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
+        """Build one mapping; raises ConstructorError with the line of a repeated key."""
+        seen: set[str] = set()
+        for key, _ in node.value:
+            if isinstance(key, yaml.ScalarNode) and key.tag != "tag:yaml.org,2002:merge":
+                if key.value in seen:
+                    raise yaml.constructor.ConstructorError(
+                        None, None, f"key {key.value} is given twice", key.start_mark
+                    )
+                seen.add(key.value)
+        return super().construct_mapping(node, deep)
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """End a sentence about an unknown name: with the nearest known one, or with all of them."""
+    names = sorted(known)
+    close = get_close_matches(name, names, n=3)
+    if not close:
+        return f"; known are {', '.join(names)}"
+    swapped = [candidate for candidate in close if sorted(candidate) == sorted(name)]
+    return f"; did you mean {(swapped or close)[0]}?"
+
+
+def read_mapping(path: Path) -> dict[str, Any]:
+    """Read a YAML file that holds one mapping; raises TopologyError (missing, unreadable, invalid with line, empty)."""
+    try:
+        data = yaml.load(path.read_text(encoding="utf-8"), Loader=_Loader)
+    except FileNotFoundError:
+        hint = "create one with `mirrorlake local up` or name another with -c"
+        raise TopologyError(f"there is no topology file {path}; {hint}", file=str(path)) from None
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        raise TopologyError(f"{path} cannot be read: {reason}", file=str(path)) from None
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        raise TopologyError(f"{path} is not valid YAML{_where(error)}", file=str(path)) from None
+    if data is None:
+        raise TopologyError(f"{path} is empty; it needs the keys clusters, lake and flows", file=str(path))
+    if not isinstance(data, dict):
+        raise TopologyError(f"{path} must hold a mapping with the keys clusters, lake and flows", file=str(path))
+    return data
+
+
+def explain(path: Path, error: ValidationError, models: Mapping[tuple[str, ...], type[BaseModel]]) -> TopologyError:
+    """Turn the most telling of pydantic's errors into one sentence; `models` says which model checks which key path."""
+    details = error.errors(include_url=False, include_input=True)
+    first = next((detail for detail in details if detail["type"] == "extra_forbidden"), details[0])
+    location = [str(part) for part in first["loc"]]
+    if first["type"] == "extra_forbidden":
+        return _unknown_key(path, location, models)
+    location, problem = _several_kinds(location) or (location, _problem(first))
+    location = [part for part in location if part != "[key]"]
+    key = ".".join(location)
+    sentence = f"{key} {problem}" if key else problem  # a whole-file check names the key first
+    return TopologyError(f"{path}: {sentence}", file=str(path), key=sentence.split(" ")[0])
+
+
+def _unknown_key(path: Path, location: list[str], models: Mapping[tuple[str, ...], type[BaseModel]]) -> TopologyError:
+    *parents, name = location
+    named = ("clusters",), ("flows",), ("objectives", "flows")  # below these stand names of the user's own
+    shape = tuple("*" if tuple(parents[:i]) in named else part for i, part in enumerate(parents))
+    known = [field.alias or key for key, field in models[shape].model_fields.items()]
+    key = ".".join(location)
+    is_flow = shape in (("defaults",), ("flows", "*"))
+    why = reason(name) if is_flow and normal(name) not in known else None
+    message = f"{key} is a setting of MirrorMaker 2 that mirrorlake does not need: {why}" if why else None
+    return TopologyError(f"{path}: {message or f'unknown key {key}{nearest(name, known)}'}", file=str(path), key=key)
+
+
+def _several_kinds(location: list[str]) -> tuple[list[str], str] | None:
+    """Where values of several kinds are allowed, pydantic names each of them: give the key, and what is allowed."""
+    if len(location) > 4 and location[0] == "clusters" and location[2] in ("consumer", "producer", "admin"):
+        return location[:4], "must be a text, a whole number or true or false"
+    depth = {"defaults": 2, "flows": 3}.get(location[0], 0) if location else 0
+    if len(location) > depth > 0 and location[depth - 1] == "paused":
+        return location[:depth], "must be true, false or a list of patterns"
+    return None
+
+
+def _problem(detail: ErrorDetails) -> str:
+    """Say what is wrong with the value of one key, without the value."""
+    kind, context = detail["type"], detail.get("ctx", {})
+    if kind == "missing":
+        return "is missing"
+    if kind == "value_error":
+        return str(context["error"])
+    if kind == "literal_error":
+        return f"must be {context['expected']}"
+    if kind in ("greater_than_equal", "less_than_equal"):
+        return f"must be at least {context['ge']}" if "ge" in context else f"must be at most {context['le']}"
+    if kind in ("too_short", "string_too_short"):
+        return "is empty"
+    expected = _TYPES.get(kind.removesuffix("_type").removesuffix("_attributes"))
+    if expected:
+        given = _TYPES.get(_kind_of(detail["input"]), expected)
+        return f"must be {expected}" + (f", not {given}" if given != expected else "")
+    return f"is not valid: {detail['msg']}"
+
+
+def _kind_of(value: object) -> str:
+    kind = type(value).__name__
+    return {"str": "string", "list": "tuple"}.get(kind, kind)
+
+
+def _where(error: Exception) -> str:
+    if isinstance(error, yaml.MarkedYAMLError):
+        mark = error.problem_mark or error.context_mark
+        return f" in line {mark.line + 1}: {error.problem}" if mark else f": {error.problem}"
+    return f": {str(error).splitlines()[0]}"

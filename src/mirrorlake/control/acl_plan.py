@@ -1,0 +1,221 @@
+"""Which ACLs a flow owes its target: MirrorMaker 2's rule (mm2.md 1.7), by difference and with removal. Pure.
+
+ALLOW WRITE is dropped and ALLOW ALL becomes ALLOW READ. All else is kept: DENY of any operation, principal and host.
+
+PREFIXED patterns and the wildcard `*`, which MirrorMaker 2 loses or makes useless, stay one ACL where the flow's policy
+keeps prefixes and nothing but mirrors lies below: `orders` becomes PREFIXED `east.orders`, `*` becomes PREFIXED
+`east.`. Elsewhere (a policy of the user's own, or names that stay and topics of the target's own below them) such an
+ACL would grant what nobody granted. It is written out there: one LITERAL ACL for every mirrored topic that it applies
+to, before the topic is made. That multiplies ACLs by topics, so it ends at MAX_WRITTEN_OUT; that is told, and nobody
+loses a right by it.
+
+An ACL is taken away when this flow made it under its present policy, and no ACL of the source asks for it any more.
+That a topic was deleted at the source, or is no longer selected, is no reason: its mirror stays, and so do the rights
+on it. Nor is another policy: who reads the mirrors of before goes on reading them until an operator says otherwise.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple
+
+from mirrorlake.kafka.values import Acl
+from mirrorlake.lake.changes import Change
+
+KIND = "acl"
+#: How many ACLs a flow writes out at most for patterns that its target cannot have as they are.
+MAX_WRITTEN_OUT = 10_000
+
+
+class AclChange(NamedTuple):
+    """What to do with one ACL of the target. `forget`: it was ours, but is gone already."""
+
+    action: Literal["create", "delete", "forget"]
+    acl: Acl
+
+    def row(self, error: str | None = None, policy: str | None = None) -> Change:
+        """This change as a row of `changes`; `policy` is what the flow names mirrors by (`owned_acls`)."""
+        text = self.acl.text()
+        before, after = (None, text) if self.action == "create" else (text, None)
+        done: Literal["done", "gone"] = "gone" if self.action == "forget" else "done"
+        return Change(KIND, self.acl.name, before, after, "refused" if error else done, error, policy)
+
+    def begun(self, policy: str) -> Change:
+        """The row that says, before an ACL is made, whose it will be."""
+        return Change(KIND, self.acl.name, None, self.acl.text(), "begun", None, policy)
+
+
+@dataclass(frozen=True)
+class Mirrors:
+    """How a flow names its mirrors.
+
+    `names` are target topics by selected source topic; `upstream` the same for topics that were mirrored earlier.
+    `prefix` gives what names on the target begin with whose source topics begin with a text, None where the policy does
+    not tell; `closed` says whether nothing but mirrors lies below such a prefix of the target.
+    """
+
+    names: Mapping[str, str]
+    upstream: Mapping[str, str] = field(default_factory=dict)
+    prefix: Callable[[str], str | None] = lambda prefix: None
+    closed: Callable[[str], bool] = lambda prefix: True
+
+    def wide(self, prefix: str) -> str | None:
+        """The prefix that an ACL on a prefix of the source has on the target, None if it must be written out."""
+        found = self.prefix(prefix)
+        return found if found is not None and self.closed(found) else None
+
+
+class Implied(NamedTuple):
+    """The ACLs that a source means its mirrors to have, and ACLs of the source that were not written out, for their
+    number. Where a denial is among those, nothing is allowed either."""
+
+    acls: frozenset[Acl]
+    withheld: tuple[Acl, ...]
+
+
+class AclPlan(NamedTuple):
+    """What to change, creations first; which ACLs of the source are not written out; and which ACLs of the target are
+    left alone, since the flow made them under another policy: that one (None: an earlier version did not note it)."""
+
+    changes: list[AclChange]
+    withheld: tuple[Acl, ...]
+    left: dict[Acl, str | None]
+
+
+def owned_acls(history: Iterable[Change]) -> dict[Acl, str | None]:
+    """The ACLs that a flow made, or began to make, and has not taken away, by its rows of `changes`, oldest first; each
+    with the policy that it had then."""
+    owned: dict[str, str | None] = {}
+    for change in history:
+        if change.kind != KIND:
+            continue
+        if change.outcome in ("done", "gone") and change.before is not None:
+            owned.pop(change.before, None)
+        if change.after is not None:
+            if change.outcome in ("begun", "done"):
+                owned[change.after] = change.policy
+            elif change.outcome == "refused":
+                owned.pop(change.after, None)
+    return {Acl.parse(text): policy for text, policy in owned.items()}
+
+
+def implied_acls(source: Iterable[Acl], mirrors: Mirrors, limit: int = MAX_WRITTEN_OUT) -> Implied:
+    """What the ACLs of the source mean for the mirrors of selected topics."""
+    implied: set[Acl] = set()
+    withheld: list[Acl] = []
+    below: dict[str, list[tuple[str, str]]] = {}
+    written = 0
+    for asked, kept in sorted(_rules(source), key=lambda rule: (rule[1].permission != "DENY", rule[0])):
+        if asked.prefix is None:
+            implied.update(kept.on("LITERAL", mirrors.names[topic]) for topic in {asked.name} & mirrors.names.keys())
+            continue
+        if asked.prefix not in below:
+            below[asked.prefix] = _below(asked.prefix, mirrors)
+        if written + len(below[asked.prefix]) > limit:
+            withheld.append(asked)
+            continue
+        written += len(below[asked.prefix])
+        implied.update(kept.on(*place) for place in below[asked.prefix])
+    if any(acl.permission == "DENY" for acl in withheld):
+        implied = {acl for acl in implied if acl.permission == "DENY"}
+    return Implied(frozenset(implied), tuple(withheld))
+
+
+def _below(prefix: str, mirrors: Mirrors) -> list[tuple[str, str]]:
+    """Pattern and name of the ACLs that an ACL on a prefix of the source becomes; none without a topic below it."""
+    names = [name for topic, name in mirrors.names.items() if topic.startswith(prefix)]
+    wide = mirrors.wide(prefix) if names else None
+    if wide is None:
+        return [("LITERAL", name) for name in names]
+    # A name that the policy makes in another way, as of heartbeats, does not lie below.
+    return [("PREFIXED", wide), *(("LITERAL", name) for name in names if not name.startswith(wide))]
+
+
+def plan_acls(
+    source: AbstractSet[Acl],
+    target: AbstractSet[Acl],
+    owned: Mapping[Acl, str | None],
+    mirrors: Mirrors,
+    policy: str | None = None,
+    limit: int = MAX_WRITTEN_OUT,
+) -> AclPlan:
+    """Give the changes after which the target has what the source implies, and nothing of ours beyond.
+
+    `owned` are ours with the policy of then, `policy` is the one of now. An owned ACL stays whose policy is another, or
+    of whose name nobody can say what it follows from.
+    """
+    implied, withheld = implied_acls(source, mirrors, limit)
+    asked = _Asked(source, mirrors, implied | target, frozenset(withheld))
+    stale, left = set(), {}
+    for acl, made_under in owned.items():
+        if (made_under is not None and made_under != policy) or not asked.knows(acl):
+            left[acl] = made_under
+        elif acl not in implied and not asked.still(acl):
+            stale.add(acl)
+    return AclPlan(
+        [
+            *(AclChange("create", acl) for acl in sorted(implied - target)),
+            *(AclChange("delete" if acl in target else "forget", acl) for acl in sorted(stale)),
+        ],
+        withheld,
+        {acl: made_under for acl, made_under in sorted(left.items()) if acl in target and acl not in implied},
+    )
+
+
+def removals(changes: Iterable[AclChange], undone: AbstractSet[Acl]) -> list[Acl]:
+    """The ACLs to take away now: not those in whose place another one is to come that could not be made."""
+    waiting: dict[tuple[str, str, str, str], list[Acl]] = {}
+    for acl in undone:
+        waiting.setdefault(acl.grant, []).append(acl)
+    return [
+        change.acl
+        for change in changes
+        if change.action == "delete" and not any(map(change.acl.overlaps, waiting.get(change.acl.grant, ())))
+    ]
+
+
+class _Asked:
+    """Says of ACLs of the target whether the source still asks for them; `there` are those that are there, or will be
+    in a moment. Looks at each owned ACL alone: written out, those of the source may be too many."""
+
+    def __init__(
+        self, source: Iterable[Acl], mirrors: Mirrors, there: AbstractSet[Acl], withheld: AbstractSet[Acl]
+    ) -> None:
+        self._mirrors, self._there, self._withheld = mirrors, there, withheld
+        self._rules: dict[tuple[str, str, str, str], list[Acl]] = {}
+        for asked, kept in _rules(source):
+            self._rules.setdefault(kept.grant, []).append(asked)
+        self._topics: dict[str, list[str]] = {}
+        for topic, name in {**mirrors.upstream, **mirrors.names}.items():
+            self._topics.setdefault(name, []).append(topic)
+
+    def knows(self, acl: Acl) -> bool:
+        """Whether its topics are mirrors of this flow, as it names them now."""
+        return acl.prefix is not None or acl.name in self._topics
+
+    def still(self, acl: Acl) -> bool:
+        """Whether some ACL of the source asks for it."""
+        applies = self._applies if acl.prefix is None else self._is_wide
+        return any(applies(acl, rule) for rule in self._rules.get(acl.grant, ()))
+
+    def _is_wide(self, acl: Acl, rule: Acl) -> bool:
+        if rule.prefix is None or self._mirrors.prefix(rule.prefix) != acl.name:
+            return False
+        return self._mirrors.wide(rule.prefix) is not None or rule in self._withheld
+
+    def _applies(self, acl: Acl, rule: Acl) -> bool:
+        if rule.prefix is None:
+            return rule.name in self._topics[acl.name]
+        if not any(topic.startswith(rule.prefix) for topic in self._topics[acl.name]):
+            return False
+        wide = self._mirrors.wide(rule.prefix)
+        return wide is None or not acl.name.startswith(wide) or acl.on("PREFIXED", wide) not in self._there
+
+
+def _rules(source: Iterable[Acl]) -> Iterator[tuple[Acl, Acl]]:
+    """ACLs of the source that mean something for mirrors, each with what it says there."""
+    for acl in source:
+        if acl.permission == "ALLOW" and acl.operation == "WRITE":
+            continue
+        reads = acl.permission == "ALLOW" and acl.operation == "ALL"
+        yield acl, Acl(acl.pattern, acl.name, acl.principal, acl.host, "READ", "ALLOW") if reads else acl

@@ -1,0 +1,236 @@
+"""Keeps the ACLs of a flow's target topics as `control.acl_plan` wants them, by difference.
+
+What the flow made is what `changes` says, which is asked at each round, and told before an ACL is made. So a process
+that takes over, and the one that runs the opposite flow, know of each ACL whose it is, whenever its maker died.
+"""
+
+import logging
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import cache
+from typing import NamedTuple
+
+from mirrorlake.config.precedence import opposite_name
+from mirrorlake.config.topology import ResolvedFlow
+from mirrorlake.control.acl_plan import (
+    KIND,
+    MAX_WRITTEN_OUT,
+    AclChange,
+    AclPlan,
+    Mirrors,
+    owned_acls,
+    plan_acls,
+    removals,
+)
+from mirrorlake.control.repeats import Refusals
+from mirrorlake.errors import ReplicationError
+from mirrorlake.kafka.admin import ClusterAdmin
+from mirrorlake.kafka.admin_acls import NoAcls, create_acls, delete_acls, describe_topic_acls
+from mirrorlake.kafka.connections import Connections
+from mirrorlake.kafka.values import Acl
+from mirrorlake.lake.changes import Change, ChangeLog
+from mirrorlake.naming.policy import DefaultPolicy
+
+logger = logging.getLogger(__name__)
+
+#: Incident: ACLs on mirrors that the flow named by another policy wait for an operator.
+LEFT = "acls_left"
+#: How many of their names it has.
+NAMED = 8
+
+
+class _Compared(NamedTuple):
+    """What a look at both sides gave: what to do, and what is ours; or, where a cluster tells no ACLs, why not."""
+
+    plan: AclPlan
+    owned: Mapping[Acl, str | None]
+    untold: list[Change]
+
+
+class AclSync:
+    """Topic ACLs of one flow. Every call asks both clusters and raises ClusterUnreachable when one is silent."""
+
+    def __init__(
+        self,
+        flow: ResolvedFlow,
+        connections: Connections,
+        log: ChangeLog,
+        remote_topic: Callable[[str], str | None],
+        mirrored: Callable[[], Collection[str]] = tuple,
+    ) -> None:
+        """Prepare; `remote_topic` gives the target topic of a source topic, None where there cannot be one, and
+        `mirrored` the target topics that the flow has produced to."""
+        aliases = connections.topology.aliases
+        self.flow = flow
+        self.left: Mapping[Acl, str | None] = {}
+        self._selection = flow.selection(aliases)
+        self._policy = flow.policy_object(aliases)
+        separator = flow.settings.replication_policy_separator
+        self._named_by = flow.settings.policy if separator == "." else f"{flow.settings.policy} {separator}"
+        self._has_opposite = opposite_name(flow) in connections.topology.flows
+        self._source = connections.admin(flow.source)
+        self._target = connections.admin(flow.target)
+        self._log = log
+        self._remote_topic = remote_topic
+        self._mirrored = mirrored
+        self._refusals = Refusals()
+        self._folded: dict[str, tuple[Sequence[Change], dict[Acl, str | None]]] = {}
+
+    def compare(self) -> AclPlan:
+        """What would be done now; changes nothing. Empty where a cluster has no authorizer."""
+        return self._compare().plan
+
+    def plan(self) -> list[AclChange]:
+        """The changes alone."""
+        return self.compare().changes
+
+    def sync(self) -> list[Change]:
+        """Change what differs, and nothing else; returns the rows that it wrote to `changes`.
+
+        May be called before the topics are made: their ACLs are then there first. A change that is refused stops no
+        other one; it is told once, and one for each reason is tried again after RETRY_REFUSED_SECONDS. `left` is then
+        what the flow made under another policy.
+        """
+        plan, owned, untold = self._compare()
+        self.left = plan.left
+        rows = self._news([*untold, *map(self._not_written_out, plan.withheld)], plan.changes)
+        due = self._refusals.due(plan.changes)
+        said: dict[AclChange, str | None] = {change: None for change in due if change.action == "forget"}
+        begun = [change for change in due if change.action == "create"]
+        fresh = {change for change in begun if change.acl not in owned}
+        self._log.record(self.flow.name, [change.begun(self._named_by) for change in begun if change in fresh])
+        created = create_acls(self._target, [change.acl for change in begun])
+        said.update({AclChange("create", acl): error for acl, error in created.items()})
+        wanted = {change.acl for change in plan.changes if change.action == "create"}
+        undone = wanted - {acl for acl, error in created.items() if error is None}
+        said.update(self._delete(removals(due, undone)))
+        for change, error in said.items():
+            if error is None:
+                self._refusals.accepted(change)
+                rows.append(change.row(None, self._named_by))
+            elif self._refusals.is_news(change, error) or change in fresh:
+                rows.append(change.row(error, self._named_by))
+        self._tell(rows)
+        return rows
+
+    def settle_left(self, revoke: bool) -> int:
+        """Do what an operator said about the ACLs of another policy: take them away, or leave them to others for good;
+        returns how many. Raises ReplicationError when the target refuses, with what it did noted all the same."""
+        left = self.compare().left
+        said = self._delete(list(left)) if revoke else {AclChange("forget", acl): None for acl in left}
+        self._tell([change.row(error, left[change.acl]) for change, error in said.items()])
+        refused = [f"{change.acl.name}: {error}" for change, error in said.items() if error is not None]
+        if refused:
+            raise ReplicationError(
+                f"cluster {self.flow.target} did not take away {len(refused)} of {len(left)} ACLs, such as "
+                f"{refused[0]}; grant ALTER on the cluster, and decide again",
+                flow=self.flow.name,
+            )
+        return len(left)
+
+    def _delete(self, acls: Sequence[Acl]) -> dict[AclChange, str | None]:
+        return {AclChange("delete", acl): error for acl, error in delete_acls(self._target, acls).items()}
+
+    def _news(self, told: Sequence[Change], changes: Sequence[AclChange]) -> list[Change]:
+        """Those rows that were not told before; what is neither told nor to be changed any more is forgotten."""
+        self._refusals.keep({*changes, *(row.resource for row in told)})
+        return [row for row in told if self._refusals.is_news(row.resource, row.error or "")]
+
+    def _compare(self) -> _Compared:
+        # Asked before and after: whatever the opposite flow made is there, or was, in between.
+        opposite = self._owned(opposite_name(self.flow)).keys() if self._has_opposite else set()
+        source, target = describe_topic_acls(self._source), describe_topic_acls(self._target)
+        untold = [
+            self._untold(admin, told)
+            for admin, told in ((self._source, source), (self._target, target))
+            if isinstance(told, NoAcls)
+        ]
+        if isinstance(source, NoAcls) or isinstance(target, NoAcls):
+            return _Compared(AclPlan([], (), {}), {}, untold)
+        if self._has_opposite:
+            source -= opposite | self._owned(opposite_name(self.flow)).keys()
+        owned = self._owned(self.flow.name)
+        return _Compared(plan_acls(source, target, owned, self._mirrors(owned), self._named_by), owned, [])
+
+    def _owned(self, flow: str) -> dict[Acl, str | None]:
+        """What a flow made and has not taken away, with the policy of then; read anew when something was recorded."""
+        history = self._log.history(flow, KIND)
+        known = self._folded.get(flow)
+        if known is None or known[0] is not history:
+            known = self._folded[flow] = (history, owned_acls(history))
+        return known[1]
+
+    def _mirrors(self, owned: Mapping[Acl, str | None]) -> Mirrors:
+        names = self._names()
+        ours = {*names.values(), *self._mirrored()}
+        strange = [topic for topic in self._target.topics() if topic not in ours]
+
+        @cache
+        def closed(prefix: str) -> bool:
+            """Below a prefix that has the source's alias lies nothing else; below one that was kept, anything may."""
+            kept = self._policy.remote_prefix(self.flow.source, prefix) == prefix
+            return not kept or not any(topic.startswith(prefix) for topic in strange)
+
+        return Mirrors(
+            names,
+            self._upstream(owned, names),
+            lambda prefix: self._policy.remote_prefix(self.flow.source, prefix),
+            closed,
+        )
+
+    def _names(self) -> dict[str, str]:
+        """Target topics by source topic, of all that are selected, whether they are there yet or not."""
+        names = {topic: self._remote_topic(topic) for topic in self._source.topics() if self._selection.selects(topic)}
+        return {topic: name for topic, name in names.items() if name is not None}
+
+    def _upstream(self, owned: Mapping[Acl, str | None], names: Mapping[str, str]) -> dict[str, str]:
+        """Target topics by source topic, of those that have our ACLs and are not selected, or not there, any more.
+
+        Only the default policy's names tell by themselves that they are its own; other names must have been noted so.
+        """
+        known, found = set(names.values()), {}
+        tells = (self._named_by, None) if isinstance(self._policy, DefaultPolicy) else (self._named_by,)
+        for name in {acl.name for acl, policy in owned.items() if acl.prefix is None and policy in tells} - known:
+            topic = self._policy.upstream_topic(name)
+            if topic is not None and self._remote_topic(topic) == name:
+                found[topic] = name
+        return found
+
+    def _not_written_out(self, acl: Acl) -> Change:
+        what = f"{acl.permission} {acl.operation} for {acl.principal} on {acl.pattern} {acl.name}"
+        error = (
+            f"{what} of cluster {self.flow.source} is not mirrored: flow {self.flow.name} would have to write it out "
+            f"for each topic, and writes out at most {MAX_WRITTEN_OUT:,} ACLs; let its policy be default, which keeps "
+            "prefixes, or grant it at the target by hand"
+        )
+        return Change(KIND, f"{what} from {acl.host}", None, None, "refused", error)
+
+    def _untold(self, admin: ClusterAdmin, told: NoAcls) -> Change:
+        if told.disabled:
+            error = f"cluster {admin.alias} has no authorizer, so flow {self.flow.name} mirrors no ACLs"
+            return Change(KIND, f"cluster {admin.alias}", None, None, "skipped", error)
+        error = f"cluster {admin.alias} does not tell its ACLs to flow {self.flow.name}: {told.reason}"
+        return Change(KIND, f"cluster {admin.alias}", None, None, "refused", error)
+
+    def _tell(self, rows: list[Change]) -> None:
+        for row in rows:
+            if row.outcome == "skipped":
+                logger.info("%s", row.error)
+            elif row.outcome == "refused":
+                logger.warning("flow %s: ACL on %s: %s", self.flow.name, row.resource, row.error)
+        done = sum(row.outcome == "done" for row in rows)
+        if done:
+            logger.info("flow %s: made or took away %d ACLs on %s", self.flow.name, done, self.flow.target)
+        if rows:
+            self._log.record(self.flow.name, rows)
+
+
+def left_acls(flow: str, left: Mapping[Acl, str | None]) -> ReplicationError:
+    """What an operator is told of ACLs that a flow made on mirrors that it named otherwise."""
+    names = sorted({acl.name for acl in left})
+    policies = sorted({policy or "an earlier one" for policy in left.values()})
+    some = ", ".join(names[:NAMED]) + (f" and {len(names) - NAMED} more" if len(names) > NAMED else "")
+    return ReplicationError(
+        f"flow {flow} leaves alone {len(left)} ACLs that it made under another policy ({', '.join(policies)}), "
+        f"on {some}; decide with `mirrorlake resolve --flow '{flow}' --kind {LEFT}`",
+        flow=flow,
+    )

@@ -1,0 +1,123 @@
+"""The difference between the configs of source topics and those of their mirrors (mm2.md 1.6, without its rewriting).
+
+What is mirrored is what was set on the source *topic*. A key that is not set there has, on the target, the target's own
+default (`use_defaults_from: target`), or the source's (`source`). What differs from MirrorMaker 2, and why:
+
+- Only differences are sent. MirrorMaker 2 sends every key at every interval.
+- A value of the whole source cluster (a dynamic default of all brokers) is a default of that cluster and no setting of
+  the topic: `target` does not copy it, `source` does. MirrorMaker 2 sets it on every target topic.
+- A value of single source brokers (their properties file, or a dynamic value of one broker) is never copied, as there,
+  because which broker answers is chance. But the topic counts as not having the key, so a removal at the source takes
+  the target's override away. MirrorMaker 2 leaves the override for ever; the shipped server.properties sets
+  log.retention.hours and log.segment.bytes, so there this is the usual case.
+- `source` sets a default only where the target's value is another, and only after creation: a default that an older
+  target does not know must not keep the topic from being made.
+- `min.insync.replicas` above the factor of the target topic is refused: nobody could write to it (strimzi PR 8696).
+
+A key that the source does not know is left alone. Excluded, read-only and sensitive keys are never touched.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from mirrorlake.kafka.values import ConfigValue, TopicConfigs
+from mirrorlake.lake.changes import Change
+from mirrorlake.lake.topic_states import TopicState
+from mirrorlake.naming.selection import matches_any
+
+_MIN_INSYNC = "min.insync.replicas"
+
+
+@dataclass(frozen=True)
+class ConfigRules:
+    """A flow's settings for configs: `config_properties_exclude` and `use_defaults_from`."""
+
+    exclude: tuple[str, ...] = ()
+    defaults_from: Literal["source", "target"] = "target"
+
+
+@dataclass(frozen=True)
+class ConfigPair:
+    """A source topic and its mirror, both described. `factor` is the mirror's replication factor."""
+
+    topic: str
+    target_topic: str
+    source: TopicConfigs
+    target: TopicConfigs
+    factor: int
+
+
+@dataclass(frozen=True)
+class ConfigChange:
+    """One key of one target topic that must change. `after` None removes the topic's own value.
+
+    `refusal` says why it will not be sent, empty when it will.
+    """
+
+    topic: str
+    target_topic: str
+    key: str
+    before: str | None
+    after: str | None
+    refusal: str = ""
+
+    def row(self, error: str | None) -> Change:
+        """This change as a row of `changes`: done, or refused with an error."""
+        after = f"{self.key} (default)" if self.after is None else f"{self.key}={self.after}"
+        before = None if self.before is None else f"{self.key}={self.before}"
+        return Change("config", self.target_topic, before, after, "refused" if error else "done", error)
+
+
+def creation_configs(rules: ConfigRules, source: TopicConfigs, factor: int) -> dict[str, str]:
+    """Configs to make a mirror with: what was set on the source topic, by the same filters as later."""
+    return {
+        key: found.value
+        for key, found in sorted(source.items())
+        if found.origin == "topic"
+        and found.value is not None
+        and _is_mirrored(rules, key, found)
+        and not _refusal(key, found.value, factor)
+    }
+
+
+def plan_configs(rules: ConfigRules, pair: ConfigPair) -> list[ConfigChange]:
+    """Give the changes after which the mirror is as the rules want it, by key; none when nothing differs."""
+    changes = []
+    for key, found in sorted(pair.source.items()):
+        there = pair.target.get(key)
+        if not _is_mirrored(rules, key, found) or (there is not None and there.fixed):
+            continue
+        before = None if there is None else there.value
+        wanted = _wanted(rules, found)
+        if wanted is None:
+            if there is not None and there.origin == "topic":
+                changes.append(ConfigChange(pair.topic, pair.target_topic, key, before, None))
+        elif before != wanted and (there is not None or found.origin == "topic"):
+            refusal = _refusal(key, wanted, pair.factor)
+            changes.append(ConfigChange(pair.topic, pair.target_topic, key, before, wanted, refusal))
+    return changes
+
+
+def _wanted(rules: ConfigRules, found: ConfigValue) -> str | None:
+    """The value that a key of the mirror must have, None for the target's default."""
+    if found.origin == "topic" or (rules.defaults_from == "source" and found.origin != "broker"):
+        return found.value
+    return None
+
+
+def _is_mirrored(rules: ConfigRules, key: str, found: ConfigValue) -> bool:
+    return not found.fixed and not matches_any(rules.exclude, key)
+
+
+def _refusal(key: str, value: str, factor: int) -> str:
+    if key == _MIN_INSYNC and value.isdecimal() and int(value) > factor:
+        return (
+            f"{_MIN_INSYNC}={value} is more than the {factor} replicas of the target topic, so that nobody could write "
+            f"to it; raise the topic's factor, or exclude the key with config_properties_exclude"
+        )
+    return ""
+
+
+def configs_by_state(rules: ConfigRules, state: TopicState, factor: int) -> dict[str, str]:
+    """Configs to make a mirror with, by the same rules as if the source had told them just now."""
+    return creation_configs(rules, {key: ConfigValue(value, "topic") for key, value in state.configs.items()}, factor)

@@ -1,0 +1,148 @@
+"""Keeps configs of a flow's target topics as `control.config_plan` wants them: at creation, and by difference later."""
+
+import logging
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+from mirrorlake.config.precedence import leading_opposite
+from mirrorlake.config.topology import ResolvedFlow
+from mirrorlake.control.config_plan import ConfigChange, ConfigPair, ConfigRules, creation_configs, plan_configs
+from mirrorlake.control.repeats import Contests, Refusals
+from mirrorlake.kafka.admin_configs import Described, alter_topic_configs, describe_topic_configs
+from mirrorlake.kafka.connections import Connections
+from mirrorlake.kafka.values import TopicConfigs
+from mirrorlake.lake.changes import Change, ChangeLog
+
+logger = logging.getLogger(__name__)
+
+
+class _Compared(NamedTuple):
+    """What a look at both sides gave: what must change, and which topics' configs a cluster did not tell."""
+
+    changes: list[ConfigChange]
+    refused: list[Change]
+
+
+class ConfigSync:
+    """Topic configs of one flow. Every call asks both clusters and raises ClusterUnreachable when one is silent."""
+
+    def __init__(
+        self,
+        flow: ResolvedFlow,
+        connections: Connections,
+        log: ChangeLog,
+        remote_topic: Callable[[str], str | None],
+        told: Callable[[Mapping[str, TopicConfigs]], object] = lambda configs: None,
+    ) -> None:
+        """Prepare; `remote_topic` gives the target topic of a source topic, None where there cannot be one. `told` is
+        handed what the source says of its topics, each time."""
+        aliases = connections.topology.aliases
+        settings = flow.settings
+        self.flow = flow
+        self._selection = flow.selection(aliases)
+        self.rules = ConfigRules(settings.config_properties_exclude, settings.use_defaults_from)
+        self._leader = leading_opposite(connections.topology, flow)
+        self._source = connections.admin(flow.source)
+        self._target = connections.admin(flow.target)
+        self._log = log
+        self._remote_topic = remote_topic
+        self._told = told
+        self._refusals = Refusals()
+        self._contests = Contests()
+
+    def creation(self, factors: Mapping[str, int]) -> dict[str, dict[str, str]]:
+        """Configs to make the mirrors of source topics with, by source topic; `factors` are the mirrors' factors.
+
+        A source topic that is gone, or whose configs the source does not tell, has none.
+        """
+        found = describe_topic_configs(self._source, factors).configs
+        self._told(found)
+        return {
+            topic: creation_configs(self.rules, found[topic], factor) if topic in found else {}
+            for topic, factor in factors.items()
+        }
+
+    def plan(self) -> list[ConfigChange]:
+        """What would be changed now, or refused, on topics that both sides have; changes nothing."""
+        return self._compare().changes
+
+    def sync(self) -> list[Change]:
+        """Change what differs, and nothing else; returns the rows that it wrote to `changes`.
+
+        A change that is refused stops no other one. It is told once, and tried again after RETRY_REFUSED_SECONDS. So is
+        one that somebody else undoes again and again.
+        """
+        compared = self._compare()
+        self._refusals.keep({_key(change) for change in compared.changes} | {row.resource for row in compared.refused})
+        due = [change for change in compared.changes if not self._refusals.waits(_key(change))]
+        said: dict[ConfigChange, str | None] = {change: self._objection(change) for change in due}
+        said.update(alter_topic_configs(self._target, [change for change in due if said[change] is None]))
+        rows = [row for row in compared.refused if self._refusals.is_news(row.resource, row.error or "")]
+        for change, error in said.items():
+            if error is None:
+                self._contests.made(_key(change))
+            if error is None or self._refusals.is_news(_key(change), error):
+                rows.append(change.row(error))
+        self._tell(rows)
+        return rows
+
+    def _objection(self, change: ConfigChange) -> str | None:
+        """Why a change is not even sent, None if it is."""
+        if self._contests.is_contested(_key(change)):
+            return (
+                f"somebody else keeps changing {change.key} of topic {change.target_topic} back; stop that, or exclude "
+                "the key with config_properties_exclude"
+            )
+        return change.refusal or None
+
+    def _compare(self) -> _Compared:
+        pairs, factors = self._pairs()
+        source = describe_topic_configs(self._source, pairs)
+        self._told(source.configs)
+        target = describe_topic_configs(self._target, pairs.values())
+        changes = [
+            change
+            for topic, name in pairs.items()
+            if topic in source.configs and name in target.configs
+            for change in plan_configs(
+                self.rules, ConfigPair(topic, name, source.configs[topic], target.configs[name], factors[name])
+            )
+        ]
+        return _Compared(changes, self._untold(pairs, source, target))
+
+    def _pairs(self) -> tuple[dict[str, str], dict[str, int]]:
+        """Target topics by source topic, where both are there, and the factors of the target topics."""
+        there = self._target.topics()
+        names = {topic: self._remote_topic(topic) for topic in self._source.topics() if self._selection.selects(topic)}
+        pairs = {topic: name for topic, name in names.items() if name in there and not self._is_led(topic, name)}
+        return pairs, {name: there[name].factor for name in pairs.values()}
+
+    def _is_led(self, topic: str, name: str) -> bool:
+        return self._leader is not None and topic == name and self._leader.selects(topic)
+
+    def _untold(self, pairs: Mapping[str, str], source: Described, target: Described) -> list[Change]:
+        rows = []
+        for topic, name in pairs.items():
+            for alias, shown, refused in (
+                (self.flow.source, topic, source.refused),
+                (self.flow.target, name, target.refused),
+            ):
+                if shown in refused:
+                    error = f"cluster {alias} does not tell the configs of topic {shown}: {refused[shown]}"
+                    rows.append(Change("config", name, None, None, "refused", error))
+        return rows
+
+    def _tell(self, rows: list[Change]) -> None:
+        for row in rows:
+            if row.outcome == "refused":
+                change = row.after or "its configs"
+                logger.warning("flow %s: topic %s: %s: %s", self.flow.name, row.resource, change, row.error)
+        done = sum(row.outcome == "done" for row in rows)
+        if done:
+            logger.info("flow %s: changed %d topic configs on %s", self.flow.name, done, self.flow.target)
+        if rows:
+            self._log.record(self.flow.name, rows)
+
+
+def _key(change: ConfigChange) -> tuple[str, str, str | None]:
+    return change.target_topic, change.key, change.after

@@ -1,0 +1,273 @@
+"""The generations of one flow's target topics: noted before the first write, watched by Kafka's ids of the topics.
+
+A target topic that is gone or was made again gets no record, and is not made again, until an operator has decided
+(`run/resolve.py`). What is decided begins with `begin`, which only the flow's own thread calls for topics that it
+has written to: no batch is then on its way that goes by what was before.
+"""
+
+import logging
+import time
+from collections.abc import Collection, Mapping, Sequence
+
+from confluent_kafka import KafkaException
+
+from mirrorlake.config.topology import ResolvedFlow
+from mirrorlake.control.target_survey import TargetLoss, TargetSurvey, survey_targets
+from mirrorlake.errors import ClusterUnusable, TargetRecreated, TargetRefused
+from mirrorlake.kafka.admin import ClusterAdmin, TopicIdentity
+from mirrorlake.kafka.connections import Connections
+from mirrorlake.lake.incidents import Incidents
+from mirrorlake.lake.lake import Lake
+from mirrorlake.lake.targets import (
+    MappedTarget,
+    close_unfounded,
+    living_targets,
+    mapped_targets,
+    note_targets,
+    noted_targets,
+    target_decisions,
+)
+from mirrorlake.offsets.generations import NotedTarget, TargetDecision, TargetGeneration, counts_from
+
+logger = logging.getLogger(__name__)
+
+#: How long a topic has to be unknown to its cluster until it counts as gone, and how long one that was just made may be
+#: unknown, seconds: a broker hears of topics somewhat later than the controller.
+GONE_SECONDS = 3.0
+MADE_SECONDS = 15.0
+_PAUSE_SECONDS = 0.25
+#: How many partitions an incident names.
+_NAMED_PARTITIONS = 8
+
+
+class TargetGenerations:
+    """What a flow knows of its target topics. Not for two threads at once (`TargetTopics` sees to that).
+
+    `living` are the generations that may be written to, by target topic; `waiting` says of source topics what an
+    operator has to decide, `stopped` are those that one has stopped, and `decided` those whose next generation is to
+    begin.
+    """
+
+    def __init__(self, lake: Lake, flow: str, target: ClusterAdmin, incidents: Incidents) -> None:
+        self.living: dict[str, TargetGeneration] = {}
+        self.waiting: dict[str, TargetRecreated] = {}
+        self.stopped: frozenset[str] = frozenset()
+        self.decided: frozenset[str] = frozenset()
+        self._lake = lake
+        self._flow = flow
+        self._target = target
+        self._incidents = incidents
+        self._noted: dict[str, list[NotedTarget]] | None = None
+        self._names: dict[str, str] = {}
+        self._decisions: list[TargetDecision] | None = None
+        self._begun_here: set[str] = set()
+        self._never_mapped: set[str] = set()
+
+    def names(self) -> dict[str, str]:
+        """The target topics that were noted, by source topic."""
+        self._load()
+        return dict(self._names)
+
+    def partitions(self, target: str) -> int:
+        """How many partitions a target topic had when it was noted last."""
+        return len(self._load()[target][-1].began)
+
+    def survey(self, names: Mapping[str, str]) -> TargetSurvey:
+        """Compare target topics, by source topic, with what was noted; tell what is new. One question to the target.
+
+        Raises ClusterUnreachable, KafkaException.
+        """
+        noted = self._load()
+        self._note_elder({topic: target for topic, target in names.items() if target not in noted})
+        asked = sorted({target for target in names.values() if target in noted})
+        found, missing = self._target.identities(asked)
+        survey = self._compared(names, found, missing)
+        gone = {loss.target_topic for loss in survey.losses if not loss.made_again}
+        if gone:
+            confirmed, still = self._until_known(gone, GONE_SECONDS)
+            survey = self._compared(names, {**found, **confirmed}, (missing - gone) | still)
+        for topic in survey.unfounded:
+            close_unfounded(self._lake, self._flow, topic, survey.living[topic].number)
+        self._take(names, survey)
+        return survey
+
+    def begin(self, survey: TargetSurvey, names: Mapping[str, str]) -> dict[str, TargetRefused]:
+        """Note the generations that a survey wants to begin, of target topics (by source topic) that have been made.
+
+        Returns what could not be noted, by source topic: nothing may be written there.
+        """
+        if not names:
+            return {}
+        found, _ = self._until_known(set(names.values()), MADE_SECONDS)
+        ends = self._ends({target: found[target].partitions for target in names.values() if target in found})
+        begun = {
+            (topic, target): NotedTarget(
+                survey.begin[topic][0], found[target].topic_id, survey.begin[topic][1], ends[target]
+            )
+            for topic, target in names.items()
+            if target in ends
+        }
+        self._note(begun)
+        return {topic: self._untold(topic, target) for topic, target in names.items() if target not in ends}
+
+    def _load(self) -> dict[str, list[NotedTarget]]:
+        if self._noted is None:
+            self._noted, self._names = noted_targets(self._lake, self._flow)
+        return self._noted
+
+    def _compared(
+        self, names: Mapping[str, str], found: Mapping[str, TopicIdentity], missing: Collection[str]
+    ) -> TargetSurvey:
+        ids = {target: topic.topic_id for target, topic in found.items()}
+        noted = {target: items[-1] for target, items in self._load().items()}
+        same = all(ids.get(target) in (None, noted[target].topic_id) for target in names.values() if target in noted)
+        if noted and (self._decisions is None or not same or missing or self.waiting or self.stopped):
+            self._decisions = target_decisions(self._lake, self._flow)
+        return survey_targets(names, ids, missing, noted, self._decisions or [])
+
+    def _take(self, names: Mapping[str, str], survey: TargetSurvey) -> None:
+        """Remember what may be written to, and tell operators what they have to decide."""
+        for topic in (survey.waiting | survey.stopped | survey.begin.keys()) & names.keys():
+            self.living.pop(names[topic], None)
+        for topic in survey.living:
+            self._live(names[topic])
+        for loss in survey.losses:
+            self._tell(loss)
+        self.waiting = {
+            topic: self.waiting.get(topic) or self._reminder(topic, names[topic]) for topic in sorted(survey.waiting)
+        }
+        self.stopped, self.decided = survey.stopped, survey.decided
+
+    def _live(self, target: str) -> None:
+        generations = self._load()[target]
+        newest = generations[-1]
+        # A process that noted a generation itself knows that no other one wrote there for the flow, whatever is there.
+        began = () if target in self._begun_here else newest.began
+        self.living[target] = TargetGeneration(newest.number, counts_from(generations), began)
+
+    def _note(self, begun: Mapping[tuple[str, str], NotedTarget]) -> None:
+        noted = self._load()
+        note_targets(self._lake, self._flow, begun)
+        for (topic, target), generation in begun.items():
+            noted.setdefault(target, []).append(generation)
+            self._names[topic] = target
+            self._begun_here.add(target)
+            self.decided -= {topic}
+            if generation.topic_id:
+                self._live(target)
+            if generation.number:
+                logger.warning("flow %s: generation %d of %s begins", self._flow, generation.number, target)
+
+    def _note_elder(self, names: Mapping[str, str]) -> None:
+        """Note target topics that an earlier version wrote to, and that have less than the map says: no topic has the
+        empty id, so they count as made again. Of the others nothing better is known than what is there now."""
+        unknown = {topic: target for topic, target in names.items() if topic not in self._never_mapped}
+        if not unknown:
+            return
+        mapped = mapped_targets(self._lake, self._flow, unknown.keys())
+        written = {topic: target for topic, target in unknown.items() if target in mapped}
+        self._never_mapped |= unknown.keys() - written.keys()
+        if not written:
+            return
+        found, _ = self._target.identities(sorted(written.values()))
+        ends = self._ends({target: topic.partitions for target, topic in found.items()})
+        lost = {
+            (topic, target): NotedTarget(0, "")
+            for topic, target in written.items()
+            if any(item.end > _end(ends.get(target, ()), item.partition) for item in mapped[target])
+        }
+        self._note(lost)
+
+    def _until_known(self, topics: Collection[str], seconds: float) -> tuple[dict[str, TopicIdentity], frozenset[str]]:
+        """Topics by name, and those that the cluster did not know for so long."""
+        deadline = time.monotonic() + seconds
+        found, missing = self._target.identities(sorted(topics))
+        while missing and time.monotonic() < deadline:
+            time.sleep(_PAUSE_SECONDS)
+            again, missing = self._target.identities(sorted(missing))
+            found |= again
+        return found, missing
+
+    def _ends(self, partitions: Mapping[str, int]) -> dict[str, tuple[int, ...]]:
+        """The log ends of topics. Those of which no leader answers yet are asked again, and left out in the end."""
+        deadline = time.monotonic() + MADE_SECONDS
+        while True:
+            try:
+                keys = [(topic, number) for topic, count in partitions.items() for number in range(count)]
+                ends = self._target.end_offsets(keys, committed=False)
+                return {topic: tuple(ends[topic, n] for n in range(count)) for topic, count in partitions.items()}
+            except KafkaException as error:
+                if time.monotonic() >= deadline:
+                    raise
+                logger.info("flow %s: the ends of target topics are not told yet: %s", self._flow, error)
+                time.sleep(_PAUSE_SECONDS)
+
+    def _tell(self, loss: TargetLoss) -> None:
+        mapped = [
+            item
+            for item in mapped_targets(self._lake, self._flow, [loss.topic]).get(loss.target_topic, [])
+            if item.generation == loss.generation
+        ]
+        problem = _lost(self._flow, self._target.alias, loss, mapped)
+        logger.error("%s", problem)
+        self._incidents.tell(self._flow, "target_recreated", problem)
+        self.waiting[loss.topic] = problem
+
+    def _reminder(self, topic: str, target: str) -> TargetRecreated:
+        return TargetRecreated(
+            f"flow {self._flow} waits until you decide about topic {topic}: {target} at cluster {self._target.alias} "
+            "is not the topic that it wrote to; see mirrorlake resolve",
+            topic=topic,
+        )
+
+    def _untold(self, topic: str, target: str) -> TargetRefused:
+        return TargetRefused(
+            f"cluster {self._target.alias} does not tell the id of topic {target}; give its user the right to describe "
+            "it",
+            topic=topic,
+            reason="UNKNOWN_TOPIC_ID",
+        )
+
+
+def closed_targets(lake: Lake, connections: Connections, flow: ResolvedFlow) -> dict[str, str]:
+    """Source topics whose target topic is not, or not any more, the one that the flow writes to, and why: target
+    offsets of theirs mean nothing. Without an answer of the target, as the lake knows it."""
+    living = living_targets(lake, flow.name)
+    found: dict[str, TopicIdentity] = {}
+    missing: frozenset[str] = frozenset()
+    try:
+        names = sorted({item.target_topic for item in living.values()})
+        found, missing = connections.admin(flow.target).identities(names)
+    except (ClusterUnusable, KafkaException) as error:
+        logger.warning("%s", error)
+    closed = {}
+    for topic, item in living.items():
+        there = found.get(item.target_topic)
+        if not item.lives or item.target_topic in missing or (there and there.topic_id != item.topic_id):
+            closed[topic] = (
+                f"{item.target_topic} at cluster {flow.target} is gone, or not the topic that flow {flow.name} wrote "
+                "to; run the flow, and decide with mirrorlake resolve"
+            )
+    return closed
+
+
+def _end(ends: Sequence[int], partition: int) -> int:
+    return ends[partition] if partition < len(ends) else 0
+
+
+def _lost(flow: str, alias: str, loss: TargetLoss, mapped: Sequence[MappedTarget]) -> TargetRecreated:
+    """What was lost, and what can be decided."""
+    count = sum(item.record_count for item in mapped)
+    parts = [f"partition {item.partition}: {item.first} to {item.last}" for item in mapped[:_NAMED_PARTITIONS]]
+    more = f" and {len(mapped) - _NAMED_PARTITIONS} partitions more" if len(mapped) > _NAMED_PARTITIONS else ""
+    what = f"{count} records of {loss.topic} (source offsets, {', '.join(parts)}{more})" if mapped else "nothing yet"
+    happened = "was deleted and made again" if loss.made_again else "was deleted"
+    return TargetRecreated(
+        f"topic {loss.target_topic} {happened} at cluster {alias}, to which flow {flow} had brought {what}; it waits "
+        f"until you decide: mirrorlake resolve --flow '{flow}' --topic '{loss.topic}' --choice again "
+        "(or continue, or stop)",
+        topic=loss.topic,
+        first_offset=min((item.first for item in mapped), default=None),
+        last_offset=max((item.last for item in mapped), default=None),
+        target_generation=loss.generation,
+    )

@@ -1,0 +1,83 @@
+"""Which generation of its target topics a flow may write to now: found by Kafka's ids of the topics. Pure.
+
+A target topic that is deleted, and perhaps made again under its name, takes its records with it, and its offsets begin
+anew: what the map says of the one that is gone is not true of the new one. Kafka tells nobody. So each generation of a
+target topic is noted with its id before the flow's first write to it, and a topic that has another id, or is gone, gets
+no record until an operator has said how to go on.
+"""
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+
+from mirrorlake.offsets.generations import BEGINNINGS, Begins, NotedTarget, TargetDecision
+
+
+@dataclass(frozen=True)
+class TargetLoss:
+    """The end of a generation of a target topic that no operator knows of yet. Not `made_again`: the topic is gone."""
+
+    topic: str
+    target_topic: str
+    generation: int
+    made_again: bool
+
+
+@dataclass(frozen=True)
+class TargetSurvey:
+    """What follows, by source topic.
+
+    `living` may be produced to; `begin` says the number of the generation that is to be noted before that, and where
+    it begins, whether the topic is there or has yet to be made; `waiting` and `stopped` topics get nothing. `unfounded`
+    are those of which an incident tells although the topic is the one that was noted.
+    """
+
+    living: Mapping[str, NotedTarget]
+    begin: Mapping[str, tuple[int, Begins]]
+    losses: tuple[TargetLoss, ...]
+    waiting: frozenset[str]
+    stopped: frozenset[str]
+    unfounded: frozenset[str]
+
+    @property
+    def decided(self) -> frozenset[str]:
+        """Topics of which an operator has decided how the next generation begins."""
+        return frozenset(topic for topic, (number, _) in self.begin.items() if number > 0)
+
+
+def survey_targets(
+    names: Mapping[str, str],
+    ids: Mapping[str, str],
+    missing: Collection[str],
+    noted: Mapping[str, NotedTarget],
+    decisions: Iterable[TargetDecision],
+) -> TargetSurvey:
+    """Compare. `names` are the target topics by source topic, `ids` Kafka's ids of those that are at the target now,
+    and `missing` those that are not; what is in neither was not told (a missing right), and counts as unchanged.
+    `noted` is the newest generation of each target topic, `decisions` come oldest first."""
+    said = {(item.topic, item.generation): item.resolution for item in decisions}
+    living: dict[str, NotedTarget] = {}
+    begin: dict[str, tuple[int, Begins]] = {}
+    losses: list[TargetLoss] = []
+    waiting, stopped, unfounded = set(), set(), set()
+    for topic, target in names.items():
+        told = target in ids or target in missing
+        known = noted.get(target)
+        if known is None:
+            begin[topic] = (0, "stage")
+            continue
+        place = (topic, known.number)
+        if said.get(place) == "stop":
+            stopped.add(topic)
+        elif known.topic_id and ids.get(target) == known.topic_id:
+            living[topic] = known
+            if place in said and (said[place] is None or said[place] in BEGINNINGS):
+                unfounded.add(topic)
+        elif not told and known.topic_id and said.get(place, "") not in (None, *BEGINNINGS):
+            living[topic] = known
+        elif (choice := said.get(place)) in BEGINNINGS:
+            begin[topic] = (known.number + 1, BEGINNINGS[str(choice)])
+        else:
+            waiting.add(topic)
+            if place not in said or choice is not None:
+                losses.append(TargetLoss(topic, target, known.number, target in ids))
+    return TargetSurvey(living, begin, tuple(losses), frozenset(waiting), frozenset(stopped), frozenset(unfounded))

@@ -1,0 +1,85 @@
+"""The difference between the topics that a flow wants on its target and those that are there. Pure."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from mirrorlake.naming.policy import ReplicationPolicy, check_topic_name
+from mirrorlake.naming.selection import TopicSelection
+
+Action = Literal["create", "add_partitions", "none", "refuse"]
+
+
+class Observed(Protocol):
+    """A topic as a cluster describes it."""
+
+    @property
+    def partitions(self) -> int:
+        """How many partitions it has."""
+
+    @property
+    def factor(self) -> int:
+        """Its replication factor."""
+
+
+@dataclass(frozen=True)
+class TopicPlan:
+    """What one source topic needs on the target. `reason` says why when the action is `refuse`; `note` is worth telling
+    about one that is made."""
+
+    topic: str
+    target_topic: str
+    partitions: int
+    factor: int
+    action: Action
+    reason: str = ""
+    note: str = ""
+
+
+def plan_topics(
+    selection: TopicSelection,
+    policy: ReplicationPolicy,
+    source_alias: str,
+    source: Mapping[str, Observed],
+    target: Mapping[str, Observed],
+    target_brokers: int,
+    factor: int | None,
+    left_out: Mapping[str, str] | None = None,
+) -> list[TopicPlan]:
+    """Compare; one plan per selected topic, by name. `factor` None means the source topic's own.
+
+    `left_out` says why topics must not be mirrored for reasons that other flows know too (`checks.problem.left_out`).
+    The factor is never more than the target has brokers, since such a topic cannot be made (MirrorMaker 2 asks for 2
+    and fails). Partition counts only grow; a target with more partitions is left as it is (mm2.md 1.5).
+    """
+    plans = []
+    for topic in sorted(source):
+        if not selection.selects(topic):
+            continue
+        seen = source[topic]
+        name = policy.remote_topic(source_alias, topic)
+        asked = factor or seen.factor
+        wanted = min(asked, max(1, target_brokers))
+        action, reason = _action(name, seen, target.get(name))
+        if left_out and topic in left_out:
+            action, reason = "refuse", left_out[topic]
+        note = _lowered(asked, wanted) if action == "create" and wanted < asked else ""
+        plans.append(TopicPlan(topic, name, seen.partitions, wanted, action, reason, note))
+    return plans
+
+
+def _action(name: str, seen: Observed, there: Observed | None) -> tuple[Action, str]:
+    if reason := check_topic_name(name):
+        return "refuse", f"its name on the target would be {name!r}, which is not allowed: {reason}"
+    if there is None:
+        return "create", ""
+    return ("add_partitions", "") if there.partitions < seen.partitions else ("none", "")
+
+
+def _lowered(asked: int, made: int) -> str:
+    return f"made with replication factor {made} instead of {asked}, since the target has no more brokers"
+
+
+def refusals(plans: Iterable[TopicPlan]) -> list[TopicPlan]:
+    """Those that cannot be done."""
+    return [plan for plan in plans if plan.action == "refuse"]

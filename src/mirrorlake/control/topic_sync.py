@@ -1,0 +1,322 @@
+"""Target topics: made, with their configs, and grown, before the first record needs them; never made again unasked."""
+
+import logging
+import threading
+import time
+from collections.abc import Collection, Mapping, Sequence
+
+from mirrorlake.config.topology import ResolvedFlow
+from mirrorlake.control.config_sync import ConfigSync
+from mirrorlake.control.stated_topics import StatedTopics
+from mirrorlake.control.target_generations import TargetGenerations
+from mirrorlake.control.target_survey import TargetSurvey
+from mirrorlake.control.topic_plan import TopicPlan, plan_topics, refusals
+from mirrorlake.errors import ClusterUnusable, ReplicationError, TargetRefused
+from mirrorlake.kafka.admin import ClusterAdmin, TopicInfo
+from mirrorlake.kafka.connections import Connections
+from mirrorlake.kafka.values import TopicConfigs
+from mirrorlake.lake.journal import Journal
+from mirrorlake.lake.lake import Lake
+from mirrorlake.landing.source_states import note_configs
+from mirrorlake.naming.policy import check_topic_name
+from mirrorlake.produce.batch import PartitionPlan
+
+logger = logging.getLogger(__name__)
+
+#: How old the target's last answer may be before a batch is handed to tasks, seconds. Tasks that wait for a target that
+#: is gone hold the cores that other flows need.
+ANSWERED_SECONDS = 2.0
+
+
+def observe_topics(flow: ResolvedFlow, connections: Connections, left_out: Mapping[str, str] | None) -> list[TopicPlan]:
+    """What the target of a flow lacks now, by asking both clusters; `left_out` says why topics are not mirrored."""
+    return _observed(flow, connections, left_out, connections.admin(flow.source).topics())
+
+
+def _observed(
+    flow: ResolvedFlow,
+    connections: Connections,
+    left_out: Mapping[str, str] | None,
+    there: Mapping[str, TopicInfo],
+) -> list[TopicPlan]:
+    """The same, of topics that are `there` at the source."""
+    aliases, target = connections.topology.aliases, connections.admin(flow.target)
+
+    def planned(brokers: int) -> list[TopicPlan]:
+        asked = flow.settings.replication_factor
+        selection, policy = flow.selection(aliases), flow.policy_object(aliases)
+        return plan_topics(selection, policy, flow.source, there, topics, brokers, asked, left_out)
+
+    topics, known = target.topics(), target.known_brokers()
+    plans = planned(known)
+    lowered = [plan for plan in plans if plan.action == "create" and plan.note]
+    if lowered:
+        wanted = flow.settings.replication_factor or max(there[plan.topic].factor for plan in lowered)
+        registered = target.registered_brokers(lowered[0].target_topic, wanted)
+        plans = planned(registered) if registered > known else plans
+    return plans
+
+
+class TopicsUnmade(Exception):
+    """The target refused to make or grow a topic of this batch, or the topic is not the one that it was: plan it again
+    without (`TargetTopics.closed`)."""
+
+
+class TargetTopics:
+    """Keeps the topics of one flow's target as its source has them. `left_out` says why topics are not mirrored."""
+
+    def __init__(
+        self,
+        flow: ResolvedFlow,
+        lake: Lake,
+        connections: Connections,
+        journal: Journal,
+        left_out: Mapping[str, str] | None = None,
+    ) -> None:
+        aliases = connections.topology.aliases
+        self.flow = flow
+        self.selection = flow.selection(aliases)
+        self.policy = flow.policy_object(aliases)
+        self.configs = ConfigSync(flow, connections, journal, self.remote_topic, self._note_configs)
+        self._connections = connections
+        self._target: ClusterAdmin = connections.admin(flow.target)
+        self._journal = journal
+        self.left_out = dict(sorted((left_out or {}).items()))
+        #: Source topics that the target would not make or grow, and what it said; each refresh tries them again.
+        self.unmade: dict[str, TargetRefused] = {}
+        self.generations = TargetGenerations(lake, flow.name, self._target, journal.incidents)
+        self._stated = StatedTopics(flow, self._target, self.configs.rules)
+        self._there: Mapping[str, TopicInfo] = {}
+        self._looked = False
+        self._told: set[TopicPlan] = set()
+        self._ready: dict[str, int] = {}  # target topic -> partitions known to be there
+        self._answered = float("-inf")
+        self._silent = False
+        self._use = threading.RLock()  # control refreshes while the flow produces
+
+    def remote_topic(self, topic: str) -> str | None:
+        """The target topic of a source topic; None where it could not bear that name, or must not be mirrored."""
+        if topic in self.left_out:
+            return None
+        name = self.policy.remote_topic(self.flow.source, topic)
+        return None if check_topic_name(name) else name
+
+    def produced_topic(self, topic: str) -> str | None:
+        """The target topic of a staged topic; None where its records are not to be produced (now)."""
+        if not self.selection.selects(topic) or self.flow.pauses(topic):
+            return None
+        return self.remote_topic(topic)
+
+    def closed(self) -> dict[str, TargetRefused | None]:
+        """Source topics whose records must not be produced for now, and why; None where an operator stopped one, or has
+        decided what has not begun."""
+        with self._use:
+            silent = self.generations.stopped | self.generations.decided
+            return {**dict.fromkeys(silent), **self.generations.waiting, **self.unmade}
+
+    def decided(self) -> frozenset[str]:
+        """Source topics of which an operator has decided how they go on, and which can begin."""
+        with self._use:
+            return self.generations.decided - self.unmade.keys()
+
+    def mirrored(self) -> frozenset[str]:
+        """The target topics that the flow has written to, in any run, or was about to."""
+        with self._use:
+            return frozenset(self.generations.names().values())
+
+    def target_generation(self, topic: str) -> int | None:
+        """Which generation of its target topic a source topic is produced to; None where it is over, and no other one
+        has begun. A topic that was never produced has its first one before it."""
+        with self._use:
+            target = self.remote_topic(topic)
+            living = self.generations.living.get(target or "")
+            if living is None:
+                return None if target in self.generations.names().values() else 0
+            return living.number
+
+    def plan(self) -> list[TopicPlan]:
+        """What the target lacks now, by asking both clusters."""
+        self._there = self._connections.admin(self.flow.source).topics()
+        return _observed(self.flow, self._connections, self.left_out, self._there)
+
+    def _note_configs(self, told: Mapping[str, TopicConfigs]) -> None:
+        note_configs(self._journal.states, self.flow.source, self._there, told)
+
+    def refresh(self, begins: bool = True) -> list[TopicPlan]:
+        """Make what is missing; returns the plans that were carried out or refused.
+
+        Without `begins` nothing is done about topics that an operator has decided about: only the flow's own thread
+        may, between two batches.
+        """
+        with self._use:
+            plans = self._planned(begins)
+            found = self._survey({plan.topic: plan.target_topic for plan in plans if plan.action != "refuse"})
+            later = found.waiting | found.stopped | (frozenset() if begins else found.decided)
+            plans = [plan for plan in plans if plan.topic not in later]
+            refused = self._carry_out(plans)
+            wanted = [plan for plan in plans if plan.action != "refuse" and plan.topic not in refused]
+            refused |= self._begin(found, {plan.topic: plan.target_topic for plan in wanted})
+            if begins:
+                refused |= self._begin_decided(found, {plan.topic for plan in plans})
+            for plan in plans:
+                if plan.target_topic in self.generations.living and plan.topic not in refused:
+                    self._ready[plan.target_topic] = plan.partitions
+            self._note_unmade(refused, {*refused, *(plan.topic for plan in refusals(plans))})
+            done = [plan for plan in plans if plan.action != "none" and plan not in self._told]
+            for plan in refusals(done):
+                self._told.add(plan)
+                self._journal.incidents.tell(self.flow.name, "topic_refused", _refused(self.flow.name, plan))
+            done = [plan for plan in done if plan.topic not in refused]
+            self._journal.topics(self.flow.name, done)
+            return done
+
+    def check(self) -> None:
+        """Compare the target's topics with those that were noted; changes nothing on the target."""
+        with self._use:
+            self._survey({})
+
+    def _planned(self, begins: bool) -> list[TopicPlan]:
+        """What the target lacks. Its own topics are watched even while the source does not answer."""
+        try:
+            plans = self.plan()
+            self._silent = False
+            return plans
+        except ClusterUnusable as error:
+            if error.facts.get("alias") == self.flow.source:
+                self._silent = True
+                found = self._survey({})
+                if begins:
+                    self.unmade.update(self._begin_decided(found, ()))
+            raise
+
+    def _survey(self, names: Mapping[str, str]) -> TargetSurvey:
+        """Compare these target topics, by source topic, and all that were noted, with what is there."""
+        noted = {
+            topic: target
+            for topic, target in self.generations.names().items()
+            if self.selection.selects(topic) and self.remote_topic(topic) == target
+        }
+        wanted = {**noted, **names}
+        found = self.generations.survey(wanted)
+        for topic in wanted.keys() - found.living.keys():
+            self._ready.pop(wanted[topic], None)
+        return found
+
+    def _begin(self, found: TargetSurvey, names: Mapping[str, str]) -> dict[str, TargetRefused]:
+        """Note the generations that begin now of topics that are there; returns those of which that cannot be done."""
+        return self.generations.begin(found, {topic: target for topic, target in names.items() if topic in found.begin})
+
+    def _begin_decided(self, found: TargetSurvey, told: Collection[str]) -> dict[str, TargetRefused]:
+        """Begin what an operator has decided about topics of which the source has not `told`: it does not answer, or
+        they are gone there. Returns those of which that cannot be done."""
+        left = {
+            topic: target
+            for topic, target in self.generations.names().items()
+            if topic in found.decided and topic not in told
+        }
+        if not left:
+            return {}
+        there = self._target.topics()
+        needed = {target: max(1, self.generations.partitions(target)) for target in left.values()}
+        refused = self._make_by_states({t: name for t, name in left.items() if name not in there}, needed)
+        made = {topic: target for topic, target in left.items() if target not in refused}
+        untold = self._begin(found, made)
+        for target in self.generations.living.keys() & set(made.values()):
+            self._ready[target] = there[target].partitions if target in there else needed[target]
+        return {**{topic: refused[target] for topic, target in left.items() if target in refused}, **untold}
+
+    def _carry_out(self, plans: Sequence[TopicPlan]) -> dict[str, TargetRefused]:
+        """Make and grow topics; returns what the target refused, by source topic. One refused topic stops no other."""
+        refused = self._create([plan for plan in plans if plan.action == "create"])
+        for plan in plans:
+            if plan.action == "add_partitions":
+                try:
+                    self._target.add_partitions(plan.target_topic, plan.partitions)
+                except TargetRefused as error:
+                    refused[plan.target_topic] = error
+        return {plan.topic: refused[plan.target_topic] for plan in plans if plan.target_topic in refused}
+
+    def _create(self, plans: Sequence[TopicPlan]) -> dict[str, TargetRefused]:
+        if not plans:
+            return {}
+        configs = {}
+        if self.flow.settings.sync_topic_configs_enabled:
+            configs = self.configs.creation({plan.topic: plan.factor for plan in plans})
+        refused = self._target.try_create_topics(
+            [TopicInfo(plan.target_topic, plan.partitions, plan.factor, configs.get(plan.topic, {})) for plan in plans]
+        )
+        return {str(error.facts["topic"]): error for error in refused}
+
+    def _note_unmade(self, refused: Mapping[str, TargetRefused], still: Collection[str]) -> None:
+        self._tell_unmade(refused)
+        if not self._looked or self.unmade.keys() - refused.keys():  # a process before this one told some, perhaps
+            self._journal.incidents.over(self.flow.name, "topic_refused", still)
+            self._looked = True
+        self.unmade = dict(sorted(refused.items()))
+
+    def _tell_unmade(self, refused: Mapping[str, TargetRefused]) -> None:
+        for topic in refused.keys() - self.unmade.keys():
+            problem = ReplicationError(f"{refused[topic]}; the flow goes on without it", topic=topic)
+            self._journal.incidents.tell(self.flow.name, "topic_refused", problem)
+
+    def ensure(self, plans: Sequence[PartitionPlan]) -> None:
+        """Be sure that the target answers and that the partitions of a batch are there; asks the clusters only for
+        those not seen before. Raises ClusterUnreachable, TopicsUnmade, TargetRefused."""
+        with self._use:
+            if time.monotonic() - self._answered > ANSWERED_SECONDS:
+                self._target.cluster_id()
+                self._answered = time.monotonic()
+            if all(plan.partition < self._ready.get(plan.target_topic, 0) for plan in plans):
+                return
+            try:
+                self.refresh(begins=False)  # the batch goes by what was before
+            except ClusterUnusable as error:
+                if error.facts.get("alias") != self.flow.source:
+                    raise
+                logger.warning("flow %s: %s; making target topics as the lake knows them", self.flow.name, error)
+            if not any(plan.topic in self.closed() for plan in plans):
+                self._make_staged(plans)
+            if any(plan.target_topic not in self._ready for plan in plans):
+                raise TopicsUnmade
+
+    def _make_staged(self, plans: Sequence[PartitionPlan]) -> None:
+        """A topic that is gone at the source still has staged records: make it by what the stage holds."""
+        needed: dict[str, int] = {}
+        for plan in plans:
+            needed[plan.target_topic] = max(needed.get(plan.target_topic, 0), plan.partition + 1)
+        names = {plan.topic: plan.target_topic for plan in plans}
+        lacking = {topic: target for topic, target in names.items() if needed[target] > self._ready.get(target, 0)}
+        if not lacking:
+            return
+        found = self._survey(lacking)
+        first = {topic: target for topic, target in lacking.items() if topic in found.begin.keys() - found.decided}
+        seen = self._target.topics()
+        refused = self._make_by_states({t: name for t, name in first.items() if name not in seen}, needed)
+        unmade = {topic: refused[target] for topic, target in first.items() if target in refused}
+        unmade |= self._begin(found, {topic: target for topic, target in first.items() if topic not in unmade})
+        for topic, target in lacking.items():
+            if target not in self.generations.living or topic in unmade:
+                continue
+            there = seen[target].partitions if target in seen else needed[target]
+            try:
+                if there < needed[target]:
+                    self._target.add_partitions(target, needed[target])
+                self._ready[target] = max(there, needed[target])
+            except TargetRefused as error:
+                unmade[topic] = error
+        self._tell_unmade(unmade)
+        self.unmade = dict(sorted({**self.unmade, **unmade}.items()))
+
+    def _make_by_states(self, lacking: Mapping[str, str], partitions: dict[str, int]) -> dict[str, TargetRefused]:
+        if not lacking:
+            return {}
+        states = self._journal.states.of(self.flow.source, fresh=True)
+        return self._stated.make(lacking, states, partitions, self._silent)
+
+
+def _refused(flow: str, plan: TopicPlan) -> ReplicationError:
+    return ReplicationError(
+        f"flow {flow} does not mirror topic {plan.topic}: {plan.reason}; exclude it with topics_exclude, or give it "
+        "another name at the target",
+        topic=plan.topic,
+    )

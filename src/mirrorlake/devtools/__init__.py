@@ -1,0 +1,1 @@
+"""For development: local clusters, the demo, the benchmark."""

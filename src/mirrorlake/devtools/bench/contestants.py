@@ -1,0 +1,201 @@
+"""Who races: each contestant replicates one topic from one cluster to another, in processes of its own."""
+
+import json
+import signal
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import yaml
+
+from mirrorlake.devtools.local.process import JvmProcess, start_guarded
+from mirrorlake.errors import ReplicationError
+from mirrorlake.processes import commands_of_tree, wait_for_end
+from mirrorlake.spark.jars import mirror_jars
+from mirrorlake.spark.java import find_java
+
+_STOP_SECONDS = 60.0
+_KILL_SECONDS = 15.0
+#: What Kafka's own connect-mirror-maker.sh gives the JVM.
+_MIRROR_FLAGS = (
+    "-Xms256M",
+    "-Xmx2G",
+    "-server",
+    "-XX:+UseG1GC",
+    "-XX:MaxGCPauseMillis=20",
+    "-XX:InitiatingHeapOccupancyPercent=35",
+    "-XX:+ExplicitGCInvokesConcurrent",
+    "-Djava.awt.headless=true",
+)
+_MIRROR_LOG4J = """\
+status = error
+appender.err.type = Console
+appender.err.name = err
+appender.err.target = SYSTEM_ERR
+appender.err.layout.type = PatternLayout
+appender.err.layout.pattern = %d %p %m (%c)%n
+rootLogger.level = info
+rootLogger.appenderRef.err.ref = err
+"""
+
+
+@dataclass(frozen=True)
+class Job:
+    """One run of one contestant: `alias` is the source's, and so the prefix of the topic at the target.
+
+    `tuned` gives MirrorMaker 2 the settings for throughput; for latency its own defaults are the better ones.
+    """
+
+    source: str
+    target: str
+    topic: str
+    alias: str
+    directory: Path
+    tuned: bool = True
+
+    @property
+    def target_topic(self) -> str:
+        """Name of the replicated topic."""
+        return f"{self.alias}.{self.topic}"
+
+
+@dataclass
+class Running:
+    """The processes of a contestant, and where it stages: `table` is a Delta table that must hold every record too."""
+
+    name: str
+    log: Path
+    processes: list[JvmProcess] = field(default_factory=list)
+    checkpoints: Path | None = None
+    table: Path | None = None
+
+    @property
+    def pids(self) -> list[int]:
+        """Roots of the process trees."""
+        return [process.pid for process in self.processes]
+
+    def check(self) -> None:
+        """Raise ReplicationError when a process ended by itself."""
+        if any(not process.alive() for process in self.processes):
+            raise ReplicationError(f"{self.name} ended by itself: see {self.log}", log=str(self.log))
+
+    def reading_since(self) -> float | None:
+        """Return when the first batch was planned (epoch seconds); None where nothing is staged, or not yet.
+
+        A stage reads long before its first record reaches the target; a clock that starts there would not count it.
+        """
+        if self.checkpoints is None:
+            return None
+        starts = [path.stat().st_mtime for path in self.checkpoints.glob("**/offsets/0")]
+        return min(starts, default=None)
+
+    def stop(self) -> None:
+        """End all processes, by force those that do not end in time; nothing of theirs is left afterwards."""
+        tree = commands_of_tree(self.pids)
+        for process in self.processes:
+            process.signal(signal.SIGTERM)
+        for process in self.processes:
+            if not process.wait(_STOP_SECONDS):
+                process.signal(signal.SIGKILL)
+                process.wait(_KILL_SECONDS)
+        wait_for_end(tree, _KILL_SECONDS)  # a Spark JVM outlives its Python by some seconds
+
+
+def start_mirrorlake(job: Job) -> Running:
+    """Start `mirrorlake run`, continuous, exactly once, with default settings but for tracking."""
+    document = {
+        "clusters": {
+            job.alias: {"bootstrap_servers": job.source},
+            "west": {"bootstrap_servers": job.target, "producer": {"compression.type": "lz4"}},
+        },
+        "lake": {"path": "./lake"},
+        "flows": {f"{job.alias}->west": {"topics": [job.topic]}},
+        "tracking": {"enabled": False},  # the others import no MLflow while they are measured
+    }
+    topology = job.directory / "mirrorlake.yml"
+    topology.write_text(yaml.safe_dump(document, sort_keys=False), encoding="utf-8")
+    log = job.directory / "mirrorlake.log"
+    command = [sys.executable, "-m", "mirrorlake.cli.main", "-c", str(topology), "run"]
+    return Running("mirrorlake", log, [start_guarded(command, str(topology), log)], job.directory / "lake")
+
+
+def mirror_properties(job: Job) -> str:
+    """Return the mm2.properties of a job: two tasks, everything emitted as by default."""
+    flow = f"{job.alias}->west"
+    settings = {
+        "clusters": f"{job.alias}, west",
+        f"{job.alias}.bootstrap.servers": job.source,
+        "west.bootstrap.servers": job.target,
+        f"{flow}.enabled": "true",
+        f"{flow}.topics": job.topic,
+        f"west->{job.alias}.enabled": "false",
+        "tasks.max": "2",
+        "west.producer.compression.type": "lz4",
+        "refresh.topics.interval.seconds": "5",
+        "refresh.groups.interval.seconds": "5",
+        "sync.topic.configs.interval.seconds": "5",
+    }
+    if job.tuned:
+        settings[f"{flow}.source.consumer.max.poll.records"] = "5000"
+        settings |= {"west.producer.batch.size": str(256 << 10), "west.producer.linger.ms": "20"}
+    factors = ("", "checkpoints.topic.", "heartbeats.topic.", "offset-syncs.topic.")
+    settings |= {f"{name}replication.factor": "1" for name in factors}
+    settings |= {f"{name}.storage.replication.factor": "1" for name in ("config", "offset", "status")}
+    return "".join(f"{name}={value}\n" for name, value in settings.items())
+
+
+def start_mirrormaker(job: Job) -> Running:
+    """Start MirrorMaker 2 in dedicated mode."""
+    properties, logging = job.directory / "mm2.properties", job.directory / "mm2-log4j2.properties"
+    properties.write_text(mirror_properties(job), encoding="utf-8")
+    logging.write_text(_MIRROR_LOG4J, encoding="utf-8")
+    log = job.directory / "mm2.log"
+    command = [str(find_java()), *_MIRROR_FLAGS, f"-Dlog4j2.configurationFile={logging.as_uri()}"]
+    command += ["-cp", str(mirror_jars()[0].parent / "*"), "org.apache.kafka.connect.mirror.MirrorMaker"]
+    return Running("MirrorMaker 2", log, [start_guarded([*command, str(properties)], str(properties), log)])
+
+
+def start_mirrormaker_and_landing(job: Job) -> Running:
+    """Start MirrorMaker 2, and beside it the plain Spark job that lands the same topic in Delta."""
+    both = start_mirrormaker(job)
+    both.name, both.log = "MirrorMaker 2 + Spark landing", job.directory
+    both.table, both.checkpoints = job.directory / "landed", job.directory / "checkpoint"
+    arguments = [job.source, job.topic, str(both.table), str(both.checkpoints)]
+    try:
+        both.processes.append(_start_module("naive_landing", arguments, job.directory))
+    except BaseException:
+        both.stop()
+        raise
+    return both
+
+
+def start_naive_pipeline(job: Job) -> Running:
+    """Start the two idiomatic streaming queries. Their target topic has to be there."""
+    arguments = [job.source, job.topic, job.target, job.target_topic, str(job.directory)]
+    process = _start_module("naive_pipeline", arguments, job.directory)
+    return Running("naive two-query pipeline", job.directory, [process], job.directory / "checkpoints")
+
+
+def _start_module(module: str, arguments: Sequence[str], directory: Path) -> JvmProcess:
+    command = [sys.executable, "-m", f"mirrorlake.devtools.bench.{module}", *arguments]
+    return start_guarded(command, str(directory), directory / f"{module}.log")
+
+
+class TableRows:
+    """Counts the rows of an append-only Delta table from its log alone, reading each entry once."""
+
+    def __init__(self, table: Path) -> None:
+        self._log = table / "_delta_log"
+        self._next = 0
+        self.rows = 0
+
+    def refresh(self) -> int:
+        """Read what was committed since the last call and return the rows there are."""
+        while (entry := self._log / f"{self._next:020d}.json").exists():
+            for line in entry.read_text(encoding="utf-8").splitlines():
+                added = json.loads(line).get("add")
+                if added is not None:
+                    self.rows += int(json.loads(added["stats"])["numRecords"])
+            self._next += 1
+        return self.rows

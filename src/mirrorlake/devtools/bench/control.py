@@ -1,0 +1,102 @@
+"""How long control takes for many topics when nothing changed: what it costs every refresh interval, for ever."""
+
+import statistics
+import time
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from mirrorlake.config.topology import ResolvedFlow, Topology
+from mirrorlake.control.config_sync import ConfigSync
+from mirrorlake.control.topic_sync import observe_topics
+from mirrorlake.devtools.bench.measure import seconds_of
+from mirrorlake.kafka.admin import ClusterAdmin, TopicInfo
+from mirrorlake.kafka.connections import Connections
+from mirrorlake.lake.changes import MemoryLog
+
+TOPICS, PARTITIONS = 300, 1_000
+ROUNDS = 5
+#: How long the brokers may take to list topics that were made, seconds.
+LISTED_SECONDS = 60.0
+PREFIX = "bench-control-"
+
+
+@dataclass(frozen=True)
+class ControlTimes:
+    """Seconds to make all mirrors with their configs, and the median ones of a refresh of topics and of configs when
+    nothing changed."""
+
+    topics: int
+    partitions: int
+    create_seconds: float
+    refresh_topics_seconds: float
+    refresh_configs_seconds: float
+
+
+def measure_control(east: str, west: str) -> ControlTimes:
+    """Make 300 topics with 1,000 partitions on `east` and their mirrors on `west`, and time what control does then."""
+    topology = _topology(east, west)
+    (flow,) = topology.active_flows()
+    connections = Connections(topology)
+    source, target = connections.admin("east"), connections.admin("west")
+    names = {topic.name: f"east.{topic.name}" for topic in create_many(source)}
+    configs = ConfigSync(flow, connections, MemoryLog(), names.get)
+    made_names: set[str] = set(names.values())
+
+    def create() -> None:
+        plans = observe_topics(flow, connections, None)
+        made_names.update(plan.target_topic for plan in plans)  # heartbeats are mirrored too, where there are some
+        given = configs.creation({plan.topic: plan.factor for plan in plans})
+        target.create_topics(
+            [TopicInfo(plan.target_topic, plan.partitions, plan.factor, given[plan.topic]) for plan in plans]
+        )
+
+    made = seconds_of(create)
+    wait_until_listed(target, made_names)
+    return ControlTimes(
+        len(names),
+        PARTITIONS,
+        made,
+        statistics.median(seconds_of(lambda: _nothing_to_do(flow, connections)) for _ in range(ROUNDS)),
+        statistics.median(seconds_of(configs.plan) for _ in range(ROUNDS)),
+    )
+
+
+def many_topics(prefix: str = PREFIX) -> list[TopicInfo]:
+    """The topics: as even as 1,000 partitions go into 300 topics, each with a config of its own."""
+    few, more = divmod(PARTITIONS, TOPICS)
+    return [
+        TopicInfo(f"{prefix}{number:03}", few + (number < more), 1, {"retention.bytes": str(10**9 + number)})
+        for number in range(TOPICS)
+    ]
+
+
+def create_many(admin: ClusterAdmin, prefix: str = PREFIX) -> list[TopicInfo]:
+    """Make the topics and wait until the brokers list them all: the controller acknowledges them before that.
+
+    Returns them.
+    """
+    topics = many_topics(prefix)
+    admin.create_topics(topics)
+    wait_until_listed(admin, [topic.name for topic in topics])
+    return topics
+
+
+def wait_until_listed(admin: ClusterAdmin, names: Collection[str]) -> None:
+    """Wait until a cluster lists topics. Raises RuntimeError after a minute."""
+    end = time.monotonic() + LISTED_SECONDS
+    while missing := set(names) - admin.topics().keys():
+        if time.monotonic() > end:
+            raise RuntimeError(f"{len(missing)} topics are not listed by cluster {admin.alias}")
+        time.sleep(0.05)
+
+
+def _topology(east: str, west: str) -> Topology:
+    clusters = {"east": {"bootstrap_servers": east}, "west": {"bootstrap_servers": west}}
+    flows = {"east->west": {"topics": [f"{PREFIX}.*"]}}
+    return Topology.model_validate({"clusters": clusters, "lake": {"path": "./lake"}, "flows": flows})
+
+
+def _nothing_to_do(flow: ResolvedFlow, connections: Connections) -> None:
+    left = [plan for plan in observe_topics(flow, connections, None) if plan.action != "none"]
+    if left:
+        raise RuntimeError(f"the mirrors are not all made: {left[:3]}")

@@ -1,0 +1,135 @@
+"""How long a round of checkpoints takes for many consumer groups: what it costs every ten seconds, for ever."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+
+from mirrorlake.config.topology import Topology
+from mirrorlake.devtools.bench.control import wait_until_listed
+from mirrorlake.devtools.bench.measure import seconds_of
+from mirrorlake.groups.checkpoint_sync import Checkpoints
+from mirrorlake.kafka.admin import TopicInfo
+from mirrorlake.kafka.connections import Connections
+from mirrorlake.lake.changes import MemoryLog
+from mirrorlake.lake.lake import Lake
+from mirrorlake.lake.opening import open_lake
+from mirrorlake.mm2.mirror_topics import CheckpointTopic
+from mirrorlake.offsets.positions import Committed, Key, Passed
+from mirrorlake.produce.report import SEGMENT
+from mirrorlake.spark.session import local_session
+
+GROUPS, TOPICS, PARTITIONS = 500, 200, 2
+#: Topics that a group reads.
+TOPICS_OF_A_GROUP = 4
+#: Runs of the map a partition has, and records a run.
+RUNS, RUN_RECORDS = 20, 1_000
+PREFIX, FLOW = "bench-groups-", "east->west"
+_LONGS = ("source_first", "source_last", "target_first", "target_last", "record_count", "batch_id")
+_MAP = pa.schema(
+    [("flow", pa.string()), ("topic", pa.string()), ("partition", pa.int32())]
+    + [("target_topic", pa.string()), ("target_partition", pa.int32())]
+    + [(name, pa.int64()) for name in _LONGS]
+    + [("segments", pa.list_(SEGMENT))]
+)
+
+
+@dataclass(frozen=True)
+class GroupTimes:
+    """Seconds of the first round of a process, and of later ones in which all groups have moved, every tenth, and none;
+    `positions` are committed ones, all of them different."""
+
+    groups: int
+    topics: int
+    positions: int
+    first_round_seconds: float
+    all_moved_seconds: float
+    tenth_moved_seconds: float
+    nothing_moved_seconds: float
+
+
+def measure_groups(east: str, west: str, directory: Path) -> GroupTimes:
+    """Make 500 groups over 200 topics on `east`, a map of them in a new lake, and time rounds of checkpoints."""
+    clusters = {"east": {"bootstrap_servers": east}, "west": {"bootstrap_servers": west}}
+    flows = {FLOW: {"topics": [f"{PREFIX}.*"], "groups": [f"{PREFIX}.*"]}}
+    document = {"clusters": clusters, "lake": {"path": "./lake"}, "flows": flows}
+    topology = Topology.model_validate(document)
+    connections = Connections(topology)
+    source = connections.admin("east")
+    topics = [TopicInfo(f"{PREFIX}{number:03}", PARTITIONS, 1) for number in range(TOPICS)]
+    source.create_topics(topics)
+    wait_until_listed(source, [topic.name for topic in topics])
+    spark = local_session()
+    try:
+        lake = open_lake(spark, topology.lake, directory)
+        fill_map(lake)
+        return time_rounds(lake, connections, topology)
+    finally:
+        spark.stop()
+
+
+def time_rounds(lake: Lake, connections: Connections, topology: Topology) -> GroupTimes:
+    """Commit positions and time the rounds, which write `checkpoints` and MirrorMaker 2's topic too."""
+    flow, log = topology.flow(FLOW), MemoryLog()
+    groups = connections.groups("east")
+    positions = committed()
+    groups.move(positions)
+    rounds = Checkpoints(
+        flow,
+        lake,
+        connections,
+        flow.selection(topology.aliases).selects,
+        lambda _topic: 0,
+        _passed,
+        CheckpointTopic(flow, connections, log),
+        log,
+    )
+    first = seconds_of(rounds.checkpoint)
+    groups.move(_moved(positions, 1, 1))
+    everyone = seconds_of(rounds.checkpoint)
+    groups.move(_moved(positions, 10, 2))
+    tenth = seconds_of(rounds.checkpoint)
+    nothing = seconds_of(rounds.checkpoint)
+    count = sum(map(len, positions.values()))
+    return GroupTimes(len(positions), TOPICS, count, first, everyone, tenth, nothing)
+
+
+def _moved(positions: Mapping[str, Mapping[Key, Committed]], each: int, by: int) -> dict[str, dict[Key, Committed]]:
+    """Positions of each so-many-th group, so many records further."""
+    return {
+        group: {key: Committed(position.offset + by) for key, position in items.items()}
+        for number, (group, items) in enumerate(positions.items())
+        if number % each == 0
+    }
+
+
+def committed() -> dict[str, dict[Key, Committed]]:
+    """Positions by group, spread over the whole map."""
+    found: dict[str, dict[Key, Committed]] = {}
+    for number in range(GROUPS):
+        topics = [(number * 3 + step) % TOPICS for step in range(TOPICS_OF_A_GROUP)]
+        keys = [(f"{PREFIX}{topic:03}", partition) for topic in topics for partition in range(PARTITIONS)]
+        offsets = [(number * 397 + index * 4_001) % (RUNS * RUN_RECORDS) for index in range(len(keys))]
+        found[f"{PREFIX}{number:03}"] = {key: Committed(offset) for key, offset in zip(keys, offsets, strict=True)}
+    return found
+
+
+def fill_map(lake: Lake) -> None:
+    """A map as batches leave it: each has a run of every partition."""
+    places = [(f"{PREFIX}{topic:03}", partition) for topic in range(TOPICS) for partition in range(PARTITIONS)]
+    for number in range(RUNS):
+        first, there = number * RUN_RECORDS, number * (RUN_RECORDS + 1)
+        ends = (first, first + RUN_RECORDS - 1, there, there + RUN_RECORDS - 1, RUN_RECORDS, number)
+        segment = {"source_first": first, "stride": 1, "target_first": there, "record_count": RUN_RECORDS}
+        rows = [
+            {"flow": FLOW, "topic": topic, "partition": partition, "target_topic": f"east.{topic}"}
+            | {"target_partition": partition, **dict(zip(_LONGS, ends, strict=True)), "segments": [segment]}
+            for topic, partition in places
+        ]
+        lake.append("offset_map", pa.Table.from_pylist(rows, _MAP))
+
+
+def _passed(keys: Iterable[Key]) -> dict[Key, Passed]:
+    end = RUNS * RUN_RECORDS
+    return {key: Passed(end, end, f"east.{key[0]}") for key in keys}

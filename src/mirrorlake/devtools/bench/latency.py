@@ -1,0 +1,165 @@
+"""End-to-end latency: a producer at a steady pace, and a read_committed consumer at the target."""
+
+import threading
+import time
+from bisect import bisect_left
+from dataclasses import dataclass
+from itertools import count
+
+from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
+
+from mirrorlake.devtools.bench.contestants import Job, Running
+from mirrorlake.devtools.bench.payload import PARTITIONS
+from mirrorlake.errors import ReplicationError
+from mirrorlake.kafka.admin import ClusterAdmin
+
+_START_SECONDS = 180.0
+_DRAIN_SECONDS = 60.0
+#: Records a second until the first one has come through.
+_TRICKLE = 10
+_STAMP = 20
+
+
+@dataclass(frozen=True)
+class Pace:
+    """Load of a latency run: records a second, bytes a record, and seconds before and while it is measured."""
+
+    records_per_second: int = 1000
+    record_bytes: int = 200
+    warm_up_seconds: float = 20.0
+    seconds: float = 30.0
+
+
+@dataclass(frozen=True)
+class Arrivals:
+    """Latencies in ms of the records sent in the measured time, of which `sent` were sent."""
+
+    contestant: str
+    sent: int
+    latencies_ms: tuple[float, ...]
+
+
+class PacedProducer(threading.Thread):
+    """Sends a trickle, then a steady pace until it is stopped; each value starts with its time of sending, epoch ns."""
+
+    def __init__(self, bootstrap_servers: str, topic: str, pace: Pace) -> None:
+        super().__init__(name="paced producer", daemon=True)
+        settings = {"bootstrap.servers": bootstrap_servers, "compression.type": "lz4", "linger.ms": 1}
+        self._producer = Producer(settings)
+        self._topic = topic
+        self._pace = pace
+        self._filler = b'{"status":"shipped","note":"' + b"standard parcel " * (pace.record_bytes // 16)
+        self._stop_asked = threading.Event()
+        self._full_pace = threading.Event()
+        self.sent_at_ns: list[int] = []
+
+    def run(self) -> None:
+        """Send; after a stall of this machine the records that are late are sent at once, with their real times."""
+        while not self._full_pace.is_set() and not self._stop_asked.wait(1 / _TRICKLE):
+            self._send(0)
+        start = time.monotonic()
+        for number in count():
+            delay = start + number / self._pace.records_per_second - time.monotonic()
+            if (delay > 0.0005 and self._stop_asked.wait(delay)) or self._stop_asked.is_set():
+                break
+            self._send(number % PARTITIONS)
+        self._producer.flush(30)
+
+    def _send(self, partition: int) -> None:
+        now = time.time_ns()
+        value = str(now).zfill(_STAMP).encode() + self._filler
+        self._producer.produce(self._topic, value[: self._pace.record_bytes], partition=partition)
+        self._producer.poll(0)
+        self.sent_at_ns.append(now)
+
+    def full_pace(self) -> None:
+        """Go from a trickle to the full pace: a contestant that starts slowly has no backlog to work off."""
+        self._full_pace.set()
+
+    def stop(self) -> None:
+        """End, with everything sent."""
+        self._stop_asked.set()
+        self.join()
+
+
+def measure_latency(running: Running, job: Job, target: ClusterAdmin, pace: Pace) -> Arrivals:
+    """Send a trickle until a record arrives, warm up at the full pace, then measure. Raises ReplicationError."""
+    producer = PacedProducer(job.source, job.topic, pace)
+    producer.start()
+    try:
+        _wait_for_topic(running, job, target)
+        return _consume(running, job, producer, pace)
+    finally:
+        producer.stop()
+
+
+def _wait_for_topic(running: Running, job: Job, target: ClusterAdmin) -> None:
+    deadline = time.monotonic() + _START_SECONDS
+    pause = threading.Event()
+    while job.target_topic not in target.topics():
+        running.check()
+        if time.monotonic() > deadline:
+            raise ReplicationError(f"{running.name} made no topic {job.target_topic}: see {running.log}")
+        pause.wait(0.1)
+
+
+def _consume(running: Running, job: Job, producer: PacedProducer, pace: Pace) -> Arrivals:
+    """Read until every record that was sent in the measured time is there; at least once may bring some twice."""
+    consumer = _consumer(job)
+    try:
+        first = _poll_until_first(running, consumer)
+        producer.full_pace()
+        begin = first + int(pace.warm_up_seconds * 1e9)
+        end = begin + int(pace.seconds * 1e9)
+        found: dict[tuple[int, int], float] = {}
+        while time.time_ns() < end + int(_DRAIN_SECONDS * 1e9):
+            arrival = _poll(consumer)
+            if arrival is not None and begin <= arrival[2] < end:
+                found.setdefault((arrival[1], arrival[2]), (arrival[0] - arrival[2]) / 1e6)
+            if time.time_ns() > end and len(found) >= _sent(producer, begin, end):
+                break
+            if arrival is None:
+                running.check()
+        return Arrivals(running.name, _sent(producer, begin, end), tuple(found.values()))
+    finally:
+        consumer.close()
+
+
+def _sent(producer: PacedProducer, begin: int, end: int) -> int:
+    return bisect_left(producer.sent_at_ns, end) - bisect_left(producer.sent_at_ns, begin)
+
+
+def _poll_until_first(running: Running, consumer: Consumer) -> int:
+    deadline = time.monotonic() + _START_SECONDS
+    while time.monotonic() < deadline:
+        arrival = _poll(consumer)
+        if arrival is not None:
+            return arrival[0]
+        running.check()
+    raise ReplicationError(f"no record came through {running.name} in {_START_SECONDS:.0f} s: see {running.log}")
+
+
+def _poll(consumer: Consumer) -> tuple[int, int, int] | None:
+    """Give the next record's (arrival ns, partition, time of sending ns)."""
+    message = consumer.poll(0.1)
+    now = time.time_ns()
+    if message is None:
+        return None
+    if message.error() is not None:
+        if message.error().fatal():
+            raise KafkaException(message.error())
+        return None  # a topic so new that its partitions have no leader yet, or a reconnect: librdkafka goes on
+    return now, message.partition(), int(message.value()[:_STAMP])
+
+
+def _consumer(job: Job) -> Consumer:
+    settings = {
+        "bootstrap.servers": job.target,
+        "group.id": "bench-latency",
+        "enable.auto.commit": False,
+        "isolation.level": "read_committed",
+        "auto.offset.reset": "earliest",
+    }
+    consumer = Consumer(settings)
+    consumer.assign([TopicPartition(job.target_topic, partition, 0) for partition in range(PARTITIONS)])
+    return consumer

@@ -1,0 +1,241 @@
+"""Tables of a lake as months of running leave them, made by writing Parquet and Delta's log directly: a minute's work.
+
+The files are what Spark would have written, but for their number: `maintain` compacts each table once a day.
+"""
+
+import json
+import shutil
+import time
+import uuid
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from deltalake import DeltaTable
+
+from mirrorlake.lake.lake import Lake
+from mirrorlake.offsets.runs import MAX_SEGMENTS
+from mirrorlake.produce.report import SEGMENT
+
+FLOW = "east->west"
+_DAY_US = 86_400_000_000
+_TIME = pa.timestamp("us", tz="UTC")
+#: Delta keeps the log of so many days (sql/tables).
+_LOG_DAYS = 7
+_RUN_RECORDS = 200
+_FILES = 8
+
+
+@dataclass(frozen=True)
+class History:
+    """How much has happened: batches left `runs` rows of the map in `days`; tables got `commits` commits. `positions`
+    are sampled every minute and, as `maintain` does it, kept for 90 days. `merged`: whether it has merged the runs of
+    each day too, but for the last one (sql/queries/merge_map.sql)."""
+
+    runs: int
+    commits: int
+    days: int
+    partitions: int = 50
+    merged: bool = False
+
+
+DAY = History(27_000, 1_700, 1)
+YEAR = History(10_000_000, 600_000, 365)
+MAINTAINED = replace(YEAR, merged=True)
+
+
+def make_history(lake: Lake, history: History) -> None:
+    """Fill the tables of a new lake in a directory. Nothing of it may have been read by this process before."""
+    assert lake.directory is not None
+    parts = {
+        "offset_map": _map_rows(history),
+        "positions": _position_rows(history, min(history.days, 90)),
+        "changes": _change_rows(history),
+        "records": iter(()),
+    }
+    for table, rows in parts.items():
+        _fill(lake.directory / table, rows, history)
+
+
+def _fill(folder: Path, tables: Iterable[pa.Table], history: History) -> None:
+    """Put files into a table, under the version that so many commits would have."""
+    adds = []
+    for table in tables:
+        path = folder / f"part-00000-{uuid.uuid4()}.zstd.parquet"
+        pq.write_table(table, path, compression="zstd")
+        adds.append(
+            {
+                "path": path.name,
+                "partitionValues": {},
+                "size": path.stat().st_size,
+                "modificationTime": int(time.time() * 1000),
+                "dataChange": True,
+                "stats": json.dumps(_statistics(table)),
+            }
+        )
+    log = folder / "_delta_log"
+    version = max(int(path.stem) for path in log.glob("*.json")) + 1
+    _commit(log, version, [{"add": add} for add in adds])
+    DeltaTable(str(folder)).create_checkpoint()
+    _move_log(log, version, history)
+
+
+def _move_log(log: Path, version: int, history: History) -> None:
+    """Let the log be as long as so many commits make it: with one checkpoint near its end, and without what is old."""
+    checkpoint = history.commits - history.commits % 100
+    for path in log.glob("*.json"):
+        path.unlink()
+    for path in log.glob("*.crc"):
+        path.unlink()
+    shutil.move(log / f"{version:020}.checkpoint.parquet", log / f"{checkpoint:020}.checkpoint.parquet")
+    size = pq.read_metadata(log / f"{checkpoint:020}.checkpoint.parquet").num_rows
+    (log / "_last_checkpoint").write_text(json.dumps({"version": checkpoint, "size": size}), encoding="utf-8")
+    kept = history.commits * min(_LOG_DAYS, history.days) // history.days
+    for number in range(max(0, history.commits - kept), history.commits + 1):
+        _commit(log, number, [])
+
+
+def _commit(log: Path, version: int, actions: list[Mapping[str, object]]) -> None:
+    info = {
+        "timestamp": int(time.time() * 1000),
+        "operation": "WRITE",
+        "isBlindAppend": True,
+        "operationParameters": {},
+    }
+    lines = [json.dumps(action) for action in ({"commitInfo": info}, *actions)]
+    (log / f"{version:020}.json").write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def _statistics(table: pa.Table) -> dict[str, object]:
+    """What Spark notes of a file: bounds of numbers, texts and times."""
+    bounds: dict[str, tuple[object, object]] = {}
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        if pa.types.is_nested(column.type) or column.null_count == len(column):
+            continue
+        low, high = (item.as_py() for item in pa.compute.min_max(column).values())
+        if pa.types.is_timestamp(column.type):
+            low, high = (item.strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3] + "Z" for item in (low, high))
+        bounds[name] = (low, high)
+    return {
+        "numRecords": table.num_rows,
+        "minValues": {name: low for name, (low, _) in bounds.items()},
+        "maxValues": {name: high for name, (_, high) in bounds.items()},
+        "nullCount": {name: table[name].null_count for name in bounds},
+    }
+
+
+def place(number: int) -> tuple[str, int]:
+    """Topic and partition by a number: ten partitions a topic."""
+    return f"topic-{number // 10:03}", number % 10
+
+
+def _map_rows(history: History) -> Iterator[pa.Table]:
+    """Every batch wrote a run of each partition, and its transaction a marker behind it."""
+    each = history.runs // history.partitions
+    merged = each - each // history.days if history.merged else 0
+    bounds = np.append(np.arange(0, merged, MAX_SEGMENTS), np.arange(merged, each + 1))
+    dice = np.random.default_rng(0)
+    for numbers in np.array_split(np.arange(history.partitions), min(_FILES, history.partitions)):
+        yield pa.concat_tables(
+            _map_of(number, dice.integers(1, _RUN_RECORDS, each), bounds, history.days) for number in numbers.tolist()
+        )
+
+
+def _map_of(number: int, counts: np.ndarray, bounds: np.ndarray, days: int) -> pa.Table:
+    """The map of one partition, of runs of so many records; row i has those from bounds[i] to bounds[i + 1]."""
+    first = np.cumsum(counts) - counts
+    there = first + np.arange(len(counts))
+    segment = [_longs(first), _longs(np.ones(len(counts))), _longs(there), _longs(counts)]
+    begin, last, rows = bounds[:-1], bounds[1:] - 1, len(bounds) - 1
+    return pa.table(
+        {
+            **_named(number, rows),
+            "source_first": _longs(first[begin]),
+            "source_last": _longs((first + counts - 1)[last]),
+            "target_topic": pa.repeat(f"east.{place(number)[0]}", rows),
+            "target_partition": pa.array(np.full(rows, place(number)[1]), pa.int32()),
+            "target_first": _longs(there[begin]),
+            "target_last": _longs((there + counts - 1)[last]),
+            "record_count": _longs(np.add.reduceat(counts, begin)),
+            "produced_at": _times(days, len(counts)).take(_longs(last)),
+            "batch_id": _longs(last),
+            "stage_version": _longs(last),
+            "first_batch_id": _longs(begin),
+            "generation": pa.array(np.zeros(rows), pa.int32()),
+            "segments": pa.ListArray.from_arrays(
+                pa.array(bounds, pa.int32()), pa.StructArray.from_arrays(segment, fields=list(SEGMENT))
+            ),
+        }
+    )
+
+
+def _position_rows(history: History, days: int) -> Iterator[pa.Table]:
+    """A sample of every partition each minute; in files of a day, as they come."""
+    for day in range(days):
+        minutes = np.repeat(np.arange(1440), history.partitions)
+        numbers = np.tile(np.arange(history.partitions), 1440)
+        ends = (day * 1440 + minutes) * 100
+        rows = len(minutes)
+        at = _now() - (days - day) * _DAY_US + minutes * 60_000_000
+        names = [place(number) for number in range(history.partitions)]
+        topics = pa.DictionaryArray.from_arrays(pa.array(numbers, pa.int32()), pa.array([name for name, _ in names]))
+        yield pa.table(
+            {
+                "flow": pa.repeat(FLOW, rows),
+                "topic": topics.cast(pa.string()),
+                "partition": pa.array(numbers % 10, pa.int32()),
+                "sampled_at": pa.array(at, _TIME),
+                **{name: _longs(ends) for name in ("source_end", "staged_end", "produced_end", "target_end")},
+                "source_start": _longs(np.zeros(rows)),
+                "lag_records": _longs(np.zeros(rows)),
+                "lag_seconds": pa.array(np.zeros(rows), pa.float64()),
+            }
+        )
+
+
+def _change_rows(history: History) -> Iterator[pa.Table]:
+    """A group whose position is set every five minutes, and an ACL and a config made and taken away each day."""
+    moves = history.days * 288
+    kinds = ["group"] * 286 + ["acl", "config"]
+    pattern = pa.array(kinds * history.days)
+    text = pa.array(
+        ["1" if kind != "acl" else '["LITERAL", "east.topic-000", "User:u", "*", "READ", "ALLOW"]' for kind in kinds]
+    )
+    texts = pa.concat_arrays([text] * history.days)
+    yield pa.table(
+        {
+            "flow": pa.repeat(FLOW, moves),
+            "at": _times(history.days, moves),
+            "kind": pattern,
+            "resource": pa.repeat("group-1 east.topic-000-0", moves),
+            "after": texts,
+            "outcome": pa.repeat("done", moves),
+        }
+    )
+
+
+def _named(number: int, rows: int) -> dict[str, pa.Array]:
+    topic, partition = place(number)
+    return {
+        "flow": pa.repeat(FLOW, rows),
+        "topic": pa.repeat(topic, rows),
+        "partition": pa.array(np.full(rows, partition), pa.int32()),
+    }
+
+
+def _times(days: int, count: int) -> pa.Array:
+    """So many moments, equally far apart, the last one now."""
+    return pa.array(
+        (_now() - days * _DAY_US + np.arange(1, count + 1) * (days * _DAY_US / count)).astype(np.int64), _TIME
+    )
+
+
+def _longs(values: np.ndarray) -> pa.Array:
+    return pa.array(values.astype(np.int64), pa.int64())
+
+
+def _now() -> int:
+    return int(time.time() * 1_000_000)

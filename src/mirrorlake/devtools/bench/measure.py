@@ -1,0 +1,98 @@
+"""Measures a run: watches the target's end offsets and the CPU time of process trees until every record is there."""
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from confluent_kafka import KafkaError, KafkaException
+
+from mirrorlake.devtools.bench.contestants import Job, Running, TableRows
+from mirrorlake.devtools.bench.payload import PARTITIONS
+from mirrorlake.errors import ReplicationError
+from mirrorlake.kafka.admin import ClusterAdmin
+from mirrorlake.processes import cpu_seconds, memory_mib
+
+POLL_SECONDS = 0.2
+_NEW_TOPIC = frozenset(
+    {KafkaError.NOT_LEADER_FOR_PARTITION, KafkaError.LEADER_NOT_AVAILABLE, KafkaError.UNKNOWN_TOPIC_OR_PART}
+)
+
+
+@dataclass(frozen=True)
+class Sample:
+    """What was seen at one time: offsets at the target, rows in the stage to wait for, CPU seconds so far, and the
+    resident memory of mirrorlake's Python driver (0 for the others)."""
+
+    at: float
+    written: int
+    committed: int
+    landed: int
+    cpu: float
+    brokers_cpu: float
+    driver_mib: float = 0.0
+
+
+@dataclass(frozen=True)
+class Race:
+    """One measured run. `first_read` is when the contestant planned its first batch, None where it stages nothing."""
+
+    contestant: str
+    records: int
+    samples: tuple[Sample, ...]
+    first_read: float | None
+
+
+def watch(running: Running, job: Job, target: ClusterAdmin, brokers: list[int], records: int, timeout: float) -> Race:
+    """Sample until all records are committed at the target, and in the stage where there is one to wait for.
+
+    Transactions add markers that count as offsets, so a target is done when it holds as many offsets as records
+    and none is open. Raises ReplicationError when a process ends or time is up.
+    """
+    rows = TableRows(running.table) if running.table is not None else None
+    samples: list[Sample] = []
+    first_read: float | None = None
+    there = False
+    deadline = time.monotonic() + timeout
+    pause = threading.Event()
+    while not samples or not finished(samples[-1], records, rows is not None):
+        running.check()
+        if time.monotonic() > deadline:
+            raise ReplicationError(f"{running.name} was not done after {timeout:.0f} s: see {running.log}")
+        first_read = first_read or running.reading_since()
+        landed = rows.refresh() if rows is not None else 0
+        if not there:
+            info = target.topics().get(job.target_topic)
+            there = info is not None and info.partitions >= PARTITIONS
+        written, committed = _ends(target, job.target_topic) if there else (0, 0)
+        cpu, brokers_cpu = cpu_seconds(running.pids), cpu_seconds(brokers)
+        driver_mib = memory_mib(running.pids, "mirrorlake.cli.main")
+        samples.append(Sample(time.time(), written, committed, landed, cpu, brokers_cpu, driver_mib))
+        pause.wait(POLL_SECONDS)
+    return Race(running.name, records, tuple(samples), first_read)
+
+
+def finished(sample: Sample, records: int, staged: bool) -> bool:
+    """Tell whether a sample shows the end."""
+    at_target = sample.committed >= records and sample.committed == sample.written
+    return at_target and (not staged or sample.landed >= records)
+
+
+def _ends(target: ClusterAdmin, topic: str) -> tuple[int, int]:
+    """Give the offsets written and committed; none for a topic so new that its partitions have no leader yet."""
+    keys = [(topic, partition) for partition in range(PARTITIONS)]
+    try:
+        committed = sum(target.end_offsets(keys).values())
+        written = sum(target.end_offsets(keys, committed=False).values())
+    except KafkaException as error:
+        if error.args[0].code() not in _NEW_TOPIC:
+            raise
+        return 0, 0
+    return written, committed
+
+
+def seconds_of(work: Callable[[], object]) -> float:
+    """How long it takes."""
+    begun = time.monotonic()
+    work()
+    return time.monotonic() - begun

@@ -1,0 +1,78 @@
+"""What the benchmark replicates: JSON records of a given size that compress as real ones do, loaded with lz4."""
+
+import json
+import random
+import subprocess
+from pathlib import Path
+
+from mirrorlake.errors import InputError
+from mirrorlake.kafka.admin import ClusterAdmin, TopicInfo
+from mirrorlake.spark.jars import mirror_jars
+from mirrorlake.spark.java import find_java
+
+PARTITIONS = 6
+#: Different lines of a payload file; Kafka's ProducerPerformance draws from them at random.
+LINES = 20_000
+_LOAD_SECONDS = 900
+_WORDS = (
+    *("order", "customer", "shipped", "pending", "invoice", "street", "market", "online", "parcel", "refund", "gift"),
+    *("coupon", "basket", "store", "season", "blue", "green", "large", "small", "cotton", "leather", "wool", "express"),
+    *("standard", "return", "exchange", "address", "payment", "card", "account", "total"),
+)
+_STATUS = ("created", "paid", "packed", "shipped", "delivered", "returned")
+
+
+def payload_lines(size: int, count: int, seed: int = 7) -> list[str]:
+    """Return `count` JSON records of exactly `size` bytes, the same for the same seed. Raises InputError below 80."""
+    if size < 80:
+        raise InputError(f"records of {size} bytes are too small for the benchmark's JSON records: use 80 or more")
+    chance = random.Random(seed)
+    return [_record(chance, size) for _ in range(count)]
+
+
+def _record(chance: random.Random, size: int) -> str:
+    fields: dict[str, object] = {"id": chance.getrandbits(40), "status": chance.choice(_STATUS)}
+    if size >= 400:
+        fields["customer"] = {"id": chance.getrandbits(32), "segment": chance.choice("ABCD"), "since": 2026}
+        fields["items"] = [
+            {
+                "sku": f"{chance.getrandbits(32):08x}",
+                "qty": chance.randint(1, 9),
+                "price": chance.randint(1, 9999) / 100,
+            }
+            for _ in range(size // 170)
+        ]
+    fields["amount"] = chance.randint(1, 99_999) / 100
+    fields["note"] = ""
+    room = size - len(json.dumps(fields, separators=(",", ":")))
+    words = " ".join(chance.choice(_WORDS) for _ in range(room // 3 + 1))
+    fields["note"] = words[: max(0, room)]
+    return json.dumps(fields, separators=(",", ":"))
+
+
+def load_topic(source: ClusterAdmin, topic: str, size: int, records: int, directory: Path) -> None:
+    """Create a topic and fill it from a payload file with Kafka's own load tool. Raises InputError when that fails."""
+    source.create_topics([TopicInfo(topic, PARTITIONS, 1)])
+    payload = directory / f"payload-{size}.txt"
+    payload.write_text("\n".join(payload_lines(size, LINES)) + "\n", encoding="utf-8")
+    log = directory / f"load-{topic}.log"
+    with log.open("wb") as output:
+        command = _load_command(source.address, topic, records, payload)
+        done = subprocess.run(command, stdout=output, stderr=output, timeout=_LOAD_SECONDS, check=False)
+    ends = source.end_offsets([(topic, partition) for partition in range(PARTITIONS)])
+    if done.returncode != 0 or sum(ends.values()) != records:
+        raise InputError(f"topic {topic} could not be filled with {records} records: see {log}", log=str(log))
+
+
+def _load_command(bootstrap_servers: str, topic: str, records: int, payload: Path) -> list[str]:
+    tool = [str(find_java()), "-Xmx512m", "-cp", str(mirror_jars()[0].parent / "*")]
+    tool += ["org.apache.kafka.tools.ProducerPerformance", "--topic", topic, "--num-records", str(records)]
+    tool += ["--throughput", "-1", "--payload-file", str(payload), "--producer-props"]
+    settings = {
+        "bootstrap.servers": bootstrap_servers,
+        "compression.type": "lz4",
+        "batch.size": "131072",
+        "linger.ms": "20",
+        "acks": "1",
+    }
+    return [*tool, *(f"{name}={value}" for name, value in settings.items())]

@@ -1,0 +1,243 @@
+"""Turns what was measured into figures, ratios, one JSON document and a table. Pure functions."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from rich.table import Table
+
+from mirrorlake.devtools.bench.latency import Arrivals
+from mirrorlake.devtools.bench.measure import Race, Sample
+
+MIRRORLAKE, MIRROR, LANDING, NAIVE = "mirrorlake", "mirrormaker2", "mirrormaker2_and_landing", "naive_pipeline"
+TITLES = {
+    MIRRORLAKE: "mirrorlake",
+    MIRROR: "MirrorMaker 2",
+    LANDING: "MM2 + Spark landing",
+    NAIVE: "naive two queries",
+}
+
+
+@dataclass(frozen=True)
+class Throughput:
+    """Figures of one run. Two clocks: both end when all is done, target and stage.
+
+    `records_per_second` starts at the first read of a contestant that stages, else at its first record at the target:
+    staging is work, and much of it is done before a first record comes out. `records_per_second_from_first_record`
+    starts at the first record at the target for all. `driver_mib` is the resident memory of mirrorlake's Python driver
+    when a third of the records were there, and at the end: it must not grow with them.
+    """
+
+    seconds: float
+    records_per_second: float
+    records_per_second_from_first_record: float
+    cpu_seconds_per_million: float
+    brokers_cpu_seconds_per_million: float
+    seconds_from_start: float
+    driver_mib: tuple[float, float] = (0.0, 0.0)
+
+
+@dataclass(frozen=True)
+class Latency:
+    """End-to-end latency in ms; `lost` counts the records that did not arrive within a minute of the end."""
+
+    p50_ms: float
+    p95_ms: float
+    p99_ms: float
+    max_ms: float
+    records: int
+    lost: int
+
+
+def throughput_of(race: Race) -> Throughput:
+    """Give the figures of a race that came to its end."""
+    samples = race.samples
+    first_record = _first_record_at(samples)
+    begin = first_record if race.first_read is None else min(first_record, race.first_read)
+    end = samples[-1]
+    before = max((sample for sample in samples if sample.at <= begin), key=lambda one: one.at, default=samples[0])
+    millions = race.records / 1e6
+    return Throughput(
+        seconds=round(end.at - begin, 2),
+        records_per_second=round(race.records / (end.at - begin), 1),
+        records_per_second_from_first_record=round(race.records / (end.at - first_record), 1),
+        cpu_seconds_per_million=round((end.cpu - before.cpu) / millions, 2),
+        brokers_cpu_seconds_per_million=round((end.brokers_cpu - before.brokers_cpu) / millions, 2),
+        seconds_from_start=round(end.at - samples[0].at, 2),
+        driver_mib=(
+            round(next((one.driver_mib for one in samples if one.written >= race.records / 3), 0.0), 1),
+            round(end.driver_mib, 1),
+        ),
+    )
+
+
+def _first_record_at(samples: Sequence[Sample]) -> float:
+    """Give the middle between the last sample without a record at the target and the first with one."""
+    first = next(number for number, sample in enumerate(samples) if sample.written > 0)
+    return (samples[max(0, first - 1)].at + samples[first].at) / 2
+
+
+def percentile(values: Sequence[float], share: float) -> float:
+    """Give the smallest value that at least `share` of all values do not exceed; nan when there are none."""
+    if not values:
+        return math.nan
+    ordered = sorted(values)
+    return ordered[max(0, math.ceil(share * len(ordered)) - 1)]
+
+
+def latency_of(arrivals: Arrivals) -> Latency:
+    """Give the percentiles of a latency run."""
+    values = arrivals.latencies_ms
+    p50, p95, p99, top = (round(percentile(values, share), 1) for share in (0.5, 0.95, 0.99, 1.0))
+    return Latency(p50, p95, p99, top, len(values), arrivals.sent - len(values))
+
+
+def ratio(ours: float, theirs: float) -> float | None:
+    """Give ours/theirs; None where that is no number."""
+    if not theirs or math.isnan(ours) or math.isnan(theirs):
+        return None
+    return round(ours / theirs, 3)
+
+
+def throughput_document(runs: Mapping[str, Throughput]) -> dict[str, Any]:
+    """Give the runs of one size and mirrorlake's ratios to the others, by both clocks."""
+    ours = runs.get(MIRRORLAKE)
+    ratios = {
+        f"{MIRRORLAKE}/{name}": {
+            "records_per_second": ratio(ours.records_per_second, run.records_per_second),
+            "records_per_second_from_first_record": ratio(
+                ours.records_per_second_from_first_record, run.records_per_second_from_first_record
+            ),
+            "cpu": ratio(ours.cpu_seconds_per_million, run.cpu_seconds_per_million),
+        }
+        for name, run in runs.items()
+        if ours is not None and name != MIRRORLAKE
+    }
+    return {"contestants": {name: asdict(run) for name, run in runs.items()}, "ratios": ratios}
+
+
+def latency_document(runs: Mapping[str, Latency]) -> dict[str, Any]:
+    """Give the latency runs and mirrorlake's ratios to the others."""
+    ours = runs.get(MIRRORLAKE)
+    ratios = {
+        f"{MIRRORLAKE}/{name}": {
+            "p50": ratio(ours.p50_ms, run.p50_ms),
+            "p95": ratio(ours.p95_ms, run.p95_ms),
+            "p99": ratio(ours.p99_ms, run.p99_ms),
+        }
+        for name, run in runs.items()
+        if ours is not None and name != MIRRORLAKE
+    }
+    return {"contestants": {name: asdict(run) for name, run in runs.items()}, "ratios": ratios}
+
+
+def tables(document: Mapping[str, Any]) -> list[Table]:
+    """Give the tables of a whole bench document, for a terminal."""
+    made = [_throughput_table(int(size), part) for size, part in document.get("throughput", {}).items()]
+    made += [_latency_table(document["latency"])] if "latency" in document else []
+    made += [_control_table(document["control"])] if "control" in document else []
+    made += [_groups_table(document["groups"])] if "groups" in document else []
+    made += [_stage_table(document["stage"])] if "stage" in document else []
+    return made + ([_starts_table(document["starts"])] if "starts" in document else [])
+
+
+def _throughput_table(size: int, part: Mapping[str, Any]) -> Table:
+    table = Table(title=f"{part['records']:,} records of {size} B, lz4", title_justify="left")
+    table.add_column("contestant", no_wrap=True)
+    for column in ("records/s", "from 1st out", "CPU s/M", "brokers", "ratio", "from 1st out"):
+        table.add_column(column, justify="right")
+    for name, run in part["contestants"].items():
+        against = part["ratios"].get(f"{MIRRORLAKE}/{name}", {})
+        table.add_row(
+            TITLES[name],
+            f"{run['records_per_second']:,.0f}",
+            f"{run['records_per_second_from_first_record']:,.0f}",
+            f"{run['cpu_seconds_per_million']:.1f}",
+            f"{run['brokers_cpu_seconds_per_million']:.1f}",
+            _times(against.get("records_per_second")),
+            _times(against.get("records_per_second_from_first_record")),
+        )
+    return table
+
+
+def _times(share: float | None) -> str:
+    return "" if share is None else f"{share:.2f}x"
+
+
+def _latency_table(part: Mapping[str, Any]) -> Table:
+    pace = part["pace"]
+    title = f"End to end, {pace['records_per_second']:,} records/s of {pace['record_bytes']} B"
+    table = Table(title=title, title_justify="left")
+    table.add_column("contestant", no_wrap=True)
+    for name in ("p50 ms", "p95 ms", "p99 ms", "lost", "ratio p50 / p99"):
+        table.add_column(name, justify="right")
+    for name, run in part["contestants"].items():
+        against = part["ratios"].get(f"{MIRRORLAKE}/{name}", {})
+        shares = [_times(against[key]) for key in ("p50", "p99") if against.get(key) is not None]
+        figures = [f"{run[key]:,.0f}" for key in ("p50_ms", "p95_ms", "p99_ms", "lost")]
+        table.add_row(TITLES[name], *figures, " / ".join(shares))
+    return table
+
+
+def _control_table(part: Mapping[str, Any]) -> Table:
+    return _seconds_table(
+        f"Control of {part['topics']:,} topics with {part['partitions']:,} partitions",
+        "what",
+        {
+            "make all mirrors with their configs": part["create_seconds"],
+            "refresh of topics, nothing changed": part["refresh_topics_seconds"],
+            "refresh of configs, nothing changed": part["refresh_configs_seconds"],
+        },
+    )
+
+
+def _groups_table(part: Mapping[str, Any]) -> Table:
+    return _seconds_table(
+        f"Checkpoints of {part['groups']:,} groups over {part['topics']:,} topics, {part['positions']:,} positions",
+        "round",
+        {
+            "the first of a process": part["first_round_seconds"],
+            "all groups have moved": part["all_moved_seconds"],
+            "every tenth group has moved": part["tenth_moved_seconds"],
+            "nothing has moved": part["nothing_moved_seconds"],
+        },
+    )
+
+
+def _stage_table(part: Mapping[str, Any]) -> Table:
+    title = f"Index of a stage of {part['files']:,} files with {part['partitions']:,} partitions"
+    table = Table(title=title, title_justify="left")
+    table.add_column("start of a process", no_wrap=True)
+    for name in ("build s", "CPU s", "MiB", "peak MiB", "next batch ms", "its CPU ms", "at most ms"):
+        table.add_column(name, justify="right")
+    for name, title in (("cold", "without a copy of the index"), ("restart", "with one")):
+        one = part[name]
+        figures = [f"{one[key]:.2f}" for key in ("build_seconds", "build_cpu_seconds")]
+        figures += [f"{one[key]:,.0f}" for key in ("mib", "peak_mib", "plan_ms", "plan_cpu_ms", "plan_max_ms")]
+        table.add_row(title, *figures)
+    return table
+
+
+def _starts_table(part: Mapping[str, Any]) -> Table:
+    title = f"What a start asks of a lake after a day, and a year ({part['runs']:,} runs, {part['commits']:,} commits)"
+    table = Table(title=title, title_justify="left")
+    table.add_column("seconds", no_wrap=True)
+    lakes = ("day", "year", "year_maintained")
+    for name in ("a day", "a year", "a year, maintained"):
+        table.add_column(name, justify="right")
+    for what in part["day"]:
+        table.add_row(what, *(f"{part[lake][what]:.2f}" for lake in lakes))
+    table.add_row("all", *(f"{sum(part[lake].values()):.2f}" for lake in lakes))
+    table.add_row("against a day", "", f"{part['ratio']:.2f}x", f"{part['ratio_maintained']:.2f}x")
+    return table
+
+
+def _seconds_table(title: str, first: str, seconds: Mapping[str, float]) -> Table:
+    """What took how long, a row each; `first` is the header of what."""
+    table = Table(title=title, title_justify="left")
+    table.add_column(first, no_wrap=True)
+    table.add_column("seconds", justify="right")
+    for what, taken in seconds.items():
+        table.add_row(what, f"{taken:.2f}")
+    return table

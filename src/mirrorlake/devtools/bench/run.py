@@ -1,0 +1,217 @@
+"""Runs the whole benchmark: two embedded clusters, the same data, one contestant after the other."""
+
+import os
+import platform
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from datetime import datetime, timezone
+from functools import cached_property
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from confluent_kafka.admin import AdminClient
+
+from mirrorlake.devtools.bench.contestants import (
+    Job,
+    Running,
+    start_mirrorlake,
+    start_mirrormaker,
+    start_mirrormaker_and_landing,
+    start_naive_pipeline,
+)
+from mirrorlake.devtools.bench.control import measure_control
+from mirrorlake.devtools.bench.group_rounds import measure_groups
+from mirrorlake.devtools.bench.latency import Pace, measure_latency
+from mirrorlake.devtools.bench.measure import watch
+from mirrorlake.devtools.bench.payload import PARTITIONS, load_topic
+from mirrorlake.devtools.bench.report import (
+    LANDING,
+    MIRROR,
+    MIRRORLAKE,
+    NAIVE,
+    TITLES,
+    Throughput,
+    latency_document,
+    latency_of,
+    throughput_document,
+    throughput_of,
+)
+from mirrorlake.devtools.bench.stage_size import measure_stage
+from mirrorlake.devtools.bench.start import measure_starts
+from mirrorlake.devtools.local.cluster import EmbeddedCluster, start_clusters, stop_clusters
+from mirrorlake.kafka.admin import ClusterAdmin, TopicInfo
+from mirrorlake.spark.jars import KAFKA_VERSION, mirror_jars, spark_jars
+from mirrorlake.spark.java import find_java, java_version
+
+Say = Callable[[str], None]
+Keep = Callable[[dict[str, Any]], None]
+Start = Callable[[Job], Running]
+#: No contestant is waited for longer than this, plus a second for every 5,000 records.
+_RACE_SECONDS = 180.0
+#: librdkafka tells of events that it drops when a client ends; nobody needs to know.
+_QUIET = {"log_level": 3}
+
+_RACERS: Mapping[str, Start] = {
+    MIRRORLAKE: start_mirrorlake,
+    MIRROR: start_mirrormaker,
+    LANDING: start_mirrormaker_and_landing,
+}
+_PACED: Mapping[str, Start] = {
+    MIRRORLAKE: start_mirrorlake,
+    MIRROR: start_mirrormaker,
+    NAIVE: start_naive_pipeline,
+}
+
+
+@dataclass(frozen=True)
+class BenchOptions:
+    """What to measure: `backlogs` are records by record size in bytes; empty, `pace` None, or `control`
+    False, leaves a part out."""
+
+    backlogs: Mapping[int, int]
+    pace: Pace | None = field(default_factory=Pace)
+    control: bool = True
+    keep: bool = False
+
+
+@dataclass(frozen=True)
+class _Arena:
+    """The two clusters and the folder of one benchmark."""
+
+    east: EmbeddedCluster
+    west: EmbeddedCluster
+    directory: Path
+    say: Say
+
+    @cached_property
+    def source(self) -> ClusterAdmin:
+        return ClusterAdmin("east", {"bootstrap.servers": self.east.bootstrap_servers, **_QUIET})
+
+    @cached_property
+    def target(self) -> ClusterAdmin:
+        return ClusterAdmin("west", {"bootstrap.servers": self.west.bootstrap_servers, **_QUIET})
+
+    def job(self, name: str, what: str, topic: str, tuned: bool) -> Job:
+        """Describe a run in a fresh folder, under an alias that no other run has."""
+        alias = f"{name.replace('_', '-')}-{what}"
+        directory = self.directory / alias
+        directory.mkdir()
+        return Job(self.east.bootstrap_servers, self.west.bootstrap_servers, topic, alias, directory, tuned)
+
+
+def run_bench(options: BenchOptions, parent: Path, say: Say, keep: Keep) -> dict[str, Any]:
+    """Measure and return one JSON-able document. Works in a new folder of `parent`, left there if anything fails.
+
+    `keep` gets what there is of the document after each part, so that a part that fails takes no figures with it.
+    """
+    started = time.monotonic()
+    for resolve in (spark_jars, mirror_jars):
+        resolve(say)
+    parent.mkdir(parents=True, exist_ok=True)
+    directory = Path(tempfile.mkdtemp(prefix="work-", dir=parent.absolute()))
+    document: dict[str, Any] = {"at": datetime.now(timezone.utc).isoformat(timespec="seconds"), "machine": machine()}
+    say(f"starting two clusters in {directory}")
+    clusters = start_clusters(["east", "west"], directory / "clusters")
+    try:
+        arena = _Arena(clusters["east"], clusters["west"], directory, say)
+        if options.backlogs:
+            document["throughput"] = {
+                str(size): _race(arena, size, records) for size, records in options.backlogs.items()
+            }
+            keep(document)
+        if options.pace is not None:
+            document["latency"] = _latencies(arena, options.pace)
+            keep(document)
+        if options.control:
+            say("control: making 300 topics with 1,000 partitions")
+            both = arena.east.bootstrap_servers, arena.west.bootstrap_servers
+            document["control"] = asdict(measure_control(*both))
+            say("control: making 500 groups over 200 topics")
+            document["groups"] = asdict(measure_groups(*both, directory / "groups"))
+    finally:
+        stop_clusters(clusters)
+    if options.control:  # what needs no clusters
+        keep(document)
+        say("control: making a stage of 100,000 files with 1,000 partitions")
+        document["stage"] = measure_stage(directory / "stage")
+        keep(document)
+        say("control: making lakes with the history of a day and of a year")
+        document["starts"] = measure_starts(directory / "starts")
+    if not options.keep:
+        shutil.rmtree(directory)
+    document["seconds"] = round(time.monotonic() - started, 1)
+    keep(document)
+    return document
+
+
+def machine() -> dict[str, Any]:
+    """Say what this ran on."""
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+    packages = ("mirrorlake", "pyspark", "delta-spark", "confluent-kafka")
+    return {
+        "cores": os.cpu_count(),
+        "memory_gib": round(memory, 1),
+        "system": platform.platform(),
+        "load_average_before": round(os.getloadavg()[0], 2),
+        "java": java_version(find_java()),
+        "python": platform.python_version(),
+        "kafka": KAFKA_VERSION,
+        **{name: version(name) for name in packages},
+    }
+
+
+def _race(arena: _Arena, size: int, records: int) -> dict[str, Any]:
+    topic = f"bench-{size}"
+    arena.say(f"{size} B: writing {records:,} records to {topic}")
+    load_topic(arena.source, topic, size, records, arena.directory)
+    brokers = arena.east.pids + arena.west.pids
+    runs: dict[str, Throughput] = {}
+    for name, start in _RACERS.items():
+        job = arena.job(name, str(size), topic, tuned=True)
+        with _running(arena, job, start) as running:
+            race = watch(running, job, arena.target, brokers, records, _RACE_SECONDS + records / 5000)
+        runs[name] = throughput_of(race)
+        arena.say(f"{size} B: {TITLES[name]}: {runs[name].records_per_second:,.0f} records/s")
+    _delete_topic(arena.east, topic)
+    return {"records": records, **throughput_document(runs)}
+
+
+def _latencies(arena: _Arena, pace: Pace) -> dict[str, Any]:
+    runs = {}
+    for name, start in _PACED.items():
+        topic = f"bench-latency-{name.replace('_', '-')}"
+        arena.source.create_topics([TopicInfo(topic, PARTITIONS, 1)])
+        job = arena.job(name, "latency", topic, tuned=False)
+        if name == NAIVE:  # Spark's sink makes no topics
+            arena.target.create_topics([TopicInfo(job.target_topic, PARTITIONS, 1)])
+        arena.say(f"latency: {TITLES[name]} at {pace.records_per_second:,} records/s for {pace.seconds:.0f} s")
+        with _running(arena, job, start) as running:
+            runs[name] = latency_of(measure_latency(running, job, arena.target, pace))
+        arena.say(f"latency: {TITLES[name]}: p50 {runs[name].p50_ms:,.0f} ms, p99 {runs[name].p99_ms:,.0f} ms")
+    return {"pace": asdict(pace), **latency_document(runs)}
+
+
+@contextmanager
+def _running(arena: _Arena, job: Job, start: Start) -> Iterator[Running]:
+    """Run a contestant with nothing left over from the one before; remove what it wrote, unless it fails."""
+    os.sync()
+    running = start(job)
+    try:
+        yield running
+    finally:
+        running.stop()
+    _delete_topic(arena.west, job.target_topic)
+    for stage in job.directory.iterdir():
+        if stage.is_dir():
+            shutil.rmtree(stage)
+
+
+def _delete_topic(cluster: EmbeddedCluster, topic: str) -> None:
+    admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers, **_QUIET})
+    for future in admin.delete_topics([topic]).values():
+        future.result()

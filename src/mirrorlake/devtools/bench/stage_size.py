@@ -1,0 +1,158 @@
+"""What the index of a large stage costs the driver: memory, the time to build it, and to plan the next batch.
+
+The stage is made up: files of several partitions each, without payload, which the index never reads. Each measurement
+is a process of its own (`python -m mirrorlake.devtools.bench.stage_size DIRECTORY`), so that memory is the index's.
+"""
+
+import json
+import os
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from deltalake import DeltaTable
+
+from mirrorlake.devtools.bench.made_up import place
+from mirrorlake.lake.lake import Lake
+from mirrorlake.lake.stage_index import StageFiles
+from mirrorlake.offsets.progress import Floor
+from mirrorlake.produce.batch import plan_batch
+
+FILES, PARTITIONS = 100_000, 1_000
+#: Partitions of a file, and records of each.
+_HELD, _RECORDS = 10, 20
+_BATCHES = 30
+_PART = 1_000
+_SCHEMA = pa.schema(
+    [("source_cluster", pa.string()), ("topic", pa.string()), ("partition", pa.int32()), ("offset", pa.int64())]
+    + [("generation", pa.int32())]
+)
+_TYPES = {pa.string(): "string", pa.int32(): "integer", pa.int64(): "long"}
+
+
+def measure_stage(directory: Path, files: int = FILES) -> dict[str, Any]:
+    """Make a stage and measure its index: {"files", "partitions", "cold": {...}, "restart": {...}}, each with
+    `build_seconds`, `build_cpu_seconds`, `mib`, `peak_mib`, `plan_ms`, `plan_cpu_ms` (medians) and `plan_max_ms` of a
+    batch that a new commit brought."""
+    directory.mkdir(parents=True)
+    make_stage(directory / "records", files)
+    document: dict[str, Any] = {"files": files, "partitions": PARTITIONS}
+    for name in ("cold", "restart"):  # the first leaves a copy of the index behind
+        command = [sys.executable, "-m", "mirrorlake.devtools.bench.stage_size", str(directory)]
+        document[name] = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    return document
+
+
+def make_stage(table: Path, files: int) -> None:
+    """A table with so many files, and its log with one checkpoint."""
+    log = table / "_delta_log"
+    log.mkdir(parents=True)
+    fields = [{"name": one.name, "type": _TYPES[one.type], "nullable": True, "metadata": {}} for one in _SCHEMA]
+    made: list[Mapping[str, object]] = [
+        {"protocol": {"minReaderVersion": 1, "minWriterVersion": 2}},
+        {
+            "metaData": {
+                "id": "stage",
+                "format": {"provider": "parquet", "options": {}},
+                "schemaString": json.dumps({"type": "struct", "fields": fields}),
+                "partitionColumns": [],
+                "configuration": {},
+                "createdTime": 0,
+            }
+        },
+    ]
+    with ProcessPoolExecutor(os.cpu_count()) as pool:
+        spans = [range(start, min(start + _PART, files)) for start in range(0, files, _PART)]
+        for adds in pool.map(partial(_make_files, table), spans):
+            made += adds
+    _commit(log, 0, made)
+    DeltaTable(str(table)).create_checkpoint()
+
+
+def _make_files(table: Path, numbers: Sequence[int]) -> list[Mapping[str, object]]:
+    return [make_file(table, number) for number in numbers]
+
+
+def make_file(table: Path, number: int) -> Mapping[str, object]:
+    """The next file of a stage in which partitions take turns; gives the action that adds it."""
+    turn, first = divmod(number * _HELD, PARTITIONS)
+    places = [place(first + at) for at in range(_HELD)]
+    offsets = range(turn * _RECORDS, (turn + 1) * _RECORDS)
+    columns: list[list[Any]] = [
+        ["east"] * _HELD * _RECORDS,
+        [topic for topic, _ in places for _ in offsets],
+        [partition for _, partition in places for _ in offsets],
+        [offset for _ in places for offset in offsets],
+        [0] * _HELD * _RECORDS,
+    ]
+    rows = pa.Table.from_arrays(
+        [pa.array(values, field.type) for values, field in zip(columns, _SCHEMA, strict=True)], schema=_SCHEMA
+    )
+    path = table / f"part-{number:08}.snappy.parquet"
+    pq.write_table(rows, path)
+    sorted_columns: list[list[Any]] = [sorted(column) for column in columns]
+    low, high = ({name: one[at] for name, one in zip(_SCHEMA.names, sorted_columns, strict=True)} for at in (0, -1))
+    stats = {"numRecords": rows.num_rows, "minValues": low, "maxValues": high, "nullCount": dict.fromkeys(low, 0)}
+    size, now = path.stat().st_size, 1_700_000_000_000 + number
+    add = {"path": path.name, "partitionValues": {}, "size": size, "modificationTime": now, "dataChange": True}
+    return {"add": {**add, "stats": json.dumps(stats)}}
+
+
+def _commit(log: Path, version: int, actions: Sequence[Mapping[str, object]]) -> None:
+    text = "\n".join(map(json.dumps, actions)) + "\n"
+    (log / f"{version:020}.json").write_text(text, encoding="utf-8")
+
+
+def _measure(directory: Path) -> dict[str, float]:
+    """In a process of its own: build the index, then plan batches of what new commits bring."""
+    before, began, used = _mib(), time.perf_counter(), time.process_time()
+    stage = StageFiles(cast(Lake, SimpleNamespace(directory=directory, checkpoints=directory)))
+    with stage.reading() as index:
+        built, taken = time.perf_counter() - began, time.process_time() - used
+        held, version, files = _mib(), index.version, len(index.paths())
+        peak = _peak_mib()
+    plans, cpu = [], []
+    for number in range(_BATCHES):
+        floors = {key: Floor(end, end, generation) for key, (generation, end) in stage.ends("east").items()}
+        add = make_file(directory / "records", files + number)
+        _commit(directory / "records" / "_delta_log", version + 1 + number, [add])
+        began, used = time.perf_counter(), time.process_time()
+        with stage.reading() as index:
+            plan = plan_batch(index, "east", floors, lambda topic: topic, 8, 2_000_000)
+        plans.append((time.perf_counter() - began) * 1000)
+        cpu.append((time.process_time() - used) * 1000)
+        if plan.record_count != _HELD * _RECORDS:
+            raise RuntimeError(f"the plan has {plan.record_count} records")
+    return {
+        "build_seconds": round(built, 2),
+        "build_cpu_seconds": round(taken, 2),
+        "mib": round(held - before, 1),
+        "peak_mib": round(peak - before, 1),
+        "plan_ms": round(statistics.median(plans), 1),
+        "plan_cpu_ms": round(statistics.median(cpu), 1),
+        "plan_max_ms": round(max(plans), 1),
+    }
+
+
+def _mib() -> float:
+    """Resident memory of this process."""
+    pages = int(Path("/proc/self/statm").read_text(encoding="utf-8").split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
+
+
+def _peak_mib() -> float:
+    text = Path("/proc/self/status").read_text(encoding="utf-8")
+    return int(next(line for line in text.splitlines() if line.startswith("VmHWM")).split()[1]) / 1024
+
+
+if __name__ == "__main__":
+    sys.stdout.write(json.dumps(_measure(Path(sys.argv[1]))))

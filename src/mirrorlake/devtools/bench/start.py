@@ -1,0 +1,87 @@
+"""What a start asks of the lake, after a day and after a year of history; the tables are made up."""
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from mirrorlake.config.maintenance import Maintenance
+from mirrorlake.config.topology import Topology
+from mirrorlake.devtools.bench.made_up import DAY, FLOW, MAINTAINED, YEAR, History, make_history
+from mirrorlake.groups.checkpoint_table import newest_checkpoints
+from mirrorlake.lake.journal import Journal
+from mirrorlake.lake.lake import Lake
+from mirrorlake.lake.maintain import maintain
+from mirrorlake.lake.map_store import LakeMap
+from mirrorlake.lake.opening import open_lake
+from mirrorlake.lake.samples import lag_seeds
+from mirrorlake.lake.stage_index import StageFiles
+from mirrorlake.landing.generations import decisions_of, lives_of
+from mirrorlake.spark.session import local_session
+
+_WARM = History(100, 100, 1, partitions=2)
+
+
+def measure_starts(directory: Path) -> dict[str, Any]:
+    """Seconds of each thing that a start asks, of lakes of a day and of a year, with `maintain` each day and without.
+
+    Gives {"day": {what: seconds, ...}, "year": {...}, "year_maintained": {...}, "ratio": ..., "ratio_maintained": ...,
+    "maintain_seconds"}; ratios are of the sums, to that of the day. `maintain_seconds` is what a day's `maintain` takes
+    after a year of them.
+    """
+    spark = local_session()
+    try:
+        _timed(_made(spark, directory / "warm", _WARM))  # the session's own start is nothing of the lakes
+        document: dict[str, Any] = {"runs": YEAR.runs, "commits": YEAR.commits}
+        document["day"] = _timed(_made(spark, directory / "day", DAY))
+        maintained = _made(spark, directory / "maintained", MAINTAINED)
+        document["year_maintained"] = _timed(maintained)
+        document["year"] = _timed(_made(spark, directory / "year", YEAR))
+        began = time.monotonic()
+        maintain(open_lake(spark, _topology().lake, maintained), _topology(), Maintenance())
+        document["maintain_seconds"] = round(time.monotonic() - began, 1)
+    finally:
+        spark.stop()
+    base = sum(document["day"].values())
+    for ratio, history in (("ratio", "year"), ("ratio_maintained", "year_maintained")):
+        document[ratio] = round(sum(document[history].values()) / base, 2)
+    return document
+
+
+def _topology() -> Topology:
+    clusters = {alias: {"bootstrap_servers": "127.0.0.1:1"} for alias in ("east", "west")}
+    return Topology.model_validate({"clusters": clusters, "lake": {"path": "./lake"}, "flows": {FLOW: {}}})
+
+
+def _made(spark: SparkSession, directory: Path, history: History) -> Path:
+    """A lake with a history, that the session knows nothing of."""
+    template = directory.with_name(f"{directory.name}-new")
+    template.mkdir(parents=True)
+    make_history(open_lake(spark, _topology().lake, template), history)
+    return template.rename(directory)
+
+
+def _timed(directory: Path) -> dict[str, float]:
+    """What a start asks, in the order in which it does."""
+    spark = local_session()
+    seconds: dict[str, float] = {}
+
+    def ask(name: str, question: Callable[[], object]) -> Any:
+        began = time.monotonic()
+        answer = question()
+        seconds[name] = round(time.monotonic() - began, 3)
+        return answer
+
+    lake: Lake = ask("open", lambda: open_lake(spark, _topology().lake, directory))
+    journal = Journal(lake)
+    ask("clusters", lambda: lake.query("known_clusters").collect())
+    ask("generations", lambda: lives_of(lake, "east"))
+    ask("decisions", lambda: (decisions_of(lake, "east"), journal.incidents.decided(FLOW)))
+    ask("stage", lambda: StageFiles(lake).ends("east"))
+    ask("map", LakeMap(lake, FLOW).ends)
+    ask("samples", lambda: lag_seeds(lake, FLOW))
+    ask("checkpoints", lambda: newest_checkpoints(lake, FLOW))
+    ask("changes", lambda: journal.history(FLOW, "acl"))
+    return seconds

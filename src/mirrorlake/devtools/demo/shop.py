@@ -1,0 +1,82 @@
+"""The demo's consumer group: it reads at east, loses that cluster, and reads on at west where it had stopped."""
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any
+
+from confluent_kafka import Consumer
+
+from mirrorlake.config.topology import Topology
+from mirrorlake.errors import ReplicationError
+from mirrorlake.failover.failover import MoveOptions, move_groups
+from mirrorlake.groups.shared_topics import Way
+from mirrorlake.kafka.connections import Connections
+from mirrorlake.lake.lake import Lake
+
+GROUP = "shop"
+#: How long a topic may stay silent before the group is said to be stuck, seconds.
+PATIENCE_SECONDS = 60
+
+
+@dataclass(frozen=True)
+class Moved:
+    """What the group met: records that it read after the move, and of all those that it read twice, and never."""
+
+    after: int
+    twice: int
+    never: int
+
+    @property
+    def exact(self) -> bool:
+        """Whether it read each record once."""
+        return not self.twice and not self.never
+
+
+def read_as_group(bootstrap_servers: str, topic: str, partitions: int, at_most: int | None = None) -> Counter[bytes]:
+    """Values that the group reads from where it stands, up to `at_most` or to the ends; then it commits and leaves."""
+    consumer = Consumer(
+        {
+            "bootstrap.servers": bootstrap_servers,
+            "group.id": GROUP,
+            "auto.offset.reset": "earliest",
+            "enable.auto.commit": False,
+            "isolation.level": "read_committed",
+            "enable.partition.eof": True,
+            "log_level": 0,
+        }
+    )
+    values: Counter[bytes] = Counter()
+    ended: set[int] = set()
+    silent = 0
+    try:
+        consumer.subscribe([topic])
+        while len(ended) < partitions and (at_most is None or values.total() < at_most):
+            room = 10_000 if at_most is None else at_most - values.total()
+            messages = consumer.consume(min(room, 10_000), timeout=1.0)
+            silent = 0 if messages else silent + 1
+            if silent > PATIENCE_SECONDS:
+                raise ReplicationError(f"group {GROUP} got nothing of {topic} for {PATIENCE_SECONDS} seconds")
+            for message in messages:
+                if message.error() is None:
+                    values[message.value() or b""] += 1
+                else:
+                    ended.add(message.partition() or 0)
+        consumer.commit(asynchronous=False)
+    finally:
+        consumer.close()
+    return values
+
+
+def move(lake: Lake, topology: Topology, flow: str) -> list[dict[str, Any]]:
+    """What `mirrorlake failover --group shop` does: a row for each partition. Raises ReplicationError for a rest."""
+    found = move_groups(lake, Connections(topology), Way(topology.flow(flow)), MoveOptions((GROUP,)))
+    if not found["complete"]:
+        raise ReplicationError(f"group {GROUP} was not moved whole: {'; '.join(found['left'])}")
+    return list(found["groups"])
+
+
+def compare(before: Counter[bytes], after: Counter[bytes], wanted: set[bytes]) -> Moved:
+    """Hold what the group read on both clusters against all there was."""
+    both = before + after
+    twice = sum(count - 1 for count in both.values())
+    return Moved(after.total(), twice, len(wanted - both.keys()))

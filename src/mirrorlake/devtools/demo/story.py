@@ -1,0 +1,280 @@
+"""The demo's story: clusters, records, a driver killed with -9, a cluster lost, and the proof that nothing is lost or
+twice."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
+from confluent_kafka import Consumer, Producer, TopicPartition
+
+from mirrorlake.config.topology import Topology, load_topology
+from mirrorlake.devtools.demo import shop
+from mirrorlake.devtools.local.cluster import EmbeddedCluster, start_clusters, stop_clusters
+from mirrorlake.errors import InputError, ReplicationError
+from mirrorlake.kafka.admin import ClusterAdmin, TopicInfo
+from mirrorlake.lake.lake import Lake
+from mirrorlake.lake.opening import open_lake
+from mirrorlake.lake.translate import translate
+from mirrorlake.spark.session import open_session
+
+Say = Callable[[str], None]
+TOPIC, REMOTE, PARTITIONS, FLOW = "orders", "east.orders", 3, "east->west"
+_MARKER = ".mirrorlake-demo"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What the demo proved: records at the source and at the target, whether they are equal and the offset came back,
+    one offset there and back, and what the group that was moved read twice or never."""
+
+    produced: int
+    target_records: int
+    equal: bool
+    offset: int
+    translated: int
+    back: int
+    group_read_twice: int
+    group_never_read: int
+    lake: str
+
+    @property
+    def proven(self) -> bool:
+        """Whether all of it held."""
+        return self.equal and not self.group_read_twice and not self.group_never_read
+
+
+def tell(directory: Path, records: int, say: Say) -> Outcome:
+    """Play the story in `directory`, which is made afresh. Raises InputError when something else lives there."""
+    directory = directory.absolute()
+    _fresh(directory)
+    say("1/7 Starting two Kafka clusters, east and west")
+    clusters = start_clusters(["east", "west"], directory / "clusters")
+    try:
+        return _play(directory, clusters, records, say)
+    finally:
+        stop_clusters(clusters)
+
+
+def _fresh(directory: Path) -> None:
+    if directory.exists() and any(directory.iterdir()) and not (directory / _MARKER).exists():
+        raise InputError(f"{directory} holds something else than a demo; give --directory another place")
+    shutil.rmtree(directory, ignore_errors=True)
+    directory.mkdir(parents=True)
+    (directory / _MARKER).touch()
+
+
+def _play(directory: Path, clusters: dict[str, EmbeddedCluster], records: int, say: Say) -> Outcome:
+    for name, cluster in clusters.items():
+        say(f"      {name} is up at {cluster.bootstrap_servers}")
+    topology = _write_topology(directory, clusters)
+    source, target = clusters["east"].bootstrap_servers, clusters["west"].bootstrap_servers
+    admin = ClusterAdmin("east", {"bootstrap.servers": source})
+    admin.create_topics([TopicInfo(TOPIC, PARTITIONS, 1)])
+    read = _crash_and_recover(topology, source, target, records, say)
+    return _prove(load_topology(topology), clusters, read, records, say)
+
+
+def _crash_and_recover(topology: Path, source: str, target: str, records: int, say: Say) -> Counter[bytes]:
+    """Chapters 2 to 4; returns what the group read meanwhile."""
+    say(f"2/7 Producing {records:,} orders to east while `mirrorlake run` replicates them to west")
+    feeder = Feeder(source, records)
+    feeder.start()
+    run = _start_run(topology)
+    try:
+        _wait_until_some_arrived(target, run, records)
+        say(f"3/7 Killing the driver (pid {run.pid}) with -9, in the middle of its work")
+        os.kill(run.pid, signal.SIGKILL)
+        run.wait()
+    finally:
+        if run.poll() is None:
+            run.kill()
+    read = shop.read_as_group(source, TOPIC, PARTITIONS, records // 3)
+    say(f"      meanwhile consumer group {shop.GROUP} reads {read.total():,} orders at east and commits")
+    say("4/7 Starting it again; it goes on from the tables and from west's own positions")
+    feeder.join()
+    _finish(topology)
+    return read
+
+
+def _prove(
+    topology: Topology, clusters: dict[str, EmbeddedCluster], read: Counter[bytes], records: int, say: Say
+) -> Outcome:
+    """Chapters 5 to 7."""
+    source, target = clusters["east"].bootstrap_servers, clusters["west"].bootstrap_servers
+    say("5/7 Comparing both sides with a read_committed consumer, record by record")
+    lake = open_lake(open_session(), topology.lake, topology.directory)
+    wanted, there = _read(source, TOPIC), _read(target, REMOTE)
+    equal = _compare(wanted, there, records, say)
+    offset = len(wanted[0]) // 2
+    forth, back = _translate(lake, offset, say)
+    say("6/7 Killing east with -9, for good: `mirrorlake failover` moves the group to west")
+    clusters["east"].kill()
+    moved = _fail_over(lake, topology, read, target, {value or b"" for part in wanted for _, value, _ in part}, say)
+    _tell_what_next(topology.directory, lake, say)
+    total = sum(map(len, there))
+    return Outcome(
+        records, total, equal and back == offset, offset, forth, back, moved.twice, moved.never, str(lake.directory)
+    )
+
+
+def _write_topology(directory: Path, clusters: dict[str, EmbeddedCluster]) -> Path:
+    path = directory / "mirrorlake.yml"
+    document = {
+        "clusters": {name: {"bootstrap_servers": item.bootstrap_servers} for name, item in clusters.items()},
+        "lake": {"path": "./lake"},
+        "flows": {FLOW: {"topics": [TOPIC]}},
+    }
+    path.write_text(yaml.safe_dump(document, sort_keys=False), encoding="utf-8")
+    return path
+
+
+class Feeder(threading.Thread):
+    """Produces orders in the background, some before the replicator starts and some while it runs."""
+
+    def __init__(self, bootstrap_servers: str, records: int) -> None:
+        super().__init__(name="feeder", daemon=True)
+        settings = {"compression.type": "lz4", "linger.ms": 5, "log_level": 0}  # its cluster is killed in the end
+        self._producer = Producer({"bootstrap.servers": bootstrap_servers, **settings})
+        self._records = records
+        self._pause = threading.Event()
+
+    def run(self) -> None:
+        """Produce all; the second half slowly, so that there is something under way when the driver dies."""
+        slow_from = self._records // 2
+        for number in range(self._records):
+            value = f'{{"order": {number}, "item": "item-{number % 97}", "quantity": {number % 7 + 1}}}'
+            while True:
+                try:
+                    self._producer.produce(
+                        TOPIC, value.encode(), f"customer-{number % 1000}".encode(), number % PARTITIONS
+                    )
+                    break
+                except BufferError:
+                    self._producer.poll(0.1)
+            if number > slow_from and number % 200 == 0:
+                self._producer.poll(0)
+                self._pause.wait(0.1)
+        self._producer.flush(60)
+
+
+def _start_run(topology: Path, *flags: str) -> "subprocess.Popen[bytes]":
+    log = (topology.parent / "run.log").open("ab")
+    command = [sys.executable, "-m", "mirrorlake.cli.main", "-c", str(topology), "run", *flags]
+    return subprocess.Popen(command, stdout=log, stderr=log, stdin=subprocess.DEVNULL)
+
+
+def _wait_until_some_arrived(target: str, run: "subprocess.Popen[bytes]", records: int) -> None:
+    """Read the target until a part of the records is there."""
+    with_some = max(1, records // 3)
+    seen = 0
+    consumer = Consumer(
+        {
+            "bootstrap.servers": target,
+            "group.id": "demo-watch",
+            "auto.offset.reset": "earliest",
+            "topic.metadata.refresh.interval.ms": 500,
+            "enable.auto.commit": False,
+        }
+    )
+    try:
+        consumer.subscribe([REMOTE])
+        while seen < with_some:
+            seen += sum(1 for message in consumer.consume(10_000, timeout=0.5) if message.error() is None)
+            if run.poll() is not None:
+                raise ReplicationError("the replicator ended by itself; see run.log in the demo's directory")
+    finally:
+        consumer.close()
+
+
+def _finish(topology: Path) -> None:
+    if _start_run(topology, "--once").wait() != 0:
+        raise ReplicationError(f"the replicator did not come through; see {topology.parent / 'run.log'}")
+
+
+Read = list[list[tuple[bytes | None, bytes | None, int]]]
+
+
+def _compare(wanted: Read, there: Read, records: int, say: Say) -> bool:
+    total = sum(map(len, there))
+    equal = wanted == there and total == records
+    say(
+        f"      east {TOPIC}: {sum(map(len, wanted)):,} records   west {REMOTE}: {total:,} records   "
+        + ("equal, in order, each once" if equal else "NOT equal")
+    )
+    return equal
+
+
+def _translate(lake: Lake, offset: int, say: Say) -> tuple[int, int]:
+    """Where the record of an offset of partition 0 is at west, and what that translates back to."""
+    there = translate(lake, FLOW, TOPIC, 0, offset).offset
+    back = translate(lake, FLOW, REMOTE, 0, there, reverse=True).offset
+    say(f"      {TOPIC}-0 offset {offset} on east is {REMOTE}-0 offset {there} on west, back: {back}")
+    return there, back
+
+
+def _fail_over(
+    lake: Lake, topology: Topology, read: Counter[bytes], target: str, wanted: set[bytes], say: Say
+) -> shop.Moved:
+    for row in shop.move(lake, topology, FLOW):
+        say(
+            f"      {row['topic']}-{row['partition']} at {row['position']} on east is now "
+            f"{row['to_topic']}-{row['partition']} at {row['to_position']} on west"
+        )
+    moved = shop.compare(read, shop.read_as_group(target, REMOTE, PARTITIONS), wanted)
+    say(
+        f"      {shop.GROUP} reads the other {moved.after:,} orders there: {moved.twice:,} twice, {moved.never:,} never"
+    )
+    return moved
+
+
+def _tell_what_next(directory: Path, lake: Lake, say: Say) -> None:
+    late = lake.sql(
+        "SELECT cast(max(replication_p50_ms) AS BIGINT) AS p50, max(replication_p99_ms) AS p99 FROM latency"
+    ).collect()[0]
+    say(f"      worst batch, backlog and crash included: replication p50 {late['p50']} ms, p99 {late['p99']} ms")
+    say(f"7/7 The tables are in {lake.directory}. Try:")
+    config = f"mirrorlake -c {_short(directory)}/mirrorlake.yml"
+    for query in (
+        "SELECT flow, batch_id, topic, partition, record_count, replication_p99_ms FROM latency ORDER BY batch_id",
+        "SELECT topic, partition, source_first, source_last, target_first, target_last FROM offset_map",
+        "SELECT topic, partition, count(*) AS staged FROM records GROUP BY topic, partition",
+    ):
+        say(f'      {config} sql "{query}"')
+
+
+def _short(directory: Path) -> str:
+    return os.path.relpath(directory)
+
+
+def _read(bootstrap_servers: str, topic: str) -> Read:
+    """Every committed record of a topic, per partition, in order: (key, value, timestamp in ms)."""
+    consumer = Consumer(
+        {
+            "bootstrap.servers": bootstrap_servers,
+            "group.id": "demo-compare",
+            "enable.auto.commit": False,
+            "isolation.level": "read_committed",
+            "enable.partition.eof": True,
+        }
+    )
+    records: Read = [[] for _ in range(PARTITIONS)]
+    try:
+        consumer.assign([TopicPartition(topic, partition, 0) for partition in range(PARTITIONS)])
+        open_partitions = set(range(PARTITIONS))
+        while open_partitions:
+            for message in consumer.consume(10_000, timeout=1.0):
+                if message.error() is None:
+                    records[message.partition()].append((message.key(), message.value(), message.timestamp()[1]))
+                else:
+                    open_partitions.discard(message.partition())
+    finally:
+        consumer.close()
+    return records

@@ -1,0 +1,1 @@
+"""Embedded Kafka clusters as processes of this machine."""

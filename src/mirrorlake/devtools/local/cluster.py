@@ -1,0 +1,290 @@
+"""Real Apache Kafka clusters (KRaft) as subprocesses of this one, for tests, the demo and development."""
+
+import base64
+import json
+import signal
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+from types import TracebackType
+
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient
+
+from mirrorlake.devtools.local.broker import Broker, settings_of
+from mirrorlake.devtools.local.ports import free_ports, is_open
+from mirrorlake.devtools.local.process import JvmProcess
+from mirrorlake.errors import ClusterUnreachable, InputError
+from mirrorlake.spark.jars import Progress, kafka_jars
+
+READY_SECONDS = 60.0
+STOP_SECONDS = 15.0
+STATE_FILE = "cluster.json"
+
+
+class EmbeddedCluster:
+    """A Kafka cluster in a folder. It ends with this process, even by kill -9, unless `detached`.
+
+    >>> with EmbeddedCluster("east", Path("/tmp/east")) as east:  # doctest: +SKIP
+    ...     print(east.bootstrap_servers)
+    """
+
+    def __init__(
+        self,
+        name: str,
+        directory: Path,
+        brokers: int = 1,
+        ports: list[int] | None = None,
+        properties: dict[str, str] | None = None,
+        heap: str = "512m",
+        detached: bool = False,
+    ) -> None:
+        """Describe a cluster; nothing is started. A folder used before keeps its data, and its ports if none are given.
+
+        `properties` override the settings of every broker. `ports` are the client ports, one a broker.
+        """
+        if brokers < 1 or (ports is not None and len(ports) != brokers):
+            raise InputError(f"cluster {name} needs at least one broker, and one port for each")
+        self.name = name
+        self.directory = directory.absolute()
+        self.properties = dict(properties or {})
+        self.heap = heap
+        self.detached = detached
+        known = _read_state(self.directory)
+        self.cluster_id = str(known.get("cluster_id") or _new_cluster_id())
+        self._brokers = _brokers_of(self.directory, brokers, ports, known)
+
+    @classmethod
+    def attach(cls, directory: Path) -> "EmbeddedCluster":
+        """Return the cluster that an earlier process left in a folder, running or not, to inspect, start or stop it."""
+        state = _read_state(directory.absolute())
+        if not state:
+            raise InputError(f"there is no embedded cluster in {directory}: {STATE_FILE} is missing")
+        return cls(
+            str(state["name"]),
+            directory,
+            len(_nodes(state)),
+            properties=_strings(state["properties"]),
+            heap=str(state["heap"]),
+            detached=True,
+        )
+
+    @property
+    def bootstrap_servers(self) -> str:
+        """Return the addresses of all brokers, for clients."""
+        return ",".join(broker.address for broker in self._brokers)
+
+    @property
+    def pids(self) -> list[int]:
+        """Return the process ids of the brokers that run, in order of node."""
+        return [broker.pid for broker in self._brokers if broker.pid is not None]
+
+    @property
+    def brokers(self) -> int:
+        """Return how many brokers the cluster has, running or not."""
+        return len(self._brokers)
+
+    @property
+    def running(self) -> bool:
+        """Tell whether every broker's process runs."""
+        return len(self.pids) == len(self._brokers)
+
+    def log_file(self, node: int = 0) -> Path:
+        """Return the log of one broker."""
+        return self._brokers[node].log_file
+
+    def start(self, progress: Progress | None = None) -> "EmbeddedCluster":
+        """Format what is not formatted, start the brokers that do not run, and wait until clients can see all."""
+        self._refuse_a_foreign_cluster()
+        kafka_jars(progress)
+        down = [broker for broker in self._brokers if broker.pid is None]
+        for broker in down:
+            broker.prepare(settings_of(broker, self._quorum(), len(self._brokers), self.properties))
+        with ThreadPoolExecutor(max_workers=len(self._brokers)) as pool:
+            list(pool.map(lambda broker: broker.format(self.cluster_id), down))
+        try:
+            for broker in down:
+                broker.start(self.heap, self.detached)
+            self._write_state()
+            self._wait_until_ready(self._brokers)
+        except BaseException:
+            self._end(down, signal.SIGKILL)
+            raise
+        return self
+
+    def stop(self) -> None:
+        """Stop all brokers in order, by SIGTERM; those which do not end in 15 seconds by SIGKILL."""
+        self._end(self._brokers, signal.SIGTERM)
+
+    def kill(self, node: int = 0) -> None:
+        """Kill one broker with kill -9 and wait until it is gone."""
+        self._end([self._brokers[node]], signal.SIGKILL)
+
+    def stop_broker(self, node: int = 0) -> None:
+        """Stop one broker in order."""
+        self._end([self._brokers[node]], signal.SIGTERM)
+
+    def start_broker(self, node: int = 0) -> None:
+        """Start one broker again, on the same port and data, and wait until clients can see it."""
+        broker = self._brokers[node]
+        if broker.pid is None:
+            broker.start(self.heap, self.detached)
+            self._write_state()
+        self._wait_until_ready([broker])
+
+    def __enter__(self) -> "EmbeddedCluster":
+        return self.start()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def _refuse_a_foreign_cluster(self) -> None:
+        """Raise when a cluster that must end with this process would take over one that another process started."""
+        foreign = [each.pid for each in self._brokers if each.process and each.process.handle is None and each.pid]
+        if foreign and not self.detached:
+            raise InputError(
+                f"cluster {self.name} in {self.directory} runs already (process {foreign[0]}): stop it with "
+                "`mirrorlake local down` or use another folder",
+                directory=str(self.directory),
+            )
+
+    def _quorum(self) -> list[Broker]:
+        """Return the nodes that are controllers too: an odd number, so that one of three may die."""
+        return self._brokers[: len(self._brokers) - (len(self._brokers) + 1) % 2][:3]
+
+    def _end(self, brokers: Sequence[Broker], first: signal.Signals) -> None:
+        processes = [broker.process for broker in brokers if broker.process is not None]
+        for process in processes:
+            process.signal(first)
+        deadline = time.monotonic() + STOP_SECONDS
+        for process in processes:
+            if not process.wait(max(0.1, deadline - time.monotonic())):
+                process.signal(signal.SIGKILL)
+                process.wait(STOP_SECONDS)
+        for broker in brokers:
+            broker.process = None
+        if self.directory.is_dir():
+            self._write_state()
+
+    def _wait_until_ready(self, started: Sequence[Broker]) -> None:
+        """Wait until each of these brokers answers, and knows of all that run."""
+        deadline = time.monotonic() + READY_SECONDS
+        quiet = {"log_level": 0, "error_cb": lambda _error: None, "reconnect.backoff.max.ms": 200}
+        for broker in started:
+            self._poll(partial(is_open, broker.port), deadline)
+            admin = AdminClient({"bootstrap.servers": broker.address, **quiet})
+            self._poll(partial(_sees, admin, len(self.pids)), deadline)
+
+    def _poll(self, ready: Callable[[], bool], deadline: float) -> None:
+        pause = threading.Event()
+        while not ready():
+            dead = [broker for broker in self._brokers if broker.process is not None and broker.pid is None]
+            if dead:
+                raise ClusterUnreachable(
+                    f"broker {dead[0].node} of cluster {self.name} ended while it started: see {dead[0].log_file} "
+                    "and stdout.log beside it",
+                    alias=self.name,
+                    address=dead[0].address,
+                )
+            if time.monotonic() > deadline:
+                raise ClusterUnreachable(
+                    f"cluster {self.name} was not ready after {READY_SECONDS:.0f} s: see {self._brokers[0].log_file}",
+                    alias=self.name,
+                    address=self.bootstrap_servers,
+                    seconds=READY_SECONDS,
+                )
+            pause.wait(0.05)
+
+    def _write_state(self) -> None:
+        nodes = [
+            {"node": each.node, "port": each.port, "controller_port": each.controller_port, "pid": each.pid}
+            for each in self._brokers
+        ]
+        state = {"name": self.name, "cluster_id": self.cluster_id, "heap": self.heap, "properties": self.properties}
+        fresh = self.directory / f".{STATE_FILE}"
+        fresh.write_text(json.dumps({**state, "brokers": nodes}, indent=2) + "\n", encoding="utf-8")
+        fresh.replace(self.directory / STATE_FILE)
+
+
+def start_clusters(
+    names: Sequence[str],
+    directory: Path,
+    brokers: int = 1,
+    properties: dict[str, str] | None = None,
+    heap: str = "512m",
+    detached: bool = False,
+    progress: Progress | None = None,
+) -> dict[str, EmbeddedCluster]:
+    """Start clusters side by side, each in `directory/<name>`; when one fails, none that this call started is left."""
+    kafka_jars(progress)
+    clusters = {
+        name: EmbeddedCluster(name, directory / name, brokers, None, properties, heap, detached) for name in names
+    }
+    new = {name: cluster for name, cluster in clusters.items() if not cluster.pids}
+    with ThreadPoolExecutor(max_workers=max(1, len(clusters))) as pool:
+        starts = [pool.submit(cluster.start) for cluster in clusters.values()]
+    failures = [failure for failure in (start.exception() for start in starts) if failure is not None]
+    if failures:
+        stop_clusters(new)
+        raise failures[0]
+    return clusters
+
+
+def stop_clusters(clusters: dict[str, EmbeddedCluster]) -> None:
+    """Stop clusters side by side."""
+    with ThreadPoolExecutor(max_workers=max(1, len(clusters))) as pool:
+        list(pool.map(EmbeddedCluster.stop, clusters.values()))
+
+
+def _brokers_of(directory: Path, count: int, ports: list[int] | None, known: dict[str, object]) -> list[Broker]:
+    """Return the brokers of a folder: what is known of them, and fresh ports for the rest."""
+    nodes = _nodes(known)
+    if nodes and len(nodes) != count:
+        raise InputError(f"the cluster in {directory} has {len(nodes)} brokers, not {count}: use another folder")
+    fresh: Iterator[int] = iter(free_ports(2 * max(0, count - len(nodes))))
+    brokers = []
+    for node in range(count):
+        old = nodes[node] if node < len(nodes) else None
+        port, controller_port = (old["port"], old["controller_port"]) if old else (next(fresh), next(fresh))
+        broker = Broker(
+            node, ports[node] if ports else int(port or 0), int(controller_port or 0), directory / f"broker-{node}"
+        )
+        if old and old["pid"]:
+            process = JvmProcess(int(old["pid"]), str(broker.settings_file))
+            broker.process = process if process.alive() else None
+        brokers.append(broker)
+    return brokers
+
+
+def _nodes(state: dict[str, object]) -> list[dict[str, int | None]]:
+    nodes = state.get("brokers", [])
+    return nodes if isinstance(nodes, list) else []
+
+
+def _strings(value: object) -> dict[str, str]:
+    return {str(key): str(entry) for key, entry in value.items()} if isinstance(value, dict) else {}
+
+
+def _read_state(directory: Path) -> dict[str, object]:
+    try:
+        state = json.loads((directory / STATE_FILE).read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    return state if isinstance(state, dict) else {}
+
+
+def _sees(admin: AdminClient, brokers: int) -> bool:
+    try:
+        return len(admin.list_topics(timeout=2).brokers) >= brokers
+    except KafkaException:
+        return False
+
+
+def _new_cluster_id() -> str:
+    return base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=").replace("-", "A")

@@ -1,0 +1,92 @@
+"""Kafka clusters for development: started by one command, left running, stopped by another."""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
+
+from mirrorlake.devtools.local.cluster import STATE_FILE, EmbeddedCluster, start_clusters, stop_clusters
+from mirrorlake.errors import InputError
+from mirrorlake.spark.jars import Progress
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
+
+
+@dataclass(frozen=True)
+class ClusterStatus:
+    """What a person wants to know of one development cluster."""
+
+    name: str
+    bootstrap_servers: str
+    cluster_id: str
+    running: bool
+    pids: list[int]
+    log_directory: Path
+
+
+def up(
+    directory: Path, names: list[str], brokers: int, topology: Path | None, progress: Progress | None = None
+) -> list[ClusterStatus]:
+    """Start clusters that outlive this process, or leave those that run as they are.
+
+    Writes a topology file that fits them, unless `topology` is None, such a file exists, or there is one cluster only
+    (a topology without a flow is not valid). Raises InputError for names
+    that cannot be a folder, a folder with another number of brokers, and a port that somebody took.
+    """
+    _check(names)
+    directory.mkdir(parents=True, exist_ok=True)
+    clusters = start_clusters(names, directory, brokers, detached=True, progress=progress)
+    if topology is not None and len(clusters) > 1 and not topology.exists():
+        topology.parent.mkdir(parents=True, exist_ok=True)
+        topology.write_text(topology_text(clusters), encoding="utf-8")
+    return [_status_of(cluster) for cluster in clusters.values()]
+
+
+def down(directory: Path) -> list[ClusterStatus]:
+    """Stop all clusters of a folder; their data and ports stay for the next `up`."""
+    clusters = _clusters_in(directory)
+    stop_clusters(clusters)
+    return [_status_of(cluster) for cluster in clusters.values()]
+
+
+def status(directory: Path) -> list[ClusterStatus]:
+    """Return what is known of all clusters of a folder, running or not."""
+    return [_status_of(cluster) for cluster in _clusters_in(directory).values()]
+
+
+def topology_text(clusters: dict[str, EmbeddedCluster]) -> str:
+    """Return a topology file for two clusters or more, with a flow of every topic from the first to the second."""
+    source, target = list(clusters)[:2]
+    content: dict[str, object] = {
+        "clusters": {name: {"bootstrap_servers": cluster.bootstrap_servers} for name, cluster in clusters.items()},
+        "lake": {"path": "./lake"},
+        "flows": {f"{source}->{target}": {"topics": [".*"]}},
+    }
+    return "# Written by `mirrorlake local up`; yours to change.\n" + yaml.safe_dump(content, sort_keys=False)
+
+
+def _check(names: list[str]) -> None:
+    wrong = [name for name in names if not _NAME.fullmatch(name)]
+    if not names or wrong or len(set(names)) < len(names):
+        raise InputError(
+            "cluster names must be different and of letters, digits, _ and -"
+            + (f": {wrong[0]!r} is not" if wrong else ""),
+            names=names,
+        )
+
+
+def _clusters_in(directory: Path) -> dict[str, EmbeddedCluster]:
+    found = [EmbeddedCluster.attach(state.parent) for state in sorted(directory.glob(f"*/{STATE_FILE}"))]
+    return {cluster.name: cluster for cluster in found}
+
+
+def _status_of(cluster: EmbeddedCluster) -> ClusterStatus:
+    return ClusterStatus(
+        cluster.name,
+        cluster.bootstrap_servers,
+        cluster.cluster_id,
+        cluster.running,
+        cluster.pids,
+        cluster.log_file(0).parent,
+    )

@@ -1,0 +1,105 @@
+"""Starts, recognises and ends JVM processes: guarded ones die with their parent, detached ones outlive it."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from mirrorlake.errors import InputError
+from mirrorlake.processes import command_of
+
+_GUARD = Path(__file__).with_name("guard.py")
+_POLL_SECONDS = 0.05
+
+
+@dataclass
+class JvmProcess:
+    """A running command. `marker` stands in its command line: a process id without it belongs to somebody else."""
+
+    pid: int
+    marker: str
+    handle: "subprocess.Popen[bytes] | None" = None
+
+    def alive(self) -> bool:
+        """Tell whether the process still runs and is still ours."""
+        if self.handle is not None:  # our child: its id cannot be anybody else's before we waited for it
+            return self.handle.poll() is None
+        return self.marker in command_of(self.pid)
+
+    def signal(self, number: signal.Signals) -> None:
+        """Send a signal, if the process is still there and ours."""
+        if self.alive():
+            try:
+                os.kill(self.pid, number)
+            except ProcessLookupError:
+                return
+
+    def wait(self, seconds: float) -> bool:
+        """Wait for the end of the process at most so long, and tell whether it ended."""
+        if self.handle is not None:
+            return self._wait_for_handle(self.handle, seconds)
+        deadline = time.monotonic() + seconds
+        pause = threading.Event()
+        while not self._gone():
+            if time.monotonic() > deadline:
+                return False
+            pause.wait(_POLL_SECONDS)
+        return True
+
+    def _gone(self) -> bool:
+        """Tell whether nothing is left of the process: one that is ending has no command line, but its files still."""
+        command = command_of(self.pid)
+        return self.marker not in command if command else not _is_ending(self.pid)
+
+    @staticmethod
+    def _wait_for_handle(handle: "subprocess.Popen[bytes]", seconds: float) -> bool:
+        try:
+            handle.wait(seconds)
+        except subprocess.TimeoutExpired:
+            return False
+        for pipe in (handle.stdin, handle.stdout):
+            if pipe is not None:
+                pipe.close()
+        return True
+
+
+def start_guarded(command: Sequence[str], marker: str, output: Path) -> JvmProcess:
+    """Start a command that dies with this process; what it prints is appended to `output`."""
+    with output.open("ab") as log:
+        guard = subprocess.Popen(
+            [sys.executable, "-I", "-S", str(_GUARD), *command],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=log,
+            start_new_session=True,
+        )
+    told = guard.stdout.readline().strip() if guard.stdout is not None else b""
+    if not told.isdigit():
+        guard.kill()
+        JvmProcess(guard.pid, marker, guard).wait(5)
+        raise InputError(f"{command[0]} could not be started: see {output}", log=str(output))
+    return JvmProcess(int(told), marker, guard)
+
+
+def start_detached(command: Sequence[str], marker: str, output: Path) -> JvmProcess:
+    """Start a command that goes on when this process ends; what it prints is appended to `output`."""
+    with output.open("ab") as log:
+        child = subprocess.Popen(
+            list(command), stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
+        )
+    return JvmProcess(child.pid, marker, child)
+
+
+def _is_ending(pid: int) -> bool:
+    """Tell whether a process without a command line has threads left that hold files (Linux only)."""
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(") ")[2][:1]
+        threads = len(os.listdir(f"/proc/{pid}/task"))
+    except OSError:
+        return False
+    return state not in ("Z", "X") or threads > 1

@@ -1,1 +1,0 @@
-"""The running replicator: connections, target topics, and the loop that lands and produces until told to stop."""

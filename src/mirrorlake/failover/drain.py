@@ -1,0 +1,105 @@
+"""The last catch-up before groups are moved: a flow goes up to the end offsets that its source has now."""
+
+import logging
+import time
+from dataclasses import dataclass
+
+from mirrorlake.config.topology import ResolvedFlow
+from mirrorlake.errors import HeldElsewhere, LakeError
+from mirrorlake.kafka.connections import Connections
+from mirrorlake.lake.lake import Lake
+from mirrorlake.lake.lease import Lease
+from mirrorlake.lake.translate import Translator
+from mirrorlake.offsets.positions import Key
+from mirrorlake.run.elsewhere import run_elsewhere
+from mirrorlake.run.replicator import Replicator, RunOptions
+from mirrorlake.spark.causes import FAILURES, in_our_words
+
+logger = logging.getLogger(__name__)
+
+#: How long a running `mirrorlake run` may take to come up to the end, and how often it is looked at, seconds.
+WAIT_SECONDS = 120.0
+LOOK_SECONDS = 2.0
+
+
+@dataclass(frozen=True)
+class Drained:
+    """How a catch-up ended. `missing` are partitions whose end was not reached; `records` were produced by it."""
+
+    flow: str
+    complete: bool
+    records: int = 0
+    missing: tuple[str, ...] = ()
+    detail: str | None = None
+
+
+def drain(lake: Lake, connections: Connections, flow: ResolvedFlow) -> Drained:
+    """Bring a flow up to the end of its source: by this process, or by waiting for the one that runs it.
+
+    Where it cannot be known that no other process runs the flow, this one does not: two that produce would write twice.
+    What stops it is told and not raised; positions behind what is there are then held. Raises ClusterUnusable, and
+    LakeError when the lake was opened to be read.
+    """
+    ends, silent = _ends(connections, flow)
+    counted: list[int] = []
+    free, detail = _is_free(lake, flow)
+    if free:
+        try:
+            Replicator(
+                lake,
+                connections,
+                [flow],
+                RunOptions(once=True),
+                lambda _flow, batch: counted.append(batch.record_count),
+            ).run()
+        except FAILURES as error:
+            detail = str(in_our_words(error, f"draining flow {flow.name}"))
+        missing = _missing(Translator(lake, flow.name), ends)
+    else:
+        missing = _wait(lake, flow, ends)
+        detail = detail if missing else None
+    if silent and detail is None:
+        detail = f"{len(silent)} partitions of {flow.source}, such as {silent[0]}, do not tell their end"
+    missing += silent
+    return Drained(flow.name, not missing and detail is None, sum(counted), tuple(missing), detail)
+
+
+def _ends(connections: Connections, flow: ResolvedFlow) -> tuple[dict[Key, int], list[str]]:
+    """The ends of a flow's partitions at its source, and the partitions whose leader does not tell."""
+    admin = connections.admin(flow.source)
+    selection = flow.selection(connections.topology.aliases)
+    topics = [info for name, info in admin.topics().items() if selection.selects(name) and not flow.pauses(name)]
+    keys = [(info.name, partition) for info in topics for partition in range(info.partitions)]
+    ends = admin.told_ends(keys)
+    return ends, [f"{topic}-{partition}" for topic, partition in keys if (topic, partition) not in ends]
+
+
+def _is_free(lake: Lake, flow: ResolvedFlow) -> tuple[bool, str | None]:
+    """Whether no other process runs a flow; False with a sentence where that cannot be known."""
+    lease = Lease(lake, f"flow {flow.name}")
+    try:
+        lease.take(sure=True)
+    except HeldElsewhere:
+        return False, None
+    except LakeError as error:
+        return False, str(error)
+    lease.release()
+    if run_elsewhere(lake, [flow.name]) is not None:  # a lock of this host says nothing about another one
+        return False, f"another process runs flow {flow.name}, and did not come to the end in time"
+    return True, None
+
+
+def _wait(lake: Lake, flow: ResolvedFlow, ends: dict[Key, int]) -> list[str]:
+    deadline = time.monotonic() + WAIT_SECONDS
+    translator = Translator(lake, flow.name)
+    while (missing := _missing(translator, ends)) and time.monotonic() < deadline:
+        logger.info("flow %s: waiting for %d partitions to come to their end", flow.name, len(missing))
+        time.sleep(LOOK_SECONDS)
+    return missing
+
+
+def _missing(translator: Translator, ends: dict[Key, int]) -> list[str]:
+    """Partitions of which something is not mapped yet: an end that translates exactly has been reached."""
+    asked = [(topic, partition, end) for (topic, partition), end in ends.items() if end > 0]
+    found = translator.translate(asked, None)
+    return [f"{key[0]}-{key[1]}" for key in asked if key not in found or not found[key].exact]

@@ -1,0 +1,202 @@
+"""`mirrorlake failover` and `failback`: groups moved to the other cluster, verified by reading back, and noted down.
+
+Resumable: every step looks at what is there, so that a second run after a kill does what is left and ends in the same
+state. Nothing is remembered but in the groups themselves, `changes` and `checkpoints`.
+"""
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from mirrorlake import failpoints
+from mirrorlake.config.precedence import opposite_name
+from mirrorlake.config.topology import ResolvedFlow
+from mirrorlake.errors import ClusterUnusable, InputError, MirrorlakeError
+from mirrorlake.failover.divergence import divergence_of
+from mirrorlake.failover.drain import Drained, drain
+from mirrorlake.groups.checkpoint_plan import OTHER_KIND, Place
+from mirrorlake.groups.checkpoint_table import append_checkpoints, newest_checkpoints
+from mirrorlake.groups.mover import Sent, move_in_steps, sole_mover, target_groups
+from mirrorlake.groups.moves import FAILBACK, Outcome, documents, kept, marked, plan_moves, verified
+from mirrorlake.groups.shared_topics import Way
+from mirrorlake.groups.survey import Survey, silence, survey
+from mirrorlake.groups.sync_plan import TargetGroup, may_have_members
+from mirrorlake.kafka.connections import Connections
+from mirrorlake.kafka.groups import GroupAdmin, Told
+from mirrorlake.lake.journal import Journal
+from mirrorlake.lake.lake import Lake
+
+logger = logging.getLogger(__name__)
+
+#: How long a round of group sync may take that is under way when groups are to be moved, seconds.
+SYNC_SECONDS = 120.0
+
+
+@dataclass(frozen=True)
+class MoveOptions:
+    """How groups are to be moved. `groups` None is all that the flow mirrors."""
+
+    groups: tuple[str, ...] | None = None
+    dry_run: bool = False
+    force: bool = False
+    drain: bool = True
+
+
+def move_groups(lake: Lake, connections: Connections, way: Way, options: MoveOptions) -> dict[str, Any]:
+    """Move groups along a way; returns what was done, as one document. `complete` is whether nothing is left.
+
+    Raises InputError for groups that are nowhere, ClusterUnusable when the goal cannot be used, HeldElsewhere while
+    another process moves groups between the clusters, and LakeError for a lake that was opened to be read, unless
+    nothing is to be drained.
+    """
+    if options.drain and not options.dry_run:
+        lake.check_for_writing()
+    connections.admin(way.goal).cluster_id()
+    gone = silence(connections, way)
+    drained = [] if gone or options.dry_run or not options.drain else _catch_up(lake, connections, way)
+    found = survey(lake, connections, way, options.groups, gone)
+    if options.dry_run:
+        outcomes = _planned(lake, connections, way, found, options.force)[0]
+    else:
+        with sole_mover(lake, way.flow, SYNC_SECONDS):  # group sync would move the same groups beside us
+            outcomes, goals = _planned(lake, connections, way, found, options.force)
+            outcomes = _carry_out(connections.groups(way.goal), outcomes, goals, options.force)
+            _note_down(lake, way, outcomes)
+    left = _left(way, found, outcomes, drained)
+    return {
+        "flow": way.flow.name,
+        "command": _word(way),
+        "dry_run": options.dry_run,
+        "complete": not left,
+        "origin_unreachable": found.gone,
+        "drained": [asdict(item) for item in drained],
+        "groups": documents(outcomes),
+        "warnings": _warnings(lake, way, found),
+        "left": left,
+        **({} if found.gone is None else divergence_of(lake, way.flow.name)),
+    }
+
+
+def _catch_up(lake: Lake, connections: Connections, way: Way) -> list[Drained]:
+    """Drain the flow, and on the way home the opposite one too: what was written at the target goes to the source."""
+    flows = [way.flow]
+    opposite = opposite_name(way.flow)
+    if way.reverse and opposite in connections.topology.flows:
+        flows.append(connections.topology.flow(opposite))
+    return [item for flow in flows if (item := _drained(lake, connections, flow)) is not None]
+
+
+def _drained(lake: Lake, connections: Connections, flow: ResolvedFlow) -> Drained | None:
+    """None where there is nothing to drain: the flow is switched off, or its source is gone."""
+    if not flow.settings.enabled or flow.paused:
+        return None
+    try:
+        return drain(lake, connections, flow)
+    except ClusterUnusable as error:
+        logger.warning("flow %s is not drained: %s", flow.name, error)
+        return None
+    except MirrorlakeError as error:
+        return Drained(flow.name, False, detail=str(error))
+
+
+def _planned(
+    lake: Lake, connections: Connections, way: Way, found: Survey, force: bool
+) -> tuple[list[Outcome], dict[str, TargetGroup]]:
+    """What is to be done, and the groups at the goal that it was decided by."""
+    goals, errors = target_groups(connections.groups(way.goal), {item.checkpoint.group_id for item in found.standings})
+    newest = {place: item for place, (item, _) in newest_checkpoints(lake, way.flow.name).items()}
+    return plan_moves(marked(found.standings, newest, way.reverse), goals, errors, force), goals
+
+
+def _carry_out(
+    goal: GroupAdmin, outcomes: Sequence[Outcome], goals: Mapping[str, TargetGroup], force: bool
+) -> list[Outcome]:
+    """Send what is to be moved, group by group, and read it back."""
+    moving = [item.standing.checkpoint for item in outcomes if item.done == "would move"]
+    sent: dict[Place, Sent] = {}
+    for step in move_in_steps(goal, goals, moving, force, at_once=1):
+        sent.update({item.checkpoint.place: item for item in step})
+        failpoints.reached("group-moved")
+    now = _read_back(goal, {item.group_id for item in moving})
+    return [
+        item if item.done != "would move" else _done(item, sent[item.standing.checkpoint.place], now)
+        for item in outcomes
+    ]
+
+
+def _done(outcome: Outcome, sent: Sent, now: Told) -> Outcome:
+    item = sent.checkpoint
+    if sent.kept is not None:
+        return kept(outcome.standing, sent.before, sent.kept)
+    refused = sent.refused
+    if item.group_id in now.errors:
+        refused = refused or f"not read back: {now.errors[item.group_id]}"
+    position = now.positions.get(item.group_id, {}).get(item.target)
+    return verified(replace(outcome, before=sent.before), refused, position)
+
+
+def _read_back(goal: GroupAdmin, groups: set[str]) -> Told:
+    try:
+        return goal.positions(groups)
+    except ClusterUnusable as error:
+        return Told({}, dict.fromkeys(groups, str(error)))
+
+
+def _note_down(lake: Lake, way: Way, outcomes: Sequence[Outcome]) -> None:
+    # What is there and was never noted was moved by a run that was killed before it came to this.
+    changed = [item for item in outcomes if item.done != "there" or not item.standing.checkpoint.synced]
+    Journal(lake).record(way.flow.name, [item.change() for item in changed])
+    # What failback did not move is no position of the source, and so no checkpoint.
+    noted = ("moved", "there") if way.reverse else ("moved", "there", "kept", "failed")
+    rows = [item.checkpoint(way.reverse, _word(way)) for item in changed if item.done in noted]
+    append_checkpoints(lake, way.flow.name, rows)
+
+
+def _left(way: Way, found: Survey, outcomes: Sequence[Outcome], drained: Sequence[Drained]) -> list[str]:
+    """What is not as it should be, one sentence each."""
+    left = [f"flow {item.flow} was not drained: {_why(item)}" for item in drained if not item.complete]
+    left += [f"cluster {way.origin} did not tell all its groups: {why}" for why in found.untold]
+    left += [f"group {group} was not told: {why}" for group, why in sorted(found.errors.items())]
+    left += [f"topic {topic}: {why}" for topic, why in found.closed.items()]
+    for item in outcomes:
+        if not item.is_left:
+            continue
+        place = item.standing.checkpoint
+        where = f"group {place.group_id}, {place.target_topic}-{place.partition}"
+        if item.done in ("kept", "failed"):
+            left.append(f"{where}: {item.detail}")
+        else:
+            again = item.standing.again
+            meaning = f"up to {again} records will be read again" if again else "the opposite flow has not caught up"
+            left.append(f"{where}: held at {place.target_position}, {meaning}")
+    return left
+
+
+def _why(item: Drained) -> str:
+    if item.detail is not None:
+        return item.detail
+    return f"{len(item.missing)} partitions are not at their end, such as {item.missing[0]}"
+
+
+def _warnings(lake: Lake, way: Way, found: Survey) -> list[str]:
+    """What an operator should know before consumers start: members left at the origin, open incidents of the flow."""
+    warnings = [
+        f"group {group} still has members on {way.origin}: stop them, then run this again, or they read on there"
+        for group, state in sorted(found.states.items())
+        if may_have_members(state)
+    ]
+    warnings += [f"group {group} is not moved: it is {OTHER_KIND}" for group in found.other_kinds]
+    incidents = lake.table("open_incidents").where(f"flow = '{way.flow.name}'").collect()
+    return warnings + [f"open incident {row['kind']}: {row['detail']}" for row in incidents]
+
+
+def _word(way: Way) -> str:
+    return FAILBACK if way.reverse else "failover"
+
+
+def checked_groups(names: Sequence[str], everything: bool) -> tuple[str, ...] | None:
+    """The groups that `--group` and `--all-groups` mean. Raises InputError unless it is exactly one of them."""
+    if bool(names) == everything:
+        raise InputError("say which groups: --group NAME, several times for several, or --all-groups")
+    return None if everything else tuple(dict.fromkeys(names))

@@ -1,0 +1,113 @@
+"""Moves a Structured Streaming query to the other cluster: its checkpoint read, and its positions translated.
+
+Spark keeps the positions of a Kafka source in the query's own checkpoint and in no group, so no replicator moves them.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from mirrorlake.config.topology import ResolvedFlow
+from mirrorlake.errors import InputError
+from mirrorlake.lake.lake import Lake
+from mirrorlake.lake.translate import Asked, never_seen, translate_all
+from mirrorlake.naming.policy import ReplicationPolicy
+from mirrorlake.offsets.positions import Translated as Translation
+from mirrorlake.spark.query_files import EARLIEST, LATEST, Offsets, QueryPosition, committed_batch, read_position
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A partition whose position could not be translated, or only to the highest safe position, and why."""
+
+    source: int
+    topic: str
+    partition: int
+    offset: int
+    reason: str
+
+
+@dataclass(frozen=True)
+class Translated:
+    """Positions on the other cluster, by the number of the query's source, and what is wrong with some."""
+
+    positions: dict[int, Offsets]
+    problems: list[Problem]
+
+
+def read_checkpoint(directory: Path) -> QueryPosition:
+    """Where the query of a checkpoint goes on; only reads. Raises InputError if it is none, or not one we know."""
+    if not (directory / "offsets").is_dir():
+        raise InputError(
+            f"{directory} is no checkpoint of a Structured Streaming query: it has no folder `offsets`; give the "
+            "directory that the query has as its checkpointLocation",
+            path=str(directory),
+        )
+    try:
+        batch = committed_batch(_batches(directory / "offsets"), _batches(directory / "commits"))
+        offsets = None if batch is None else _text(directory / "offsets" / str(batch))
+        return read_position(batch, offsets, _began(directory / "sources"))
+    except (InputError, OSError) as error:
+        said = error.strerror if isinstance(error, OSError) else error
+        raise InputError(f"checkpoint {directory} cannot be translated: {said}", path=str(directory)) from error
+
+
+def translate_query(
+    lake: Lake, flow: ResolvedFlow, policy: ReplicationPolicy, query: QueryPosition, reverse: bool = False
+) -> Translated:
+    """Translate a query's positions from the source to the target of a flow, or back with `reverse`, in one statement.
+
+    EARLIEST and LATEST mean the same on the other cluster. A position that is not replicated yet goes to the highest
+    safe one, and is a problem as well as one that was never seen.
+    """
+    asked = {(*key, offset) for positions in query.sources.values() for key, offset in positions.items()}
+    known = translate_all(lake, flow.name, [item for item in asked if item[2] not in (EARLIEST, LATEST)], reverse)
+    known.update(_marks(flow, policy, [item for item in asked if item[2] in (EARLIEST, LATEST)], reverse))
+    found = Translated({}, [])
+    for number, positions in query.sources.items():
+        there = found.positions.setdefault(number, {})
+        for (topic, partition), offset in sorted(positions.items()):
+            translation = known.get((topic, partition, offset))
+            if translation is None:
+                reason = never_seen(flow.name, topic, partition, reverse)
+                found.problems.append(Problem(number, topic, partition, offset, reason))
+                continue
+            there[translation.topic, partition] = translation.offset
+            if not translation.exact:
+                reason = _inexact(flow, topic, partition, offset, translation)
+                found.problems.append(Problem(number, topic, partition, offset, reason))
+    return found
+
+
+def _marks(
+    flow: ResolvedFlow, policy: ReplicationPolicy, asked: Sequence[Asked], reverse: bool
+) -> dict[Asked, Translation]:
+    """EARLIEST and LATEST, which need only the topic's name there; a topic that is no mirror is left out."""
+    found = {}
+    for topic, partition, mark in asked:
+        name = policy.upstream_topic(topic) if reverse else policy.remote_topic(flow.source, topic)
+        if name is not None:
+            found[topic, partition, mark] = Translation(name, partition, mark, True)
+    return found
+
+
+def _inexact(flow: ResolvedFlow, topic: str, partition: int, offset: int, translation: Translation) -> str:
+    return (
+        f"position {offset} of partition {partition} of topic {topic} is beyond what flow {flow.name} has mirrored; "
+        f"{translation.offset} is the highest safe one, from which records come again: run the flow, then ask again"
+    )
+
+
+def _batches(folder: Path) -> list[int]:
+    """Numbers of the batches that have a file; other files there are temporary, or checksums."""
+    return [int(path.name) for path in folder.iterdir() if path.name.isdecimal()] if folder.is_dir() else []
+
+
+def _began(folder: Path) -> dict[int, str]:
+    """Where sources began, by number, of those that say it."""
+    places = [path for path in folder.iterdir() if path.name.isdecimal()] if folder.is_dir() else []
+    return {int(path.name): _text(path / "0") for path in places if (path / "0").is_file()}
+
+
+def _text(path: Path) -> str:
+    return path.read_bytes().decode("utf-8", errors="replace")

@@ -1,0 +1,264 @@
+"""Checkpoints of a flow's consumer groups, and their positions set on the target: two tasks of its control loop.
+
+A round asks the source once for each group, translates all that is new in one statement, and writes what changed. What
+is newest is kept in memory and read from the lake at the start, so a round in which nothing moved writes nothing.
+"""
+
+import logging
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime, timezone
+
+from mirrorlake import failpoints
+from mirrorlake.config.topology import ResolvedFlow
+from mirrorlake.errors import HeldElsewhere, ReplicationError
+from mirrorlake.groups.checkpoint_plan import (
+    OTHER_KIND,
+    REWOUND,
+    Checkpoint,
+    Place,
+    plan_checkpoints,
+    selects_group,
+    to_translate,
+)
+from mirrorlake.groups.checkpoint_table import append_checkpoints, newest_checkpoints
+from mirrorlake.groups.mover import move_in_steps, sole_mover, target_groups
+from mirrorlake.groups.moves import change_of
+from mirrorlake.groups.shared_topics import Way, joined
+from mirrorlake.groups.sync_plan import Keep, Move, decide, noted
+from mirrorlake.kafka.connections import Connections
+from mirrorlake.kafka.groups import Listing
+from mirrorlake.lake.changes import ChangeLog
+from mirrorlake.lake.lake import Lake
+from mirrorlake.lake.translate import Translator
+from mirrorlake.mm2.formats import Checkpoint as PublishedCheckpoint
+from mirrorlake.mm2.mirror_topics import CheckpointTopic
+from mirrorlake.offsets.positions import Committed, Key, Passed
+
+logger = logging.getLogger(__name__)
+
+#: How long group sync waits for a round of the opposite flow, seconds; a command takes longer, the round is left out.
+OTHERS_SECONDS = 2.0
+
+
+class Checkpoints:
+    """The groups of one flow. Used by one thread; every call raises ClusterUnreachable when a cluster is silent.
+
+    `topic` publishes them for MirrorMaker 2's clients, `log` is told of each position that is set. `mirrored` says
+    whether a source topic is mirrored, `life` which life of it is landed, `target_generation` which generation of its
+    target topic it is produced to (None: none, and no group is moved there), which `check_targets` compares with what
+    is there; `passed` is how far the flow is in partitions of its own knowledge (None if it cannot tell now).
+    """
+
+    def __init__(
+        self,
+        flow: ResolvedFlow,
+        lake: Lake,
+        connections: Connections,
+        mirrored: Callable[[str], bool],
+        life: Callable[[str], int],
+        passed: Callable[[Iterable[Key]], Mapping[Key, Passed] | None],
+        topic: CheckpointTopic,
+        log: ChangeLog,
+        target_generation: Callable[[str], int | None] = lambda _topic: 0,
+        check_targets: Callable[[], None] = lambda: None,
+    ) -> None:
+        self.flow = flow
+        self._lake = lake
+        self._connections = connections
+        self._source = connections.groups(flow.source)
+        self._target = connections.groups(flow.target)
+        self._mirrored = mirrored
+        self._life = life
+        self._target_generation = target_generation
+        self._check_targets = check_targets
+        self._passed = passed
+        self._topic = topic
+        self._log = log
+        self._translator = Translator(lake, flow.name)
+        self._newest: dict[Place, Checkpoint] | None = None
+        self._unpublished: dict[Place, Checkpoint] = {}
+        self._lives: dict[str, int] = {}
+        self._listed: Listing | None = None
+        self._other_kinds: frozenset[str] = frozenset()
+        self._listed_at = float("-inf")
+
+    def checkpoint(self) -> list[Checkpoint]:
+        """Translate what groups have committed since the last round; returns the rows that it wrote.
+
+        Raises ReplicationError when some groups were not told; the others are written before that.
+        """
+        listing = self._listing()
+        # Those that are not listed any more are asked for too: only their coordinator knows whether they are gone.
+        known = {place[0] for place, item in self._known().items() if not item.is_gone}
+        groups = [group for group in known | listing.states.keys() if selects_group(self.flow.settings, group)]
+        read_at = datetime.now(timezone.utc)
+        told = self._source.positions(groups)
+        committed = self._mirrored_only(told.positions)
+        self._begin_lives({place[1] for place in committed})
+        newest = self._known()
+        # As of before the translation: one of a generation that ends meanwhile is not used again.
+        generations = self._generations(place[1] for place in (*committed, *newest))
+        committed = {place: position for place, position in committed.items() if place[1] in generations}
+        wanted = to_translate(committed, newest)
+        translated = {}
+        if wanted:
+            passed = self._passed({(topic, partition) for topic, partition, _ in wanted})
+            found = self._translator.translate(wanted, passed)
+            translated = joined(self._lake, self._connections, Way(self.flow), found)
+        changed = [
+            replace(row, target_generation=generations[row.topic])
+            for row in plan_checkpoints(committed, translated, newest, told.positions.keys() - told.errors.keys())
+            if row.topic in generations
+        ]
+        self._write(changed, read_at)
+        failpoints.reached("checkpointed")
+        self._publish(changed)
+        problems = [*listing.errors, *_named(told.errors)]
+        if problems:
+            raise ReplicationError(
+                f"cluster {self.flow.source} did not tell the positions of some groups ({'; '.join(problems)}); their "
+                "checkpoints stay as they are, and they are asked for again"
+            )
+        return changed
+
+    def sync(self) -> list[Checkpoint]:
+        """Set the positions of groups at the target where that is right; returns the rows that it wrote.
+
+        Does nothing while a command moves groups between these clusters. Raises ReplicationError when the target did
+        not tell, or refused, some; the others are written before that.
+        """
+        try:
+            with sole_mover(self._lake, self.flow, OTHERS_SECONDS):
+                return self._sync()
+        except HeldElsewhere as held:
+            logger.info("flow %s: %s; group positions wait for the next round", self.flow.name, held)
+            return []
+
+    def _sync(self) -> list[Checkpoint]:
+        checkpoints = self._movable()
+        groups, errors = target_groups(self._target, {item.group_id for item in checkpoints})
+        rows, moves = [], []
+        for item in checkpoints:
+            if item.group_id not in groups:
+                continue
+            decision = decide(item, groups[item.group_id])
+            if isinstance(decision, Move):
+                moves.append(item)
+            else:
+                rows.append(_kept(item, decision))
+        moves = self._still_movable(moves)
+        sent = [item for step in move_in_steps(self._target, groups, moves) for item in step]
+        tried = [item for item in sent if item.kept is None]
+        rows += [_kept(item.checkpoint, item.kept) for item in sent if item.kept is not None]
+        rows += [noted(item.checkpoint, item.refused is None, item.refused) for item in tried]
+        self._write(changed := [row for row in rows if row != self._known()[row.place]])
+        self._log.record(self.flow.name, [change_of(item.checkpoint, item.before, item.refused) for item in tried])
+        refused = [item.refused for item in tried if item.refused is not None]
+        if tried:
+            logger.info("flow %s: set %d positions on %s", self.flow.name, len(tried) - len(refused), self.flow.target)
+        problems = [*_named(errors), *refused]
+        if problems:
+            raise ReplicationError(
+                f"cluster {self.flow.target} did not take the positions of some groups: {problems[0]}"
+            )
+        return changed
+
+    def _known(self) -> dict[Place, Checkpoint]:
+        """The newest checkpoints, but for those of groups that the flow does not mirror (any more), and of generations
+        of target topics that are over: they say nothing."""
+        if self._newest is None:
+            found = newest_checkpoints(self._lake, self.flow.name)
+            ours = {place for place in found if selects_group(self.flow.settings, place[0])}
+            self._newest = {place: found[place][0] for place in ours}
+            self._unpublished = dict(self._newest)  # a process before this one may have died between the two
+        living = self._generations(place[1] for place in self._newest)
+        over = {place for place, item in self._newest.items() if living.get(place[1]) != item.target_generation}
+        for place in over:
+            self._translator.forget(place[1])
+            del self._newest[place]
+            self._unpublished.pop(place, None)
+        return self._newest
+
+    def _generations(self, topics: Iterable[str]) -> dict[str, int]:
+        """The generations that topics are produced to; those without one are left out."""
+        found = {topic: self._target_generation(topic) for topic in set(topics)}
+        return {topic: generation for topic, generation in found.items() if generation is not None}
+
+    def _movable(self) -> list[Checkpoint]:
+        return [item for item in self._known().values() if not item.is_gone]
+
+    def _still_movable(self, moves: Sequence[Checkpoint]) -> list[Checkpoint]:
+        """Those whose target topic is the one that it was, as the target says now."""
+        if not moves:
+            return []
+        self._check_targets()
+        known = self._known()
+        return [item for item in moves if item.place in known]
+
+    def _publish(self, changed: Sequence[Checkpoint]) -> None:
+        """What changed, and what an earlier round could not publish."""
+        self._unpublished.update({row.place: row for row in changed})
+        self._topic.publish(_published(item) for item in self._unpublished.values() if not item.is_gone)
+        self._unpublished = {}
+
+    def _write(self, rows: Sequence[Checkpoint], read_at: datetime | None = None) -> None:
+        append_checkpoints(self._lake, self.flow.name, rows, read_at)
+        self._known().update({row.place: row for row in rows})
+
+    def _listing(self) -> Listing:
+        """The source's groups, asked for again when the last answer is old enough."""
+        settings = self.flow.settings
+        old = time.monotonic() - self._listed_at >= settings.refresh_groups_interval_seconds
+        if self._listed is None or self._listed.errors or (settings.refresh_groups_enabled and old):
+            self._listed = self._source.listing()
+            self._listed_at = time.monotonic()
+            self._tell_other_kinds(self._source.other_kinds(self._listed))
+        return self._listed
+
+    def _tell_other_kinds(self, groups: frozenset[str]) -> None:
+        for group in sorted(groups - self._other_kinds):
+            if selects_group(self.flow.settings, group):
+                logger.warning("flow %s leaves out group %s, which is %s", self.flow.name, group, OTHER_KIND)
+        self._other_kinds = groups
+
+    def _mirrored_only(self, positions: Mapping[str, Mapping[Key, Committed]]) -> dict[Place, Committed]:
+        topics = {topic for items in positions.values() for topic, _ in items}
+        mirrored = {topic for topic in topics if self._mirrored(topic)}
+        return {
+            (group, topic, partition): position
+            for group, items in positions.items()
+            for (topic, partition), position in items.items()
+            if topic in mirrored
+        }
+
+    def _begin_lives(self, topics: Iterable[str]) -> None:
+        """What was translated of a topic's elder life says nothing about the newer one.
+
+        Nor do rows of the lake tell of which life they are: those of a topic that has had more than one are not used.
+        """
+        newest = self._known()
+        for topic in topics:
+            life = self._life(topic)
+            if self._lives.setdefault(topic, 0) != life:
+                self._lives[topic] = life
+                self._translator.forget(topic)
+                self._newest = newest = {place: item for place, item in newest.items() if place[1] != topic}
+
+
+def _named(errors: Mapping[str, str]) -> list[str]:
+    """One sentence for all groups that were not told, none for none."""
+    group = min(errors, default="")
+    return [f"{len(errors)} groups, such as {group}: {errors[group]}"] if errors else []
+
+
+def _published(item: Checkpoint) -> PublishedCheckpoint:
+    """As MirrorMaker 2's clients read it."""
+    positions = item.source_position, item.target_position
+    return PublishedCheckpoint(item.group_id, item.target_topic, item.partition, *positions, item.metadata)
+
+
+def _kept(item: Checkpoint, decision: Keep) -> Checkpoint:
+    told = decision.reason == REWOUND or not decision.there
+    return noted(item, decision.there, decision.reason if told else None)

@@ -1,0 +1,132 @@
+"""Setting positions of groups on a cluster: by one process at a time, in small steps, each looked at again before it.
+
+Kafka has no "set this position if it is still that one". Groups with members are refused by the brokers themselves; one
+that joins, commits and leaves between our last look and our move is not seen. So that look is right before the move.
+"""
+
+import logging
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from mirrorlake.config.topology import ResolvedFlow
+from mirrorlake.errors import ClusterUnusable, HeldElsewhere, LakeError
+from mirrorlake.groups.checkpoint_plan import Checkpoint
+from mirrorlake.groups.sync_plan import Keep, TargetGroup, decide
+from mirrorlake.kafka.groups import GroupAdmin
+from mirrorlake.lake.lake import Lake
+from mirrorlake.lake.lease import Lease
+from mirrorlake.offsets.positions import Committed, Key
+
+logger = logging.getLogger(__name__)
+
+#: Groups in one step: a look and a move of so many take a tenth of a second.
+STEP_GROUPS = 50
+_LOOK_SECONDS = 0.2
+
+
+@dataclass(frozen=True)
+class Sent:
+    """What became of one move. `before` is the position right before it; `kept` says why it was not sent after all,
+    `refused` what the cluster said to it."""
+
+    checkpoint: Checkpoint
+    before: Committed | None
+    kept: Keep | None = None
+    refused: str | None = None
+
+
+@contextmanager
+def sole_mover(lake: Lake, flow: ResolvedFlow, seconds: float = 0.0) -> Iterator[None]:
+    """Do what moves groups along a flow as the only one that does. Raises HeldElsewhere when another one is still at it
+    after so long. The opposite flow counts as the same one: where both use one name for a topic they move one group.
+
+    Where the lake has no locks, or was opened to be read, nobody can know, and it is done all the same.
+    """
+    try:
+        lease = Lease(lake, f"moving groups between {' and '.join(sorted((flow.source, flow.target)))}")
+        _take(lease, time.monotonic() + seconds)
+    except LakeError as error:
+        logger.debug("flow %s: groups are moved without a lease: %s", flow.name, error)
+        yield
+        return
+    try:
+        yield
+    finally:
+        lease.release()
+
+
+def _take(lease: Lease, deadline: float) -> None:
+    while True:
+        try:
+            return lease.take(sure=True)
+        except HeldElsewhere:
+            if time.monotonic() >= deadline:
+                raise
+            time.sleep(_LOOK_SECONDS)
+
+
+def target_groups(admin: GroupAdmin, groups: Iterable[str]) -> tuple[dict[str, TargetGroup], Mapping[str, str]]:
+    """How groups stand on a cluster; and by group why it did not tell: such groups are left out.
+
+    Positions of groups with members are not asked for: nothing is done to them.
+    """
+    wanted = sorted(set(groups))
+    if not wanted:
+        return {}, {}
+    listing = admin.listing()
+    found = {group: TargetGroup(listing.states.get(group), {}) for group in wanted}
+    told = admin.positions([group for group in wanted if not found[group].is_active])
+    for group, positions in told.positions.items():
+        found[group] = TargetGroup(listing.states.get(group), positions)
+    left = {group: item for group, item in found.items() if group not in told.errors}
+    return left, told.errors
+
+
+def move_in_steps(
+    admin: GroupAdmin,
+    groups: Mapping[str, TargetGroup],
+    items: Sequence[Checkpoint],
+    force: bool = False,
+    at_once: int = STEP_GROUPS,
+) -> Iterator[list[Sent]]:
+    """Set positions, so many groups in a step, unless the group has gone on since `groups` was looked at.
+
+    A step whose coordinators do not answer is refused, and the next ones are tried.
+    """
+    by_name: dict[str, list[Checkpoint]] = {}
+    for item in items:
+        by_name.setdefault(item.group_id, []).append(item)
+    names = list(by_name)
+    for start in range(0, len(names), at_once):
+        step = [item for name in names[start : start + at_once] for item in by_name[name]]
+        try:
+            yield _step(admin, groups, step, force)
+        except ClusterUnusable as error:
+            yield [Sent(item, None, refused=str(error)) for item in step]
+
+
+def _step(admin: GroupAdmin, groups: Mapping[str, TargetGroup], items: Sequence[Checkpoint], force: bool) -> list[Sent]:
+    told = admin.positions({item.group_id for item in items})
+    sent, moving = [], []
+    for item in items:
+        now = TargetGroup(groups[item.group_id].state, told.positions.get(item.group_id, {}))
+        before = now.positions.get(item.target)
+        decision = decide(item, now, force)
+        if item.group_id in told.errors:
+            sent.append(Sent(item, before, refused=told.errors[item.group_id]))
+        elif isinstance(decision, Keep):
+            sent.append(Sent(item, before, kept=decision))
+        else:
+            moving.append(Sent(item, before))
+    refused = admin.move(_by_group(item.checkpoint for item in moving))
+    answers = [refused.get((item.checkpoint.group_id, *item.checkpoint.target)) for item in moving]
+    return sent + [Sent(item.checkpoint, item.before, None, why) for item, why in zip(moving, answers, strict=True)]
+
+
+def _by_group(checkpoints: Iterable[Checkpoint]) -> dict[str, dict[Key, Committed]]:
+    moves: dict[str, dict[Key, Committed]] = {}
+    for item in checkpoints:
+        moves.setdefault(item.group_id, {})[item.target] = Committed(item.target_position, item.metadata)
+    return moves

@@ -1,0 +1,70 @@
+"""Topics that two opposite flows share under one name: positions there are of records of both."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from mirrorlake.config.precedence import opposite_name
+from mirrorlake.config.topology import ResolvedFlow
+from mirrorlake.groups.moves import join_ways
+from mirrorlake.kafka.connections import Connections
+from mirrorlake.lake.lake import Lake
+from mirrorlake.lake.translate import Asked, translate_all
+from mirrorlake.offsets.positions import Key, Translated
+
+
+@dataclass(frozen=True)
+class Way:
+    """A flow as groups move along it: from `origin` to `goal`; with `reverse` from its target back to its source."""
+
+    flow: ResolvedFlow
+    reverse: bool = False
+
+    @property
+    def origin(self) -> str:
+        """Alias of the cluster whose positions count."""
+        return self.flow.target if self.reverse else self.flow.source
+
+    @property
+    def goal(self) -> str:
+        """Alias of the cluster on which groups are moved."""
+        return self.flow.source if self.reverse else self.flow.target
+
+
+def joined(
+    lake: Lake, connections: Connections, way: Way, found: Mapping[Asked, Translated]
+) -> dict[Asked, Translated]:
+    """Translations by the flow of a way, made to hold for the opposite flow's records in the same topics too.
+
+    Asks nobody where there is no opposite flow, or where it names topics otherwise. Raises ClusterUnreachable when the
+    goal does not answer.
+    """
+    shared = {key: item for key, item in found.items() if _is_shared(connections, way, key[0], item.topic)}
+    if not shared:
+        return dict(found)
+    others = translate_all(lake, opposite_name(way.flow), shared, not way.reverse)
+    concerned = {(item.topic, item.partition) for key, item in shared.items() if key in others}
+    settled = _settled(lake, connections, way, concerned)
+    ways = {
+        key: join_ways(item, others.get(key), way.reverse, (item.topic, item.partition) in settled)
+        for key, item in shared.items()
+    }
+    return {**found, **ways}
+
+
+def _is_shared(connections: Connections, way: Way, origin_topic: str, goal_topic: str) -> bool:
+    topology = connections.topology
+    if opposite_name(way.flow) not in topology.flows:
+        return False
+    opposite = topology.flow(opposite_name(way.flow))
+    source, target = (origin_topic, goal_topic) if way.reverse else (goal_topic, origin_topic)
+    selected = opposite.selection(topology.aliases).selects(source)
+    return selected and opposite.policy_object(topology.aliases).remote_topic(opposite.source, source) == target
+
+
+def _settled(lake: Lake, connections: Connections, way: Way, partitions: set[Key]) -> set[Key]:
+    """Partitions of the goal all of whose records are at the origin: their end translates exactly. Of those that do not
+    answer now this is not known."""
+    ends = connections.admin(way.goal).told_ends(partitions)
+    asked = {(topic, partition, end) for (topic, partition), end in ends.items()}
+    flow = way.flow.name if way.reverse else opposite_name(way.flow)
+    return {(key[0], key[1]) for key, item in translate_all(lake, flow, asked).items() if item.exact}

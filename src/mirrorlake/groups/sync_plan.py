@@ -1,0 +1,80 @@
+"""Whether a group's position on the target is set to a translated one (KIP-545's purpose; mm2.md 1.12). Pure.
+
+The laws: a group with members is never touched, and no position moves backwards, unless an operator forces it. Unlike
+MirrorMaker 2, the current position counts whatever state the group is in. A position that was brought to the target is
+its owner's from then on, who may set it back, until the source has a newer one.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from mirrorlake.groups.checkpoint_plan import HELD, REWOUND, Checkpoint
+from mirrorlake.offsets.positions import Committed, Key
+
+#: States of a group without members. A group that is not there has none either; any other state may have some.
+_EMPTY = frozenset({None, "EMPTY", "DEAD"})
+
+THERE = "there already"
+ACTIVE = "the group has members at the target: not touched"
+BEHIND = "the group is further on at the target: not moved backwards"
+READ_ON = "moved here before: it reads on by itself"
+
+
+class Move(NamedTuple):
+    """Set the position."""
+
+    to: Committed
+    backwards: bool = False
+
+
+class Keep(NamedTuple):
+    """Leave the position; `there` says that it is already the wanted one, or was and the group has read on since."""
+
+    reason: str
+    there: bool = False
+
+
+@dataclass(frozen=True)
+class TargetGroup:
+    """A group as the target has it: its state, None where there is no such group, and what it committed."""
+
+    state: str | None
+    positions: Mapping[Key, Committed]
+
+    @property
+    def is_active(self) -> bool:
+        """Whether it may have members."""
+        return may_have_members(self.state)
+
+
+def may_have_members(state: str | None) -> bool:
+    """Whether a group in this state may have members; None is no group."""
+    return state not in _EMPTY
+
+
+def decide(checkpoint: Checkpoint, group: TargetGroup, force: bool = False) -> Move | Keep:
+    """Say what becomes of one position at the target. `force` moves backwards too; who has members is left alone.
+
+    The brokers themselves refuse to move a group with members, so nothing could force that. A checkpoint that is
+    `synced` was brought to the target before: what the group does there since is its own affair, whichever way it went.
+    """
+    current = group.positions.get(checkpoint.target)
+    wanted = Committed(checkpoint.target_position, checkpoint.metadata)
+    if current is not None and current.offset == wanted.offset:
+        return Keep(THERE, there=True)
+    if group.is_active:
+        return Keep(READ_ON, there=True) if checkpoint.synced else Keep(ACTIVE)
+    backwards = current is not None and current.offset > wanted.offset
+    if backwards and not force:
+        return Keep(READ_ON, there=True) if checkpoint.synced else Keep(BEHIND)
+    if current is not None and checkpoint.synced and not force:
+        return Keep(REWOUND, there=True)
+    return Move(wanted, backwards)
+
+
+def noted(checkpoint: Checkpoint, synced: bool, said: str | None) -> Checkpoint:
+    """The checkpoint with what became of it; a held one says so still."""
+    held = not checkpoint.is_exact
+    reason = "; ".join(part for part in (HELD if held else None, said) if part) or None
+    return replace(checkpoint, synced=synced, reason=reason)

@@ -1,0 +1,116 @@
+"""Where the groups of a flow stand on both sides, as one document: what `mirrorlake groups` shows."""
+
+import logging
+from collections.abc import Sequence
+from typing import Any
+
+from mirrorlake.config.topology import ResolvedFlow
+from mirrorlake.errors import ClusterUnusable
+from mirrorlake.groups.checkpoint_plan import OTHER_KIND, REWOUND, Checkpoint, Place
+from mirrorlake.groups.checkpoint_table import newest_checkpoints
+from mirrorlake.groups.moves import Standing
+from mirrorlake.groups.shared_topics import Way
+from mirrorlake.groups.survey import Survey, silence, survey
+from mirrorlake.kafka.admin import ClusterAdmin
+from mirrorlake.kafka.connections import Connections
+from mirrorlake.kafka.groups import Listing, Told
+from mirrorlake.lake.lake import Lake
+from mirrorlake.offsets.positions import Key
+
+logger = logging.getLogger(__name__)
+
+
+def read_groups(
+    lake: Lake, connections: Connections, flow: ResolvedFlow, named: Sequence[str] | None
+) -> dict[str, Any]:
+    """Returns {"flow", "source_unreachable", "target_unreachable", "untold": [why], "errors": {group: why},
+    "not_mirrored": {group: why}, "topics_waiting": {topic: why}, "groups": [one per group and partition]}.
+
+    `untold` says why a cluster may have more groups than it told; `not_mirrored` are those that are no consumer groups.
+
+    What an unreachable cluster would tell is null. Raises InputError for a group that is nowhere.
+    """
+    way = Way(flow)
+    found = survey(lake, connections, way, named, silence(connections, way))
+    listing, told, silent = _target(connections, flow, sorted({item.checkpoint.group_id for item in found.standings}))
+    source_ends = (
+        {} if found.gone else _ends(connections.admin(flow.source), [_source(item) for item in found.standings])
+    )
+    wanted = [item.checkpoint.target for item in found.standings]
+    target_ends = {} if silent else _ends(connections.admin(flow.target), wanted)
+    newest = {place: item for place, (item, _) in newest_checkpoints(lake, flow.name).items()}
+    return {
+        "flow": flow.name,
+        "source_unreachable": found.gone,
+        "target_unreachable": silent,
+        "untold": [*found.untold, *listing.errors],
+        "errors": {**found.errors, **told.errors},
+        "not_mirrored": dict.fromkeys(found.other_kinds, OTHER_KIND),
+        "topics_waiting": found.closed,
+        "groups": [_row(found, item, listing, told, source_ends, target_ends, newest) for item in found.standings],
+    }
+
+
+def _row(
+    found: Survey,
+    standing: Standing,
+    listing: Listing,
+    told: Told,
+    source_ends: dict[Key, int],
+    target_ends: dict[Key, int],
+    newest: dict[Place, Checkpoint],
+) -> dict[str, Any]:
+    item = standing.checkpoint
+    known = newest.get(item.place)
+    at_target = told.positions.get(item.group_id, {}).get(item.target)
+    position = None if at_target is None else at_target.offset
+    return {
+        "group": item.group_id,
+        "topic": item.topic,
+        "partition": item.partition,
+        "source_state": found.states.get(item.group_id),
+        "source_position": item.source_position,
+        "source_lag": _lag(source_ends.get(_source(standing)), item.source_position),
+        "target_topic": item.target_topic,
+        "translated_position": item.target_position,
+        "target_state": listing.states.get(item.group_id),
+        "target_position": position,
+        "target_lag": _lag(target_ends.get(item.target), position),
+        "exact": standing.exact,
+        "read_again_at_most": standing.again,
+        "seen_at": standing.since,
+        "synced": known is not None and known.synced,
+        "reason": _reason(known, position),
+    }
+
+
+def _reason(known: Checkpoint | None, position: int | None) -> str | None:
+    """What the newest checkpoint says, or the target itself since: that its owner has set the group back."""
+    if known is None:
+        return None
+    set_back = known.synced and position is not None and position < known.target_position
+    return REWOUND if set_back and not known.is_rewound else known.reason
+
+
+def _source(standing: Standing) -> Key:
+    return standing.checkpoint.topic, standing.checkpoint.partition
+
+
+def _lag(end: int | None, position: int | None) -> int | None:
+    return None if end is None or position is None else max(0, end - position)
+
+
+def _target(connections: Connections, flow: ResolvedFlow, groups: Sequence[str]) -> tuple[Listing, Told, str | None]:
+    """The groups at the target, and why not if it does not answer."""
+    admin = connections.groups(flow.target)
+    try:
+        return admin.listing(), admin.positions(groups), None
+    except ClusterUnusable as error:
+        logger.warning("%s", error)
+        return Listing({}), Told({}), str(error)
+
+
+def _ends(admin: ClusterAdmin, wanted: Sequence[Key]) -> dict[Key, int]:
+    """End offsets of partitions that are there and answer."""
+    topics = admin.topics()
+    return admin.told_ends({key for key in wanted if key[0] in topics and key[1] < topics[key[0]].partitions})

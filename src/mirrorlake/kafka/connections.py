@@ -1,0 +1,75 @@
+"""The clusters of a topology, connected: admin clients, identities, rendered client settings. Secrets end here."""
+
+import os
+from collections.abc import Iterable
+from functools import cached_property
+
+from mirrorlake.config.references import env_provider, resolve
+from mirrorlake.config.topology import Topology
+from mirrorlake.kafka.admin import ClusterAdmin
+from mirrorlake.kafka.config import librdkafka_config, spark_options
+from mirrorlake.kafka.groups import GroupAdmin
+from mirrorlake.kafka.renewal import LiveSettings
+from mirrorlake.kafka.secrets import secret_provider, secret_stores
+
+
+class Connections:
+    """Connects lazily, cluster by cluster; what it returns holds secrets and is never logged."""
+
+    def __init__(self, topology: Topology) -> None:
+        self.topology = topology
+        self._admins: dict[str, ClusterAdmin] = {}
+        self._groups: dict[str, GroupAdmin] = {}
+        self._ids: dict[str, str] = {}
+
+    @cached_property
+    def shaded(self) -> bool:
+        """Whether the JVM's Kafka client is the shaded one of a Databricks runtime."""
+        return "DATABRICKS_RUNTIME_VERSION" in os.environ
+
+    def admin(self, alias: str) -> ClusterAdmin:
+        """The admin client of a cluster."""
+        if alias not in self._admins:
+            self._admins[alias] = ClusterAdmin(alias, self.live(alias, "admin"))
+        return self._admins[alias]
+
+    def groups(self, alias: str) -> GroupAdmin:
+        """The consumer groups of a cluster."""
+        if alias not in self._groups:
+            self._groups[alias] = GroupAdmin(self.admin(alias), self.live(alias, "admin"))
+        return self._groups[alias]
+
+    def client(self, alias: str, role: str) -> dict[str, str | int | bool]:
+        """librdkafka settings for a role: admin, consumer or producer."""
+        cluster = self.topology.clusters[alias]
+        return librdkafka_config(alias, cluster, role, self._resolve)  # type: ignore[arg-type]
+
+    def live(self, alias: str, role: str) -> LiveSettings[str | int | bool]:
+        """The same for a client that lives long: secrets may be rotated meanwhile."""
+        return LiveSettings(lambda: self.client(alias, role))
+
+    def spark(self, alias: str) -> dict[str, str]:
+        """Options of Spark's Kafka source."""
+        return spark_options(alias, self.topology.clusters[alias], self._resolve, self.shaded)
+
+    def _resolve(self, text: str) -> str:
+        stores = secret_stores(os.environ)
+        return resolve(text, {"env": env_provider(os.environ), "secret": secret_provider(stores)})
+
+    def identify(self, aliases: Iterable[str]) -> dict[str, str]:
+        """Ids of the clusters named and of those asked before, by alias. Raises ClusterUnreachable or
+        AuthenticationFailed."""
+        for alias in aliases:
+            if alias not in self._ids:
+                self._ids[alias] = self.admin(alias).cluster_id()
+        return dict(self._ids)
+
+    def renewed(self, topology: Topology) -> "Connections":
+        """Connections for an edited topology; clients of clusters that are the same are kept."""
+        fresh = Connections(topology)
+        for alias, cluster in topology.clusters.items():
+            if cluster == self.topology.clusters.get(alias):
+                fresh._admins.update({alias: self._admins[alias]} if alias in self._admins else {})
+                fresh._groups.update({alias: self._groups[alias]} if alias in self._groups else {})
+                fresh._ids.update({alias: self._ids[alias]} if alias in self._ids else {})
+        return fresh

@@ -1,0 +1,89 @@
+"""What a cluster tells of its topics and their records, as plain values. Pure."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import astuple, dataclass
+from typing import Literal
+
+#: Where a value comes from: set on the topic, for all brokers at runtime, on single brokers, or built into Kafka.
+Origin = Literal["topic", "cluster", "broker", "default"]
+
+
+@dataclass(frozen=True)
+class ConfigValue:
+    """The value of one key as a cluster describes it. `fixed` is true for read-only and for sensitive ones."""
+
+    value: str | None
+    origin: Origin
+    fixed: bool = False
+
+
+TopicConfigs = Mapping[str, ConfigValue]
+
+
+_WILDCARD = "*"
+
+
+@dataclass(frozen=True, order=True)
+class Acl:
+    """One ACL on topics, in Kafka's words: pattern is LITERAL or PREFIXED, permission ALLOW or DENY."""
+
+    pattern: str
+    name: str
+    principal: str
+    host: str
+    operation: str
+    permission: str
+
+    def text(self) -> str:
+        """The ACL as it stands in `changes`: a JSON list, which `parse` reads back."""
+        return json.dumps(astuple(self), ensure_ascii=False)
+
+    @classmethod
+    def parse(cls, text: str) -> "Acl":
+        """Read what `text` gave."""
+        return cls(*json.loads(text))
+
+    @property
+    def prefix(self) -> str | None:
+        """What the names of the topics that it applies to begin with; None for an ACL on one topic."""
+        if self.pattern == "PREFIXED":
+            return self.name
+        return "" if self.name == _WILDCARD else None
+
+    @property
+    def grant(self) -> tuple[str, str, str, str]:
+        """What it says, apart from where."""
+        return self.principal, self.host, self.operation, self.permission
+
+    def on(self, pattern: str, name: str) -> "Acl":
+        """The same about other topics."""
+        return Acl(pattern, name, *self.grant)
+
+    def overlaps(self, other: "Acl") -> bool:
+        """Whether both say the same of some topic, one of them perhaps of more."""
+        return self.grant == other.grant and any(
+            wide.prefix is not None and narrow.name.startswith(wide.prefix)
+            for wide, narrow in ((self, other), (other, self))
+        )
+
+
+@dataclass(frozen=True)
+class Row:
+    """A record, as far as it takes to tell it from another: timestamp in ms, and the epoch of the leader that wrote it
+    (None where that is not known)."""
+
+    offset: int
+    timestamp: int
+    key: bytes | None
+    value: bytes | None
+    epoch: int | None = None
+
+    def same(self, other: "Row | None") -> bool:
+        """Whether another record is this one, whoever wrote it."""
+        return other is not None and (self.offset, self.timestamp, self.key, self.value) == (
+            other.offset,
+            other.timestamp,
+            other.key,
+            other.value,
+        )

@@ -1,0 +1,113 @@
+"""`mirrorlake maintain`: the upkeep of a lake, beside running replicators or without any."""
+
+from collections.abc import Callable
+from dataclasses import asdict
+from datetime import datetime, timedelta, timezone
+from typing import Any
+
+from mirrorlake.config.maintenance import Maintenance
+from mirrorlake.config.topology import ResolvedFlow, Topology
+from mirrorlake.lake import table_upkeep
+from mirrorlake.lake.changes import Change
+from mirrorlake.lake.journal import Journal
+from mirrorlake.lake.lake import TABLES, Lake
+from mirrorlake.lake.lease import Lease
+from mirrorlake.lake.objectives import note_objectives
+from mirrorlake.lake.retention import Reader, Staged, cut_records, removals_of
+
+#: Rows of the map are merged when their batches are so old, days: who asks for a batch asks for a late one.
+MERGED_AFTER_DAYS = 1
+#: Under this name `changes` has what was done to the lake and not for a flow.
+WHOLE_LAKE = "*"
+
+
+def maintain(lake: Lake, topology: Topology, kept: Maintenance, dry_run: bool = False) -> dict[str, Any]:
+    """Delete what is older than `kept` says and no flow waits for, merge rows of the map, make large files of small
+    ones, and vacuum.
+
+    Returns {"dry_run", "settings", "records": {"before", "removed", "held": [...]}, "history": {table: rows removed},
+    "map": {"rows_before", "rows"} of those that were merged (None in a dry run), "tables": {table: {"files_before",
+    "files", "bytes_before", "bytes"}}}. Raises HeldElsewhere when another process maintains this lake.
+    """
+    lease = Lease(lake, "maintenance of the lake")
+    lease.take()
+    try:
+        return _maintain(lake, topology, kept, dry_run)
+    finally:
+        lease.release()
+
+
+def _maintain(lake: Lake, topology: Topology, kept: Maintenance, dry_run: bool) -> dict[str, Any]:
+    before = table_upkeep.sizes(lake)
+    if not dry_run:
+        note_objectives(lake, topology, {})
+    document: dict[str, Any] = {"dry_run": dry_run, "settings": table_upkeep.apply_settings(lake, dry_run)}
+    document["records"] = _retain_records(lake, topology, kept, dry_run)
+    document["history"], document["map"] = {}, None
+    if not dry_run:
+        cutoff = _ms(_days_ago(kept.history_days))
+        document["history"] = {name: table_upkeep.remove_history(lake, name, cutoff) for name in table_upkeep.HISTORY}
+        document["map"] = asdict(table_upkeep.merge_map(lake, _ms(_days_ago(MERGED_AFTER_DAYS))))
+        for table in TABLES:
+            if before[table].files > 1:
+                table_upkeep.optimize(lake, table)
+            if before[table].files > 0:
+                table_upkeep.vacuum(lake, table, kept.vacuum_hours)
+    after = table_upkeep.sizes(lake)
+    document["tables"] = {
+        name: {
+            "files_before": before[name].files,
+            "files": after[name].files,
+            "bytes_before": before[name].bytes,
+            "bytes": after[name].bytes,
+        }
+        for name in TABLES
+    }
+    return document
+
+
+def _retain_records(lake: Lake, topology: Topology, kept: Maintenance, dry_run: bool) -> dict[str, Any]:
+    if kept.retention_days is None:
+        return {"before": None, "removed": 0, "held": []}
+    cutoff = _days_ago(kept.retention_days)
+    staged, readers = stage_of(lake, topology, cutoff, _days_ago(kept.disabled_hold_days))
+    cuts, held = cut_records(staged, readers)
+    if not dry_run:  # before anything goes: a flow that lacks it has to be told, whatever dies in between
+        table_upkeep.note_removals(lake, removals_of(staged, cuts))
+    removed = table_upkeep.remove_records(lake, cuts, _ms(cutoff), dry_run)
+    if removed and not dry_run:
+        said = f"{removed} records landed before {cutoff.isoformat(timespec='seconds')} were deleted"
+        Journal(lake).record(WHOLE_LAKE, [Change("retention", "records", None, said, "done", None)])
+    return {"before": cutoff, "removed": removed, "held": [asdict(item) for item in held]}
+
+
+def stage_of(lake: Lake, topology: Topology, cutoff: datetime, released: datetime) -> tuple[list[Staged], list[Reader]]:
+    """What the stage holds, as to these times, and the flows that wait for it.
+
+    Every flow of the file counts, paused and, until `released`, disabled ones too; one that has never run holds back
+    all that it mirrors.
+    """
+    readers = [
+        Reader(
+            flow.name,
+            flow.source,
+            flow.selection(topology.aliases).selects,
+            table_upkeep.floors_of(lake, flow.name, _names_of(flow, topology)),
+            flow.settings.enabled,
+        )
+        for flow in map(topology.flow, topology.flows)
+    ]
+    return table_upkeep.staged_lives(lake, _ms(cutoff), _ms(released)), readers
+
+
+def _names_of(flow: ResolvedFlow, topology: Topology) -> Callable[[str], str | None]:
+    policy = flow.policy_object(topology.aliases)
+    return lambda topic: policy.remote_topic(flow.source, topic)
+
+
+def _days_ago(days: int) -> datetime:
+    return datetime.now(timezone.utc) - timedelta(days=days)
+
+
+def _ms(moment: datetime) -> int:
+    return int(moment.timestamp() * 1000)

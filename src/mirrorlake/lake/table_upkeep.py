@@ -1,0 +1,146 @@
+"""Upkeep of the tables: settings, deleting what is old, small files into large ones, files that nobody needs any more.
+
+None of it stands in the way of a running replicator. Its appends read nothing, so they conflict neither with a delete
+nor with OPTIMIZE; what does (two changes of the same rows) is done again. OPTIMIZE puts rows of `records` into
+other files; the index of the stage (`lake/stage_index.py`) follows, and a task that has begun with a file still finds
+it, since VACUUM leaves it for `vacuum_hours`.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from pyspark.sql import functions as F
+
+from mirrorlake.lake.lake import TABLES, Lake
+from mirrorlake.lake.map_store import LakeMap
+from mirrorlake.lake.retention import Cut, Removal, Staged
+from mirrorlake.lake.targets import noted_targets
+from mirrorlake.offsets.generations import TargetGeneration, counts_from
+from mirrorlake.offsets.progress import floors_of as floors_of_map
+from mirrorlake.offsets.runs import MAX_SEGMENTS
+from mirrorlake.spark.session import settings_for_now
+
+#: What tables of lakes that were made by an elder version lack; `sql/tables` says the same.
+SETTINGS: Mapping[str, Mapping[str, str]] = {
+    "records": {"delta.appendOnly": "false", "delta.logRetentionDuration": "interval 7 days"},
+    "latency": {"delta.appendOnly": "false", "delta.logRetentionDuration": "interval 7 days"},
+    "offset_map": {"delta.appendOnly": "false", "delta.logRetentionDuration": "interval 7 days"},
+    **{table: {"delta.logRetentionDuration": "interval 7 days"} for table in ("positions", "checkpoints")},
+}
+#: Tables whose rows are history, and are deleted by age.
+HISTORY = ("latency", "positions", "checkpoints", "changes")
+
+_REMOVALS = "source_cluster string, topic string, partition int, generation int, first_offset bigint, below bigint"
+_CUTS = "source_cluster string, topic string, partition int, generation int, below bigint"
+#: Delta refuses to remove younger files unless told that this is meant.
+_SAFE_VACUUM_HOURS = 168
+_VACUUM_CHECK = "spark.databricks.delta.retentionDurationCheck.enabled"
+
+
+@dataclass(frozen=True)
+class TableSize:
+    """The files of a table's newest version."""
+
+    files: int
+    bytes: int
+
+
+def apply_settings(lake: Lake, dry_run: bool = False) -> dict[str, dict[str, str]]:
+    """Give tables of an elder lake the properties that they lack; returns those, by table."""
+    lacking: dict[str, dict[str, str]] = {}
+    for table, wanted in SETTINGS.items():
+        rows = lake.spark.sql(f"SHOW TBLPROPERTIES {lake.name(table)}").collect()
+        there = {row["key"]: row["value"] for row in rows}
+        if missing := {key: value for key, value in wanted.items() if there.get(key) != value}:
+            lacking[table] = missing
+            text = ", ".join(f"'{key}' = '{value}'" for key, value in missing.items())
+            if not dry_run:
+                lake.retrying(partial(lake.sql, f"ALTER TABLE {table} SET TBLPROPERTIES ({text})"))
+    return lacking
+
+
+def staged_lives(lake: Lake, cutoff_ms: int, released_ms: int) -> list[Staged]:
+    """What the stage holds, and how far it is older than two times (ms since 1970): that before which it may be
+    deleted, and that before which disabled flows do not count."""
+    rows = lake.query("staged_bounds", cutoff_ms=cutoff_ms, released_ms=released_ms).collect()
+    return [Staged(**row.asDict()) for row in rows]
+
+
+def floors_of(
+    lake: Lake, flow: str, remote_topic: Callable[[str], str | None] = lambda topic: None
+) -> dict[tuple[str, int], tuple[int, int]]:
+    """Where a flow goes on: (generation, next source offset) of each (topic, partition). `remote_topic` names target
+    topics as they are now: one that was made again may need all that the stage holds."""
+    noted, _ = noted_targets(lake, flow)
+    targets = {
+        target: TargetGeneration(generations[-1].number, counts_from(generations))
+        for target, generations in noted.items()
+    }
+    ends, _ = LakeMap(lake, flow).ends()
+    return {key: (floor.generation, floor.source) for key, floor in floors_of_map(ends, remote_topic, targets).items()}
+
+
+def note_removals(lake: Lake, removals: Sequence[Removal]) -> None:
+    """Note what is about to be deleted of the stage."""
+    if removals:
+        frame = lake.spark.createDataFrame([tuple(vars(item).values()) for item in removals], _REMOVALS)
+        lake.retrying(lambda: lake.query_over("note_removals", {"removals": frame}).collect())
+
+
+def removals_from(lake: Lake, source_cluster: str) -> list[Removal]:
+    """What was ever deleted of what was landed from a cluster."""
+    rows = lake.table("removals").where(F.col("source_cluster") == source_cluster).drop("removed_at").collect()
+    return [Removal(**row.asDict()) for row in rows]
+
+
+def remove_records(lake: Lake, cuts: Sequence[Cut], cutoff_ms: int, dry_run: bool = False) -> int:
+    """Delete what landed before a time, below each partition's cut; returns how many records were, or would be."""
+    if not cuts:
+        return 0
+    frame = lake.spark.createDataFrame([tuple(vars(cut).values()) for cut in cuts], _CUTS)
+    name, column = ("removable_records", "record_count") if dry_run else ("remove_records", "num_deleted_rows")
+    rows = lake.retrying(lambda: lake.query_over(name, {"cuts": frame}, cutoff_ms=cutoff_ms).collect())
+    return int(rows[0][column])
+
+
+def remove_history(lake: Lake, table: str, cutoff_ms: int) -> int:
+    """Delete rows of a table of HISTORY that are older than a time; returns how many."""
+    rows = lake.retrying(lambda: lake.query(f"remove_{table}", cutoff_ms=cutoff_ms).collect())
+    return int(rows[0]["num_affected_rows"])
+
+
+@dataclass(frozen=True)
+class MergedMap:
+    """How many rows of `offset_map` were replaced, and by how many."""
+
+    rows_before: int
+    rows: int
+
+
+def merge_map(lake: Lake, cutoff_ms: int, max_segments: int = MAX_SEGMENTS) -> MergedMap:
+    """Make few rows of the many that batches produced before a time; every pair of offsets stays. One commit."""
+    query = partial(lake.query, "merge_map", cutoff_ms=cutoff_ms, max_segments=max_segments)
+    (row,) = lake.retrying(lambda: query().collect())
+    return MergedMap(int(row["num_deleted_rows"]), int(row["num_inserted_rows"]))
+
+
+def sizes(lake: Lake) -> dict[str, TableSize]:
+    """How large every table is."""
+    found = {}
+    for table in TABLES:
+        row = lake.spark.sql(f"DESCRIBE DETAIL {lake.name(table)}").collect()[0]
+        found[table] = TableSize(row["numFiles"], row["sizeInBytes"])
+    return found
+
+
+def optimize(lake: Lake, table: str) -> None:
+    """Make few large files of many small ones."""
+    lake.retrying(lambda: lake.sql(f"OPTIMIZE {table}").collect())
+
+
+def vacuum(lake: Lake, table: str, hours: int) -> None:
+    """Remove files that no version has needed for so many hours. 0 hours is for a lake that nobody writes to."""
+    unchecked = {} if hours >= _SAFE_VACUUM_HOURS else {_VACUUM_CHECK: "false"}
+    with settings_for_now(lake.spark, unchecked):
+        lake.sql(f"VACUUM {table} RETAIN {hours} HOURS").collect()

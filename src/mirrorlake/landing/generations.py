@@ -1,0 +1,160 @@
+"""What the lake knows of a source cluster's topics: their lives, how far they were landed, what operators decided."""
+
+import json
+from collections.abc import Collection, Mapping
+from datetime import datetime, timezone
+from functools import reduce
+from operator import or_
+
+import pyarrow as pa
+from pyspark.sql import functions as F
+
+from mirrorlake.kafka.values import Row
+from mirrorlake.lake.lake import Lake, arrow_table
+from mirrorlake.lake.stage_index import StageFiles
+from mirrorlake.landing.survey import Branch, Decision, Life, Lives
+from mirrorlake.offsets.positions import Key
+
+_GENERATIONS = pa.schema(
+    [
+        ("source_cluster", pa.string()),
+        ("topic", pa.string()),
+        ("generation", pa.int32()),
+        ("topic_id", pa.string()),
+        ("started_at", pa.timestamp("us", tz="UTC")),
+        ("partition", pa.int32()),
+        ("first_offset", pa.int64()),
+    ]
+)
+#: Single records that one statement asks for.
+_ROWS_AT_ONCE = 100
+
+
+def lives_of(lake: Lake, alias: str) -> Lives:
+    """The newest life of every topic of a cluster, and the partitions that went another way since."""
+    rows = lake.query("generations_of", source_cluster=alias).collect()
+    topics = {row["topic"]: Life(row["generation"], row["topic_id"]) for row in rows if row["partition"] is None}
+    branches = {
+        (row["topic"], row["partition"]): Branch(row["generation"], row["first_offset"])
+        for row in rows
+        if row["partition"] is not None and row["generation"] > topics[row["topic"]].generation
+    }
+    return Lives(topics, branches)
+
+
+def begin_lives(lake: Lake, alias: str, lives: Mapping[str, Life]) -> None:
+    """Note lives that are seen first, or that an operator has let begin."""
+    now = datetime.now(timezone.utc)
+    rows = [{"source_cluster": alias, "topic": topic, "started_at": now, **vars(life)} for topic, life in lives.items()]
+    lake.append("generations", arrow_table(rows, _GENERATIONS))
+
+
+def begin_branches(lake: Lake, alias: str, branches: Mapping[Key, Branch], lives: Lives) -> None:
+    """Note generations that partitions begin by themselves, because an operator has let them."""
+    now = datetime.now(timezone.utc)
+    rows = [
+        {
+            "source_cluster": alias,
+            "topic": topic,
+            "generation": branch.generation,
+            "topic_id": lives.topics[topic].topic_id,
+            "started_at": now,
+            "partition": partition,
+            "first_offset": branch.first,
+        }
+        for (topic, partition), branch in branches.items()
+    ]
+    lake.append("generations", arrow_table(rows, _GENERATIONS))
+
+
+def decisions_of(lake: Lake, alias: str) -> list[Decision]:
+    """What is known of losses at a cluster, and what was decided."""
+    rows = lake.query("source_decisions", source_cluster=alias, prefix=f"{alias}->").collect()
+    return [
+        Decision(row["topic"], row["partition"], row["kind"], row["last_offset"], row["open"], row["resolution"])
+        for row in rows
+    ]
+
+
+class LakeLandingStore:
+    """The port `LandingStore` of `landing/plan.py` over a lake and the index of its stage."""
+
+    def __init__(self, lake: Lake, stage: StageFiles, alias: str) -> None:
+        self._lake = lake
+        self._stage = stage
+        self._alias = alias
+        self._epochs_file = lake.checkpoints / "land" / f"{alias}-epochs.json"
+
+    def lives(self) -> Lives:
+        """The newest life of every topic."""
+        return lives_of(self._lake, self._alias)
+
+    def begin(self, lives: Mapping[str, Life]) -> None:
+        """Note topics that are seen first."""
+        begin_lives(self._lake, self._alias, lives)
+
+    def decisions(self) -> Collection[Decision]:
+        """What is known of losses, and what operators decided."""
+        return decisions_of(self._lake, self._alias)
+
+    def staged_ends(self) -> Mapping[Key, tuple[int, int]]:
+        """The newest generation staged of every partition, and the offset after its last record."""
+        return self._stage.ends(self._alias)
+
+    def seen(self, keys: Collection[Key]) -> Mapping[Key, int]:
+        """How far landing was seen to have come in first generations, by samples, which know of transaction markers and
+        of partitions without a record too. Those never seen are missing."""
+        topics = sorted({topic for topic, _ in keys})
+        rows = self._lake.query("covered_ends", prefix=f"{self._alias}->").where(F.col("topic").isin(topics)).collect()
+        found = {(row["topic"], row["partition"]): row["covered"] for row in rows if row["covered"] is not None}
+        return {key: end for key, end in found.items() if key in set(keys)}
+
+    def staged_firsts(self, since: Mapping[Key, int]) -> Mapping[Key, int]:
+        """The first offset staged of each partition in the generations since one."""
+        found = {}
+        with self._stage.reading() as index:
+            topics = index.topics(self._alias)
+            for key, generation in since.items():
+                ranges = topics.get(key[0], {}).get(key[1])
+                first = None if ranges is None else next(ranges.above(generation, 0), None)
+                if first is not None:
+                    found[key] = first.first
+        return found
+
+    def staged_rows(self, offsets: Mapping[Key, int], since: Mapping[Key, int]) -> Mapping[Key, Row]:
+        """The staged records of these offsets, one a partition, of the newest generation since one that has it; missing
+        where none has."""
+        places = list(offsets.items())
+        found = {}
+        for start in range(0, len(places), _ROWS_AT_ONCE):
+            wanted = [
+                (F.col("topic") == topic)
+                & (F.col("partition") == partition)
+                & (F.col("offset") == offset)
+                & (F.coalesce("generation", F.lit(0)) >= since[topic, partition])
+                for (topic, partition), offset in places[start : start + _ROWS_AT_ONCE]
+            ]
+            rows = self._lake.table("records").where((F.col("source_cluster") == self._alias) & reduce(or_, wanted))
+            columns = ("topic", "partition", "offset", F.unix_millis("timestamp").alias("ms"), "key", "value")
+            for row in rows.orderBy("generation").select(*columns).collect():
+                key, value = (None if item is None else bytes(item) for item in (row["key"], row["value"]))
+                found[row["topic"], row["partition"]] = Row(row["offset"], row["ms"], key, value)
+        return found
+
+    def epochs(self) -> Mapping[Key, int]:
+        """The leader epochs up to which logs were found to be what is staged of them; none where the file is lost."""
+        try:
+            known = json.loads(self._epochs_file.read_text(encoding="utf-8"))
+        except (FileNotFoundError, ValueError):
+            return {}
+        return {(topic, int(number)): epoch for topic, parts in known.items() for number, epoch in parts.items()}
+
+    def note_epochs(self, epochs: Mapping[Key, int]) -> None:
+        """Replace them."""
+        topics: dict[str, dict[int, int]] = {}
+        for (topic, partition), epoch in sorted(epochs.items()):
+            topics.setdefault(topic, {})[partition] = epoch
+        self._epochs_file.parent.mkdir(parents=True, exist_ok=True)
+        fresh = self._epochs_file.with_suffix(".new")
+        fresh.write_text(json.dumps(topics), encoding="utf-8")
+        fresh.replace(self._epochs_file)

@@ -1,0 +1,183 @@
+"""Land: the source topics of one cluster into `records`, one streaming query however many flows read from it.
+
+Within a query the Delta sink makes each batch exactly once. No query goes on from the checkpoint of another: a batch is
+committed whole, so the offset after the newest one in the table is where a partition goes on, and a process that died
+between Delta's commit and Spark's has left nothing that could contradict it.
+"""
+
+import json
+import shutil
+import uuid
+from collections.abc import Mapping
+from pathlib import Path
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.streaming.query import StreamingQuery
+
+from mirrorlake.config.topology import Landing
+from mirrorlake.lake.lake import Lake
+from mirrorlake.landing.survey import LandingPlan
+from mirrorlake.offsets.positions import Key
+from mirrorlake.spark.query_files import starting_offsets
+from mirrorlake.spark.session import redact_secrets
+
+#: A cluster's own settings override these.
+SOURCE_SETTINGS: Mapping[str, str] = {
+    # Measured: 1.6 times the rate of the client's defaults on 1 KB records (platform.md).
+    "kafka.max.partition.fetch.bytes": str(8 << 20),
+    "kafka.fetch.max.bytes": str(64 << 20),
+    "kafka.receive.buffer.bytes": str(1 << 20),
+    "kafka.max.poll.records": "5000",
+    # How long tasks wait for a source that may be gone, while they hold cores that others need: Kafka's defaults are
+    # 60 s, Spark's is 120 s.
+    "kafka.default.api.timeout.ms": "20000",
+    "kafka.request.timeout.ms": "15000",
+    "kafkaConsumer.pollTimeoutMs": "20000",
+}
+#: Spark reads a source partition's part of a batch in pieces of so many records. `coalesce` gives each file as many
+#: pieces as the next one, and so about as many records: by whole partitions, the heartbeats' few records would weigh as
+#: much as any, and one task would have twice the work of the other. Pieces cost landing up to a tenth of its CPU.
+PIECE_RECORDS = 100_000
+
+#: Options of Spark's Kafka source that hold secrets of a cluster.
+SECRET_OPTIONS = frozenset({"kafka.sasl.jaas.config", "kafka.ssl.keystore.key", "kafka.ssl.key.password"})
+#: More than any batch's number: Delta takes no batch of a query that has come so far.
+_NO_MORE = 2**62
+
+
+def end_queries(lake: Lake, alias: str) -> None:
+    """See to it that no query before now can commit to `records` any more, and forget their checkpoints.
+
+    To be called before the table is asked where to go on: a process that was killed may leave a query that still runs.
+    """
+    root = _root(lake, alias)
+    for checkpoint in root.iterdir() if root.is_dir() else ():
+        query = _query_id(checkpoint)
+        if query is not None:
+            lake.fence("records", query, _NO_MORE)
+        shutil.rmtree(checkpoint)
+
+
+def _query_id(checkpoint: Path) -> str | None:
+    """The id under which the sink commits the batches of a checkpoint; None if it never came to begin."""
+    try:
+        return str(json.loads((checkpoint / "metadata").read_text(encoding="utf-8"))["id"])
+    except (FileNotFoundError, NotADirectoryError, ValueError, KeyError):
+        return None
+
+
+def forget_query(lake: Lake, alias: str) -> None:
+    """Remove the checkpoint of a query that has ended."""
+    shutil.rmtree(_root(lake, alias), ignore_errors=True)
+
+
+def _root(lake: Lake, alias: str) -> Path:
+    return lake.checkpoints / "land" / alias
+
+
+def parse_ends(offsets: Mapping[str, Mapping[str, int]]) -> dict[tuple[str, int], int]:
+    """Offsets of Spark's Kafka source as (topic, partition): next offset."""
+    return {(topic, int(partition)): end for topic, parts in offsets.items() for partition, end in parts.items()}
+
+
+def start_landing(
+    lake: Lake, options: Mapping[str, str], plan: LandingPlan, landing: Landing, once: bool
+) -> StreamingQuery:
+    """Start landing what a plan says, at least one partition. With `once` it ends at the end offsets seen at the start;
+    else when it is stopped. Raises LakeError where the session would write the options' secrets down."""
+    if not SECRET_OPTIONS.isdisjoint(options):
+        redact_secrets(lake.spark)
+    # Makes the session this thread's active one, which Delta's sink asks for by name; any frame does.
+    lake.spark.createDataFrame([], "nothing int")
+    checkpoint = _root(lake, plan.alias) / uuid.uuid4().hex[:12]
+    source = lake.spark.readStream.format("kafka").options(**_read_options(options, plan, "land"))
+    source = source.option("maxOffsetsPerTrigger", str(landing.max_records_per_batch))
+    writer = (
+        # coalesce bounds the files, and keeps neighbours together: the pieces of a source partition lie in one file, or
+        # go on at the start of the next.
+        _as_records(source.load(), plan)
+        .coalesce(landing.files_per_batch)
+        .writeStream.format("delta")
+        .outputMode("append")
+        .queryName(f"land {plan.alias} {lake.lake_id}")
+        .option("checkpointLocation", str(checkpoint))
+    )
+    if once:
+        writer = writer.trigger(availableNow=True)
+    else:
+        writer = writer.trigger(processingTime=f"{landing.trigger_ms} milliseconds")
+    return writer.toTable(lake.name("records"))
+
+
+def land_again(
+    lake: Lake, options: Mapping[str, str], plan: LandingPlan, ends: Mapping[Key, int], version: int
+) -> None:
+    """Land offsets from `plan.starts` up to `ends` (exclusive) in one commit: the stage had them and has lost them.
+
+    Doing it twice with the same `version`, also while the first attempt still runs, lands them once.
+    """
+    if not SECRET_OPTIONS.isdisjoint(options):
+        redact_secrets(lake.spark)
+    source = lake.spark.read.format("kafka").options(**_read_options(options, plan, "again"))
+    source = source.option("endingOffsets", starting_offsets(ends))
+    writer = _as_records(source.load(), plan).write.format("delta").mode("append")
+    application = f"mirrorlake again {plan.alias} {_assigned(plan)}"
+    writer.option("txnAppId", application).option("txnVersion", str(version)).saveAsTable(lake.name("records"))
+
+
+def _read_options(options: Mapping[str, str], plan: LandingPlan, what: str) -> dict[str, str]:
+    return {
+        **SOURCE_SETTINGS,
+        **options,
+        "assign": _assigned(plan),
+        "startingOffsets": starting_offsets(plan.starts),
+        "includeHeaders": "true",
+        "kafka.isolation.level": "read_committed",
+        "failOnDataLoss": "true",
+        "maxRecordsPerPartition": str(PIECE_RECORDS),
+        "groupIdPrefix": f"mirrorlake-{what}-{plan.alias}",
+    }
+
+
+def _as_records(source: DataFrame, plan: LandingPlan) -> DataFrame:
+    """The columns of `records`. The batch's own time, which a replay keeps, is both landed_at and batch_id."""
+    return source.withColumn("landed_at", _batch_time()).select(
+        F.lit(plan.alias).alias("source_cluster"),
+        "topic",
+        "partition",
+        "offset",
+        "timestamp",
+        F.col("timestampType").alias("timestamp_type"),
+        "key",
+        "value",
+        "headers",
+        "landed_at",
+        F.unix_millis("landed_at").alias("batch_id"),
+        _generation(plan.generations).alias("generation"),
+    )
+
+
+def _batch_time() -> Column:
+    """The time of the batch, as no literal in Spark's generated code.
+
+    There it would make every batch's code another: compiled twice over by the driver, then by the JVM, which costs a
+    backlog of small records a tenth of the CPU. Spark generates no code for what stands inside `aggregate`.
+    """
+    return F.aggregate(F.array(), F.current_timestamp(), lambda time, _: time)
+
+
+def _generation(generations: Mapping[Key, int]) -> Column:
+    column = F.lit(0)
+    for (topic, partition), generation in generations.items():
+        here = (F.col("topic") == topic) & (F.col("partition") == partition)
+        column = F.when(here, F.lit(generation)).otherwise(column)
+    return column
+
+
+def _assigned(plan: LandingPlan) -> str:
+    """The partitions, as Spark's option `assign` wants them."""
+    topics: dict[str, list[int]] = {}
+    for topic, partition in sorted(plan.starts):
+        topics.setdefault(topic, []).append(partition)
+    return json.dumps(topics, ensure_ascii=False, separators=(",", ":"))

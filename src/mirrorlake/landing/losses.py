@@ -1,0 +1,142 @@
+"""What landing tells operators: lost records, topics made again or gone, partitions that cannot be read."""
+
+import logging
+from collections.abc import Collection, Mapping, Sequence
+
+from mirrorlake.errors import MirrorlakeError, ReplicationError, SourceDataLost
+from mirrorlake.lake.changes import Change
+from mirrorlake.lake.journal import Journal
+from mirrorlake.landing.plan import Planned
+from mirrorlake.landing.survey import Loss
+from mirrorlake.naming.selection import TopicSelection
+from mirrorlake.offsets.positions import Key
+
+logger = logging.getLogger(__name__)
+
+Flows = Sequence[tuple[str, TopicSelection]]
+"""Names of the flows that read from a cluster, with what they select."""
+REFUSED = "source_refused"
+FAILED = "landing_failed"
+
+
+class LandingNews:
+    """Writes the incidents and changes of one source cluster, to every flow that they concern."""
+
+    def __init__(self, alias: str, journal: Journal) -> None:
+        self.alias = alias
+        self._journal = journal
+
+    def tell(self, planned: Planned, flows: Flows) -> MirrorlakeError | None:
+        """Tell what a plan found, before its query runs. Returns what operators have to know, if anything."""
+        for loss in planned.given_up:
+            for flow in _concerned(flows, loss.topic):
+                self._journal.incidents.note(flow, loss.kind, given_up(self.alias, loss), "continue")
+        problems: list[MirrorlakeError] = []
+        if planned.open:
+            problems.append(waiting(self.alias, planned.open))
+        for loss in planned.losses:
+            for flow in _concerned(flows, loss.topic):
+                problems.append(lost(self.alias, flow, loss))
+                self._tell(flow, loss.kind, problems[-1])
+        for key, reason in sorted(planned.refused.items()):
+            for flow in _concerned(flows, key[0]):
+                problems.append(refused(self.alias, key, reason))
+                self._tell(flow, REFUSED, problems[-1])
+        self._tell_gone(flows, planned.lives.topics.keys() - planned.topics.keys())
+        return problems[0] if problems else None
+
+    def failed(self, flows: Collection[str], problem: MirrorlakeError) -> None:
+        """Landing as a whole failed."""
+        for flow in flows:
+            self._journal.incidents.tell(flow, FAILED, problem)
+
+    def came_through(self, flows: Collection[str], planned: Planned) -> None:
+        """A query has read what was planned: close what is over."""
+        self._journal.incidents.close(
+            lambda flow, kind, topic, partition: (
+                flow in flows
+                and (
+                    kind == FAILED
+                    or kind == REFUSED
+                    and (topic not in planned.topics or (topic, partition) in planned.plan.starts)
+                )
+            )
+        )
+
+    def _tell(self, flow: str, kind: str, problem: MirrorlakeError) -> None:
+        logger.error("%s", problem)
+        self._journal.incidents.tell(flow, kind, problem)
+
+    def _tell_gone(self, flows: Flows, gone: Collection[str]) -> None:
+        """A topic that was deleted at the source stays on the target; it is said once."""
+        for flow, selection in flows if gone else ():
+            told = {change.resource for change in self._journal.history(flow, "topic") if change.outcome == "gone"}
+            news = sorted(name for name in set(gone) - told if selection.selects(name))
+            for name in news:
+                logger.warning("topic %s is not at cluster %s any more; its mirror stays", name, self.alias)
+            rows = [Change("topic", name, None, None, "gone", "deleted at the source") for name in news]
+            self._journal.record(flow, rows)
+
+
+def _concerned(flows: Flows, topic: str) -> list[str]:
+    return [flow for flow, selection in flows if selection.selects(topic)]
+
+
+def waiting(alias: str, places: Collection[str]) -> SourceDataLost:
+    """What an operator has to be reminded of: what waits, told by an earlier run."""
+    named = ", ".join(sorted(places))
+    return SourceDataLost(
+        f"of cluster {alias} wait until you decide about lost records: {named}; see mirrorlake resolve", source=alias
+    )
+
+
+def lost(alias: str, flow: str, loss: Loss) -> SourceDataLost:
+    """What was lost, and what can be decided."""
+    if loss.kind == "topic_recreated":
+        said = f"topic {loss.topic} was deleted and made again at cluster {alias}, so its offsets begin anew"
+        waits, choice = "the topic", "new-generation"
+    elif loss.kind == "source_rewound":
+        said = (
+            f"the log of {loss.topic}-{loss.partition} at cluster {alias} went back: offsets {loss.first} to "
+            f"{loss.last} were staged and are gone there, or are other records now"
+        )
+        waits, choice = "the partition", "new-generation"
+    else:
+        said = (
+            f"offsets {loss.first} to {loss.last} of {loss.topic}-{loss.partition} were gone at cluster {alias} before "
+            "they were landed"
+        )
+        waits, choice = "the partition", "continue"
+    return SourceDataLost(
+        f"{said}; {waits} waits until you decide: mirrorlake resolve --flow '{flow}' --topic '{loss.topic}' "
+        f"--choice {choice} (or stop)",
+        **_facts(loss),
+    )
+
+
+def given_up(alias: str, loss: Loss) -> SourceDataLost:
+    """What was lost since an operator chose to go on at what is there."""
+    return SourceDataLost(
+        f"offsets {loss.first} to {loss.last} of {loss.topic}-{loss.partition} were gone at cluster {alias} too when "
+        "landing went on behind the loss that was accepted",
+        **_facts(loss),
+    )
+
+
+def refused(alias: str, key: Key, reason: str) -> ReplicationError:
+    """What cannot be read now."""
+    topic, partition = key
+    return ReplicationError(
+        f"{topic}-{partition} cannot be read at cluster {alias} ({reason}); the others go on, and it is tried again",
+        topic=topic,
+        partition=partition,
+    )
+
+
+def _facts(loss: Loss) -> Mapping[str, object]:
+    return {
+        "topic": loss.topic,
+        "partition": loss.partition,
+        "first_offset": loss.first,
+        "last_offset": loss.last,
+    }

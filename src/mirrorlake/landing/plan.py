@@ -1,0 +1,250 @@
+"""What the next landing query of a source cluster reads, and what operators must be told first.
+
+`LandingPlanner` compares what the source has with what is staged, over two small ports, `Source` and `LandingStore`: it
+knows neither Spark nor threads nor clients, so that the same decisions run against clusters and against a model. Each
+query begins with an explicit offset for every partition; nothing that a query before it noted down is used.
+"""
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from time import monotonic
+from typing import Protocol
+
+from mirrorlake.landing.refusals import Refusals
+from mirrorlake.landing.rewound import RewindCheck, SourceRows, StagedRows
+from mirrorlake.landing.survey import (
+    Decision,
+    LandingPlan,
+    Life,
+    Lives,
+    Loss,
+    accepted_starts,
+    blocked,
+    position_of,
+    recreated,
+    survey,
+)
+from mirrorlake.offsets.positions import Key, LogEnds
+
+
+@dataclass(frozen=True)
+class SourceTopic:
+    """A topic as the source shows it now: Kafka's id of it, how many partitions it has, those of them that have no
+    leader, and whether it may be read."""
+
+    topic_id: str
+    partitions: int
+    leaderless: frozenset[int] = frozenset()
+    readable: bool = True
+
+
+class Source(SourceRows, Protocol):
+    """A source cluster, as landing sees it."""
+
+    def topics(self) -> Mapping[str, SourceTopic]:
+        """The selected topics that are there. Raises ClusterUnreachable."""
+
+    def ends(self, keys: Collection[Key]) -> Mapping[Key, LogEnds]:
+        """What is there of some partitions (the end: the high watermark); those that do not answer are missing."""
+
+
+class LandingStore(StagedRows, Protocol):
+    """What the lake knows of a source cluster."""
+
+    def lives(self) -> Lives:
+        """The newest life of every topic, and the partitions that went another way since."""
+
+    def begin(self, lives: Mapping[str, Life]) -> None:
+        """Note topics that are seen first."""
+
+    def decisions(self) -> Collection[Decision]:
+        """What is known of losses, and what operators decided."""
+
+    def staged_ends(self) -> Mapping[Key, tuple[int, int]]:
+        """The newest generation staged of every partition, and the offset after its last record."""
+
+    def seen(self, keys: Collection[Key]) -> Mapping[Key, int]:
+        """How far landing was seen to have come by earlier processes, over transaction markers too; or, of a partition
+        of which nothing was landed, where it began when it was seen. Those never seen are missing."""
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A plan, and what it was made of.
+
+    `losses` are news, `given_up` was lost behind a loss that an operator accepted. `refused` are partitions that are
+    left out for now, with the reason; topics that may not be read are told elsewhere. `unanswered` are those of them of
+    which the cluster did not tell what is there. `open` names what waits for an operator who was told before, and
+    `waiting` are all topics and partitions that wait for one, or that one stopped.
+    `covered` is how far queries before this one came, as far as that still holds.
+    """
+
+    plan: LandingPlan
+    topics: Mapping[str, SourceTopic]
+    log: Mapping[Key, LogEnds]
+    losses: tuple[Loss, ...]
+    given_up: tuple[Loss, ...]
+    refused: Mapping[Key, str]
+    unanswered: frozenset[Key]
+    lives: Lives
+    open: frozenset[str]
+    waiting: tuple[frozenset[str], frozenset[Key]]
+    covered: Mapping[Key, int]
+
+    @property
+    def leaderless(self) -> bool:
+        """Whether a partition is left out because it has no leader, or none that answers."""
+        return bool(self.unanswered) or any(topic.leaderless for topic in self.topics.values())
+
+    def explains(self, failed: LandingPlan, covered: Mapping[Key, int]) -> bool:
+        """Whether a query that failed could not have gone on: something that it read is gone, or was lost."""
+        return any(
+            key not in self.plan.starts or self.log[key].start > max(start, covered.get(key, 0))
+            for key, start in failed.starts.items()
+        )
+
+
+class LandingPlanner:
+    """Plans the queries of one source cluster, one after another. For one thread."""
+
+    def __init__(self, alias: str, source: Source, store: LandingStore, clock: Callable[[], float] = monotonic) -> None:
+        self.alias = alias
+        self.source = source
+        self._store = store
+        self._clock = clock
+        self._refusals = Refusals()
+        self._rewinds = RewindCheck(source, store)
+        self._generations: Mapping[Key, int] = {}
+        self._planned_at = clock()
+
+    def plan(self, covered: Mapping[Key, int]) -> Planned:
+        """Compare the source with what is staged, and plan a query around what must wait.
+
+        `covered` is how far queries of this process came, over transaction markers too: it says what is not lost, and
+        not where to begin. Whatever is new among the losses has to be told before the query runs.
+        """
+        self._planned_at = self._clock()
+        topics = self.source.topics()
+        ids = {name: topic.topic_id for name, topic in topics.items()}
+        lives, decisions = self._lives(ids), self._store.decisions()
+        remade = recreated(ids, lives, decisions)
+        refused = self._refused(topics)
+        stopped = {loss.topic for loss in remade} | blocked(decisions)[0]
+        keys = [key for key in _keys(topics) if key[0] not in stopped and key not in refused]
+        log = self.source.ends(keys)
+        unanswered = frozenset(keys) - log.keys()
+        refused |= dict.fromkeys(unanswered, "the cluster does not tell its offsets")
+        staged = self._store.staged_ends()
+        found = {key: position_of(key, lives, staged) for key in log}
+        positions = {key: position for key, position in found.items() if position is not None}
+        covered = self._still_covered(covered, log, lives)
+        seen = self._seen(log, positions, covered, decisions, lives)
+        rewound = self._rewound(log, positions, lives, decisions)
+        result = survey(log, positions, decisions, seen, rewound)
+        self._rewinds.note({key: log[key].epoch for key in result.starts})
+        losses = (*remade, *result.losses)
+        generations = {key: lives.generation(key) for key in result.starts if lives.generation(key)}
+        plan = LandingPlan(self.alias, result.starts, generations)
+        told = {key: why for key, why in refused.items() if topics[key[0]].readable}
+        waiting, still_open = _waiting(decisions, losses), _named(decisions, ids)
+        return Planned(
+            plan, topics, log, losses, result.given_up, told, unanswered, lives, still_open, waiting, covered
+        )
+
+    def differs(self, planned: Planned, covered: Mapping[Key, int]) -> bool:
+        """Whether a plan is not the right one any more: topics or partitions came, went or changed, a log's end went
+        back or its leader changed, an operator decided, or a partition that was left out may be tried again."""
+        topics = self.source.topics()
+        if topics != planned.topics or self._refusals.over(self._planned_at, self._clock()):
+            return True
+        for key, ends in self.source.ends(planned.plan.starts.keys() | planned.unanswered).items():
+            if key in planned.unanswered or ends.epoch != planned.log[key].epoch or ends.end < covered.get(key, 0):
+                return True
+        # Where nobody waits nobody else decides: a query every few seconds is worth to be spared.
+        return any(planned.waiting) and blocked(self._store.decisions()) != planned.waiting
+
+    def refuse(self, refused: Mapping[Key, str]) -> None:
+        """Leave out partitions that the query could not read, for the reason given; longer each time."""
+        self._refusals.add(refused, self._clock())
+
+    def came_through(self, keys: Collection[Key]) -> None:
+        """A query has read these: what was refused of them is over."""
+        self._refusals.forget(keys)
+
+    def _lives(self, ids: Mapping[str, str]) -> Lives:
+        lives = self._store.lives()
+        new = {topic: Life(0, topic_id) for topic, topic_id in ids.items() if topic not in lives.topics}
+        self._store.begin(new)
+        return Lives({**lives.topics, **new}, lives.branches)
+
+    def _refused(self, topics: Mapping[str, SourceTopic]) -> dict[Key, str]:
+        """The partitions that must not be asked for now: whatever stops one would stop all in one query."""
+        refused = {key: why for key, why in self._refusals.held(self._clock()).items() if key[0] in topics}
+        for name, topic in topics.items():
+            for partition in range(topic.partitions):
+                if not topic.readable:
+                    refused[name, partition] = "the cluster does not allow to read the topic"
+                elif partition in topic.leaderless:
+                    refused[name, partition] = "the partition has no leader"
+        return refused
+
+    def _rewound(
+        self,
+        log: Mapping[Key, LogEnds],
+        positions: Mapping[Key, int],
+        lives: Lives,
+        decisions: Collection[Decision],
+    ) -> dict[Key, int]:
+        """The partitions that the source has not as they are staged, as far as nobody was told, and from where on."""
+        waiting = blocked(decisions)[1]
+        ends = {key: end for key, end in positions.items() if key not in waiting}
+        return self._rewinds.rewound(log, ends, {key: lives.topics[key[0]].generation for key in ends})
+
+    def _still_covered(self, covered: Mapping[Key, int], log: Mapping[Key, LogEnds], lives: Lives) -> dict[Key, int]:
+        """What queries covered, without what they covered of a generation before the newest one."""
+        before, self._generations = self._generations, {key: lives.generation(key) for key in log}
+        return {
+            key: min(end, log[key].end) if key in log else end
+            for key, end in covered.items()
+            if before.get(key, lives.generation(key)) == lives.generation(key)
+        }
+
+    def _seen(
+        self,
+        log: Mapping[Key, LogEnds],
+        positions: Mapping[Key, int],
+        covered: Mapping[Key, int],
+        decisions: Collection[Decision],
+        lives: Lives,
+    ) -> dict[Key, int]:
+        """How far landing came, asked of the lake only for those partitions where it makes a difference."""
+        seen = dict(covered)
+        accepted = accepted_starts(decisions)
+        doubtful = [
+            key
+            for key, ends in log.items()
+            if ends.start > max(place.get(key, 0) for place in (positions, seen, accepted))
+            and not lives.generation(key)  # samples do not say of which generation they are
+        ]
+        for key, position in (self._store.seen(doubtful) if doubtful else {}).items():
+            seen[key] = max(position, seen.get(key, 0))
+        return seen
+
+
+def _keys(topics: Mapping[str, SourceTopic]) -> list[Key]:
+    return [(name, partition) for name, topic in topics.items() for partition in range(topic.partitions)]
+
+
+def _waiting(decisions: Collection[Decision], losses: Collection[Loss]) -> tuple[frozenset[str], frozenset[Key]]:
+    """The topics and partitions that wait for an operator once these losses are told."""
+    told = [Decision(loss.topic, loss.partition, loss.kind, loss.last, True, None) for loss in losses]
+    return blocked([*decisions, *told])
+
+
+def _named(decisions: Collection[Decision], topics: Collection[str]) -> frozenset[str]:
+    """What waits for an operator, of the topics that are there, by name."""
+    return frozenset(
+        item.topic if item.partition is None else f"{item.topic}-{item.partition}"
+        for item in decisions
+        if item.open and item.topic in topics
+    )

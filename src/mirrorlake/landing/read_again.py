@@ -1,0 +1,82 @@
+"""Reading records from the source once more that retention deleted from the stage before a flow had produced them."""
+
+import logging
+from collections.abc import Mapping
+from typing import Any
+
+from mirrorlake.errors import InputError
+from mirrorlake.kafka.connections import Connections
+from mirrorlake.lake.lake import Lake
+from mirrorlake.lake.lease import Lease
+from mirrorlake.lake.stage_index import StageFiles
+from mirrorlake.lake.table_upkeep import removals_from
+from mirrorlake.landing.generations import lives_of
+from mirrorlake.landing.land import land_again
+from mirrorlake.landing.survey import Branch, LandingPlan
+
+logger = logging.getLogger(__name__)
+
+
+def read_again(lake: Lake, connections: Connections, alias: str, incident: Mapping[str, Any]) -> int:
+    """Land what an incident tells of (`topic`, `partition`, `first_offset`, `last_offset`, `at`), as far as the source
+    still has it.
+
+    Returns the first offset that was read: above `first_offset` where the source has trimmed its log too. What the
+    source has compacted away since is not there any more, and is not told. Who dies meanwhile may ask again: it is
+    landed once. Raises InputError where the source has nothing of it, ClusterUnreachable, and HeldElsewhere while
+    another process does the same.
+    """
+    key, first, last = (incident["topic"], incident["partition"]), incident["first_offset"], incident["last_offset"]
+    place, lease = f"{key[0]}-{key[1]}", Lease(lake, f"reading again from cluster {alias}")
+    lease.take()
+    try:
+        generation = _generation(lake, connections, alias, key, first, last)
+        log = connections.admin(alias).log_ends([key]).get(key)
+        if log is None:
+            raise InputError(f"cluster {alias} does not tell what it has of {place}; try again", topic=key[0])
+        start, end = max(first, log.start), min(last + 1, log.end)
+        if start >= end:
+            raise InputError(
+                f"cluster {alias} has nothing of offsets {first} to {last} of {place} any more: its log begins at "
+                f"{log.start}; choose continue or stop",
+                topic=key[0],
+            )
+        end = min(end, _first_staged(lake, alias, key, generation, start) or end)  # another flow lacked it, too
+        if start == end:
+            return int(start)
+        plan = LandingPlan(alias, {key: start}, {key: generation} if generation else {})
+        land_again(lake, connections.spark(alias), plan, {key: end}, int(incident["at"].timestamp() * 1000))
+        logger.info("offsets %d to %d of %s were read from cluster %s again", start, end - 1, place, alias)
+        return int(start)
+    finally:
+        lease.release()
+
+
+def _first_staged(lake: Lake, alias: str, key: tuple[str, int], generation: int, offset: int) -> int | None:
+    """The first staged offset at or above one, of the same generation."""
+    with StageFiles(lake).reading() as index:
+        ranges = index.topics(alias).get(key[0], {}).get(key[1])
+        found = next(ranges.above(generation, offset), None) if ranges is not None else None
+    return max(found.first, offset) if found is not None and found.generation == generation else None
+
+
+def _generation(lake: Lake, connections: Connections, alias: str, key: tuple[str, int], first: int, last: int) -> int:
+    """The generation in which the offsets were staged. Raises InputError if the source has another one now."""
+    topic, lives = key[0], lives_of(lake, alias)
+    generation, branch = lives.generation(key), lives.branches.get(key, Branch(0, 0))
+    staged = any(
+        (item.topic, item.partition, item.generation) == (*key, generation)
+        and item.first_offset <= first
+        and last < item.below
+        for item in removals_from(lake, alias)
+    )
+    same = (
+        topic in lives.topics and connections.admin(alias).topic_ids([topic]).get(topic) == lives.topics[topic].topic_id
+    )
+    if not (staged and same) or first < branch.first:
+        raise InputError(
+            f"offsets {first} to {last} of {topic}-{key[1]} were staged from a log that cluster {alias} has no more: "
+            "the topic was made again, or the log went back; choose continue or stop",
+            topic=topic,
+        )
+    return generation

@@ -1,0 +1,61 @@
+"""Partitions that could not be read, and when each is tried again; what an error says of them. Pure."""
+
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+from mirrorlake.offsets.positions import Key
+
+#: How long a partition is left out after its first refusal, its second, and so on, seconds.
+WAIT_SECONDS = (10.0, 30.0, 120.0, 600.0)
+#: The lines of a Spark error that say why; others hold the whole plan of the query, with every partition's name.
+_CAUSE = re.compile(r"(?:^|: |by: )[\w.$]*(?:Exception|Error): ")
+_PLACE = re.compile(r"[A-Za-z0-9._-]+-\d+")
+
+
+@dataclass(frozen=True)
+class _Refusal:
+    reason: str
+    times: int
+    until: float
+
+
+class Refusals:
+    """What is left out of landing for now. Times are seconds of any clock that the caller keeps to."""
+
+    def __init__(self) -> None:
+        self._held: dict[Key, _Refusal] = {}
+
+    def add(self, refused: Mapping[Key, str], now: float) -> None:
+        """Note that partitions were refused, and why; each wait is longer than the one before."""
+        for key, reason in refused.items():
+            times = self._held[key].times + 1 if key in self._held else 1
+            wait = WAIT_SECONDS[min(times, len(WAIT_SECONDS)) - 1]
+            self._held[key] = _Refusal(reason, times, now + wait)
+
+    def held(self, now: float) -> dict[Key, str]:
+        """What is left out now, with the reason."""
+        return {key: item.reason for key, item in self._held.items() if now < item.until}
+
+    def over(self, since: float, now: float) -> bool:
+        """Whether a wait came to its end behind `since`."""
+        return any(since < item.until <= now for item in self._held.values())
+
+    def forget(self, keys: Collection[Key]) -> None:
+        """They were read: the next refusal is a first one."""
+        for key in keys:
+            self._held.pop(key, None)
+
+
+def places_in(error: str, keys: Collection[Key]) -> dict[Key, str]:
+    """The partitions that the causes in an error's text name, as `topic-partition`, each with what is said of it."""
+    names = {f"{topic}-{partition}": (topic, partition) for topic, partition in keys}
+    found: dict[Key, str] = {}
+    for line in error.splitlines():
+        if _CAUSE.search(line):
+            for word in _PLACE.findall(line):
+                # A name at the end of a sentence has its full stop.
+                name = word if word in names else word.rstrip(".")
+                if name in names:
+                    found[names[name]] = line.removeprefix("Caused by: ")[:500]
+    return found

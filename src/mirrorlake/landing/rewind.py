@@ -1,0 +1,49 @@
+"""From which offset on a source's log differs from what was staged of it. Pure.
+
+A log's end goes back when a replica that lacks records becomes leader, or when a disk is restored from a copy. What is
+written then gets offsets that are staged already. A leader writes its epoch into every batch (KIP-320): as long as the
+records at the end of what is staged are of the epoch known, nothing changed below; what is of a newer epoch was either
+staged as it is, or differs from there on.
+"""
+
+from collections.abc import Callable, Collection, Mapping
+
+from mirrorlake.kafka.values import Row
+from mirrorlake.offsets.positions import Key
+
+Bounds = tuple[int, int]
+"""Offsets: the first, and the one after the last."""
+Rows = Callable[[Mapping[Key, int]], "Mapping[Key, Row]"]
+"""Gives the first record of each partition at or behind an offset."""
+
+
+def first_offsets(
+    bounds: Mapping[Key, Bounds],
+    rows: Rows,
+    holds: Callable[[Mapping[Key, Row]], Collection[Key]],
+    beyond: Collection[Key] = (),
+) -> dict[Key, int]:
+    """The offset, within bounds, from which on something holds for all records of a partition: the one after the last
+    record for which it does not. A partition of which it holds nowhere is missing; of those `beyond` it holds behind
+    their bounds, whatever lies within.
+
+    All partitions are asked side by side, and the last record of each first: mostly it holds for none.
+    """
+    left = {key: bound for key, bound in bounds.items() if bound[0] < bound[1]}
+    asked = {key: end - 1 for key, (_, end) in left.items()}
+    found, ends = set(beyond), {key: end for key, (_, end) in bounds.items()}
+    while left:
+        told = {key: row for key, row in rows(asked).items() if row.offset < left[key][1]}
+        true = holds(told)
+        for key, (low, high) in list(left.items()):
+            if key in told and key not in true:
+                low = told[key].offset + 1
+            else:  # it holds, or there is no record from here on: compacted, or aborted
+                high = asked[key]
+                if key in true:
+                    found.add(key)
+            ends[key] = high
+            left[key], asked[key] = (low, high), (low + high) // 2
+        left = {key: bound for key, bound in left.items() if bound[0] < bound[1]}
+        asked = {key: asked[key] for key in left}
+    return {key: ends[key] for key in found}

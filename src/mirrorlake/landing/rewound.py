@@ -1,0 +1,84 @@
+"""Finds the partitions whose log at the source is not what was staged of them any more."""
+
+from collections.abc import Collection, Mapping
+from typing import Protocol
+
+from mirrorlake.kafka.values import Row
+from mirrorlake.landing.rewind import first_offsets
+from mirrorlake.offsets.positions import Key, LogEnds
+
+
+class SourceRows(Protocol):
+    """Single records of a source cluster."""
+
+    def rows(self, offsets: Mapping[Key, int]) -> Mapping[Key, Row]:
+        """The first committed record of each partition at or behind an offset; missing where there is none."""
+
+
+class StagedRows(Protocol):
+    """Single records of the stage, and what is known of the logs that they came from."""
+
+    def staged_firsts(self, since: Mapping[Key, int]) -> Mapping[Key, int]:
+        """The first offset staged of each partition in the generations since one."""
+
+    def staged_rows(self, offsets: Mapping[Key, int], since: Mapping[Key, int]) -> Mapping[Key, Row]:
+        """The staged records of these offsets, one a partition, of the newest generation since one that has it; missing
+        where none has."""
+
+    def epochs(self) -> Mapping[Key, int]:
+        """The leader epochs up to which logs were found to be what is staged of them. They may be lost."""
+
+    def note_epochs(self, epochs: Mapping[Key, int]) -> None:
+        """Replace them."""
+
+
+class RewindCheck:
+    """Compares logs with what is staged of them. For one thread.
+
+    Where the leader is the one that was known, and the log's end not below what is staged, nothing is read.
+    """
+
+    def __init__(self, source: SourceRows, store: StagedRows) -> None:
+        self._source = source
+        self._store = store
+
+    def rewound(
+        self, log: Mapping[Key, LogEnds], staged: Mapping[Key, int], since: Mapping[Key, int]
+    ) -> dict[Key, int]:
+        """The partitions that differ, with the offset from which on: the one after the last record that is the same.
+
+        `staged` are the ends of what is staged, of all generations since those of the topics (`since`): where a
+        partition began one by itself, what lies below is still the same log.
+        """
+        known = self._store.epochs()
+        doubtful = [key for key, end in staged.items() if self._is_doubtful(log[key], end, known.get(key))]
+        later = [key for key in staged if key not in set(doubtful) and log[key].epoch != known[key]]
+
+        def differing(rows: Mapping[Key, Row]) -> Collection[Key]:
+            there = self._store.staged_rows({key: row.offset for key, row in rows.items()}, since)
+            return {key for key, row in rows.items() if not row.same(there.get(key))}
+
+        def written_since(rows: Mapping[Key, Row]) -> Collection[Key]:
+            return {key for key, row in rows.items() if row.epoch is None or row.epoch > known[key]}
+
+        ends = {key: min(log[key].end, staged[key]) for key in (*doubtful, *later)}
+        firsts = self._store.staged_firsts({key: since[key] for key in doubtful}) if doubtful else {}
+        starts = {key: max(log[key].start, firsts.get(key, 0)) for key in doubtful}
+        shorter = [key for key in doubtful if log[key].end < staged[key]]
+        bounds = {key: (starts[key], ends[key]) for key in doubtful}
+        found = first_offsets(bounds, self._source.rows, differing, shorter)
+        bounds = {key: (log[key].start, ends[key]) for key in later}
+        began = first_offsets(bounds, self._source.rows, written_since)
+        found.update({key: began[key] for key in differing(self._source.rows(began))} if began else {})
+        return found
+
+    def note(self, epochs: Mapping[Key, int | None]) -> None:
+        """Note the leaders of logs that were found to be what is staged of them."""
+        before = self._store.epochs()
+        after = {**before, **{key: epoch for key, epoch in epochs.items() if epoch is not None}}
+        if after != before:
+            self._store.note_epochs(after)
+
+    def _is_doubtful(self, ends: LogEnds, staged: int, known: int | None) -> bool:
+        """Whether only the records themselves tell: no epoch to go by, or a log that is too short."""
+        return ends.end < staged or known is None or ends.epoch is None or ends.epoch < known

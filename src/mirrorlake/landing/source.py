@@ -1,0 +1,52 @@
+"""A source cluster as landing sees it: the port `Source` of `landing/plan.py` over real clients."""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+
+from mirrorlake.kafka.access import described
+from mirrorlake.kafka.admin import ClusterAdmin
+from mirrorlake.kafka.connections import Connections
+from mirrorlake.kafka.records import first_rows
+from mirrorlake.kafka.values import Row
+from mirrorlake.landing.plan import SourceTopic
+from mirrorlake.naming.selection import TopicSelection
+from mirrorlake.offsets.positions import Key, LogEnds
+
+
+class ClusterSource:
+    """What the flows of one source cluster select there. What they select is asked for each time: a topology can be
+    edited, and its connections with it."""
+
+    def __init__(
+        self,
+        alias: str,
+        connections: Callable[[], Connections],
+        selections: Callable[[], Sequence[TopicSelection]],
+    ) -> None:
+        self.alias = alias
+        self._connections = connections
+        self._selections = selections
+
+    def topics(self) -> dict[str, SourceTopic]:
+        """The selected topics that are there. Raises ClusterUnreachable."""
+        admin, selections = self._admin(), self._selections()
+        found = {
+            name: info
+            for name, info in admin.topics().items()
+            if any(selection.lands(name) for selection in selections)
+        }
+        return {
+            name: SourceTopic(topic_id, found[name].partitions, found[name].leaderless, readable)
+            for name, (topic_id, readable) in described(admin.client, found.keys()).items()
+        }
+
+    def ends(self, keys: Collection[Key]) -> Mapping[Key, LogEnds]:
+        """What is there of some partitions; those that do not answer are missing."""
+        return self._admin().log_ends(keys)
+
+    def rows(self, offsets: Mapping[Key, int]) -> Mapping[Key, Row]:
+        """The first committed record of each partition at or behind an offset; missing where there is none. Raises
+        ClusterUnreachable."""
+        return first_rows(self.alias, self._connections().client(self.alias, "consumer"), offsets) if offsets else {}
+
+    def _admin(self) -> ClusterAdmin:
+        return self._connections().admin(self.alias)

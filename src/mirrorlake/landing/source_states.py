@@ -1,0 +1,49 @@
+"""Notes how topics of a source are: before the first record is staged, and whenever their configs are asked for."""
+
+from collections.abc import Mapping
+
+from mirrorlake.kafka.admin import ClusterAdmin, TopicInfo
+from mirrorlake.kafka.admin_configs import describe_topic_configs
+from mirrorlake.kafka.values import TopicConfigs
+from mirrorlake.lake.states import States
+from mirrorlake.lake.topic_states import TopicState, own_configs
+
+
+def note_fresh_topics(states: States, source: ClusterAdmin, ids: Mapping[str, str]) -> None:
+    """Note topics (Kafka's ids by name) that the lake does not know yet, or that were made again. Raises
+    ClusterUnreachable."""
+    known = states.of(source.alias)
+    fresh = [topic for topic, topic_id in ids.items() if topic not in known or known[topic].topic_id != topic_id]
+    if not fresh:
+        return
+    there, told = source.topics(), describe_topic_configs(source, fresh).configs
+    states.note(
+        source.alias,
+        {
+            topic: TopicState(
+                there[topic].partitions, there[topic].factor, own_configs(told.get(topic, {})), ids[topic]
+            )
+            for topic in fresh
+            if topic in there
+        },
+    )
+
+
+def note_configs(
+    states: States, cluster: str, topics: Mapping[str, TopicInfo], told: Mapping[str, TopicConfigs]
+) -> None:
+    """Note the configs that a source told of some of its `topics`."""
+    known = states.of(cluster)
+    states.note(
+        cluster,
+        {
+            topic: TopicState(
+                topics[topic].partitions,
+                topics[topic].factor,
+                own_configs(configs),
+                known[topic].topic_id if topic in known else None,
+            )
+            for topic, configs in told.items()
+            if topic in topics
+        },
+    )

@@ -1,0 +1,177 @@
+"""What landing may read of a source now: lost and rewound ranges, recreated topics, where each partition goes on. Pure.
+
+Kafka says nothing when retention overtakes a reader, when a topic is made again under the same name, or when the end
+of a log goes back; MirrorMaker 2 skips or mixes silently (mm2.md 1.14). Here each is found by comparing what the source
+has with what was landed. Where a partition goes on is what the stage holds of it, and nothing else (DESIGN 2, law 7).
+"""
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from mirrorlake.offsets.positions import Key, LogEnds
+
+LossKind = Literal["topic_recreated", "source_truncated", "source_rewound"]
+
+
+@dataclass(frozen=True)
+class Life:
+    """One life of a topic: its generation (from 0) and Kafka's id of it."""
+
+    generation: int
+    topic_id: str
+
+
+@dataclass(frozen=True)
+class Branch:
+    """A generation that one partition began by itself: its log differs from `first` on from what was staged before."""
+
+    generation: int
+    first: int
+
+
+@dataclass(frozen=True)
+class Lives:
+    """The newest life of every topic, and of the partitions whose generation is newer than their topic's."""
+
+    topics: Mapping[str, Life] = field(default_factory=dict)
+    branches: Mapping[Key, Branch] = field(default_factory=dict)
+
+    def generation(self, key: Key) -> int:
+        """The generation in which a partition's records are staged now."""
+        branch = self.branches.get(key)
+        return branch.generation if branch is not None else self.topics.get(key[0], Life(0, "")).generation
+
+    def newest(self, topic: str) -> int:
+        """The newest generation of any of a topic's partitions."""
+        branches = [branch.generation for key, branch in self.branches.items() if key[0] == topic]
+        return max([self.topics.get(topic, Life(0, "")).generation, *branches])
+
+
+@dataclass(frozen=True)
+class LandingPlan:
+    """What one landing query of a cluster reads: the next offset of every partition, and the generation of those in
+    which it is not 0."""
+
+    alias: str
+    starts: Mapping[Key, int]
+    generations: Mapping[Key, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What is known of a loss, and what an operator said: `resolution` is None while nobody did."""
+
+    topic: str
+    partition: int | None
+    kind: LossKind
+    last_offset: int | None
+    open: bool
+    resolution: str | None
+
+
+@dataclass(frozen=True)
+class Loss:
+    """Something lost. Offsets are inclusive; None for a topic made again."""
+
+    kind: LossKind
+    topic: str
+    partition: int | None = None
+    first: int | None = None
+    last: int | None = None
+
+
+@dataclass(frozen=True)
+class Survey:
+    """What follows: the topics and partitions that wait for an operator (of a topic all, those of `log` named each),
+    news for the operators, what was lost behind a loss that they accepted already, and the next offset to read of each
+    partition that is read."""
+
+    waiting: frozenset[Key]
+    losses: tuple[Loss, ...]
+    given_up: tuple[Loss, ...]
+    starts: Mapping[Key, int]
+
+
+def recreated(ids: Mapping[str, str], lives: Lives, decisions: Iterable[Decision]) -> tuple[Loss, ...]:
+    """The topics that have another id than their newest life, as far as nobody was told."""
+    told = {item.topic for item in decisions if item.kind == "topic_recreated" and waits(item)}
+    return tuple(
+        Loss("topic_recreated", topic)
+        for topic, topic_id in sorted(ids.items())
+        if topic in lives.topics and lives.topics[topic].topic_id != topic_id and topic not in told
+    )
+
+
+def survey(
+    log: Mapping[Key, LogEnds],
+    positions: Mapping[Key, int],
+    decisions: Collection[Decision],
+    seen: Mapping[Key, int] | None = None,
+    rewound: Mapping[Key, int] | None = None,
+) -> Survey:
+    """Compare what the source has with what was landed, partition by partition.
+
+    `positions` are the next offsets by the stage; a partition without one is new, and begins where its log does: what
+    was gone before was never ours. `seen` is how far landing was seen to have come, over transaction markers too, and
+    of partitions that hold no record: nothing below it is lost, but it is no place to go on from. `rewound` says from
+    which offset on a partition's log differs from what is staged.
+    """
+    accepted = accepted_starts(decisions)
+    topics, partitions = blocked(decisions)
+    waiting = {key for key in log if key[0] in topics or key in partitions}
+    losses: list[Loss] = []
+    given_up: list[Loss] = []
+    starts: dict[Key, int] = {}
+    for key, ends in log.items():
+        if key in waiting:
+            continue
+        known = [place[key] for place in (positions, seen or {}) if key in place]
+        owed = max([*known, accepted.get(key, 0)]) if known or key in accepted else ends.start
+        if rewound and key in rewound:
+            losses.append(Loss("source_rewound", *key, rewound[key], positions[key] - 1))
+            waiting.add(key)
+            continue
+        if ends.start > owed:
+            loss = Loss("source_truncated", *key, owed, ends.start - 1)
+            # Nothing was landed behind the loss that was accepted: what was lost since is the same one, grown.
+            if key in accepted and accepted[key] > max(known, default=-1):
+                given_up.append(loss)
+            else:
+                losses.append(loss)
+                waiting.add(key)
+                continue
+        starts[key] = max(positions.get(key, 0), accepted.get(key, 0), ends.start)
+    return Survey(frozenset(waiting), tuple(losses), tuple(given_up), starts)
+
+
+def waits(decision: Decision) -> bool:
+    """Whether something waits for an operator, or was stopped by one."""
+    return decision.open or decision.resolution == "stop"
+
+
+def blocked(decisions: Iterable[Decision]) -> tuple[frozenset[str], frozenset[Key]]:
+    """The topics, and the partitions, that wait for an operator or were stopped by one."""
+    waiting = [item for item in decisions if waits(item)]
+    topics = frozenset(item.topic for item in waiting if item.partition is None)
+    return topics, frozenset((item.topic, item.partition) for item in waiting if item.partition is not None)
+
+
+def accepted_starts(decisions: Iterable[Decision]) -> dict[Key, int]:
+    """Where partitions go on behind ranges whose loss was accepted."""
+    found: dict[Key, int] = {}
+    for item in decisions:
+        if item.resolution == "continue" and item.partition is not None and item.last_offset is not None:
+            key = (item.topic, item.partition)
+            found[key] = max(found.get(key, 0), item.last_offset + 1)
+    return found
+
+
+def position_of(key: Key, lives: Lives, staged: Mapping[Key, tuple[int, int]]) -> int | None:
+    """The next offset of a partition, by what is staged of it: (generation, next offset). None when there is nothing in
+    its newest generation, and nothing from which it began."""
+    generation, position = staged.get(key, (-1, 0))
+    if generation == lives.generation(key):
+        return position
+    branch = lives.branches.get(key)
+    return None if branch is None else branch.first

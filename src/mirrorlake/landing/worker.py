@@ -1,0 +1,259 @@
+"""Landing one source cluster: keeps its streaming query going, around topics that wait for an operator.
+
+One worker per source cluster, however many flows read from it; one process at a time, by a lease. The query is started
+anew when other topics are wanted, when topics were lost or made again, and when the source was away.
+"""
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Collection, Sequence
+from functools import partial
+
+from pyspark.errors import StreamingQueryException
+from pyspark.sql.streaming.query import StreamingQuery
+
+from mirrorlake.config.topology import Cluster, ResolvedFlow
+from mirrorlake.errors import HeldElsewhere, MirrorlakeError, ReplicationError
+from mirrorlake.kafka.connections import Connections
+from mirrorlake.kafka.renewal import LiveSettings
+from mirrorlake.lake.journal import Journal
+from mirrorlake.lake.lake import Lake
+from mirrorlake.lake.lease import Lease
+from mirrorlake.lake.stage_index import StageFiles
+from mirrorlake.landing.generations import LakeLandingStore
+from mirrorlake.landing.land import end_queries, forget_query, start_landing
+from mirrorlake.landing.losses import LandingNews
+from mirrorlake.landing.plan import LandingPlanner, Planned
+from mirrorlake.landing.query import progress_ends, stop_between_batches
+from mirrorlake.landing.refusals import places_in
+from mirrorlake.landing.source import ClusterSource
+from mirrorlake.landing.source_states import note_fresh_topics
+from mirrorlake.landing.survey import Lives
+from mirrorlake.naming.selection import TopicSelection
+from mirrorlake.offsets.positions import Key
+from mirrorlake.spark.causes import FAILURES, cause_of, causes_of, in_our_words
+
+logger = logging.getLogger(__name__)
+
+#: How often the query is looked at, how often its source's topics are, and the waits after failures, seconds.
+LOOK_SECONDS = 0.2
+SURVEY_SECONDS = 5.0
+RETRY_SECONDS = (1.0, 2.0, 5.0, 10.0)
+#: A partition that has just lost its leader mostly has another one soon: how often it is waited for, and how long.
+LEADERLESS_TRIES, LEADERLESS_SECONDS = 3, 2.0
+#: How long `--once` waits for another process that lands the same cluster.
+ONCE_WAITS_SECONDS = 600.0
+#: How often a run with an end tries again what Spark reports: a task that died, a broker that was away for a moment.
+ONCE_TRIES = 3
+
+
+class LandingWorker:
+    """Lands a cluster in a thread of its own until `stop`, or, `once`, up to the end offsets seen at the start.
+
+    `ended` is set when nothing more will be landed; `error` then says why, if it did not end in order.
+    """
+
+    def __init__(
+        self,
+        alias: str,
+        lake: Lake,
+        stage: StageFiles,
+        connections: Connections,
+        journal: Journal,
+        once: bool,
+    ) -> None:
+        self.alias = alias
+        self.ended = threading.Event()
+        self.error: MirrorlakeError | None = None
+        self._lake = lake
+        self._connections = connections
+        self._once = once
+        self._lock = threading.RLock()
+        self._flows: list[ResolvedFlow] = []
+        self._changed = threading.Event()
+        self._stop = threading.Event()
+        self._news = LandingNews(alias, journal)
+        self._states = journal.states
+        source = ClusterSource(alias, lambda: self._connections, self._selections)
+        self._planner = LandingPlanner(alias, source, LakeLandingStore(lake, stage, alias))
+        self._query: StreamingQuery | None = None
+        self._covered: dict[Key, int] = {}
+        self._lives = Lives()
+        self._named_before: Collection[Key] = ()
+        self._lease = Lease(lake, f"landing of cluster {alias}")
+        self._thread = threading.Thread(target=self._run, name=f"land {alias}", daemon=True)
+
+    def want(self, flows: Sequence[ResolvedFlow], connections: Connections) -> None:
+        """Say which flows read from here; the query is started anew if that makes a difference."""
+        with self._lock:
+            before = self._read() if self._flows else None
+            self._flows, self._connections = list(flows), connections
+            same = before == self._read()
+        if not same:
+            self._changed.set()
+
+    def start(self) -> None:
+        """Start the thread."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Ask for the end; the batch in hand is finished."""
+        self._stop.set()
+
+    def join(self) -> None:
+        """Wait for the end."""
+        self._thread.join()
+
+    def covered(self) -> dict[Key, int]:
+        """How far each partition was landed: end offsets, transaction markers included."""
+        query = self._query
+        if query is not None:
+            self._covered.update(progress_ends(query))
+        return dict(self._covered)
+
+    def generation(self, topic: str, partition: int) -> int:
+        """The generation in which a partition is landed now."""
+        return self._lives.generation((topic, partition))
+
+    def life(self, topic: str) -> int:
+        """The newest generation of a topic's partitions."""
+        return self._lives.newest(topic)
+
+    def _read(self) -> object:
+        """What decides what the query reads, and how."""
+        return [selection.java_pattern() for selection in self._selections()], self._cluster()
+
+    def _cluster(self) -> Cluster:
+        return self._connections.topology.clusters[self.alias]
+
+    def _selections(self) -> list[TopicSelection]:
+        with self._lock:
+            aliases = self._connections.topology.aliases
+            return [flow.selection(aliases) for flow in self._flows]
+
+    def _run(self) -> None:
+        attempt = 0
+        try:
+            while not self._stop.is_set():
+                try:
+                    if self._hold(self._land):
+                        return
+                    attempt = 0
+                except FAILURES as error:
+                    problem = self._told(error)
+                    if self._once and (isinstance(error, MirrorlakeError) or attempt >= ONCE_TRIES):
+                        self.error = problem
+                        return
+                    self._stop.wait(RETRY_SECONDS[min(attempt, len(RETRY_SECONDS) - 1)])
+                    attempt += 1
+        except BaseException as error:
+            self.error = ReplicationError(f"landing of cluster {self.alias} stopped: {cause_of(error)}")
+            logger.exception("landing of cluster %s stopped", self.alias)
+        finally:
+            self.ended.set()
+
+    def _hold(self, work: Callable[[], bool]) -> bool:
+        """Do it as the only process that does."""
+        deadline = time.monotonic() + ONCE_WAITS_SECONDS
+        while not self._stop.is_set():
+            try:
+                self._lease.take()
+                break
+            except HeldElsewhere as held:
+                if self._once and time.monotonic() > deadline:
+                    raise
+                logger.info("%s", held)
+                self._stop.wait(2.0)
+        try:
+            return True if self._stop.is_set() else work()
+        finally:
+            self._lease.release()
+
+    def _land(self) -> bool:
+        """Land until the end (True), or until it has to be started anew (False)."""
+        self._changed.clear()
+        end_queries(self._lake, self.alias)
+        planned = self._plan()
+        if not planned.plan.starts:
+            return self._wait(planned)
+        with self._lock:
+            options = LiveSettings(partial(self._connections.spark, self.alias))
+            landing = self._cluster().landing
+        query = start_landing(self._lake, options.now, planned.plan, landing, self._once)
+        self._query = query
+        try:
+            return self._watch(query, planned, options)
+        finally:
+            stop_between_batches(query)
+            self.covered()
+            self._query = None
+            forget_query(self._lake, self.alias)
+
+    def _plan(self) -> Planned:
+        """Plan a query, and tell what operators must know before it runs."""
+        for _ in range(LEADERLESS_TRIES):
+            planned = self._planner.plan(self._covered)
+            if not planned.leaderless or self._stop.wait(LEADERLESS_SECONDS):
+                break
+        self._covered, self._lives = dict(planned.covered), planned.lives
+        with self._lock:
+            flows = list(zip([flow.name for flow in self._flows], self._selections(), strict=True))
+        self.error = self._news.tell(planned, flows)
+        names = {topic for topic, _ in planned.plan.starts} & planned.topics.keys()
+        ids = {topic: planned.topics[topic].topic_id for topic in sorted(names)}
+        note_fresh_topics(self._states, self._connections.admin(self.alias), ids)
+        return planned
+
+    def _watch(self, query: StreamingQuery, planned: Planned, options: LiveSettings[str]) -> bool:
+        looked, through = time.monotonic(), False
+        while not self._stop.wait(LOOK_SECONDS):
+            active = query.isActive
+            if not through and (query.lastProgress is not None or (not active and query.exception() is None)):
+                through = True
+                self._named_before = ()
+                self._planner.came_through(planned.plan.starts.keys())
+                self._news.came_through(self._flow_names(), planned)
+            if not active:
+                error = query.exception()
+                if error is not None:
+                    self._query_failed(error, planned)
+                return error is None
+            if self._changed.is_set() or (not self._once and options.renewed()):
+                return False
+            if time.monotonic() - looked >= SURVEY_SECONDS and not self._once:
+                looked = time.monotonic()
+                if self._planner.differs(planned, self.covered()):
+                    return False
+        return True
+
+    def _wait(self, planned: Planned) -> bool:
+        """Nothing may be read now: look again from time to time."""
+        while not self._once and not self._stop.wait(SURVEY_SECONDS):
+            if self._changed.is_set() or self._planner.differs(planned, {}):
+                return False
+        return True
+
+    def _flow_names(self) -> list[str]:
+        return [flow.name for flow in self._flows]
+
+    def _query_failed(self, error: StreamingQueryException, planned: Planned) -> None:
+        """What a query could not read is left out of the next one: because it is gone, as planning again finds out, or
+        because the error names it, twice in a row. Anything else is raised."""
+        self.covered()
+        if self._planner.plan(self._covered).explains(planned.plan, self._covered):
+            logger.info("landing from cluster %s is planned again: %s", self.alias, cause_of(error))
+            return
+        named = places_in(causes_of(error), planned.plan.starts.keys())
+        refused = {key: why for key, why in named.items() if key in self._named_before}
+        self._named_before = named.keys()
+        if not refused:
+            raise error
+        self._planner.refuse(refused)
+
+    def _told(self, error: BaseException) -> MirrorlakeError:
+        """Tell the operators of every flow that reads from here; returns the error in our words."""
+        problem = in_our_words(error, f"landing from cluster {self.alias}")
+        logger.error("%s", problem)
+        self._news.failed(self._flow_names(), problem)
+        return problem

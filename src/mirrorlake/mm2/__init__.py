@@ -1,0 +1,1 @@
+"""What is compatible with MirrorMaker 2: its own topics and records, and the import of its configuration."""

@@ -1,0 +1,139 @@
+"""What settings of Kafka's Java clients become in the `consumer`, `producer` and `admin` blocks of a cluster.
+
+`consumer` reaches Spark's Java consumer, which reads the sources; `producer` and `admin` reach librdkafka.
+"""
+
+from mirrorlake.mm2.importer.entries import Entry
+from mirrorlake.mm2.importer.flow_keys import number
+from mirrorlake.mm2.importer.verdict import Value, Verdict
+
+#: Names that Kafka's Java clients and librdkafka share, with the same meaning.
+_SHARED = frozenset({
+    "client.id", "client.dns.lookup", "metadata.max.age.ms", "connections.max.idle.ms", "reconnect.backoff.ms",
+    "reconnect.backoff.max.ms", "retry.backoff.ms", "retry.backoff.max.ms", "socket.connection.setup.timeout.ms",
+})  # fmt: skip
+_SOCKETS = {"receive.buffer.bytes": "socket.receive.buffer.bytes", "send.buffer.bytes": "socket.send.buffer.bytes"}
+CARRIED = {
+    "consumer": _SHARED | {
+        "fetch.min.bytes", "fetch.max.bytes", "fetch.max.wait.ms", "max.partition.fetch.bytes", "max.poll.records",
+        "receive.buffer.bytes", "send.buffer.bytes", "request.timeout.ms", "default.api.timeout.ms", "client.rack",
+        "check.crcs", "socket.connection.setup.timeout.max.ms",
+    },
+    "producer": _SHARED | {
+        "compression.type", "linger.ms", "batch.size", "request.timeout.ms", "transaction.timeout.ms",
+    },
+    "admin": _SHARED,
+}  # fmt: skip
+"""Per role: names that are carried over as they are."""
+
+RENAMED = {
+    "consumer": {},
+    "producer": _SOCKETS,
+    "admin": {**_SOCKETS, "request.timeout.ms": "socket.timeout.ms"},
+}
+"""Per role: librdkafka's names for what the Java client calls differently."""
+
+_ROLE = "mirrorlake names its groups and transactions itself"
+_BYTES = "mirrorlake copies bytes"
+_GROUP = "Spark reads partitions itself, without the membership of a group"
+NOT_NEEDED = {
+    "group.id": _ROLE,
+    "group.instance.id": _ROLE,
+    "transactional.id": _ROLE,
+    "key.serializer": _BYTES,
+    "value.serializer": _BYTES,
+    "key.deserializer": _BYTES,
+    "value.deserializer": _BYTES,
+    "enable.auto.commit": "the stage keeps what was read, not a group",
+    "auto.commit.interval.ms": "the stage keeps what was read, not a group",
+    "partition.assignment.strategy": _GROUP,
+    "session.timeout.ms": _GROUP,
+    "heartbeat.interval.ms": _GROUP,
+    "max.poll.interval.ms": _GROUP,
+    "group.protocol": _GROUP,
+    "exclude.internal.topics": "internal topics are never mirrored",
+    "allow.auto.create.topics": "mirrorlake reads topics that exist, and makes the ones it writes",
+    "enable.idempotence": "mirrorlake always writes idempotently",
+    "retries": "librdkafka tries again until the delivery's time is over",
+    "delivery.timeout.ms": "a record's time ends with its transaction: producer setting transaction.timeout.ms",
+    "max.block.ms": "mirrorlake waits for room in the producer's queue",
+    "partitioner.class": "a record keeps its partition number",
+    "partitioner.ignore.keys": "a record keeps its partition number",
+    "partitioner.adaptive.partitioning.enable": "a record keeps its partition number",
+    "metric.reporters": "metrics are the tables latency and positions, not JMX",
+    "metrics.recording.level": "metrics are the tables latency and positions, not JMX",
+    "metrics.num.samples": "metrics are the tables latency and positions, not JMX",
+    "metrics.sample.window.ms": "metrics are the tables latency and positions, not JMX",
+    "auto.include.jmx.reporter": "metrics are the tables latency and positions, not JMX",
+    "zookeeper.connect": "mirrorlake asks brokers only",
+    "zookeeper.connection.timeout.ms": "mirrorlake asks brokers only",
+}
+_INTERCEPTORS = "interceptors are Java classes; mirrorlake copies records as they are"
+_LARGEST = 100_000_000
+"""`message.max.bytes` of `produce/writer.py`."""
+
+
+def translate(entry: Entry, role: str, name: str) -> Verdict | None:
+    """Say what a Java client's setting means; `name` is the entry's key without its prefix. None for an unknown name.
+
+    Raises InputError for a value that no client would accept.
+    """
+    if name in NOT_NEEDED:
+        return Verdict(not_needed=NOT_NEEDED[name])
+    if name in CARRIED[role] or name in RENAMED[role]:
+        if "${" in entry.value:
+            return Verdict(not_supported="it is a reference that mirrorlake cannot read here; write the value itself")
+        return Verdict({RENAMED[role].get(name, name): _value(entry.value)})
+    if name == "interceptor.classes":
+        return Verdict(not_supported=_INTERCEPTORS) if entry.value else Verdict(not_needed="it is empty")
+    return {"consumer": _consumer, "producer": _producer, "admin": _nothing}[role](entry, name)
+
+
+def is_security(name: str) -> bool:
+    """Whether a client's setting belongs to the security block of a cluster."""
+    return name == "security.protocol" or name.startswith(("ssl.", "sasl."))
+
+
+def _value(text: str) -> Value:
+    if text.lower() in ("true", "false"):
+        return text.lower() == "true"
+    return int(text) if text.lstrip("-").isdecimal() else text
+
+
+def _nothing(entry: Entry, name: str) -> Verdict | None:
+    return Verdict(not_needed="calls have a fixed deadline") if name == "default.api.timeout.ms" else None
+
+
+def _consumer(entry: Entry, name: str) -> Verdict | None:
+    if name == "isolation.level":
+        if entry.value == "read_committed":
+            return Verdict(not_needed="mirrorlake always reads committed records only")
+        return Verdict(not_supported="mirrorlake mirrors no records of open or aborted transactions")
+    if name == "auto.offset.reset":
+        if entry.value in ("earliest", "smallest"):
+            return Verdict(not_needed="mirrorlake starts at the oldest record of a topic")
+        return Verdict(
+            not_supported="mirrorlake starts at the oldest record of a topic, and reports records that are gone as an "
+            "incident instead of going on elsewhere"
+        )
+    return None
+
+
+def _producer(entry: Entry, name: str) -> Verdict | None:
+    if name == "acks":
+        if entry.value in ("all", "-1"):
+            return Verdict(not_needed="mirrorlake always waits for all in-sync replicas")
+        return Verdict(not_supported="mirrorlake always waits for all in-sync replicas, which exactly once needs")
+    if name == "max.in.flight.requests.per.connection":
+        if number(entry) <= 5:
+            return Verdict({name: number(entry)})
+        return Verdict(not_supported="more than 5 requests in flight are not possible with exactly once")
+    if name == "max.request.size":
+        if number(entry) <= _LARGEST:
+            return Verdict(
+                not_needed="mirrorlake's producer takes 100 MB; the target's brokers decide what is too large"
+            )
+        return Verdict({"message.max.bytes": number(entry)})
+    if name == "buffer.memory":
+        return Verdict({"queue.buffering.max.kbytes": max(1, number(entry) // 1024)})
+    return None

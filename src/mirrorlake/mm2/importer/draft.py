@@ -1,0 +1,174 @@
+"""The topology while files are read: what they offer for each cluster and flow, and which offer counts."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import Any
+
+from mirrorlake.config.flow_reasons import reason
+from mirrorlake.mm2.importer import client_keys, flow_keys
+from mirrorlake.mm2.importer.entries import Entry
+from mirrorlake.mm2.importer.report import Report
+from mirrorlake.mm2.importer.secrets import Secrets
+from mirrorlake.mm2.importer.security import SecurityReader
+from mirrorlake.mm2.importer.verdict import Value, Verdict
+
+_NO_CLIENT = "MirrorMaker 2 passes it to no client from here; write it into a consumer, producer or admin block"
+
+
+class Rank(IntEnum):
+    """Which of several settings of one cluster counts: the lowest."""
+
+    CLUSTER = 0
+    FLOW = 1
+    ROLE = 2
+    TOP = 3
+
+
+@dataclass
+class _Offer:
+    rank: Rank
+    entry: Entry
+    verdict: Verdict = field(default_factory=Verdict)
+
+
+@dataclass
+class _Cluster:
+    """Offers by what they are for: `bootstrap.servers`, a security setting, or `role/name of a client setting`."""
+
+    offers: dict[str, list[_Offer]] = field(default_factory=dict)
+
+
+class Draft:
+    """Collects clusters and flows. `place_*` take one entry each; `document` says what came of all of them."""
+
+    def __init__(self, report: Report, secrets: Secrets) -> None:
+        self.report, self._secrets = report, secrets
+        self._clusters: dict[str, _Cluster] = {}
+        self._defaults: dict[str, Value] = {}
+        self._flows: dict[str, dict[str, Value]] = {}
+        self._isolation: dict[str, set[str]] = {}
+        self._given: dict[tuple[str | None, str], Entry] = {}
+
+    @property
+    def flows(self) -> Mapping[str, Mapping[str, Value]]:
+        """The flows so far, by name."""
+        return self._flows
+
+    def add_cluster(self, alias: str) -> None:
+        """Name a cluster; clusters come into the document in this order."""
+        self._clusters.setdefault(alias, _Cluster())
+
+    def add_flow(self, name: str) -> None:
+        """Name a flow; flows come into the document in this order."""
+        self._flows.setdefault(name, {})
+
+    def set_flow(self, flow: str | None, values: Mapping[str, Value], entry: Entry | None = None) -> None:
+        """Set fields of a flow, or of the defaults for None. Raises InputError if two entries contradict each other."""
+        place = self._defaults if flow is None else self._flows[flow]
+        for name, value in values.items():
+            before = self._given.get((flow, name))
+            if entry is not None and before is not None and flow_keys.differs(place[name], value):
+                raise entry.wrong(f"contradicts {before.at}; one flow takes one value")
+            place[name] = value
+            if entry is not None:
+                self._given[flow, name] = before or entry
+                self.report.carry(entry, f"{'defaults' if flow is None else f'flows.{flow}'}.{name}")
+
+    def place_flow_setting(self, flow: str | None, entry: Entry, key: str) -> bool:
+        """Place a connector's setting; False if `key` is none."""
+        verdict = flow_keys.translate(entry, key)
+        if verdict is None:
+            return False
+        self._place(verdict, entry)
+        self.set_flow(flow, verdict.fields, entry)
+        return True
+
+    def place_client_setting(self, alias: str, role: str | None, entry: Entry, name: str, rank: Rank) -> bool:
+        """Place a client's setting of a cluster; `role` is None where it is for all of them. False if unknown."""
+        cluster = self._clusters[alias]
+        if name in ("bootstrap.servers", "metadata.broker.list"):
+            cluster.offers.setdefault("bootstrap.servers", []).append(_Offer(rank, entry))
+            return True
+        if client_keys.is_security(name):
+            cluster.offers.setdefault(name, []).append(_Offer(rank, entry))
+            return True
+        if role is None:
+            return False
+        if (role, name) == ("consumer", "isolation.level"):
+            self._isolation.setdefault(alias, set()).add(entry.value)
+        verdict = client_keys.translate(entry, role, name)
+        if verdict is None:
+            self.report.refuse(entry, f"it is no setting that a {role} of mirrorlake takes over")
+            return True
+        self._place(verdict, entry)
+        for field_name in verdict.fields:
+            cluster.offers.setdefault(f"{role}/{field_name}", []).append(_Offer(rank, entry, verdict))
+        return True
+
+    def place_known(self, entry: Entry, key: str) -> None:
+        """Place a setting that no other place took: not needed if MirrorMaker 2 has it, else unknown."""
+        why = reason(key) or client_keys.NOT_NEEDED.get(key)
+        if why is None and key in client_keys.CARRIED["consumer"] | client_keys.CARRIED["producer"]:
+            why = _NO_CLIENT
+        if why:
+            self.report.skip(entry, why)
+
+    def document(self) -> dict[str, Any]:
+        """Make the topology. Raises InputError if a cluster has no address, or entries contradict each other."""
+        clusters = {alias: self._cluster(alias, cluster) for alias, cluster in self._clusters.items()}
+        document: dict[str, Any] = {"clusters": clusters, "lake": {"path": "./lake"}}
+        if self._defaults:
+            document["defaults"] = self._defaults
+        return {**document, "flows": self._flows}
+
+    def has(self, alias: str, name: str) -> bool:
+        """Whether a cluster was offered a setting of this name."""
+        return name in self._clusters[alias].offers
+
+    def committed_only(self) -> frozenset[str]:
+        """The clusters that MirrorMaker read by isolation.level = read_committed, as mirrorlake always does."""
+        return frozenset(alias for alias, levels in self._isolation.items() if levels == {"read_committed"})
+
+    def _place(self, verdict: Verdict, entry: Entry) -> None:
+        if verdict.not_needed:
+            self.report.skip(entry, verdict.not_needed)
+        if verdict.not_supported:
+            self.report.refuse(entry, verdict.not_supported)
+
+    def _cluster(self, alias: str, cluster: _Cluster) -> dict[str, Any]:
+        chosen = {name: self._choose(alias, name, offers) for name, offers in cluster.offers.items()}
+        bootstrap = chosen["bootstrap.servers"].entry
+        self.report.carry(bootstrap, f"clusters.{alias}.bootstrap_servers")
+        content: dict[str, Any] = {
+            "bootstrap_servers": self._secrets.show(bootstrap, bootstrap.value, alias, "bootstrap_servers")
+        }
+        settings = {name: offer.entry for name, offer in chosen.items() if client_keys.is_security(name)}
+        security = SecurityReader(alias, settings, self._secrets, self.report).block()
+        if security is not None:
+            content["security"] = security
+        for name, offer in chosen.items():
+            role, slash, key = name.partition("/")
+            if slash:
+                content.setdefault(role, {})[key] = offer.verdict.fields[key]
+                self.report.carry(offer.entry, f"clusters.{alias}.{role}.{key}")
+        return content
+
+    def _choose(self, alias: str, name: str, offers: list[_Offer]) -> _Offer:
+        """Take the offer of the lowest rank, and account for the others."""
+        chosen = min(offers, key=lambda offer: offer.rank)
+        for offer in offers:
+            if offer is chosen:
+                continue
+            if offer.entry.value == chosen.entry.value:
+                self.report.follow(offer.entry, chosen.entry)
+            elif offer.rank == Rank.TOP:
+                self.report.skip(offer.entry, f"cluster {alias} has its own, {chosen.entry.at}")
+            elif offer.rank == chosen.rank == Rank.CLUSTER:
+                raise offer.entry.wrong(f"contradicts {chosen.entry.at}; cluster {alias} takes one value")
+            else:
+                self.report.refuse(
+                    offer.entry,
+                    f"cluster {alias} takes one value for all flows and clients, and {chosen.entry.at} gave it",
+                )
+        return chosen

@@ -1,0 +1,180 @@
+"""What MirrorMaker 2's settings of connectors become in the settings of a flow (mm2.md 1.2)."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from mirrorlake.config.fields import names_of
+from mirrorlake.config.flow import Flow
+from mirrorlake.config.flow_reasons import normal, reason
+from mirrorlake.config.topology_file import explain
+from mirrorlake.mm2.importer.entries import Entry
+from mirrorlake.mm2.importer.verdict import Value, Verdict
+
+#: Names that older versions had, and what they are called now.
+RENAMED = {
+    "topics.blacklist": "topics.exclude",
+    "groups.blacklist": "groups.exclude",
+    "config.properties.blacklist": "config.properties.exclude",
+    "topics.whitelist": "topics",
+    "groups.whitelist": "groups",
+}
+LISTS = ("topics", "topics.exclude", "groups", "groups.exclude", "config.properties.exclude")
+FLAGS = (
+    "enabled", "refresh.topics.enabled", "sync.topic.configs.enabled", "sync.topic.acls.enabled",
+    "heartbeats.replication.enabled", "refresh.groups.enabled", "emit.checkpoints.enabled",
+    "sync.group.offsets.enabled", "emit.heartbeats.enabled", "replication.policy.internal.topic.separator.enabled",
+)  # fmt: skip
+INTERVALS = (
+    "refresh.topics.interval.seconds", "sync.topic.configs.interval.seconds", "sync.topic.acls.interval.seconds",
+    "refresh.groups.interval.seconds", "emit.checkpoints.interval.seconds", "sync.group.offsets.interval.seconds",
+    "emit.heartbeats.interval.seconds",
+)  # fmt: skip
+FACTORS = ("replication.factor", "checkpoints.topic.replication.factor", "heartbeats.topic.replication.factor")
+TEXTS = ("replication.policy.separator", "use.defaults.from")
+CARRIED = frozenset((*LISTS, *FLAGS, *INTERVALS, *FACTORS, *TEXTS))
+"""Keys that have a field of the same name, with `_` for `.`."""
+
+_BYTES = "mirrorlake copies keys, values and headers as bytes; a converter that changes them has no counterpart"
+_NO_SEPARATOR = "mirrorlake needs one and takes a dot; policy: identity, where names stay, uses it for heartbeats only"
+_TRANSFORM = "mirrorlake copies records as they are; change them where they are consumed"
+
+
+def translate(entry: Entry, key: str) -> Verdict | None:
+    """Say what a connector's setting means; `key` is the entry's without its prefix. None for a key that is none.
+
+    Raises InputError when the value cannot be what MirrorMaker 2 itself accepts, or what a flow accepts.
+    """
+    key = RENAMED.get(key, key)
+    if key in CARRIED:
+        if "${" in entry.value:
+            raise entry.wrong("is a reference that mirrorlake cannot read here; write the value itself")
+        verdict = _carried(entry, key)
+        _check(entry, verdict)
+        return verdict
+    for known, decide in _BY_VALUE.items():
+        if key == known:
+            return decide(entry.value)
+    if key.partition(".")[0] in ("transforms", "predicates"):
+        return Verdict(not_supported=_TRANSFORM)
+    if normal(key) in Flow.model_fields or key.startswith(("ssl.", "sasl.", "security.")):
+        return None
+    why = reason(key)
+    return Verdict(not_needed=why) if why else None
+
+
+def flag(entry: Entry) -> bool:
+    """Read true or false as Kafka does; raises InputError for anything else."""
+    if entry.value.lower() not in ("true", "false"):
+        raise entry.wrong("must be true or false")
+    return entry.value.lower() == "true"
+
+
+def number(entry: Entry) -> int:
+    """Read a whole number as Kafka does; raises InputError for anything else."""
+    try:
+        return int(entry.value)
+    except ValueError:
+        raise entry.wrong("must be a whole number") from None
+
+
+def _carried(entry: Entry, key: str) -> Verdict:
+    name, value = normal(key), entry.value
+    if key in LISTS:
+        names = names_of(value)
+        return Verdict({name: list(names) if isinstance(names, tuple) else []})
+    if key in FLAGS:
+        return Verdict({name: flag(entry)})
+    if key in INTERVALS:
+        seconds = number(entry)
+        # MirrorMaker 2's scheduler never starts what has a negative interval.
+        return Verdict({name: seconds} if seconds >= 0 else {name.replace("_interval_seconds", "_enabled"): False})
+    if key in FACTORS:
+        factor = number(entry)
+        if factor == -1:
+            ours = "the source topic's own factor" if key == "replication.factor" else "3, or as many as it has brokers"
+            return Verdict(not_supported=f"-1 asks for the target's default factor; mirrorlake takes {ours}")
+        return Verdict({name: factor})
+    if key == "replication.policy.separator" and not value:
+        return Verdict(not_supported=_NO_SEPARATOR)
+    return Verdict({name: value})
+
+
+def _check(entry: Entry, verdict: Verdict) -> None:
+    try:
+        Flow.model_validate(dict(verdict.fields))
+    except ValidationError as error:
+        at = Path(f"{entry.file}, line {entry.line}" if entry.line else entry.file)
+        raise explain(at, error, {}) from None
+
+
+def _policy(value: str) -> Verdict:
+    name = value.rpartition(".")[2]
+    if name == "DefaultReplicationPolicy":
+        return Verdict({"policy": "default"})
+    if name == "IdentityReplicationPolicy":  # Kafka's own, and Strimzi's from before KIP-690
+        return Verdict({"policy": "identity"})
+    return Verdict(
+        not_supported="it is a Java class: until you set policy to identity, or to a Python class of yours as "
+        "package.module:Class, mirrors are named by the default policy"
+    )
+
+
+def _only(default: str, not_needed: str, not_supported: str) -> Callable[[str], Verdict]:
+    """Decide about a class: MirrorMaker's own one needs no counterpart, another one has none."""
+
+    def decide(value: str) -> Verdict:
+        own = value.rpartition(".")[2] in (default, "")
+        return Verdict(not_needed=not_needed) if own else Verdict(not_supported=not_supported)
+
+    return decide
+
+
+def _filter(what: str) -> Callable[[str], Verdict]:
+    kind = {"topics": "Topic", "groups": "Group", "config_properties": "ConfigProperty"}[what]
+    lists = f"{what} and {what}_exclude" if what != "config_properties" else "config_properties_exclude"
+    return _only(
+        f"Default{kind}Filter",
+        f"it is MirrorMaker 2's own, which reads the lists that {lists} hold",
+        f"it is a Java class; write what it selects as {lists}",
+    )
+
+
+def _delivery(value: str) -> Verdict:
+    if value.lower() in ("enabled", "required"):
+        return Verdict({"delivery": "exactly_once"})
+    return Verdict(not_needed="mirrorlake writes exactly once; set delivery: at_least_once for targets that cannot")
+
+
+def _tolerance(value: str) -> Verdict:
+    if value.lower() == "all":
+        return Verdict(not_supported="mirrorlake skips no record; a refused one stops its partition as an incident")
+    return Verdict(not_needed="mirrorlake skips no record either")
+
+
+_BY_VALUE: dict[str, Callable[[str], Verdict]] = {
+    "replication.policy.class": _policy,
+    "topic.filter.class": _filter("topics"),
+    "group.filter.class": _filter("groups"),
+    "config.property.filter.class": _filter("config_properties"),
+    "exactly.once.source.support": _delivery,
+    "exactly.once.support": _delivery,
+    "errors.tolerance": _tolerance,
+    "forwarding.admin.class": _only(
+        "ForwardingAdmin",
+        "it is MirrorMaker 2's own, which asks the target itself",
+        "it is a Java class; mirrorlake makes topics by the target's own admin API",
+    ),
+    **{
+        f"{part}.converter": _only("ByteArrayConverter", "it copies bytes, as mirrorlake always does", _BYTES)
+        for part in ("key", "value", "header")
+    },
+}
+
+
+def differs(mine: Value, other: Value) -> bool:
+    """Whether two values of one setting contradict each other; the order of a list does not matter."""
+    if isinstance(mine, list) and isinstance(other, list):
+        return set(mine) != set(other)
+    return mine != other

@@ -1,0 +1,206 @@
+"""From files to a checked topology document and the report about it."""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from mirrorlake.config.topology import Topology
+from mirrorlake.config.topology_file import explain
+from mirrorlake.errors import InputError
+from mirrorlake.mm2.importer import connect, dedicated, mirrormaker1
+from mirrorlake.mm2.importer.draft import Draft
+from mirrorlake.mm2.importer.entries import Entry, SourceFile, read_json, read_properties
+from mirrorlake.mm2.importer.mirrormaker1 import Options
+from mirrorlake.mm2.importer.report import Report
+from mirrorlake.mm2.importer.secrets import Secrets
+
+Settings = Mapping[str, Entry]
+_KINDS = {
+    "dedicated": "MirrorMaker 2's dedicated mode",
+    "connector": "Kafka Connect",
+    "mirrormaker1": "MirrorMaker 1",
+}
+_START = (
+    "a flow starts at the oldest record that its source has, and what MirrorMaker wrote to the target stays there: "
+    "stop MirrorMaker first, and mirror into topics that are empty, or the target holds records twice"
+)
+
+
+@dataclass(frozen=True)
+class Imported:
+    """A topology document that passes `load_topology`, the report about it, and the variables that it reads.
+
+    `arrives` are those of the report's notes that say how what arrives is other than by MirrorMaker.
+    """
+
+    topology: dict[str, Any]
+    report: dict[str, Any]
+    variables: Mapping[str, str]
+    arrives: Sequence[str] = ()
+
+
+def import_files(files: Sequence[SourceFile], options: Options = Options()) -> Imported:  # noqa: B008 (frozen)
+    """Import the files of one replication. Raises InputError, one sentence that names the file and the key."""
+    parts = [part for file in files for part in _parts(file)]
+    kinds = {kind for kind, _ in parts}
+    given = options.entries()
+    if len(kinds) > 1:
+        raise InputError(
+            f"the files belong to {' and to '.join(sorted(_KINDS[kind] for kind in kinds))}; import each alone"
+        )
+    kind = kinds.pop()
+    if given and kind != "mirrormaker1":
+        raise InputError(f"{', '.join(given)} belongs to MirrorMaker 1, and the files belong to {_KINDS[kind]}")
+    report = Report([*(entry for _, entries in parts for entry in entries), *given.values()])
+    settings = [_last(entries, report) for _, entries in parts]
+    if kind == "dedicated":
+        settings = [_merged(settings, report)]
+    secrets = Secrets(report, _providers(settings))
+    draft = Draft(report, secrets)
+    if kind == "dedicated":
+        dedicated.read_dedicated(settings[0], draft)
+    elif kind == "connector":
+        connect.read_connectors(settings, draft)
+    else:
+        mirrormaker1.read_mirrormaker1(settings, given, draft)
+    document = draft.document()
+    _keep_groups(document, report, _KINDS[kind])
+    _check(document, files)
+    _note_arrivals(document, report, draft.committed_only())
+    _note_defaults(document, report, kind)
+    return Imported(document, report.as_document(), secrets.variables, tuple(report.arrives))
+
+
+def _parts(file: SourceFile) -> list[tuple[str, list[Entry]]]:
+    """Each connector or file of settings with its kind. Raises InputError for what is none of them."""
+    if b"\0" in file.data:
+        raise InputError(f"{file.name} is not a text file", file=file.name)
+    is_json = file.name.lower().endswith(".json") or file.data.lstrip()[:1] in (b"{", b"[")
+    groups = read_json(file) if is_json else [read_properties(file)]
+    return [(_kind(file.name, {entry.key: entry for entry in entries}, is_json), entries) for entries in groups]
+
+
+def _kind(name: str, settings: Settings, is_json: bool) -> str:
+    if "connector.class" in settings:
+        connect.kind_of(settings)
+        return "connector"
+    if not is_json and "clusters" in settings:
+        return "dedicated"
+    if not is_json and mirrormaker1.looks_like(settings):
+        return "mirrormaker1"
+    missing = "connector.class" if is_json else "clusters, connector.class or bootstrap.servers"
+    raise InputError(f"{name} is no file of MirrorMaker that can be imported: it has no key {missing}", file=name)
+
+
+def _last(entries: Iterable[Entry], report: Report) -> dict[str, Entry]:
+    """Of keys given several times in a file the last one counts, as it does for Kafka."""
+    found: dict[str, Entry] = {}
+    for entry in entries:
+        if entry.key in found:
+            report.skip(found[entry.key], f"line {entry.line} gives the key again, and the last one counts")
+        found[entry.key] = entry
+    for old, new in (("topics.blacklist", "topics.exclude"), ("groups.blacklist", "groups.exclude"),
+                     ("config.properties.blacklist", "config.properties.exclude"),
+                     ("topics.whitelist", "topics"), ("groups.whitelist", "groups")):  # fmt: skip
+        for key in [key for key in found if key == old or key.endswith(f".{old}")]:
+            if (newer := key.removesuffix(old) + new) in found:
+                report.skip(found.pop(key), f"{newer} is given as well, and the newer name counts")
+    return found
+
+
+def _merged(settings: Sequence[Settings], report: Report) -> dict[str, Entry]:
+    """Files of one dedicated cluster as one; raises InputError where they contradict each other."""
+    found: dict[str, Entry] = {}
+    for entry in (entry for one in settings for entry in one.values()):
+        before = found.setdefault(entry.key, entry)
+        if before.value != entry.value:
+            raise entry.wrong(f"contradicts {before.at}; give files of one replication only")
+        if before is not entry:
+            report.follow(entry, before)
+    return found
+
+
+def _providers(settings: Iterable[Settings]) -> dict[str, str]:
+    prefix, suffix = "config.providers.", ".class"
+    entries = [entry for one in settings for entry in one.values()]
+    return {
+        entry.key[len(prefix) : -len(suffix)]: entry.value
+        for entry in entries
+        if entry.key.startswith(prefix) and entry.key.endswith(suffix)
+    }
+
+
+def _check(document: Mapping[str, Any], files: Sequence[SourceFile]) -> None:
+    try:
+        Topology.model_validate(document)
+    except ValidationError as error:
+        raise explain(Path(f"the topology made of {', '.join(file.name for file in files)}"), error, {}) from None
+
+
+def _unset(document: Mapping[str, Any], name: str) -> list[str]:
+    """The flows for which the files leave a setting to its default."""
+    defaults = document.get("defaults", {})
+    return [flow for flow, settings in document["flows"].items() if name not in {**defaults, **settings}]
+
+
+def _keep_groups(document: dict[str, Any], report: Report, maker: str) -> None:
+    """Leave consumer groups alone where MirrorMaker did: moving them is not for a default to begin with.
+
+    With flows both ways, a group of the same name that is empty for a moment would be set to the other side's place.
+    """
+    flows = _unset(document, "sync_group_offsets_enabled")
+    if not flows:
+        return
+    defaults = {**document.get("defaults", {}), "sync_group_offsets_enabled": False}
+    rest = {key: value for key, value in document.items() if key not in ("defaults", "flows")}
+    flows_block = document["flows"]
+    document.clear()
+    document.update({**rest, "defaults": defaults, "flows": flows_block})
+    report.note(
+        f"sync_group_offsets_enabled is not set for {', '.join(flows)}: {maker} moves no groups then, so the topology "
+        "says false, where mirrorlake's own default is true; set it to true where the target's groups are to follow, "
+        "and no consumers of these groups' names work there"
+    )
+
+
+def _note_arrivals(document: Mapping[str, Any], report: Report, committed: Collection[str]) -> None:
+    """Say first how what arrives is other than what MirrorMaker brings by the same files."""
+    dirty = [flow for flow in document["flows"] if flow.partition("->")[0] not in committed]
+    if dirty:
+        report.differs(
+            f"{', '.join(dirty)}: MirrorMaker reads by isolation.level = read_uncommitted, its default, and copies "
+            "records of aborted and of open transactions; mirrorlake reads committed records only, so aborted ones do "
+            "not arrive, and behind an open transaction a partition waits until it ends"
+        )
+    report.differs(_START)
+
+
+def _note_defaults(document: Mapping[str, Any], report: Report, kind: str) -> None:
+    """Say where MirrorMaker 2's default was in force and ours is now."""
+    if kind == "mirrormaker1":
+        return
+
+    def unset(name: str) -> bool:
+        return bool(_unset(document, name))
+
+    if unset("replication_factor"):
+        report.note(
+            "replication_factor is not set: MirrorMaker 2 would take 2, mirrorlake takes each source topic's own"
+        )
+    if unset("topics_exclude"):
+        report.differs(
+            "topics_exclude is not set: before 4.1 MirrorMaker 2 left out topics that end in .internal or -internal; "
+            "mirrorlake mirrors them, as 4.1 does (KIP-1074)"
+        )
+    slow = [name for name in _SLOW if unset(name)]
+    if slow:
+        report.note(f"not set: {', '.join(slow)}; MirrorMaker 2 would take 600 s or 60 s, mirrorlake takes 10 s")
+
+
+_SLOW = (
+    "refresh_topics_interval_seconds", "refresh_groups_interval_seconds", "sync_topic_configs_interval_seconds",
+    "sync_topic_acls_interval_seconds", "emit_checkpoints_interval_seconds", "sync_group_offsets_interval_seconds",
+)  # fmt: skip

@@ -1,0 +1,69 @@
+"""Values that must not stand in a topology file: each becomes `${env:NAME}`, and the report says what to set."""
+
+import re
+from collections.abc import Mapping
+
+from mirrorlake.mm2.importer.entries import Entry
+from mirrorlake.mm2.importer.report import Report
+
+# Kafka's ConfigTransformer: ${provider:[path:]key}
+_REFERENCE = re.compile(r"\$\{([^}:]*):(?:([^}]*):)?([^}:]*)\}")
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+class Secrets:
+    """Names the environment variables that take the place of secrets. `providers` is provider name -> Java class."""
+
+    def __init__(self, report: Report, providers: Mapping[str, str]) -> None:
+        self._report = report
+        self._environment = {name for name, kind in providers.items() if kind.endswith("EnvVarConfigProvider")} | {
+            "env"
+        }
+        self._variables: dict[str, str] = {}
+
+    @property
+    def variables(self) -> Mapping[str, str]:
+        """Each variable to set, with the key of the topology that reads it."""
+        return self._variables
+
+    def hide(self, entry: Entry, value: str | None, alias: str, to: str) -> str:
+        """Give the reference that stands for the secret `clusters.<alias>.<to>`; `value` is None if it is unknown."""
+        if value is not None and (kept := self._own(value)):
+            self._announce(kept[6:-1], f"clusters.{alias}.{to}", f"as {entry.at} did")
+            return kept
+        field = to.rpartition(".")[2]
+        name = self._free(re.sub(r"\W", "_", f"{alias}_{field}", flags=re.ASCII).upper(), f"clusters.{alias}.{to}")
+        self._announce(name, f"clusters.{alias}.{to}", self._was(entry, value))
+        return f"${{env:{name}}}"
+
+    def show(self, entry: Entry, value: str, alias: str, to: str) -> str:
+        """Give a value that is no secret as it is, unless it holds a reference to something secret."""
+        return self.hide(entry, value, alias, to) if "${" in value else value
+
+    def _own(self, value: str) -> str | None:
+        """A reference to an environment variable, as mirrorlake writes it, if the value is just that."""
+        found = _REFERENCE.fullmatch(value)
+        if found and found[1] in self._environment and _VARIABLE.fullmatch(found[3]):
+            return f"${{env:{found[3]}}}"
+        return None
+
+    def _was(self, entry: Entry, value: str | None) -> str:
+        if value is None:
+            return "its value stands in no file that was imported"
+        if found := _REFERENCE.fullmatch(value):
+            return f"its value is what {found[0]} of {entry.at} stands for"
+        return f"its value is in {entry.at}"
+
+    def _announce(self, name: str, to: str, was: str) -> None:
+        self._variables[name] = to
+        self._report.note(
+            f"set the environment variable {name}, which {to} reads, or write a ${{secret:scope/key}}; {was}"
+        )
+
+    def _free(self, name: str, to: str) -> str:
+        name = name if not name[0].isdigit() else f"CLUSTER_{name}"
+        wanted, count = name, 1
+        while self._variables.get(wanted, to) != to:
+            count += 1
+            wanted = f"{name}_{count}"
+        return wanted

@@ -1,0 +1,169 @@
+"""The `security` block of a cluster, made of the settings of Kafka's Java clients."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from mirrorlake.mm2.importer.entries import Entry
+from mirrorlake.mm2.importer.jaas import Login, parse_jaas
+from mirrorlake.mm2.importer.report import Report
+from mirrorlake.mm2.importer.secrets import Secrets
+from mirrorlake.mm2.importer.tls import read_tls
+
+_PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
+_MODULES = {
+    "PLAIN": "PlainLoginModule",
+    "SCRAM-SHA-256": "ScramLoginModule",
+    "SCRAM-SHA-512": "ScramLoginModule",
+    "OAUTHBEARER": "OAuthBearerLoginModule",
+}
+_MECHANISM, _JAAS = "sasl.mechanism", "sasl.jaas.config"
+_CLIENT_HANDLER, _LOGIN_HANDLER = "sasl.client.callback.handler.class", "sasl.login.callback.handler.class"
+_ENDPOINT = "sasl.oauthbearer.token.endpoint.url"
+#: Where Java clients keep what a login needs: options of the login module, and settings since KIP-1139.
+_PASSWORD_OPTIONS = {"username": "username", "password": "password"}
+_TOKEN_OPTIONS = {"clientId": "client_id", "clientSecret": "client_secret", "scope": "scope"}
+_TOKEN_SETTINGS = {
+    _ENDPOINT: "token_endpoint",
+    "sasl.oauthbearer.client.credentials.client.id": "client_id",
+    "sasl.oauthbearer.client.credentials.client.secret": "client_secret",
+    "sasl.oauthbearer.scope": "scope",
+}
+_SECRET = frozenset({"password", "client_secret"})
+_LOGIN_REFRESH = "mirrorlake's clients fetch a new token before the old one ends"
+
+
+class _Impossible(Exception):
+    """Raised when mirrorlake has no such way to log in; the text says why."""
+
+
+class SecurityReader:
+    """Makes the block of one cluster; `settings` are the entries that count, by the name the client knows them by."""
+
+    def __init__(self, alias: str, settings: Mapping[str, Entry], secrets: Secrets, report: Report) -> None:
+        self._alias, self._settings, self._secrets, self._report = alias, dict(settings), secrets, report
+        self._to = f"clusters.{alias}.security"
+
+    def block(self) -> dict[str, Any] | None:
+        """Give the block, None if none is needed or possible; every setting is accounted for. Raises InputError."""
+        if not self._settings:
+            return None
+        protocol = self._protocol()
+        sasl, encrypted = protocol.startswith("SASL"), protocol.endswith("SSL")
+        self._skip_unused("" if sasl else "sasl.", "" if encrypted else "ssl.", protocol)
+        try:
+            login = self._login() if sasl else {}
+        except _Impossible as error:
+            for entry in self._settings.values():
+                self._report.refuse(entry, f"mirrorlake cannot log in this way: {error}")
+            hint = "write one before `mirrorlake plan`"
+            self._report.note(f"clusters.{self._alias} has no security block, because {error}; {hint}")
+            return None
+        if "security.protocol" in self._settings:
+            self._report.carry(self._settings["security.protocol"], f"{self._to}.protocol")
+        given = {name: entry for name, entry in self._settings.items() if name.startswith("ssl.")}
+        tls = read_tls(self._alias, given, self._secrets, self._report)
+        return {"protocol": protocol, **login, **tls}
+
+    def _protocol(self) -> str:
+        entry = self._settings.get("security.protocol")
+        if entry is None:
+            return "PLAINTEXT"
+        if entry.value.upper() not in _PROTOCOLS:
+            raise entry.wrong(f"must be one of {', '.join(_PROTOCOLS)}")
+        return entry.value.upper()
+
+    def _skip_unused(self, sasl: str, ssl: str, protocol: str) -> None:
+        for name in list(self._settings):
+            if name.startswith(tuple(prefix for prefix in (sasl, ssl) if prefix)):
+                self._report.skip(self._settings.pop(name), f"protocol {protocol} never uses it")
+
+    def _login(self) -> dict[str, Any]:
+        """Give mechanism and credentials. Raises _Impossible before anything was reported."""
+        given = {name: entry for name, entry in self._settings.items() if name.startswith("sasl.")}
+        mechanism = given[_MECHANISM].value.upper() if _MECHANISM in given else "GSSAPI"  # Kafka's default
+        if mechanism not in _MODULES:
+            raise _Impossible(f"the mechanism {mechanism} is none of {', '.join(_MODULES)}")
+        login = self._jaas(given.get(_JAAS))
+        if login is not None and login.module != _MODULES[mechanism]:
+            raise _Impossible(f"the login module is not Kafka's own {_MODULES[mechanism]}")
+        if given.get(_CLIENT_HANDLER) is not None and given[_CLIENT_HANDLER].value:
+            raise _Impossible(f"{_CLIENT_HANDLER} names a Java class")
+        by_token = mechanism == "OAUTHBEARER"
+        if by_token:
+            self._check_token(given)
+        self._report.carry(given.pop(_MECHANISM), f"{self._to}.mechanism")
+        return {"mechanism": mechanism, **self._credentials(given, login, by_token)}
+
+    def _jaas(self, entry: Entry | None) -> Login | None:
+        if entry is None or entry.value.startswith("${"):
+            return None
+        try:
+            return parse_jaas(entry.value)
+        except ValueError as error:
+            raise entry.wrong(str(error)) from None
+
+    def _check_token(self, given: Mapping[str, Entry]) -> None:
+        handler = given.get(_LOGIN_HANDLER)
+        if handler is not None and handler.value.rpartition(".")[2] not in ("OAuthBearerLoginCallbackHandler", ""):
+            raise _Impossible(f"{_LOGIN_HANDLER} names a Java class that is not Kafka's own")
+        if _ENDPOINT not in given:
+            raise _Impossible(f"OAUTHBEARER needs client credentials, and there is no {_ENDPOINT}")
+
+    def _credentials(self, given: dict[str, Entry], login: Login | None, by_token: bool) -> dict[str, Any]:
+        """Give the fields of a login: a user with a password, or client credentials (KIP-768). Raises InputError."""
+        jaas = given.pop(_JAAS, None)
+        options = dict(login.options) if login else {}
+        found: dict[str, tuple[Entry, str]] = {}
+        for option, field in (_TOKEN_OPTIONS if by_token else _PASSWORD_OPTIONS).items():
+            if jaas is not None and option in options:
+                found[field] = (jaas, options.pop(option))
+        for name, field in (_TOKEN_SETTINGS if by_token else {}).items():
+            if name in given:
+                entry = given.pop(name)
+                found[field] = (entry, entry.value)
+        wanted = ("token_endpoint", "client_id", "client_secret") if by_token else ("username", "password")
+        missing = [field for field in wanted if field not in found]
+        if missing and login is not None:
+            raise (jaas or self._settings[_MECHANISM]).wrong(f"gives no {' and '.join(missing)}")
+        fields = {field: self._value(field, *found[field]) for field in found}
+        fields |= {field: self._unknown(field, jaas or self._settings[_MECHANISM]) for field in missing}
+        if jaas is not None:
+            self._other_options(jaas, options, fields, by_token)
+        self._rest(given, by_token)
+        return fields
+
+    def _value(self, field: str, entry: Entry, value: str) -> str:
+        self._report.carry(entry, f"{self._to}.{field}")
+        keep = self._secrets.hide if field in _SECRET else self._secrets.show
+        return keep(entry, value, self._alias, f"security.{field}")
+
+    def _unknown(self, field: str, entry: Entry) -> str:
+        """A reference for what stands in another file, or in a JAAS line that is a reference itself."""
+        if entry.key.endswith(_JAAS):
+            self._report.carry(entry, f"{self._to}.{field}")
+        return self._secrets.hide(entry, None, self._alias, f"security.{field}")
+
+    def _other_options(self, jaas: Entry, options: dict[str, str], fields: dict[str, Any], by_token: bool) -> None:
+        prefix = "extension_"
+        extensions = {name: options.pop(name) for name in list(options) if by_token and name.startswith(prefix)}
+        if extensions:
+            fields["extensions"] = {
+                name.removeprefix(prefix): self._secrets.show(jaas, value, self._alias, f"security.extensions.{name}")
+                for name, value in extensions.items()
+            }
+            self._report.carry(jaas, f"{self._to}.extensions")
+        if options:
+            self._report.refuse(jaas, f"the login module's options {', '.join(options)} have no counterpart")
+
+    def _rest(self, given: Mapping[str, Entry], by_token: bool) -> None:
+        for name, entry in given.items():
+            if name == _LOGIN_HANDLER and by_token:
+                self._report.skip(entry, "mirrorlake's clients ask the token endpoint by a handler of their own")
+            elif name.startswith(("sasl.login.refresh.", "sasl.login.retry.")):
+                self._report.skip(entry, _LOGIN_REFRESH)
+            elif name.startswith("sasl.kerberos."):
+                self._report.skip(entry, "the mechanism is not GSSAPI")
+            elif not entry.value:
+                self._report.skip(entry, "it is empty")
+            else:
+                self._report.refuse(entry, "mirrorlake's security block has no such setting")

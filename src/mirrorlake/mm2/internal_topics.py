@@ -1,0 +1,126 @@
+"""Writes into topics of MirrorMaker 2's own: one partition, compacted, made when they are first written to."""
+
+import logging
+import threading
+from collections.abc import Callable, Mapping, Sequence
+
+from confluent_kafka import KafkaError, Message, Producer
+
+from mirrorlake.errors import ClusterUnreachable, TargetRefused
+from mirrorlake.kafka.admin import ANSWER_SECONDS, ClusterAdmin, TopicInfo
+from mirrorlake.kafka.refusals import reason_of
+from mirrorlake.kafka.renewal import LiveSettings
+from mirrorlake.mm2.topics import INTERNAL_CONFIGS, INTERNAL_FACTOR, INTERNAL_PARTITIONS, internal_factor
+
+logger = logging.getLogger(__name__)
+
+#: Ours, over what a cluster's `producer` block says: a retry must not change what was written last for a key.
+_SETTINGS: Mapping[str, str | int | bool] = {
+    "acks": "all",
+    "enable.idempotence": True,
+    "linger.ms": 5,
+    "message.timeout.ms": int(ANSWER_SECONDS * 1000),
+}
+_UNANSWERED = frozenset({KafkaError._MSG_TIMED_OUT, KafkaError._TIMED_OUT, KafkaError._ALL_BROKERS_DOWN})
+
+
+class InternalTopic:
+    """One such topic on one cluster. Connects when it is first used; every call is bounded by some ANSWER_SECONDS."""
+
+    def __init__(
+        self,
+        admin: ClusterAdmin,
+        producer: LiveSettings[str | int | bool],
+        name: str,
+        factor: int | None,
+        made: Callable[[str, TopicInfo], object],
+    ) -> None:
+        """Prepare; `producer` are librdkafka settings, `factor` None means MirrorMaker 2's 3.
+
+        `made` is told the cluster's alias and the topic when it had to be made.
+        """
+        self.name = name
+        self.alias = admin.alias
+        self._admin = admin
+        self._live = producer
+        self._factor = factor
+        self._made = made
+        self._producer: Producer | None = None
+        self._ready = False
+        self._lock = threading.Lock()
+
+    def ensure(self) -> None:
+        """Make the topic unless it is there, whatever its shape. Asks the cluster once, and again after a failure.
+
+        Raises ClusterUnreachable, AuthenticationFailed, TargetRefused.
+        """
+        with self._lock:
+            if self._ready:
+                return
+            topic = self.missing()
+            if topic is not None:
+                self._admin.create_topics([topic])
+                self._made(self.alias, topic)
+            self._ready = True
+
+    def missing(self) -> TopicInfo | None:
+        """The topic as it would be made, None if it is there; changes nothing. Raises ClusterUnreachable,
+        AuthenticationFailed."""
+        if self.name in self._admin.topics():
+            return None
+        brokers = self._admin.registered_brokers(self.name, self._factor or INTERNAL_FACTOR)
+        factor = internal_factor(self._factor, brokers)
+        return TopicInfo(self.name, INTERNAL_PARTITIONS, factor, INTERNAL_CONFIGS)
+
+    def write(self, records: Sequence[tuple[bytes, bytes]]) -> None:
+        """Write keys and values in order, and wait until all are acknowledged. Raises as `ensure`.
+
+        After an error any of them may have been written, or none.
+        """
+        self.ensure()
+        failed: list[KafkaError] = []
+
+        def told(error: KafkaError | None, _message: Message) -> None:
+            if error is not None:
+                failed.append(error)
+
+        with self._lock:
+            producer = self._connected()
+            for key, value in records:
+                self._send(producer, key, value, told)
+            left = producer.flush(ANSWER_SECONDS + 1)
+            if left or failed:
+                self._ready = False  # somebody may have deleted it
+                if self._live.renewed(refused=True):  # a refused login looks like silence here
+                    self._producer = None
+                raise self._refusal(failed[0] if failed else KafkaError(KafkaError._MSG_TIMED_OUT))
+
+    def _send(self, producer: Producer, key: bytes, value: bytes, told) -> None:  # type: ignore[no-untyped-def]
+        while True:
+            try:
+                producer.produce(self.name, value, key, partition=0, on_delivery=told)
+                producer.poll(0)
+                return
+            except BufferError:  # the queue is full: messages leave it within their timeout
+                producer.poll(0.1)
+
+    def _connected(self) -> Producer:
+        if self._live.renewed() or self._producer is None:
+            self._producer = Producer({**self._live.now, **_SETTINGS, "logger": logger})
+        return self._producer
+
+    def _refusal(self, error: KafkaError) -> ClusterUnreachable | TargetRefused:
+        if error.code() in _UNANSWERED:
+            return ClusterUnreachable(
+                f"cluster {self.alias} does not take records of topic {self.name} within "
+                f"{ANSWER_SECONDS:.0f} s; check that the topic's leader runs",
+                alias=self.alias,
+                address=self._admin.address,
+                seconds=ANSWER_SECONDS,
+            )
+        return TargetRefused(
+            f"cannot write to topic {self.name} on cluster {self.alias}: {reason_of(error)}",
+            alias=self.alias,
+            topic=self.name,
+            reason=error.name(),
+        )

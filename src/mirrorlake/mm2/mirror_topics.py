@@ -1,0 +1,113 @@
+"""MirrorMaker 2's own topics of one flow: its clients work on our clusters unchanged (docs/mirror_clients.md)."""
+
+import logging
+import time
+from collections.abc import Iterable
+
+from mirrorlake.config.topology import ResolvedFlow
+from mirrorlake.errors import MirrorlakeError
+from mirrorlake.kafka.admin import TopicInfo
+from mirrorlake.kafka.connections import Connections
+from mirrorlake.lake.changes import Change, ChangeLog
+from mirrorlake.mm2.formats import Checkpoint, Heartbeat, encode_checkpoint, encode_heartbeat
+from mirrorlake.mm2.internal_topics import InternalTopic
+from mirrorlake.mm2.topics import checkpoints_topic
+from mirrorlake.naming.policy import HEARTBEATS
+
+logger = logging.getLogger(__name__)
+
+
+class CheckpointTopic:
+    """The topic `<source>.checkpoints.internal` on the target of a flow. For one thread at a time."""
+
+    def __init__(self, flow: ResolvedFlow, connections: Connections, log: ChangeLog) -> None:
+        settings = flow.settings
+        self.enabled = settings.emit_checkpoints_enabled
+        self._topic = _topic(
+            flow,
+            connections,
+            log,
+            flow.target,
+            checkpoints_topic(flow.source, settings),
+            settings.checkpoints_topic_replication_factor,
+        )
+        self._written: dict[bytes, bytes] = {}
+
+    @property
+    def name(self) -> str:
+        """Name of the topic."""
+        return self._topic.name
+
+    def publish(self, checkpoints: Iterable[Checkpoint]) -> int:
+        """Write those that say something else than what was written last for the same group and partition.
+
+        Makes the topic, even for no checkpoint: clients wait a minute for one that is not there. Does nothing when
+        `emit_checkpoints_enabled` is false. Never writes a tombstone, which MirrorMaker 2's clients cannot read: a
+        group that is gone keeps its last checkpoint. Positions below 0, which are none, are left out, as MirrorMaker 2
+        does. Returns how many were written; all are acknowledged.
+
+        Raises ClusterUnreachable, AuthenticationFailed, TargetRefused; any of them may have been written then, and
+        calling again writes all once more. Raises InputError, before anything is written, for a name or metadata that
+        the format cannot hold.
+        """
+        if not self.enabled:
+            return 0
+        wanted = dict(encode_checkpoint(item) for item in checkpoints if min(item.upstream, item.downstream) >= 0)
+        fresh = {key: value for key, value in wanted.items() if self._written.get(key) != value}
+        self._topic.ensure()
+        if fresh:
+            for key in fresh:
+                self._written.pop(key, None)
+            self._topic.write(list(fresh.items()))
+            self._written.update(fresh)
+        return len(fresh)
+
+
+class Heartbeats:
+    """The topics `heartbeats` of both ends of a flow.
+
+    The flow mirrors the source's like any record, to `<source>.heartbeats`: how old the newest one is there measures
+    the whole path. The same is written to the target's, where MirrorMaker 2 writes it.
+    """
+
+    def __init__(self, flow: ResolvedFlow, connections: Connections, log: ChangeLog) -> None:
+        self._flow = flow
+        factor = flow.settings.heartbeats_topic_replication_factor
+        self._topics = [
+            _topic(flow, connections, log, alias, HEARTBEATS, factor) for alias in (flow.source, flow.target)
+        ]
+
+    def missing(self) -> list[tuple[str, TopicInfo]]:
+        """What the first heartbeat would make: a cluster's alias and its topic; changes nothing. Raises
+        ClusterUnreachable, AuthenticationFailed."""
+        found = [(topic.alias, topic.missing()) for topic in self._topics]
+        return [(alias, topic) for alias, topic in found if topic is not None]
+
+    def beat(self) -> Heartbeat:
+        """Write one to both ends; returns it. An end that takes none does not hinder the other.
+
+        Raises ClusterUnreachable, AuthenticationFailed, TargetRefused, after both have been tried.
+        """
+        heartbeat = Heartbeat(self._flow.source, self._flow.target, time.time_ns() // 1_000_000)
+        record = encode_heartbeat(heartbeat)
+        failed: list[MirrorlakeError] = []
+        for topic in self._topics:
+            try:
+                topic.write([record])
+            except MirrorlakeError as error:
+                failed.append(error)
+        if failed:
+            raise failed[0]
+        return heartbeat
+
+
+def _topic(
+    flow: ResolvedFlow, connections: Connections, log: ChangeLog, alias: str, name: str, factor: int | None
+) -> InternalTopic:
+    def made(where: str, topic: TopicInfo) -> None:
+        logger.info("flow %s: made topic %s on %s", flow.name, topic.name, where)
+        resource = topic.name if where == flow.target else f"{topic.name} on cluster {where}"
+        shape = f"partitions={topic.partitions}, factor={topic.factor}"
+        log.record(flow.name, [Change("topic", resource, None, shape)])
+
+    return InternalTopic(connections.admin(alias), connections.live(alias, "producer"), name, factor, made)

@@ -1,0 +1,33 @@
+"""MirrorMaker 2's own topics: their names and shapes (KIP-382, KIP-690, KIP-949; mm2.md 1.1 and 1.4). Pure."""
+
+from mirrorlake.config.flow import Flow
+
+INTERNAL_PARTITIONS = 1
+"""Each of them has one partition: MirrorMaker 2's clients read partition 0 and no other."""
+INTERNAL_CONFIGS = {"cleanup.policy": "compact"}
+"""Configs that they are made with."""
+INTERNAL_FACTOR = 3
+"""Their replication factor where the topology file gives none."""
+
+
+def checkpoints_topic(source: str, settings: Flow) -> str:
+    """Name of the topic on a flow's target that holds the checkpoints of its `source`, whatever the naming policy."""
+    separator = _internal_separator(settings)
+    return f"{source}{separator}checkpoints{separator}internal"
+
+
+def offset_syncs_topic(other: str, settings: Flow) -> str:
+    """Name of MirrorMaker 2's topic of offset syncs, which carries the *other* cluster's alias. We never write one."""
+    separator = _internal_separator(settings)
+    return f"mm2-offset-syncs{separator}{other}{separator}internal"
+
+
+def internal_factor(asked: int | None, brokers: int) -> int:
+    """Replication factor to make one with: as asked for, else INTERNAL_FACTOR; never more than there are brokers."""
+    return max(1, min(asked or INTERNAL_FACTOR, brokers))
+
+
+def _internal_separator(settings: Flow) -> str:
+    """Text within internal names; without the setting it is a dot, as it was before KIP-949."""
+    enabled = settings.replication_policy_internal_topic_separator_enabled
+    return settings.replication_policy_separator if enabled else "."

@@ -1,0 +1,1 @@
+"""The law of the map: positions, runs, generations, and which offsets the stage holds. Pure."""

@@ -1,0 +1,84 @@
+"""How far a flow is: per (topic, generation, partition) the end of its map. Pure.
+
+The position that the target committed is the other half of a flow's progress; tasks ask for it, since only who has
+fenced all others knows that it holds still. Nothing else decides what is produced next.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+
+from mirrorlake.offsets.generations import FIRST, TargetGeneration
+from mirrorlake.offsets.positions import Key
+
+
+@dataclass(frozen=True)
+class MappedEnd:
+    """The end of the map in one target generation and one source generation of a partition, as the table says it; both
+    positions are those after the last mapped record."""
+
+    topic: str
+    partition: int
+    target_topic: str
+    target_generation: int
+    generation: int
+    source_position: int
+    target_position: int
+
+
+@dataclass(frozen=True)
+class Floor:
+    """Where a flow goes on in a partition.
+
+    `source` is the next source offset to map, of this `generation` of the topic; `target` the target offset after the
+    last one mapped in this `target_generation` (None when nothing has been mapped in it). `reached` is the next source
+    offset to read: behind `source` where records were left out on purpose, which have no row in the map.
+    """
+
+    source: int
+    target: int | None
+    generation: int = 0
+    target_generation: int = 0
+    reached: int = 0
+
+    @property
+    def next(self) -> int:
+        """The next source offset to read."""
+        return max(self.source, self.reached)
+
+    def of_generation(self, generation: int) -> "Floor":
+        """Where to go on in a generation of the source topic: here, or at its start if it is a newer one."""
+        if generation == self.generation:
+            return self
+        return Floor(0, self.target, generation, self.target_generation)
+
+
+NOTHING_MAPPED = Floor(0, None)
+
+
+def floors_of(
+    ends: Iterable[MappedEnd],
+    remote_topic: Callable[[str], str | None],
+    targets: Mapping[str, TargetGeneration],
+) -> dict[Key, Floor]:
+    """Where a flow goes on in each partition of which it has mapped something.
+
+    `targets` are the living generations of target topics. What was mapped into a target topic of another name, or into
+    an older generation that counts, is not produced again, and says nothing of offsets in the living one.
+    """
+    found: dict[Key, Floor] = {}
+    for item in ends:
+        key = (item.topic, item.partition)
+        name = remote_topic(item.topic) or item.target_topic
+        living = targets.get(name, FIRST)
+        if item.target_topic == name and item.target_generation < living.counts_from:
+            continue
+        here = item.target_topic == name and item.target_generation == living.number
+        target = item.target_position if here else None
+        known = found.get(key)
+        if known is None:
+            found[key] = Floor(item.source_position, target, item.generation, living.number)
+            continue
+        newest = max((known.generation, known.source), (item.generation, item.source_position))
+        targets_known = [position for position in (known.target, target) if position is not None]
+        found[key] = Floor(newest[1], max(targets_known, default=None), newest[0], living.number)
+    return found

@@ -1,0 +1,221 @@
+"""The index of the stage: which offset ranges of a partition lie in which files. Pure, and small enough for a driver.
+
+It says what the stage holds above a flow's progress, whatever became of the table meanwhile: OPTIMIZE, VACUUM and a
+lost commit log change files, never offsets. It is kept in arrays, 40 bytes a range, so that a stage of a hundred
+thousand files costs some tens of megabytes.
+"""
+
+from array import array
+from bisect import bisect_left, bisect_right
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from mirrorlake.offsets.positions import Key
+
+
+class StagedRange(NamedTuple):
+    """The records of one generation of a partition in one file; offsets inclusive."""
+
+    source_cluster: str
+    topic: str
+    partition: int
+    generation: int
+    first: int
+    last: int
+    record_count: int
+
+
+@dataclass(frozen=True)
+class FileRange:
+    """A range as a batch is planned from it; `file` numbers the file, in the order in which files came to the stage."""
+
+    file: int
+    generation: int
+    first: int
+    last: int
+    record_count: int
+
+
+class PartitionRanges:
+    """The ranges of one partition, by generation and first offset."""
+
+    __slots__ = ("_counts", "_files", "_firsts", "_generations", "_lasts", "_rising")
+
+    def __init__(self) -> None:
+        self._generations = array("q")
+        self._firsts = array("q")
+        self._lasts = array("q")
+        self._counts = array("q")
+        self._files = array("q")
+        self._rising = True  # whether no two ranges of a generation overlap
+
+    def __len__(self) -> int:
+        return len(self._firsts)
+
+    def __getitem__(self, at: int) -> FileRange:
+        return FileRange(self._files[at], self._generations[at], self._firsts[at], self._lasts[at], self._counts[at])
+
+    def add(self, file: int, item: StagedRange) -> None:
+        """Put a range in its place: mostly the last one."""
+        low, high = self._of_generation(item.generation)
+        at = bisect_right(self._firsts, item.first, low, high)
+        before = self._lasts[at - 1] if at > low else -1
+        behind = self._firsts[at] if at < high else item.last + 1
+        self._rising = self._rising and before < item.first and item.last < behind
+        values = (item.generation, item.first, item.last, item.record_count, file)
+        for column, value in zip(self.columns(), values, strict=True):
+            column.insert(at, value)
+
+    def without(self, files: Collection[int]) -> "PartitionRanges":
+        """The same without the ranges of some files."""
+        wanted = ~np.isin(np.frombuffer(self._files, np.int64), list(files))
+        return PartitionRanges.of([np.frombuffer(column, np.int64)[wanted] for column in self.columns()])
+
+    @classmethod
+    def of(cls, columns: Sequence[np.ndarray]) -> "PartitionRanges":
+        """Ranges from what `columns` gives."""
+        made = cls()
+        for column, values in zip(made.columns(), columns, strict=True):
+            column.frombytes(values.astype(np.int64, copy=False).tobytes())
+        made._rising = made._rises()
+        return made
+
+    def above(self, generation: int, offset: int) -> Iterator[FileRange]:
+        """Ranges with something at or above an offset, of this generation or else of the next one that there is."""
+        low, high = self._of_generation(generation)
+        at = low
+        if self._rising:
+            at = max(low, bisect_right(self._firsts, offset, low, high) - 1)
+        while at < high and self._lasts[at] < offset:
+            at += 1
+        if at == high and high < len(self):
+            low, high = self._of_generation(self._generations[high])
+            at, offset = low, self._firsts[low]
+        for index in range(at, high):
+            if self._lasts[index] >= offset:
+                yield self[index]
+
+    def within(self, generation: int, first: int, last: int) -> list[FileRange]:
+        """Ranges of a generation that hold something of a window of offsets (inclusive)."""
+        found = []
+        for item in self.above(generation, first):
+            if item.generation != generation or item.first > last:
+                break
+            found.append(item)
+        return found
+
+    def end(self) -> tuple[int, int]:
+        """(newest generation, next offset of it)."""
+        low, high = self._of_generation(self._generations[-1])
+        last = self._lasts[high - 1] if self._rising else max(self._lasts[low:high])
+        return self._generations[-1], last + 1
+
+    def ends(self) -> dict[int, int]:
+        """Next offset by generation."""
+        found: dict[int, int] = {}
+        for generation, last in zip(self._generations, self._lasts, strict=True):
+            found[generation] = max(found.get(generation, 0), last + 1)
+        return found
+
+    def _of_generation(self, generation: int) -> tuple[int, int]:
+        """Where the ranges of a generation begin and end (exclusive)."""
+        if not self._generations or self._generations[-1] < generation:
+            return len(self), len(self)
+        if self._generations[0] == self._generations[-1] == generation:
+            return 0, len(self)
+        return bisect_left(self._generations, generation), bisect_right(self._generations, generation)
+
+    def columns(self) -> "tuple[array[int], ...]":
+        """Generations, first and last offsets, counts and files, of the ranges in their order."""
+        return self._generations, self._firsts, self._lasts, self._counts, self._files
+
+    def _rises(self) -> bool:
+        generations, firsts, lasts = (np.frombuffer(column, np.int64) for column in self.columns()[:3])
+        return bool(np.all((generations[:-1] < generations[1:]) | (lasts[:-1] < firsts[1:])))
+
+
+class StageIndex:
+    """What the stage holds, of all source clusters, as of `version` of the table."""
+
+    def __init__(self) -> None:
+        self.version = -1
+        self._partitions: dict[str, dict[str, dict[int, PartitionRanges]]] = {}
+        self._numbers: dict[str, int] = {}
+        self._paths: dict[int, str] = {}
+        self._next = 0
+
+    def paths(self) -> Collection[str]:
+        """The files that are in the index."""
+        return self._numbers.keys()
+
+    def path(self, file: int) -> str:
+        """The path of a file by its number."""
+        return self._paths[file]
+
+    def apply(self, added: Iterable[tuple[str, Sequence[StagedRange]]], removed: Collection[str], version: int) -> None:
+        """Follow the table: files that came, in their order, and files that went. To say it twice is no error."""
+        gone = {self._numbers.pop(path) for path in removed if path in self._numbers}
+        if gone:
+            self._drop(gone)
+        for path, ranges in added:
+            if path in self._numbers:
+                continue
+            self._numbers[path] = self._next
+            self._paths[self._next] = path
+            for item in ranges:
+                topics = self._partitions.setdefault(item.source_cluster, {})
+                partitions = topics.setdefault(item.topic, {})
+                partitions.setdefault(item.partition, PartitionRanges()).add(self._next, item)
+            self._next += 1
+        self.version = version
+
+    def _drop(self, files: Collection[int]) -> None:
+        for file in files:
+            del self._paths[file]
+        for topics in self._partitions.values():
+            for topic, partitions in list(topics.items()):
+                left = {partition: ranges.without(files) for partition, ranges in partitions.items()}
+                topics[topic] = {partition: ranges for partition, ranges in left.items() if len(ranges)}
+                if not topics[topic]:
+                    del topics[topic]
+
+    def topics(self, cluster: str) -> Mapping[str, Mapping[int, PartitionRanges]]:
+        """The partitions of every staged topic of a source cluster."""
+        return self._partitions.get(cluster, {})
+
+    def ends(self, cluster: str) -> dict[Key, tuple[int, int]]:
+        """(newest generation, next offset) of each partition of a source cluster: where landing goes on."""
+        return {
+            (topic, partition): ranges.end()
+            for topic, partitions in self.topics(cluster).items()
+            for partition, ranges in partitions.items()
+        }
+
+    def parts(self) -> Iterator[tuple[str, str, int, PartitionRanges]]:
+        """Every partition as (source cluster, topic, partition, ranges), for keeping a copy."""
+        for cluster, topics in self._partitions.items():
+            for topic, partitions in topics.items():
+                for partition, ranges in partitions.items():
+                    yield cluster, topic, partition, ranges
+
+    def numbers(self) -> Mapping[str, int]:
+        """The number of each file, by its path."""
+        return self._numbers
+
+    def restore(self, numbers: Mapping[str, int], parts: Iterable[tuple[str, str, int, PartitionRanges]]) -> None:
+        """Put a copy, as `numbers` and `parts` gave it, into an index that holds nothing."""
+        self._numbers = dict(numbers)
+        self._paths = {number: path for path, number in numbers.items()}
+        self._next = max(self._paths, default=-1) + 1
+        for cluster, topic, partition, ranges in parts:
+            self._partitions.setdefault(cluster, {}).setdefault(topic, {})[partition] = ranges
+
+    def rows(self) -> Iterator[tuple[str, StagedRange]]:
+        """Every range with the path of its file."""
+        for cluster, topic, partition, ranges in self.parts():
+            for item in map(ranges.__getitem__, range(len(ranges))):
+                offsets = (item.generation, item.first, item.last, item.record_count)
+                yield self._paths[item.file], StagedRange(cluster, topic, partition, *offsets)

@@ -1,0 +1,208 @@
+"""Which staged offsets of a flow go to the target next, by whom, and whether the files hold them in order. Pure.
+
+The unit is a *batch*: windows of offsets above the flow's progress, taken from the index of the stage in the order in
+which files came. It is cut into *shards*. A source partition belongs to the same shard for ever, and a shard writes
+with one `transactional.id`: so whoever initialises that id last is the only one who can write the partition, whatever
+older attempt is still alive somewhere.
+"""
+
+import heapq
+import zlib
+from collections import defaultdict
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from graphlib import CycleError, TopologicalSorter
+
+from mirrorlake.offsets.generations import FIRST, TargetGeneration
+from mirrorlake.offsets.positions import Key
+from mirrorlake.offsets.progress import NOTHING_MAPPED, Floor
+from mirrorlake.offsets.runs import Written
+from mirrorlake.offsets.stage_index import FileRange, PartitionRanges, StageIndex
+
+
+@dataclass(frozen=True)
+class PartitionPlan:
+    """What a batch holds of one source partition: offsets `first` to `last`, inclusive.
+
+    `floor` is where the map ends; between it and `first` there is nothing to produce. `unmapped` is what was produced
+    behind the floor and is still on its way into the map; it stays in the metadata of the committed position until it
+    has arrived there.
+    """
+
+    topic: str
+    partition: int
+    target_topic: str
+    floor: Floor
+    first: int
+    last: int
+    unmapped: tuple[Written, ...] = ()
+
+    @property
+    def generation(self) -> int:
+        """The generation of the source topic that the offsets belong to."""
+        return self.floor.generation
+
+
+@dataclass(frozen=True)
+class ShardPlan:
+    """The partitions that one transactional producer writes in this batch, and the files to read, in order."""
+
+    shard: int
+    partitions: tuple[PartitionPlan, ...]
+    files: tuple[str, ...]
+    record_count: int
+    source_cluster: str = ""
+
+
+@dataclass(frozen=True)
+class BatchPlan:
+    """A whole batch. `ordered` says that reading each shard's files one after another yields every partition's offsets
+    in rising order; where it is false, the rows have to be sorted. `record_count` is exact unless a window was cut
+    within a range."""
+
+    shards: tuple[ShardPlan, ...]
+    ordered: bool
+    record_count: int
+
+    @property
+    def partitions(self) -> list[PartitionPlan]:
+        """The partitions of all shards."""
+        return [plan for shard in self.shards for plan in shard.partitions]
+
+    @property
+    def files(self) -> set[str]:
+        """The files of all shards."""
+        return {path for shard in self.shards for path in shard.files}
+
+
+def shard_of(topic: str, partition: int, shard_count: int) -> int:
+    """The shard of a source partition: neighbouring partitions of a topic go to different shards."""
+    return (zlib.crc32(topic.encode()) + partition) % shard_count
+
+
+def plan_batch(
+    index: StageIndex,
+    source_cluster: str,
+    floors: Mapping[Key, Floor],
+    remote_topic: Callable[[str], str | None],
+    shard_count: int,
+    max_records: int,
+    held: Container[Key] = frozenset(),
+    targets: Mapping[str, TargetGeneration] | None = None,
+) -> BatchPlan:
+    """The next batch of a flow: about `max_records` records of what the stage holds above its progress.
+
+    Left out are the partitions in `held`, and topics that `remote_topic` gives no name (None): not selected, paused, or
+    refused, which is told elsewhere. A batch never holds two generations of a partition: the oldest goes first.
+    `targets` are the living generations of target topics, for partitions of which nothing is mapped.
+    """
+    windows: dict[Key, _Window] = {}
+    for topic, partitions in index.topics(source_cluster).items():
+        name = remote_topic(topic)
+        if name is None:
+            continue
+        start = replace(NOTHING_MAPPED, target_generation=(targets or {}).get(name, FIRST).number)
+        for partition, ranges in partitions.items():
+            if (topic, partition) not in held:
+                window = _Window(topic, partition, name, ranges, floors.get((topic, partition), start))
+                if window.upcoming is not None:
+                    windows[topic, partition] = window
+    _fill(list(windows.values()), shard_count, max_records)
+    members: dict[int, list[_Window]] = defaultdict(list)
+    for key in sorted(windows):
+        if windows[key].record_count:
+            members[shard_of(*key, shard_count)].append(windows[key])
+    shards, ordered = [], True
+    for shard in sorted(members):
+        chains = [window.files() for window in members[shard]]
+        files = None if None in chains else _in_order([chain for chain in chains if chain is not None])
+        ordered = ordered and files is not None
+        shards.append(
+            ShardPlan(
+                shard,
+                tuple(window.plan() for window in members[shard]),
+                tuple(index.path(file) for file in files or ()),
+                sum(window.record_count for window in members[shard]),
+                source_cluster,
+            )
+        )
+    return BatchPlan(tuple(shards), ordered, sum(shard.record_count for shard in shards))
+
+
+class _Window:
+    """What a batch takes of one partition: from the next offset to read up to `last`, range by range."""
+
+    def __init__(self, topic: str, partition: int, target_topic: str, ranges: PartitionRanges, floor: Floor) -> None:
+        self.topic, self.partition, self.target_topic = topic, partition, target_topic
+        self.record_count = 0
+        self._ranges = ranges
+        self._left: Iterator[FileRange] = ranges.above(floor.generation, floor.next)
+        self.upcoming = next(self._left, None)
+        self.floor = floor if self.upcoming is None else floor.of_generation(self.upcoming.generation)
+        self.first = self.floor.next
+        self.last = -1
+
+    def take(self, most: int, share: int) -> int:
+        """Take the upcoming range, or `share` records of it if it holds more than `most`; returns how many."""
+        item = self.upcoming
+        assert item is not None
+        first = max(item.first, self.first, self.last + 1)
+        span = item.last - item.first + 1
+        count = max(1, round(item.record_count * (item.last - first + 1) / span))
+        self.upcoming = next(self._left, None)
+        self.last = max(self.last, item.last)
+        if count > most:
+            self.last = first + max(1, span * share // item.record_count) - 1
+            count, self.upcoming = share, None
+        self.record_count += count
+        return count
+
+    def files(self) -> list[int] | None:
+        """The files of the window in the order of their offsets; None if ranges overlap."""
+        items = self._ranges.within(self.floor.generation, self.first, self.last)
+        if any(one.last >= two.first for one, two in zip(items, items[1:], strict=False)):
+            return None
+        return [item.file for item in items]
+
+    def plan(self) -> PartitionPlan:
+        return PartitionPlan(self.topic, self.partition, self.target_topic, self.floor, self.first, self.last)
+
+
+def _fill(windows: Sequence[_Window], shard_count: int, max_records: int) -> None:
+    """Take ranges in the order in which their files came, until the batch is full. Each partition gets its own in the
+    order of offsets; one that lies in few large files is taken in parts, so that others get their turn."""
+    share = max(1, max_records // max(1, min(len(windows), shard_count)))
+    queue = [(window.upcoming.file, at) for at, window in enumerate(windows) if window.upcoming is not None]
+    heapq.heapify(queue)
+    taken = 0
+    while queue and taken < max_records:
+        _, at = heapq.heappop(queue)
+        window = windows[at]
+        taken += max(1, window.take(max_records, share))
+        if window.upcoming is not None:
+            heapq.heappush(queue, (window.upcoming.file, at))
+
+
+def _in_order(chains: Sequence[Sequence[int]]) -> list[int] | None:
+    """One order of files in which each partition's own order holds, older files first; None if there is none."""
+    sorter: TopologicalSorter[int] = TopologicalSorter()
+    for chain in chains:
+        for file in chain:
+            sorter.add(file)
+        for before, behind in zip(chain, chain[1:], strict=False):
+            if before != behind:
+                sorter.add(behind, before)
+    try:
+        sorter.prepare()
+    except CycleError:
+        return None
+    order: list[int] = []
+    ready = list(sorter.get_ready())
+    heapq.heapify(ready)
+    while ready:
+        file = heapq.heappop(ready)
+        order.append(file)
+        sorter.done(file)
+        for other in sorter.get_ready():
+            heapq.heappush(ready, other)
+    return order

@@ -1,0 +1,77 @@
+"""Holes between the end of a flow's map and the stage: records that retention deleted before the flow got them. Pure.
+
+Offsets alone do not tell: a compacted topic, or a transactional producer, leaves gaps that nothing is missing from. So
+what was deleted is noted, and the stage says whether it is gone.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from mirrorlake.lake.retention import Removal
+from mirrorlake.offsets.generations import FIRST, TargetGeneration
+from mirrorlake.offsets.positions import Key
+from mirrorlake.offsets.progress import NOTHING_MAPPED, Floor
+from mirrorlake.offsets.stage_index import PartitionRanges, StageIndex
+
+Ranges = Mapping[Key, tuple[tuple[int, int], ...]]
+"""Offsets, inclusive, that a flow goes on without, because an operator said so."""
+
+
+@dataclass(frozen=True)
+class Hole:
+    """Offsets of a generation of a partition, inclusive, within which the flow lacks all that there was."""
+
+    topic: str
+    partition: int
+    generation: int
+    first: int
+    last: int
+
+
+def lacking(
+    removals: Iterable[Removal],
+    floors: Mapping[Key, Floor],
+    remote_topic: Callable[[str], str | None],
+    targets: Mapping[str, TargetGeneration],
+) -> dict[Key, list[Removal]]:
+    """What a flow lacks of what retention ever took, or would lack if it is gone; by partition, in order.
+
+    A target topic that was made again gets what the stage holds, as the operator was told: nothing is lacking there as
+    long as nothing is mapped.
+    """
+    found: dict[Key, list[Removal]] = {}
+    for item in removals:
+        key = (item.topic, item.partition)
+        name = remote_topic(item.topic)
+        if name is None or (key not in floors and targets.get(name, FIRST).number > 0):
+            continue
+        floor = floors.get(key, NOTHING_MAPPED)
+        if item.generation >= floor.generation and item.below > floor.of_generation(item.generation).next:
+            found.setdefault(key, []).append(item)
+    return {key: sorted(items, key=lambda item: item.generation) for key, items in found.items()}
+
+
+def find_holes(
+    candidates: Mapping[Key, list[Removal]],
+    floors: Mapping[Key, Floor],
+    index: StageIndex,
+    source_cluster: str,
+    accepted: Ranges,
+) -> Iterator[Hole]:
+    """The first hole of each partition that nobody has accepted."""
+    for key, items in sorted(candidates.items()):
+        ranges = index.topics(source_cluster).get(key[0], {}).get(key[1])
+        for item in items:
+            hole = _hole(item, floors.get(key, NOTHING_MAPPED), ranges)
+            if hole is not None and not any(a <= hole.first and hole.last <= b for a, b in accepted.get(key, ())):
+                yield hole
+                break
+
+
+def _hole(item: Removal, floor: Floor, ranges: PartitionRanges | None) -> Hole | None:
+    first = max(floor.of_generation(item.generation).next, item.first_offset)
+    # What was noted may not have been deleted yet, or only in part.
+    staged = next((found for found in ranges.above(item.generation, 0)), None) if ranges is not None else None
+    here = staged is not None and staged.generation == item.generation
+    last = (min(item.below, staged.first) if here and staged is not None else item.below) - 1
+    return Hole(item.topic, item.partition, item.generation, first, last) if first <= last else None

@@ -1,0 +1,64 @@
+"""Rows of the stage in order, by Spark, where files do not hold them so or cannot be opened."""
+
+from collections.abc import Sequence
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from mirrorlake.errors import LakeError
+from mirrorlake.lake.lake import Lake
+from mirrorlake.produce.batch import PartitionPlan, shard_of
+
+
+def sorted_rows(lake: Lake, source_cluster: str, plans: Sequence[PartitionPlan], shard_count: int) -> DataFrame:
+    """The rows of some windows of offsets, each shard's in one task, by topic, partition and offset.
+
+    Reads the newest version by offsets, wherever its files have them. This is the plan with a payload shuffle: for
+    files that are not in order, and for workers that cannot open files.
+    """
+    wanted = list(plans)
+    if not wanted:
+        raise LakeError("no offsets were asked for")
+    ranges = lake.spark.createDataFrame(
+        [
+            (
+                plan.topic,
+                plan.partition,
+                plan.generation,
+                plan.first,
+                plan.last,
+                shard_of(plan.topic, plan.partition, shard_count),
+            )
+            for plan in wanted
+        ],
+        "range_topic string, range_partition int, range_generation int, range_first bigint, range_last bigint,"
+        " shard int",
+    )
+    generation = F.coalesce(F.col("generation"), F.lit(0))
+    inside = (
+        (F.col("topic") == F.col("range_topic"))
+        & (F.col("partition") == F.col("range_partition"))
+        & (generation == F.col("range_generation"))
+        & F.col("offset").between(F.col("range_first"), F.col("range_last"))
+    )
+    return (
+        lake.table("records")
+        .where(F.col("source_cluster") == source_cluster)
+        # Literal bounds too: they let Delta skip files by their statistics.
+        .where(F.col("offset").between(min(plan.first for plan in wanted), max(plan.last for plan in wanted)))
+        .join(F.broadcast(ranges), inside)
+        .select(
+            "shard",
+            "topic",
+            "partition",
+            generation.alias("generation"),
+            "offset",
+            "timestamp",
+            "key",
+            "value",
+            "headers",
+            "landed_at",
+        )
+        .repartition(shard_count, "shard")
+        .sortWithinPartitions("shard", "topic", "partition", "offset")
+    )

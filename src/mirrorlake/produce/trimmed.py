@@ -1,0 +1,32 @@
+"""Finding what retention took from the stage before a flow had produced it."""
+
+from mirrorlake.errors import StageTrimmed
+from mirrorlake.lake.lake import Lake
+from mirrorlake.lake.stage_index import StageFiles
+from mirrorlake.lake.table_upkeep import removals_from
+from mirrorlake.offsets.positions import Key
+from mirrorlake.produce.flow import FlowProducer
+from mirrorlake.produce.holes import Ranges, find_holes, lacking
+
+
+def holes_before(lake: Lake, stage: StageFiles, producer: FlowProducer, accepted: Ranges) -> dict[Key, StageTrimmed]:
+    """The partitions of which a flow lacks what the stage has no more, each with what an operator is told."""
+    spec, floors = producer.spec, producer.floors()
+    candidates = lacking(removals_from(lake, spec.source_cluster), floors, spec.remote_topic, spec.targets)
+    if not candidates:
+        return {}
+    if lake.directory is None:
+        stage.forget()  # its index need not have noticed yet what was deleted
+    with stage.reading() as index:
+        holes = list(find_holes(candidates, floors, index, spec.source_cluster, accepted))
+    return {
+        (hole.topic, hole.partition): StageTrimmed(
+            f"flow {spec.name} has not produced offsets {hole.first} to {hole.last} of {hole.topic}-{hole.partition}, "
+            "and `maintain` has deleted them from the stage; decide with `mirrorlake resolve`",
+            topic=hole.topic,
+            partition=hole.partition,
+            first_offset=hole.first,
+            last_offset=hole.last,
+        )
+        for hole in holes
+    }

@@ -1,0 +1,212 @@
+"""Control: what keeps the two sides of a flow alike beside records, each task at its own interval.
+
+A thread per flow, so that a slow cluster never holds up records. A task that fails is tried again at its next turn, or
+after RETRY_SECONDS if that is later; the failure is an incident until it comes through. A run with an end tries twice.
+"""
+
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from mirrorlake.config.topology import ResolvedFlow
+from mirrorlake.control.acl_sync import LEFT, AclSync, left_acls
+from mirrorlake.errors import ReplicationError
+from mirrorlake.groups.checkpoint_sync import Checkpoints
+from mirrorlake.kafka.connections import Connections
+from mirrorlake.kafka.values import Acl
+from mirrorlake.lake.journal import Journal
+from mirrorlake.lake.lake import Lake
+from mirrorlake.mm2.mirror_topics import CheckpointTopic, Heartbeats
+from mirrorlake.offsets.positions import Key, Passed
+from mirrorlake.run.control_news import ControlNews
+from mirrorlake.run.flow_worker import FlowWorker, Snapshot
+from mirrorlake.run.samples import FlowLag, Sampler, passed
+from mirrorlake.spark.causes import FAILURES
+
+HEARTBEATS, SAMPLES = "heartbeats", "samples"
+SAMPLE_SECONDS = 10.0
+#: How long a task that failed waits at least, seconds: heartbeats would otherwise complain every second.
+RETRY_SECONDS = 10.0
+#: How long a sample waits for the flow's next look, seconds.
+SNAPSHOT_SECONDS = 5.0
+
+
+@dataclass
+class Task:
+    """Something to do every `seconds`; `due` is when next, by the monotonic clock. Not `once`: only while it runs."""
+
+    name: str
+    seconds: float
+    work: Callable[[], object]
+    due: float = 0.0
+    once: bool = True
+
+
+class ControlLoop:
+    """The control tasks of one flow. `run_once` does each one time, `start` all of them until `stop`.
+
+    `errors` is what a run with an end could not do; incidents tell of it too.
+    """
+
+    def __init__(
+        self,
+        flow: ResolvedFlow,
+        lake: Lake,
+        connections: Connections,
+        journal: Journal,
+        worker: FlowWorker,
+        sampled: Callable[[str, FlowLag], None] | None = None,
+    ) -> None:
+        self.flow = flow
+        self._connections = connections
+        self._journal = journal
+        self._worker = worker
+        published = CheckpointTopic(flow, connections, journal)
+        self._groups = Checkpoints(
+            flow,
+            lake,
+            connections,
+            worker.mirrors,
+            worker.life,
+            self._passed,
+            published,
+            journal,
+            worker.target_generation,
+            worker.check_targets,
+        )
+        self._sampler = Sampler(lake, connections, flow, worker.targets)
+        self._sampled = sampled or (lambda flow, lag: None)
+        self.errors: list[ReplicationError] = []
+        self._news = ControlNews(flow.name, journal)
+        self._acls_left: Mapping[Acl, str | None] | None = None  # not looked yet
+        self._stop = threading.Event()
+        self._tasks = self._made()
+        self._thread = threading.Thread(target=self._run, name=f"control {flow.name}", daemon=True)
+
+    def _made(self) -> list[Task]:
+        settings, flow = self.flow.settings, self.flow
+        targets = self._worker.targets
+        tasks = []
+        # ACLs first: they are then there before the topics that they protect. Configs right behind the topics.
+        if settings.sync_topic_acls_enabled:
+            acls = AclSync(flow, self._connections, self._journal, targets.remote_topic, targets.mirrored)
+            tasks.append(Task("acls", settings.sync_topic_acls_interval_seconds, partial(self._sync_acls, acls)))
+        refresh = settings.refresh_topics_interval_seconds
+        if settings.refresh_topics_enabled:
+            tasks.append(Task("topics", refresh, self._worker.refresh_topics))
+        if not settings.refresh_topics_enabled or refresh > SAMPLE_SECONDS:
+            tasks.append(Task("target topics", SAMPLE_SECONDS, self._worker.check_targets, once=False))
+        if settings.sync_topic_configs_enabled:
+            tasks.append(Task("configs", settings.sync_topic_configs_interval_seconds, targets.configs.sync))
+        if settings.emit_checkpoints_enabled:
+            tasks.append(Task("checkpoints", settings.emit_checkpoints_interval_seconds, self._groups.checkpoint))
+            if settings.sync_group_offsets_enabled:
+                tasks.append(Task("group offsets", settings.sync_group_offsets_interval_seconds, self._groups.sync))
+        if settings.emit_heartbeats_enabled:
+            heartbeats = Heartbeats(flow, self._connections, self._journal)
+            tasks.append(Task(HEARTBEATS, settings.emit_heartbeats_interval_seconds, heartbeats.beat, once=False))
+        tasks.append(Task("refused records", SAMPLE_SECONDS, self._worker.look_at_refused))
+        return tasks
+
+    def _sync_acls(self, acls: AclSync) -> None:
+        """Keep ACLs alike; what was made under another policy waits for an operator, who is told when it changes."""
+        acls.sync()
+        if acls.left == self._acls_left:
+            return
+        if acls.left:
+            self._journal.incidents.tell(self.flow.name, LEFT, left_acls(self.flow.name, acls.left))
+        else:
+            self._journal.incidents.came_through([self.flow.name], [LEFT])
+        self._acls_left = acls.left
+
+    def start(self) -> None:
+        """Start the thread."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Ask for the end."""
+        self._stop.set()
+
+    def join(self) -> None:
+        """Wait for the end."""
+        self._thread.join()
+
+    def run_once(self) -> None:
+        """Do every task one time, and those that failed once more. No heartbeats: nobody would mirror them any more."""
+        self._news.not_done([*(task.name for task in self._tasks), SAMPLES])
+        self._do_all([task for task in self._tasks if task.once])
+
+    def sample(self) -> None:
+        """Write one sample of where every partition is."""
+        lag = self._sampler.sample(self._snapshot)
+        if lag is not None:
+            self._sampled(self.flow.name, lag)
+
+    def _snapshot(self) -> Snapshot | None:
+        return self._worker.last_snapshot if self._worker.ended.is_set() else self._worker.snapshot(SNAPSHOT_SECONDS)
+
+    def _passed(self, keys: Iterable[Key]) -> dict[Key, Passed] | None:
+        """How far the flow is in partitions; None when it does not come to a look in time."""
+        snapshot = self._snapshot()
+        if snapshot is None:
+            return None
+        targets = self._worker.targets
+        return {
+            key: Passed(
+                passed(snapshot, targets, key)[1],
+                snapshot.mapped.get(key, 0),
+                name,
+                snapshot.target_generations.get(name, 0),
+            )
+            for key in keys
+            if (name := targets.remote_topic(key[0])) is not None
+        }
+
+    def finish(self) -> None:
+        """A last sample, of where the flow ended."""
+        self._do_all([Task(SAMPLES, SAMPLE_SECONDS, self.sample)])
+
+    def _run(self) -> None:
+        tasks = [*self._tasks, Task(SAMPLES, SAMPLE_SECONDS, self.sample, time.monotonic() + SAMPLE_SECONDS)]
+        self._news.not_done(task.name for task in tasks)
+        while not self._stop.is_set():
+            for task in tasks:
+                if not self._stop.is_set() and time.monotonic() >= task.due:
+                    self._do(task)
+                    pause = RETRY_SECONDS if self._news.is_failing(task.name) else 0.0
+                    task.due = time.monotonic() + max(pause, task.seconds)
+            self._stop.wait(max(0.05, min(task.due for task in tasks) - time.monotonic()))
+
+    def _do_all(self, tasks: Sequence[Task]) -> None:
+        """Do tasks at the end of a run, which has no next turn."""
+        for task in tasks:
+            self._do(task)
+        found = [self._do(task) for task in tasks if self._news.is_failing(task.name)]
+        self.errors += [problem for problem in found if problem is not None]
+
+    def _do(self, task: Task) -> ReplicationError | None:
+        """Give a task its turn; returns what an operator has to know of it, if it failed before too."""
+        try:
+            task.work()
+        except Exception as error:  # noqa: BLE001 - the other tasks go on, and an operator is told
+            return self._news.failed(task.name, error)
+        self._news.came_through(task.name)
+        return None
+
+
+def beat_once(flow: ResolvedFlow, connections: Connections, journal: Journal) -> ReplicationError | None:
+    """One heartbeat of a flow for a run with an end, by two attempts; returns what an operator has to know."""
+    if not flow.settings.emit_heartbeats_enabled:
+        return None
+    news, heartbeats = ControlNews(flow.name, journal), Heartbeats(flow, connections, journal)
+    for _attempt in range(2):
+        try:
+            heartbeats.beat()
+        except FAILURES as error:
+            problem = news.failed(HEARTBEATS, error)
+        else:
+            news.came_through(HEARTBEATS)
+            return None
+    return problem

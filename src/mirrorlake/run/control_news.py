@@ -1,0 +1,81 @@
+"""What operators are told of the control tasks of a flow: an incident per task, open as long as it fails."""
+
+import logging
+import time
+from collections.abc import Callable, Iterable
+
+from mirrorlake.errors import ReplicationError
+from mirrorlake.lake.journal import Journal
+from mirrorlake.spark.causes import FAILURES, cause_of
+
+logger = logging.getLogger(__name__)
+
+#: How old what is known of open incidents may be, seconds: a process that died, or works beside this one, may have told
+#: of a task that comes through here.
+KNOWN_SECONDS = 60.0
+_PREFIX = "control_"
+
+
+class ControlNews:
+    """Tells of tasks that failed twice in a row, and closes what is over, by the lake's open incidents and not by what
+    this process has seen. For one thread at a time; `clock` gives seconds."""
+
+    def __init__(self, flow: str, journal: Journal, clock: Callable[[], float] = time.monotonic) -> None:
+        self._flow = flow
+        self._incidents = journal.incidents
+        self._clock = clock
+        self._failing: set[str] = set()
+        self._open: frozenset[str] = frozenset()
+        self._looked = float("-inf")
+
+    def is_failing(self, task: str) -> bool:
+        """Whether its last turn failed."""
+        return task in self._failing
+
+    def failed(self, task: str, error: BaseException) -> ReplicationError | None:
+        """A turn failed. Returns what an operator is told by now: nothing of the first failure, since the next turn may
+        go well."""
+        logger.warning("flow %s: control of %s: %s", self._flow, task, cause_of(error))
+        if task not in self._failing:
+            self._failing.add(task)
+            return None
+        problem = ReplicationError(f"control of {task} of flow {self._flow} fails: {cause_of(error)}")
+        self._quietly(lambda: self._incidents.tell(self._flow, kind_of(task), problem), task)
+        self._looked = float("-inf")
+        return problem
+
+    def came_through(self, task: str) -> None:
+        """A turn went well: an incident of it is over, whoever told of it."""
+        self._failing.discard(task)
+        self._quietly(lambda: self._close({kind_of(task)}), task)
+
+    def not_done(self, tasks: Iterable[str]) -> None:
+        """Close incidents of tasks that the flow does not have any more: of these alone it has others."""
+        done = {kind_of(task) for task in tasks}
+        self._quietly(lambda: self._close({kind for kind in self._known() if kind not in done}), "tasks that are off")
+
+    def _close(self, kinds: set[str]) -> None:
+        over = kinds & self._known()
+        if over:
+            self._incidents.came_through([self._flow], over)
+            self._open -= over
+
+    def _known(self) -> frozenset[str]:
+        """Kinds of open incidents about this flow's control."""
+        if self._clock() - self._looked >= KNOWN_SECONDS:
+            self._open = frozenset(kind for kind in self._incidents.open_kinds(self._flow) if kind.startswith(_PREFIX))
+            self._looked = self._clock()
+        return self._open
+
+    def _quietly(self, work: Callable[[], None], task: str) -> None:
+        """Control goes on where the lake takes no news just now: the next turn tells them again."""
+        try:
+            work()
+        except FAILURES as error:
+            self._looked = float("-inf")
+            logger.error("flow %s: news of control of %s were not written: %s", self._flow, task, cause_of(error))
+
+
+def kind_of(task: str) -> str:
+    """The kind of incident that tells of a task."""
+    return _PREFIX + task.replace(" ", "_")

@@ -1,0 +1,373 @@
+"""Producing one flow: keeps its producer going, around partitions that wait for an operator.
+
+One thread per flow, so that a slow or unreachable target holds up nobody else; one process at a time, by a lease.
+"""
+
+import logging
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+
+from mirrorlake.config.topology import ResolvedFlow
+from mirrorlake.control.topic_sync import TargetTopics, TopicsUnmade
+from mirrorlake.errors import (
+    ClusterUnusable,
+    HeldElsewhere,
+    InputError,
+    MapError,
+    MirrorlakeError,
+    ReplicationError,
+    TargetRecreated,
+    TargetRefused,
+)
+from mirrorlake.kafka.connections import Connections
+from mirrorlake.lake.incidents import Decided
+from mirrorlake.lake.journal import Journal
+from mirrorlake.lake.lake import Lake
+from mirrorlake.lake.lease import Lease
+from mirrorlake.lake.map_store import LakeMap
+from mirrorlake.lake.stage_index import StageFiles
+from mirrorlake.landing.worker import LandingWorker
+from mirrorlake.offsets.positions import Key
+from mirrorlake.produce.flow import BatchReport, FlowProducer
+from mirrorlake.produce.provenance import Provenance
+from mirrorlake.produce.spec import FlowSpec, name_at_target
+from mirrorlake.produce.trimmed import holes_before
+from mirrorlake.produce.workers import SparkWorkers
+from mirrorlake.spark.causes import FAILURES, cause_of, in_our_words
+
+logger = logging.getLogger(__name__)
+
+#: How often a flow looks for new commits, and how long it waits after failures in a row, seconds.
+LOOK_SECONDS = 0.05
+RETRY_SECONDS = (1.0, 2.0, 5.0, 10.0, 30.0)
+#: Incidents of a flow that are over when it comes through again.
+PASSING = ("flow_stopped", "flow_waits", "cluster_unreachable")
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """Where a flow was after one look: what was landed before it, whether that was all produced, where it goes on,
+    where the map of what it has produced ends (rows of it may still be on their way), the partitions that wait for an
+    operator, the topics that were left out at that look, and the generations of target topics that it produced to."""
+
+    covered: dict[Key, int]
+    caught_up: bool
+    floors: dict[Key, int]
+    mapped: dict[Key, int]
+    held: frozenset[Key]
+    left_out: frozenset[str]
+    target_generations: Mapping[str, int] = field(default_factory=dict)
+
+
+class FlowWorker:
+    """Produces a flow in a thread of its own until `stop`, or until the landing has ended and all is produced.
+
+    `error` is what an operator has to know, None if all went well.
+    """
+
+    def __init__(
+        self,
+        flow: ResolvedFlow,
+        lake: Lake,
+        stage: StageFiles,
+        connections: Connections,
+        journal: Journal,
+        landing: LandingWorker,
+        report: Callable[[str, BatchReport], None],
+        once: bool = False,
+        reader: str = "auto",
+        left_out: Mapping[str, str] | None = None,
+    ) -> None:
+        self.flow = flow
+        self.error: MirrorlakeError | None = None
+        self.ended = threading.Event()
+        self.targets = TargetTopics(flow, lake, connections, journal, left_out)
+        self._lake = lake
+        self._stage = stage
+        self._connections = connections
+        self._journal = journal
+        self._landing = landing
+        self._report = report
+        self._once = once
+        self._reader = reader
+        self._stop = threading.Event()
+        self._wanted = threading.Event()
+        self._taken = threading.Event()
+        self._snapshot: Snapshot | None = None
+        self._again = threading.Event()
+        self._refused_here: set[Key] = set()
+        self._refused_before = True  # as far as is known, until it was looked
+        self._written_to: dict[str, int] = {}
+        self._closed: frozenset[str] | None = None
+        self._lease = Lease(lake, f"flow {flow.name}")
+        self._thread = threading.Thread(target=self._run, name=f"produce {flow.name}", daemon=True)
+
+    def start(self) -> None:
+        """Start the thread."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Ask for the end; the batch in hand is finished."""
+        self._stop.set()
+
+    def join(self) -> None:
+        """Wait for the end."""
+        self._thread.join()
+
+    @property
+    def last_snapshot(self) -> Snapshot | None:
+        """Where the flow was when it was last asked, or at its end."""
+        return self._snapshot
+
+    def snapshot(self, seconds: float) -> Snapshot | None:
+        """Where the flow is after its next look; None if it does not come to one in time."""
+        self._taken.clear()
+        self._wanted.set()
+        return self._snapshot if self._taken.wait(seconds) else None
+
+    def mirrors(self, topic: str) -> bool:
+        """Whether the flow mirrors a topic of its source."""
+        return self.targets.selection.selects(topic) and self.targets.remote_topic(topic) is not None
+
+    def life(self, topic: str) -> int:
+        """Which life of a topic is landed now."""
+        return self._landing.life(topic)
+
+    def _run(self) -> None:
+        attempt = 0
+        try:
+            while not self._stop.is_set():
+                try:
+                    if self._hold():
+                        return
+                    attempt = 0
+                except FAILURES as error:
+                    if not self._goes_on_after(error, attempt):
+                        return
+                    self._stop.wait(RETRY_SECONDS[min(attempt, len(RETRY_SECONDS) - 1)])
+                    attempt += 1
+        except BaseException as error:
+            self.error = ReplicationError(f"flow {self.flow.name} stopped: {cause_of(error)}")
+            logger.exception("flow %s stopped", self.flow.name)
+        finally:
+            self.error = self.error or next((why for why in self.targets.closed().values() if why is not None), None)
+            self.ended.set()
+
+    def _goes_on_after(self, error: BaseException, attempt: int) -> bool:
+        """Whether to try again: what can pass by itself is tried for ever by a continuous run, and some times by
+        `--once`; what only an operator can mend is not."""
+        problem = in_our_words(error, f"flow {self.flow.name}")
+        over = self._once and (isinstance(error, InputError) or attempt >= len(RETRY_SECONDS))
+        if isinstance(error, ReplicationError) or isinstance(problem, MapError) or over:
+            logger.error("%s", problem)
+            self.error = problem
+            if not isinstance(error, HeldElsewhere):  # the flow is well: somebody else does it
+                self._journal.incidents.tell(self.flow.name, incident_kind(problem), problem)
+            return False
+        said = error if isinstance(error, MirrorlakeError) else cause_of(error)
+        logger.warning("flow %s: %s; trying again", self.flow.name, said)
+        if attempt == 2:
+            kind = "cluster_unreachable" if isinstance(error, InputError) else "flow_waits"
+            self._journal.incidents.tell(self.flow.name, kind, problem)
+        return True
+
+    def _hold(self) -> bool:
+        """Produce as the only process that does. True at the end, False to begin again."""
+        self._lease.take()
+        try:
+            self._refresh()
+            return self._produce()
+        finally:
+            self._lease.release()
+
+    def _refresh(self) -> None:
+        """Make the target's topics. What is staged is produced even while the source does not answer."""
+        try:
+            self.targets.refresh()
+        except ClusterUnusable as error:
+            if error.facts.get("alias") != self.flow.source:
+                raise
+            logger.warning("flow %s: %s; producing what is staged", self.flow.name, error)
+
+    def _produce(self) -> bool:
+        self._again.clear()
+        decided = self._journal.incidents.decided(self.flow.name)
+        clients = [self._connections.live(self.flow.target, role) for role in ("admin", "producer")]
+        producer = FlowProducer(
+            self._stage,
+            LakeMap(self._lake, self.flow.name),
+            SparkWorkers(self._lake, self.flow.source),
+            self._spec(decided, *(item.now for item in clients)),
+            self.targets.ensure,
+        )
+        told = False
+        try:
+            self._stop_before_holes(producer, decided)
+            while True:
+                ended = self._landing.ended.is_set()
+                wanted = self._wanted.is_set()
+                # Asked for before the look: what was landed by then is produced once the look finds nothing.
+                covered = self._landing.covered() if wanted or ended else {}
+                try:
+                    report = producer.step()
+                except TopicsUnmade:
+                    return False
+                if report is not None:
+                    self._report(self.flow.name, report)
+                if not told and (report is not None or ended):
+                    self._journal.incidents.came_through([self.flow.name], PASSING)
+                    told = True
+                last = self._stop.is_set() or (ended and report is None)
+                if wanted or last:
+                    self._take_snapshot(producer, covered, report is None)
+                if last:
+                    producer.drain()
+                    return True
+                if self._again.is_set() or any(item.renewed() for item in clients):
+                    return False
+                if report is None:
+                    self._stop.wait(LOOK_SECONDS)
+        finally:
+            producer.close()
+
+    def _take_snapshot(self, producer: FlowProducer, covered: dict[Key, int], caught_up: bool) -> None:
+        living = {
+            key: floor for key, floor in producer.floors().items() if floor.generation == self._landing.generation(*key)
+        }
+        floors = {key: floor.next for key, floor in living.items()}
+        # Of a target topic that was made again the map has nothing yet, however far the one before it went.
+        mapped = {key: floor.source for key, floor in living.items() if floor.target is not None}
+        spec = producer.spec
+        self._snapshot = Snapshot(
+            covered, caught_up, floors, mapped, spec.held, frozenset(spec.left_out), self._written_to
+        )
+        self._wanted.clear()
+        self._taken.set()
+
+    def refresh_topics(self) -> None:
+        """Follow the source's topics; produce those that the target makes only now from where the map ends."""
+        self.targets.refresh(begins=False)
+        self._begin_anew_if_different()
+
+    def check_targets(self) -> None:
+        """Notice target topics that are gone, or were made again, and what was decided about them."""
+        self.targets.check()
+        self._begin_anew_if_different()
+
+    def _begin_anew_if_different(self) -> None:
+        """Let the flow begin anew if it leaves out other topics than those that must not be produced now, or if an
+        operator has decided how some go on."""
+        if self._closed is not None and (self._closed != self.targets.closed().keys() or self.targets.decided()):
+            self._again.set()
+
+    def target_generation(self, topic: str) -> int | None:
+        """Which generation of its target topic a source topic is produced to; None where it is over, and no other one
+        has begun."""
+        return self.targets.target_generation(topic)
+
+    def look_at_refused(self) -> None:
+        """Close incidents of refused records that were taken since, and go on where an operator said so."""
+        if not (self._refused_here or self._refused_before):
+            return  # nobody else tells of them
+        snapshot = self._snapshot
+        waiting = self._journal.incidents.refused(self.flow.name)
+        self._refused_before = bool(waiting)
+        for kind, topic, partition, last in waiting:
+            taken = snapshot is not None and snapshot.floors.get((topic, partition), 0) > last
+            if taken and kind == TargetRefused.incident_kind:
+                self._journal.incidents.settle(self.flow.name, kind, topic, partition, "the target took the records")
+        if self._refused_here - {(item.topic, item.partition) for item in waiting}:
+            self._refused_here.clear()
+            self.error = None
+            self._again.set()
+
+    def _stop_before_holes(self, producer: FlowProducer, decided: Decided) -> None:
+        """Leave out partitions of which the stage has lost what this flow lacks, until an operator has decided."""
+        found = holes_before(self._lake, self._stage, producer, decided.trimmed)
+        news = {key: problem for key, problem in found.items() if key not in decided.stopped}
+        if news:
+            problem = next(iter(news.values()))
+            logger.error("%s (%d partitions in all)", problem, len(news))
+            self.error = self.error or problem
+            self._refused_here |= news.keys()
+            self._journal.incidents.tell_all(self.flow.name, problem.incident_kind, list(news.values()))
+            producer.spec = replace(producer.spec, held=producer.spec.held | news.keys())
+
+    def _spec(
+        self, decided: Decided, client: Mapping[str, str | int | bool], writes: Mapping[str, str | int | bool]
+    ) -> FlowSpec:
+        flow, settings = self.flow, self.flow.settings
+        provenance = None
+        if settings.provenance != "none":
+            ids = self._cluster_ids()
+            provenance = Provenance(ids[flow.source], ids[flow.target], settings.provenance == "strip")
+        self._written_to = {name: living.number for name, living in self.targets.generations.living.items()}
+        # As of now: what follows the stage must not change under its feet.
+        self._closed = closed = frozenset(self.targets.closed())
+
+        def produced(topic: str) -> str | None:
+            return None if topic in closed else self.targets.produced_topic(topic)
+
+        return FlowSpec(
+            flow.name,
+            flow.source,
+            name_at_target(self._lake, flow.name),
+            produced,
+            client,
+            writes,
+            settings.produce_tasks,
+            settings.delivery == "exactly_once",
+            reader=self._reader,
+            left_out=(
+                *self.targets.left_out,
+                *sorted(closed),
+                *(() if isinstance(settings.paused, bool) else settings.paused),
+            ),
+            held=decided.stopped,
+            skipped=decided.skipped,
+            known_foreign=decided.foreign,
+            targets=self.targets.generations.living,
+            provenance=provenance,
+            on_refused=self._refused,
+        )
+
+    def _cluster_ids(self) -> dict[str, str]:
+        """Ids of both clusters by alias; of a source that cannot be asked the one that the lake knows it by."""
+        source, target = self.flow.source, self.flow.target
+        try:
+            return self._connections.identify([target, source])
+        except ClusterUnusable as error:
+            rows = self._lake.query("known_clusters").collect()
+            known = [row["cluster_id"] for row in rows if row["alias"] == source]
+            if error.facts.get("alias") != source or not known:
+                raise
+            return {**self._connections.identify([target]), source: known[0]}
+
+    def _refused(self, refusal: TargetRefused) -> None:
+        """A partition stops, the others go on; a row in `incidents` says what and which offsets (DESIGN 2, law 4)."""
+        logger.error("%s", refusal)
+        self.targets.check()
+        if refusal.facts["topic"] in self.targets.closed():
+            self._again.set()  # the topic is gone or another one; that has an incident of its own
+            return
+        if isinstance(refusal, TargetRecreated):
+            self._contradicted(refusal)
+            return
+        self.error = self.error or refusal
+        self._refused_here.add((str(refusal.facts["topic"]), int(str(refusal.facts["partition"]))))
+        self._journal.incidents.tell(self.flow.name, refusal.incident_kind, refusal)
+
+    def _contradicted(self, refusal: TargetRecreated) -> None:
+        """Offsets below the map's end in the topic that was noted: it has fewer records than it had."""
+        problem = MapError(
+            f"{refusal.message}; its id is the one that it was, so the target has lost records of it", **refusal.facts
+        )
+        self.error = self.error or problem
+        self._journal.incidents.tell(self.flow.name, incident_kind(problem), problem)
+
+
+def incident_kind(error: MirrorlakeError) -> str:
+    """The kind of incident that an error is."""
+    kinds = {"TargetRefused": "target_refused", "MapError": "map_contradiction", "SourceDataLost": "source_data_lost"}
+    return kinds.get(type(error).__name__, "flow_stopped")

@@ -1,0 +1,86 @@
+"""Everything that would be done, as one document: what `mirrorlake plan` shows. Changes nothing, and needs no lake."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from mirrorlake.checks.preflight import Verdict, look
+from mirrorlake.checks.problem import refused_flows
+from mirrorlake.config.topology import ResolvedFlow
+from mirrorlake.control.acl_plan import AclPlan
+from mirrorlake.control.acl_sync import AclSync
+from mirrorlake.control.config_sync import ConfigSync
+from mirrorlake.control.topic_sync import observe_topics
+from mirrorlake.kafka.connections import Connections
+from mirrorlake.lake.changes import ChangeLog, MemoryLog
+from mirrorlake.mm2.mirror_topics import Heartbeats
+
+
+def make_plan(connections: Connections, flows: Sequence[ResolvedFlow], log: ChangeLog | None = None) -> dict[str, Any]:
+    """Compare both sides of each flow; `log` says what earlier runs made.
+
+    Returns {"clusters": {alias: cluster id}, "problems": [{rule, severity, flows, subject, sentence, fix, topic}],
+    "flows": [{flow, source, target, policy, policy_sha256, delivery, provenance, paused, topics: [{topic, target_topic,
+    partitions, factor, configs, action, reason, note}], configs: [{topic, target_topic, key, before, after, refusal}],
+    acls: [{action, pattern, name, principal, host, operation, permission}], acls_withheld: [those of the source that
+    would have to be written out for too many topics], acls_left: [{..., policy} of those that stay, since they were
+    made under another policy], heartbeats: [{cluster, topic, partitions, factor} of the topics that would be made]}]}.
+    A flow that must not start, or has an end that cannot be asked, has no topics. Raises TopologyError,
+    ClusterUnreachable, AuthenticationFailed.
+    """
+    verdict = look(None, connections, flows)
+    return {
+        "clusters": verdict.ids,
+        "problems": [vars(problem) for problem in verdict.problems],
+        "flows": [_flow(verdict, flow, log or MemoryLog()) for flow in flows],
+    }
+
+
+def _flow(verdict: Verdict, flow: ResolvedFlow, log: ChangeLog) -> dict[str, Any]:
+    settings = flow.settings
+    document: dict[str, Any] = {
+        "flow": flow.name,
+        "source": flow.source,
+        "target": flow.target,
+        "policy": settings.policy,
+        "policy_sha256": flow.policy_hash,
+        "delivery": settings.delivery,
+        "provenance": settings.provenance,
+        "paused": settings.paused,
+        "topics": [],
+        "configs": [],
+        "acls": [],
+        "acls_withheld": [],
+        "acls_left": [],
+        "heartbeats": [],
+    }
+    if flow.name not in refused_flows(verdict.problems) and {flow.source, flow.target} <= verdict.ids.keys():
+        document.update(_differences(verdict, flow, log))
+    return document
+
+
+def _differences(verdict: Verdict, flow: ResolvedFlow, log: ChangeLog) -> dict[str, Any]:
+    """What one flow would do to its target: topics, configs of those that are there, ACLs."""
+    connections, settings = verdict.connections, flow.settings
+    plans = observe_topics(flow, connections, verdict.left_out.get(flow.name))
+    names = {plan.topic: plan.target_topic for plan in plans if plan.action != "refuse"}
+    configs = ConfigSync(flow, connections, MemoryLog(), names.get)
+    created = {plan.topic: plan.factor for plan in plans if plan.action == "create"}
+    given = configs.creation(created) if created and settings.sync_topic_configs_enabled else {}
+    acls = AclSync(flow, connections, log, names.get)
+    wanted = acls.compare() if settings.sync_topic_acls_enabled else AclPlan([], (), {})
+    return {
+        "topics": [{**vars(plan), "configs": given.get(plan.topic, {})} for plan in plans],
+        "configs": [vars(item) for item in configs.plan()] if settings.sync_topic_configs_enabled else [],
+        "acls": [{"action": item.action, **vars(item.acl)} for item in wanted.changes],
+        "acls_withheld": [vars(acl) for acl in wanted.withheld],
+        "acls_left": [{**vars(acl), "policy": policy} for acl, policy in wanted.left.items()],
+        "heartbeats": _heartbeats(verdict, flow) if settings.emit_heartbeats_enabled else [],
+    }
+
+
+def _heartbeats(verdict: Verdict, flow: ResolvedFlow) -> list[dict[str, Any]]:
+    missing = Heartbeats(flow, verdict.connections, MemoryLog()).missing()
+    return [
+        {"cluster": alias, "topic": topic.name, "partitions": topic.partitions, "factor": topic.factor}
+        for alias, topic in missing
+    ]

@@ -1,0 +1,30 @@
+"""Whether some process runs a flow, told by the samples that it writes. Pure.
+
+A lock tells that only where all processes see the same locks: volumes, object stores and mounts of two hosts may have
+none, or each its own. Samples are in the lake, which all of them share.
+"""
+
+from datetime import datetime
+
+#: How long no new sample may come until nobody runs the flow, seconds: one comes every 10 s (run/control_loop.py).
+QUIET_SECONDS = 30.0
+#: How old the newest sample may be, by the clocks of two hosts, until it is not worth waiting for another, seconds.
+RECENT_SECONDS = 90.0
+
+
+class Presence:
+    """Watches one flow from `at` on, seconds of any clock; `mode` and `newest` are what the lake says of it then."""
+
+    def __init__(self, mode: str | None, newest: datetime | None, now: datetime, at: float) -> None:
+        self._newest = newest
+        self._began = at
+        recent = newest is not None and abs((now - newest).total_seconds()) < RECENT_SECONDS
+        self._may_run = mode == "continuous" and recent
+
+    def runs(self, newest: datetime | None, at: float) -> bool | None:
+        """Whether a process runs the flow, by the newest sample now; None while that is not known yet."""
+        if not self._may_run:
+            return False
+        if newest != self._newest:
+            return True
+        return None if at - self._began < QUIET_SECONDS else False

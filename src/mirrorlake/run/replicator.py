@@ -1,0 +1,308 @@
+"""The replicator: a landing worker per source cluster, a worker and a control loop per flow, and live configuration."""
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from mirrorlake.checks.preflight import Verdict, judge
+from mirrorlake.config.topology import ResolvedFlow, Topology
+from mirrorlake.errors import HeldElsewhere, MirrorlakeError, ReplicationError, TopologyError
+from mirrorlake.kafka.connections import Connections
+from mirrorlake.lake.changes import Change, Outcome
+from mirrorlake.lake.identity import store_identity
+from mirrorlake.lake.journal import Journal
+from mirrorlake.lake.lake import Lake
+from mirrorlake.lake.lease import locks_work
+from mirrorlake.lake.objectives import Mode, note_objectives
+from mirrorlake.lake.stage_index import StageFiles
+from mirrorlake.landing.worker import LandingWorker
+from mirrorlake.produce.flow import BatchReport
+from mirrorlake.run.control_loop import ControlLoop, beat_once
+from mirrorlake.run.elsewhere import run_elsewhere
+from mirrorlake.run.flow_worker import FlowWorker
+from mirrorlake.run.samples import FlowLag
+from mirrorlake.run.watch import TopologyWatch
+from mirrorlake.spark.causes import FAILURES, in_our_words
+
+logger = logging.getLogger(__name__)
+
+LOOK_SECONDS = 0.1
+#: How often the topology file is looked at; an edit is in force within 15 seconds.
+WATCH_SECONDS = 3.0
+#: The kind of incident that tells of an edit that is not in force.
+EDIT = "topology_edit"
+
+Report = Callable[[str, BatchReport], None]
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """How `run` was asked to go. `reader` is auto, files or rows (see `produce/flow.py`); `config` is the topology file
+    to watch, and `chosen` the flows that `--flow` named."""
+
+    once: bool = False
+    reader: str = "auto"
+    config: Path | None = None
+    chosen: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True)
+class _Running:
+    """What runs for one flow."""
+
+    worker: FlowWorker
+    control: ControlLoop
+    made_of: object
+
+
+class Replicator:
+    """Runs flows of one topology over one lake. `run` blocks until `stop` is set or, `once`, all is done."""
+
+    def __init__(
+        self,
+        lake: Lake,
+        connections: Connections,
+        flows: Sequence[ResolvedFlow],
+        options: RunOptions,
+        report: Report | None = None,
+        stop: threading.Event | None = None,
+        sampled: Callable[[str, FlowLag], None] | None = None,
+    ) -> None:
+        self.lake = lake
+        self.journal = Journal(lake)
+        self._stage = StageFiles(lake)
+        self._connections = connections
+        self._flows = list(flows)
+        self._options = options
+        self._report = report or (lambda flow, batch: None)
+        self._stop = stop or threading.Event()
+        self._sampled = sampled
+        self._landings: dict[str, LandingWorker] = {}
+        self._running: dict[str, _Running] = {}
+        self._errors: list[MirrorlakeError] = []
+        self._control_errors: list[ReplicationError] = []  # of a run with an end; told behind those about records
+        self._complaints: list[ReplicationError] = []
+
+    def stop(self) -> None:
+        """Ask for the end: batches in hand are finished."""
+        self._stop.set()
+
+    def run(self) -> None:
+        """Replicate. Raises the first error that an operator has to know about, after all else has ended.
+
+        Raises TopologyError before anything is done, if flows must not run, and LakeError when the lake was opened to
+        be read.
+        """
+        begun_with = self._connections.topology
+        store_identity(self.lake)  # first of all: everything at the targets is named by it
+        self._check_alone()
+        self._apply(judge(self.lake, self._connections, self._flows))
+        self._in_force()
+        config = self._options.config
+        watch = None if config is None else TopologyWatch(config, begun_with)
+        looked = time.monotonic()
+        while not self._stop.wait(LOOK_SECONDS) and not self._all_ended():
+            if watch is not None and time.monotonic() - looked >= WATCH_SECONDS:
+                looked = time.monotonic()
+                self._reload(watch)
+        self._end()
+        for error in (*self._errors, *self._control_errors, *self._complaints):
+            raise error
+
+    def _check_alone(self) -> None:
+        """Raise HeldElsewhere where leases are no locks, and another process runs one of the flows: both would write,
+        and fence each other for ever."""
+        if locks_work(self.lake):
+            return
+        flow = run_elsewhere(self.lake, [item.name for item in self._flows])
+        if flow is not None:
+            raise HeldElsewhere(
+                f"flow {flow} is run by another process: its samples go on coming; stop that process, or let it do the "
+                "work",
+                what=f"flow {flow}",
+            )
+
+    def _all_ended(self) -> bool:
+        """Whether there is nothing left to do. Paused flows wait in a continuous run."""
+        if not self._running:
+            return self._options.once and all(item.ended.is_set() for item in self._landings.values())
+        return all(item.worker.ended.is_set() for item in self._running.values())
+
+    def _apply(self, verdict: Verdict) -> None:
+        """Make what runs what is wanted: flows that are the same go on undisturbed."""
+        self._connections, self._flows = verdict.connections, list(verdict.flows)
+        self._complaints = verdict.complaints()
+        if verdict.to_note:
+            self.journal.clusters(verdict.to_note)
+        wanted = {flow.name: flow for flow in verdict.flows if not flow.paused}
+        before = list(self._running)
+        for name, running in list(self._running.items()):
+            if name not in wanted or running.made_of != _made_of(wanted[name], verdict):
+                self._stop_flow(name)
+        if self._options.once:
+            self._beat(list(wanted.values()))
+        self._apply_landings(verdict)
+        for name, flow in wanted.items():
+            if name not in self._running:
+                self._start_flow(flow, verdict)
+        # After the start of all that takes its time to start: in a new lake this takes as long as the first batch.
+        self._note(list(wanted), "once" if self._options.once else "continuous", gone=before)
+
+    def _note(self, flows: Sequence[str], mode: Mode, gone: Sequence[str] = ()) -> None:
+        """Tell the lake what the flows are held to, and how these of them run: `alerts` go by it. Records go on where
+        that fails; the run's end tells it."""
+        try:
+            note_objectives(self.lake, self._connections.topology, dict.fromkeys(flows, mode), gone)
+        except FAILURES as error:
+            problem = in_our_words(error, "noting what the flows are held to")
+            logger.error("%s", problem)
+            self._errors.append(problem)
+
+    def _beat(self, flows: Sequence[ResolvedFlow]) -> None:
+        """One heartbeat a flow for a run with an end, before landing asks for the ends: this run then mirrors it."""
+        found = [beat_once(flow, self._connections, self.journal) for flow in flows]
+        self._control_errors += [problem for problem in found if problem is not None]
+
+    def _apply_landings(self, verdict: Verdict) -> None:
+        readers: dict[str, list[ResolvedFlow]] = {}
+        # All flows of the file, not only those chosen: another process may produce the others from this stage.
+        for source, flows in verdict.connections.topology.sources().items():
+            if any(flow.source == source for flow in verdict.flows):
+                readers[source] = flows
+        for source in [source for source in self._landings if source not in readers]:
+            landing = self._landings.pop(source)
+            landing.stop()
+            landing.join()
+        for source, flows in readers.items():
+            fresh = source not in self._landings
+            if fresh:
+                self._landings[source] = LandingWorker(
+                    source, self.lake, self._stage, self._connections, self.journal, self._options.once
+                )
+            self._landings[source].want(flows, self._connections)
+            if fresh:
+                self._landings[source].start()
+
+    def _start_flow(self, flow: ResolvedFlow, verdict: Verdict) -> None:
+        worker = FlowWorker(
+            flow,
+            self.lake,
+            self._stage,
+            self._connections,
+            self.journal,
+            self._landings[flow.source],
+            self._report,
+            self._options.once,
+            self._options.reader,
+            verdict.left_out.get(flow.name),
+        )
+        control = ControlLoop(flow, self.lake, self._connections, self.journal, worker, self._sampled)
+        self._running[flow.name] = _Running(worker, control, _made_of(flow, verdict))
+        worker.start()
+        if not self._options.once:
+            control.start()
+
+    def _stop_flow(self, name: str) -> None:
+        running = self._running.pop(name)
+        running.control.stop()
+        running.worker.stop()
+        running.worker.join()
+        running.control.join()
+        if running.worker.error is not None:
+            self._errors.append(running.worker.error)
+
+    def _end(self) -> None:
+        """End everything; in a run that came to its end, sample where it is."""
+        for landing in self._landings.values():
+            landing.stop()
+        for running in self._running.values():
+            running.control.stop()
+            if self._stop.is_set():
+                running.worker.stop()
+        for landing in self._landings.values():
+            landing.join()
+        for running in self._running.values():
+            running.worker.join()
+            if self._options.once:
+                running.control.run_once()
+            else:
+                running.control.join()
+            running.control.finish()
+        found = [landing.error for landing in self._landings.values()]
+        found += [running.worker.error for running in self._running.values()]
+        self._errors += [error for error in found if error is not None]
+        if self._options.once:
+            self._control_errors += [error for item in self._running.values() for error in item.control.errors]
+        if self._stop.is_set() and not self._options.once:
+            self._note(list(self._running), "stopped")
+
+    def _reload(self, watch: TopologyWatch) -> None:
+        """Take over an edit of the topology file. An invalid one is told, one that cannot be in force yet (a cluster
+        does not answer, a secret is missing) waits; meanwhile the old one stays in force."""
+        waiting: Topology | None = None
+        try:
+            topology = watch.edited()
+            if topology is None:
+                return
+            wanted = self._wanted(topology)
+            waiting = topology
+            verdict = judge(self.lake, self._connections.renewed(topology), wanted)
+        except FAILURES as error:
+            if waiting is not None:
+                watch.wait(waiting)
+            self._not_in_force(watch, error, "" if waiting is None else "; it is tried again until it can be")
+            return
+        logger.warning("the edited %s is in force", watch.path)
+        watch.done()
+        before = [flow.name for flow in self._flows]
+        self._apply(verdict)
+        self._in_force(before)
+        self._tell_edit(watch.path, "done", None)
+
+    def _not_in_force(self, watch: TopologyWatch, error: BaseException, later: str) -> None:
+        """Say that what runs is not what the file says: in the log once, and as an incident while that is so."""
+        problem = in_our_words(error, f"the edit of {watch.path}")
+        if not watch.again:
+            logger.error("%s; what ran before goes on unchanged%s", problem, later)
+            if isinstance(problem, TopologyError):
+                self._tell_edit(watch.path, "refused", str(problem))
+        said = ReplicationError(f"the edited {watch.path} is not in force: {problem}{later}")
+        for flow in self._flows:
+            self.journal.incidents.tell(flow.name, EDIT, said)
+
+    def _in_force(self, before: Iterable[str] = ()) -> None:
+        """What the file says is in force: whoever told that it is not, of these flows or of those that are gone."""
+        here = {*before, *(flow.name for flow in self._flows)}
+        known = self._connections.topology.flows
+        self.journal.incidents.close(
+            lambda flow, kind, _topic, _partition: kind == EDIT and (flow in here or flow not in known)
+        )
+
+    def _wanted(self, topology: Topology) -> list[ResolvedFlow]:
+        chosen = self._options.chosen
+        if topology.lake != self._connections.topology.lake:
+            raise TopologyError("lake cannot be changed while running: stop and start again")
+        flows = [flow for flow in topology.active_flows() if chosen is None or flow.name in chosen]
+        known = {flow.policy_file for flow in self._connections.topology.active_flows()}
+        for flow in flows:
+            if flow.policy_file not in {None, *known}:
+                raise TopologyError(
+                    f"policy {flow.settings.policy} of flow {flow.name} is code that this run did not begin with, and "
+                    "an edit lets in none: stop and start again",
+                    flow=flow.name,
+                )
+        return flows
+
+    def _tell_edit(self, path: Path, outcome: Outcome, error: str | None) -> None:
+        for flow in self._flows:
+            self.journal.record(flow.name, [Change("topology", str(path), None, None, outcome, error)])
+
+
+def _made_of(flow: ResolvedFlow, verdict: Verdict) -> object:
+    """All of a topology that a running flow depends on: if it changes, the flow is started anew."""
+    topology = verdict.connections.topology
+    ends = [topology.clusters[alias] for alias in (flow.source, flow.target)]
+    return flow, ends, topology.aliases, dict(verdict.left_out.get(flow.name, {}))

@@ -1,0 +1,171 @@
+"""Decisions of an operator about incidents: what can be chosen, and doing it. A running replicator notices."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from mirrorlake.control.acl_sync import LEFT, AclSync
+from mirrorlake.errors import InputError
+from mirrorlake.kafka.connections import Connections
+from mirrorlake.lake.incidents import READ_AGAIN, Incidents
+from mirrorlake.lake.journal import Journal
+from mirrorlake.lake.lake import Lake
+from mirrorlake.landing.generations import begin_branches, begin_lives, decisions_of, lives_of
+from mirrorlake.landing.read_again import read_again
+from mirrorlake.landing.survey import Branch, Life, blocked
+from mirrorlake.offsets.positions import Key
+
+#: What can be chosen for each kind of incident, and what it means. Any other kind can only be acknowledged.
+CHOICES: Mapping[str, Mapping[str, str]] = {
+    "topic_recreated": {
+        "new-generation": "mirror the new topic from its start, behind the records of the old one",
+        "stop": "mirror the topic no more",
+    },
+    "source_truncated": {
+        "continue": "accept that the records are lost and go on at what is there, whatever is lost until then",
+        "stop": "mirror the partition no more",
+    },
+    "source_rewound": {
+        "new-generation": "go on with what the source has now, from where it differs, behind the records staged before",
+        "stop": "mirror the partition no more",
+    },
+    "target_refused": {
+        "retry": "try the records again: the target was changed",
+        "skip": "give up the refused records and go on behind them",
+        "stop": "mirror the partition no more",
+    },
+    "position_lost": {
+        "continue": "what lies in the target behind the end of the map is not of this flow: produce on behind it",
+        "stop": "mirror the partition no more",
+    },
+    "stage_trimmed": {
+        READ_AGAIN: "read them from the source once more, as far as it still has them",
+        "continue": "accept that the flow never gets these records and go on at what the stage holds",
+        "stop": "mirror the partition no more",
+    },
+    "target_recreated": {
+        "again": "produce all that the stage holds once more, into the new topic; it is made if it is missing",
+        "continue": "go on in the new topic with what the old one never got; it is made if it is missing",
+        "stop": "mirror the topic no more",
+    },
+    LEFT: {
+        "revoke": "take away the ACLs that the flow made under another policy: who reads those mirrors loses access",
+        "keep": "they stay, and are the flow's own no more",
+    },
+}
+_OTHERS = {"acknowledge": "close it: it is known, or over"}
+#: Kinds that concern a source cluster, and so every flow that reads from it.
+_OF_SOURCE = frozenset({"topic_recreated", "source_truncated", "source_rewound"})
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Which incidents are meant; None means any."""
+
+    flow: str | None = None
+    topic: str | None = None
+    partition: int | None = None
+    kind: str | None = None
+
+    def meets(self, incident: Mapping[str, Any]) -> bool:
+        """Whether an incident is one of them."""
+        asked = {"topic": self.topic, "partition": self.partition, "kind": self.kind}
+        same_flow = self.flow in (None, incident["flow"]) or (
+            incident["kind"] in _OF_SOURCE and source_of(str(self.flow)) == source_of(incident["flow"])
+        )
+        return same_flow and all(value in (None, incident[name]) for name, value in asked.items())
+
+
+def source_of(flow: str) -> str:
+    """The source's alias in the name of a flow."""
+    return flow.partition("->")[0]
+
+
+def choices_of(kind: str) -> Mapping[str, str]:
+    """What can be chosen for an incident, with the meaning."""
+    return CHOICES.get(kind, _OTHERS)
+
+
+def open_incidents(lake: Lake, wanted: Wanted) -> list[dict[str, Any]]:
+    """Open incidents, each with its `choices`: a mapping of choice to meaning."""
+    rows = [row.asDict() for row in lake.table("open_incidents").orderBy("at").collect()]
+    return [{**row, "choices": dict(choices_of(row["kind"]))} for row in rows if wanted.meets(row)]
+
+
+def resolve(lake: Lake, connections: Connections, wanted: Wanted, choice: str) -> list[dict[str, Any]]:
+    """Decide all incidents meant that offer this choice; returns them.
+
+    Raises InputError if there is none, or nothing to read again; ClusterUnreachable when a new generation cannot be
+    looked up, ACLs not be changed, or records not be read; and ReplicationError when the target does not let us.
+    """
+    found = open_incidents(lake, wanted)
+    deciding = [incident for incident in found if choice in incident["choices"]]
+    if not deciding:
+        raise InputError(_nothing(found, choice))
+    anew = [item for item in deciding if choice == "new-generation"]
+    for alias in sorted({source_of(item["flow"]) for item in anew}):
+        here = [item for item in anew if source_of(item["flow"]) == alias]
+        _begin(lake, connections, alias, sorted({item["topic"] for item in here if item["partition"] is None}))
+        _branch(lake, alias, [item for item in here if item["partition"] is not None])
+    incidents = Incidents(lake)
+    for item in deciding:
+        if item["kind"] == LEFT:
+            _settle_acls(lake, connections, item["flow"], choice == "revoke")
+        resolution = _read(lake, connections, item) if choice == READ_AGAIN else choice
+        incidents.settle(item["flow"], item["kind"], item["topic"], item["partition"], resolution)
+    return deciding
+
+
+def _begin(lake: Lake, connections: Connections, alias: str, topics: Sequence[str]) -> None:
+    """Let the next life of topics begin, with the topic that has the name now."""
+    if not topics:
+        return
+    lives, ids = lives_of(lake, alias), connections.admin(alias).topic_ids(topics)
+    for topic in topics:
+        if topic not in ids:
+            raise InputError(f"topic {topic} is not at cluster {alias} now; decide when it is there again", topic=topic)
+    # A decision that was noted before, and died before the incident was closed, is not noted twice.
+    begin_lives(
+        lake,
+        alias,
+        {
+            topic: Life(lives.newest(topic) + 1, ids[topic])
+            for topic in topics
+            if topic in lives.topics and lives.topics[topic].topic_id != ids[topic]
+        },
+    )
+
+
+def _read(lake: Lake, connections: Connections, incident: Mapping[str, Any]) -> str:
+    """Stage again what the source still has. Where it has trimmed a part as well, the flow stops before that, and
+    tells of it."""
+    start = read_again(lake, connections, source_of(incident["flow"]), incident)
+    return READ_AGAIN if start == incident["first_offset"] else f"{READ_AGAIN} from {start}"
+
+
+def _settle_acls(lake: Lake, connections: Connections, name: str, revoke: bool) -> None:
+    """Take away, or give up, what a flow made under another policy."""
+    flow = connections.topology.flow(name)
+    policy = flow.policy_object(connections.topology.aliases)
+    AclSync(flow, connections, Journal(lake), partial(policy.remote_topic, flow.source)).settle_left(revoke)
+
+
+def _branch(lake: Lake, alias: str, incidents: Sequence[Mapping[str, Any]]) -> None:
+    """Let partitions whose log went back begin a generation of their own, from where they differ."""
+    if not incidents:
+        return
+    lives = lives_of(lake, alias)
+    # One that has begun, by a decision that died before the incident was closed, or with its whole topic, is not known
+    # as open any more.
+    waiting = blocked(item for item in decisions_of(lake, alias) if item.open and item.kind == "source_rewound")[1]
+    first: dict[Key, int] = {(item["topic"], item["partition"]): item["first_offset"] for item in incidents}
+    begun = {key: Branch(lives.generation(key) + 1, offset) for key, offset in first.items() if key in waiting}
+    begin_branches(lake, alias, begun, lives)
+
+
+def _nothing(found: Sequence[Mapping[str, Any]], choice: str) -> str:
+    if not found:
+        return "no open incident is meant by these options; `mirrorlake resolve` without --choice lists them all"
+    offered = sorted({name for incident in found for name in incident["choices"]})
+    return f"none of the {len(found)} open incidents meant offers the choice {choice}; they offer {', '.join(offered)}"

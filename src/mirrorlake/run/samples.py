@@ -1,0 +1,154 @@
+"""Samples of where every partition of a flow is: rows of `positions`."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timezone
+
+import pyarrow as pa
+
+from mirrorlake.config.topology import ResolvedFlow
+from mirrorlake.control.topic_sync import TargetTopics
+from mirrorlake.kafka.connections import Connections
+from mirrorlake.lake.lake import Lake, arrow_table
+from mirrorlake.lake.samples import lag_seeds
+from mirrorlake.offsets.lag import LagHistory
+from mirrorlake.offsets.positions import Key
+from mirrorlake.run.flow_worker import Snapshot
+
+_POSITIONS = pa.schema(
+    [
+        ("flow", pa.string()),
+        ("topic", pa.string()),
+        ("partition", pa.int32()),
+        ("sampled_at", pa.timestamp("us", tz="UTC")),
+        *((name, pa.int64()) for name in ("source_start", "source_end", "staged_end", "produced_end", "target_end")),
+        ("lag_records", pa.int64()),
+        ("lag_seconds", pa.float64()),
+        ("target_topic", pa.string()),
+        ("mapped_end", pa.int64()),
+        ("target_passed_end", pa.int64()),
+        ("target_generation", pa.int32()),
+    ]
+)
+
+
+@dataclass(frozen=True)
+class FlowLag:
+    """How late a flow was at one sample: records of all its partitions together, seconds of the latest one."""
+
+    records: int
+    seconds: float
+
+
+@dataclass(frozen=True)
+class _Places:
+    """A flow's partitions, what their topics are called at the target, and the ends there (of those that are made)."""
+
+    keys: Sequence[Key]
+    names: Mapping[str, str]
+    target: Mapping[Key, int]
+
+    def target_end(self, key: Key) -> int | None:
+        """The end of the partition at the target; None when it is not made yet."""
+        return self.target.get((self.names[key[0]], key[1]))
+
+
+def passed(snapshot: Snapshot, targets: TargetTopics, key: Key) -> tuple[int, int]:
+    """How far a partition is landed and how far it is produced, as of a look.
+
+    What a look found nothing behind has been produced: the flow has passed the transaction markers there too.
+    """
+    floor = snapshot.floors.get(key, 0)
+    covered = max(floor, snapshot.covered.get(key, floor))
+    return covered, covered if _nothing_left(snapshot, targets, key) else floor
+
+
+def _nothing_left(snapshot: Snapshot, targets: TargetTopics, key: Key) -> bool:
+    """Whether a look found that all of a partition has been produced."""
+    waits = key in snapshot.held or key[0] in snapshot.left_out or targets.produced_topic(key[0]) is None
+    return snapshot.caught_up and not waits
+
+
+class Sampler:
+    """Samples one flow, and remembers for how long its partitions lag. For one thread."""
+
+    def __init__(self, lake: Lake, connections: Connections, flow: ResolvedFlow, targets: TargetTopics) -> None:
+        self.flow = flow
+        self._lake = lake
+        self._connections = connections
+        self._targets = targets
+        self._history = LagHistory()
+        self._seeded = False
+
+    def sample(self, look: Callable[[], Snapshot | None]) -> FlowLag | None:
+        """Append one row of `positions` per partition of the flow, as of a look of its producer.
+
+        `look` gives where the flow is now, or None when it does not come to a look in time: then nothing is sampled.
+        A partition whose leader at the source does not answer has no row.
+        """
+        places = self._places()  # before the look, which then knows of all that the flow wrote in front of these ends
+        snapshot = look()
+        if snapshot is None:
+            return None
+        source = self._connections.admin(self.flow.source)
+        starts, ends = source.told_starts(places.keys), source.told_ends(places.keys)
+        now = datetime.now(timezone.utc)
+        told = [key for key in ends if key in starts]
+        rows = [self._row(key, places, (starts[key], ends[key]), snapshot, now) for key in told]
+        self._add_seconds(rows, now)
+        self._history.keep(set(places.keys))  # of those that were not told too: their lag goes on
+        self._lake.append("positions", arrow_table(rows, _POSITIONS))
+        lags = [(int(str(row["lag_records"])), float(str(row["lag_seconds"]))) for row in rows]
+        return FlowLag(sum(records for records, _ in lags), max((seconds for _, seconds in lags), default=0.0))
+
+    def _places(self) -> _Places:
+        source, target = self._connections.admin(self.flow.source), self._connections.admin(self.flow.target)
+        topics = {name: info for name, info in source.topics().items() if self._targets.selection.selects(name)}
+        keys = [(name, partition) for name, info in topics.items() for partition in range(info.partitions)]
+        names = {name: self._targets.remote_topic(name) or "" for name in topics}
+        there = target.topics()
+        remote = [(names[t], p) for t, p in keys if names[t] in there and p < there[names[t]].partitions]
+        return _Places(keys, names, target.told_ends(remote))
+
+    def _row(
+        self, key: Key, places: _Places, bounds: tuple[int, int], snapshot: Snapshot, now: datetime
+    ) -> dict[str, object]:
+        topic, partition = key
+        start, end = bounds
+        covered, produced = passed(snapshot, self._targets, key)
+        target_end = places.target_end(key)
+        return {
+            "flow": self.flow.name,
+            "topic": topic,
+            "partition": partition,
+            "sampled_at": now,
+            "source_start": start,
+            "source_end": end,
+            "staged_end": covered,
+            "produced_end": produced,
+            "target_end": target_end,
+            # What the source has forgotten is no longer waited for.
+            "lag_records": max(0, end - max(produced, start)),
+            "target_topic": places.names[topic] or None,
+            "mapped_end": snapshot.mapped.get(key, 0),
+            "target_passed_end": target_end if _nothing_left(snapshot, self._targets, key) else None,
+            # Of the producer that the look was at: what it had produced is nothing to a generation that began since.
+            "target_generation": snapshot.target_generations.get(places.names[topic], 0),
+        }
+
+    def _add_seconds(self, rows: Sequence[dict[str, object]], now: datetime) -> None:
+        if not self._seeded and any(row["lag_records"] for row in rows):
+            self._seed()
+        for row in rows:
+            key = (str(row["topic"]), int(str(row["partition"])))
+            produced, start = int(str(row["produced_end"])), int(str(row["source_start"]))
+            end = int(str(row["source_end"]))
+            row["lag_seconds"] = self._history.look(key, now.timestamp(), max(produced, start), end)
+
+    def _seed(self) -> None:
+        """What the newest samples of an earlier process say; asked for only when something lags."""
+        self._seeded = True
+        for row in lag_seeds(self._lake, self.flow.name):
+            key = (row["topic"], row["partition"])
+            if not self._history.knows(key):
+                self._history.seed(key, row["at"], row["produced"], row["source_end"], row["lag_seconds"])

@@ -1,0 +1,43 @@
+"""How the flows stand, as one document: what `mirrorlake status` shows."""
+
+from typing import Any
+
+from mirrorlake.checks.broken_laws import broken_laws
+from mirrorlake.kafka.connections import Connections
+from mirrorlake.lake.lake import Lake
+
+
+def read_status(lake: Lake, connections: Connections) -> dict[str, Any]:
+    """Returns {"healthy", "flows": [a row of `flow_status` each, with enabled], "topics": [...], "incidents": [...],
+    "alerts": [rows of the view `alerts`, and of laws that are broken], "unchecked": [sentences]}.
+
+    A flow that has never run is there with nulls. Not healthy means that an alert is there. What is paused, disabled or
+    gone by the file as it is now raises none but for its open incidents, which wait for a decision.
+    """
+    topology = connections.topology
+    rows = {row["flow"]: row.asDict() for row in lake.table("flow_status").collect()}
+    flows = []
+    for name, settings in topology.flows.items():
+        known = rows.get(name, {"flow": name, "open_incidents": 0})
+        flows.append({**known, "enabled": settings.enabled})
+    topics = [row.asDict() for row in lake.query("topic_lag").collect()]
+    incidents = [row.asDict() for row in lake.table("open_incidents").collect()]
+    running = [flow for flow in topology.active_flows() if not flow.paused]
+    found = [row.asDict() for row in lake.table("alerts").collect()]
+    alerts = [row for row in found if row["alert"] == "incident" or row["flow"] in {flow.name for flow in running}]
+    broken, unchecked = broken_laws(lake, connections, running)
+    told = {_place(row) for row in alerts}
+    alerts += [row for row in broken if _place(row) not in told]
+    alerts.sort(key=lambda row: (row["flow"], row["alert"], row["topic"] or "", row["partition"] or 0))
+    return {
+        "healthy": not alerts,
+        "flows": flows,
+        "topics": topics,
+        "incidents": incidents,
+        "alerts": alerts,
+        "unchecked": unchecked,
+    }
+
+
+def _place(row: dict[str, Any]) -> tuple[Any, ...]:
+    return row["flow"], row["alert"], row["topic"], row["partition"]

@@ -1,0 +1,203 @@
+"""Resolves the JVM jars of Spark's connectors, of the Kafka brokers and of MirrorMaker 2, once per user.
+
+pip brings no Kafka broker and no Delta jar. The pip-installed pyspark carries Apache Ivy, which resolves them into
+`~/.cache/mirrorlake/jars/<set>-<hash of its coordinates>/` (or below `$MIRRORLAKE_CACHE`). A set appears there whole,
+by one rename, or not at all; later calls only list the folder. `$MIRRORLAKE_IVY_SETTINGS` may name an Ivy settings
+file for people behind a repository of their own.
+"""
+
+import fcntl
+import hashlib
+import os
+import re
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from shutil import rmtree
+
+from mirrorlake.errors import InputError
+from mirrorlake.spark.java import find_java
+
+DELTA_VERSION = "4.4.0"
+SPARK_MINOR = "4.0"
+SPARK_KAFKA_VERSION = "4.0.0"  # $MIRRORLAKE_SPARK_KAFKA_VERSION overrides; any release of Spark's minor fits
+KAFKA_VERSION = "4.1.1"
+LOG4J_VERSION = "2.24.3"  # the version that Kafka's own jars bring; the binding makes brokers write logs at all
+
+Progress = Callable[[str], None]
+
+_RESOLVE_SECONDS = 900
+_PATTERN = "[artifact]-[revision](-[classifier]).[ext]"
+# Spark carries the classes of these in jars of other names (jcl-over-slf4j, RoaringBitmap).
+_CARRIED_RENAMED = {"commons-logging", "shims"}
+_REVISION = re.compile(r"-\d[^-]*(-[A-Za-z][\w.]*)?\.jar$")
+
+
+@dataclass(frozen=True)
+class JarSet:
+    """One set of jars: `title` and `seconds` are for the progress line; with `beside`, jars there are left out."""
+
+    name: str
+    title: str
+    seconds: int
+    coordinates: tuple[str, ...]
+    beside: Path | None = None
+
+
+def spark_jars(progress: Progress | None = None) -> list[Path]:
+    """Return the jars that Spark lacks for Delta tables and Kafka sources, for `spark.jars`."""
+    connector = os.environ.get("MIRRORLAKE_SPARK_KAFKA_VERSION") or SPARK_KAFKA_VERSION
+    coordinates = (
+        f"io.delta:delta-spark_{SPARK_MINOR}_2.13:{DELTA_VERSION}",
+        f"org.apache.spark:spark-sql-kafka-0-10_2.13:{connector}",
+    )
+    return jars_of(JarSet("spark", "Delta and Kafka connector", 30, coordinates, pyspark_jars()), progress)
+
+
+def kafka_jars(progress: Progress | None = None) -> list[Path]:
+    """Return the jars of a whole KRaft broker."""
+    coordinates = (f"org.apache.kafka:kafka_2.13:{KAFKA_VERSION}", _log4j())
+    return jars_of(JarSet("kafka", "Kafka broker", 40, coordinates), progress)
+
+
+def mirror_jars(progress: Progress | None = None) -> list[Path]:
+    """Return the jars of MirrorMaker 2 and of Kafka's own load tools, for `mirrorlake bench`."""
+    names = ("connect-mirror", "connect-runtime", "kafka-tools")
+    coordinates = (*(f"org.apache.kafka:{name}:{KAFKA_VERSION}" for name in names), _log4j())
+    return jars_of(JarSet("mirror", "MirrorMaker 2", 60, coordinates), progress)
+
+
+def jars_of(jar_set: JarSet, progress: Progress | None = None) -> list[Path]:
+    """Return the jars of a set, resolved first when this user's cache does not hold them yet."""
+    folder = cache_folder() / _folder_name(jar_set)
+    if not folder.is_dir():
+        with locked(folder.parent):
+            if not folder.is_dir():
+                if progress is not None:
+                    progress(f"resolving {jar_set.title} jars, once (about {jar_set.seconds} s)…")
+                _resolve_into(folder, jar_set)
+    return sorted(folder.glob("*.jar"))
+
+
+def cache_folder() -> Path:
+    """Return the folder of all jar sets: `$MIRRORLAKE_CACHE/jars`, or `~/.cache/mirrorlake/jars`."""
+    chosen = os.environ.get("MIRRORLAKE_CACHE")
+    return (Path(chosen).expanduser() if chosen else Path.home() / ".cache" / "mirrorlake").absolute() / "jars"
+
+
+def pyspark_jars() -> Path:
+    """Return the folder of the jars that the installed pyspark carries."""
+    spec = find_spec("pyspark")
+    if spec is None or not spec.submodule_search_locations:
+        raise InputError("pyspark is not installed in this environment: run `pip install mirrorlake` again")
+    return Path(spec.submodule_search_locations[0]) / "jars"
+
+
+def artifact_of(jar: str) -> str:
+    """Return the artifact name in a jar's file name: `kafka-clients` for `kafka-clients-3.9.0.jar`."""
+    return _REVISION.sub("", jar)
+
+
+def run_ivy(coordinates: Sequence[str], target: Path, ivy_cache: Path, log: Path) -> int:
+    """Run Ivy in `target`, which receives the coordinates' jars and all they need; return its exit code."""
+    ivy = sorted(pyspark_jars().glob("ivy-*.jar"))
+    if not ivy:
+        raise InputError(f"the installed pyspark has no ivy-*.jar in {pyspark_jars()}: install pyspark from PyPI")
+    module = target / "ivy.xml"
+    module.write_text(_ivy_module(coordinates), encoding="utf-8")
+    settings = os.environ.get("MIRRORLAKE_IVY_SETTINGS")
+    command = [str(find_java()), "-cp", str(ivy[-1]), "org.apache.ivy.Main"]
+    command += ["-settings", str(Path(settings).expanduser().absolute())] if settings else []
+    command += ["-ivy", module.name, "-confs", "default", "-cache", str(ivy_cache)]
+    command += ["-types", "jar", "bundle", "-retrieve", _PATTERN]
+    with log.open("wb") as output:
+        try:
+            done = subprocess.run(
+                command, cwd=target, stdout=output, stderr=output, timeout=_RESOLVE_SECONDS, check=False
+            )
+        except subprocess.TimeoutExpired:
+            return -1
+    module.unlink()
+    return done.returncode
+
+
+def _resolve_into(folder: Path, jar_set: JarSet) -> None:
+    """Resolve beside `folder` and rename: nobody ever sees half a set."""
+    for stale in folder.parent.glob(".resolving-*"):
+        rmtree(stale, ignore_errors=True)
+    log = folder.parent / f"{folder.name}.log"
+    work = Path(tempfile.mkdtemp(prefix=".resolving-", dir=folder.parent))
+    try:
+        code = run_ivy(jar_set.coordinates, work, folder.parent / "ivy", log)
+        if code != 0 or not any(work.glob("*.jar")):
+            raise InputError(
+                f"the {jar_set.title} jars ({', '.join(jar_set.coordinates)}) could not be resolved: see {log}, "
+                "and check that this machine reaches a Maven repository",
+                log=str(log),
+                exit_code=code,
+            )
+        _drop_carried(work, jar_set.beside)
+        work.chmod(0o755)
+        work.rename(folder)
+    finally:
+        rmtree(work, ignore_errors=True)
+
+
+def _drop_carried(work: Path, beside: Path | None) -> None:
+    """Delete jars of artifacts that `beside` has already: two versions on one class path break Spark."""
+    if beside is None:
+        return
+    carried = {artifact_of(jar.name) for jar in beside.glob("*.jar")} | _CARRIED_RENAMED
+    for jar in work.glob("*.jar"):
+        if artifact_of(jar.name) in carried:
+            jar.unlink()
+
+
+@contextmanager
+def locked(folder: Path, wait: bool = True) -> Iterator[bool]:
+    """Hold the file lock of a folder, made if missing; the system drops it when the holder dies.
+
+    Yields whether it is held, which is False only where another process holds it and `wait` is False.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / ".lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+        except BlockingIOError:
+            yield False
+        else:
+            yield True
+
+
+def _folder_name(jar_set: JarSet) -> str:
+    carried: list[str] = []
+    if jar_set.beside is not None:
+        carried = [*sorted(jar.name for jar in jar_set.beside.glob("*.jar")), *sorted(_CARRIED_RENAMED)]
+    facts = "\n".join([*jar_set.coordinates, *carried])
+    return f"{jar_set.name}-{hashlib.sha256(facts.encode()).hexdigest()[:12]}"
+
+
+def _ivy_module(coordinates: Sequence[str]) -> str:
+    lines = []
+    for coordinate in coordinates:
+        group, artifact, version = coordinate.split(":")
+        lines.append(f'    <dependency org="{group}" name="{artifact}" rev="{version}" conf="default->default"/>')
+    return "\n".join(
+        [
+            '<ivy-module version="2.0">',
+            '  <info organisation="mirrorlake" module="jars"/>',
+            '  <configurations><conf name="default"/></configurations>',
+            "  <dependencies>",
+            *lines,
+            "  </dependencies>",
+            "</ivy-module>\n",
+        ]
+    )
+
+
+def _log4j() -> str:
+    return f"org.apache.logging.log4j:log4j-slf4j-impl:{LOG4J_VERSION}"

@@ -1,0 +1,179 @@
+"""The one module that builds a Spark session, and so the only one that may touch what Spark Connect lacks.
+
+On Databricks, in a notebook and in tests a session is there already; everywhere else `local_session` makes one that is
+tuned for many small Delta commits on one machine (figures: platform.md).
+"""
+
+import os
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from importlib.resources import files
+from pathlib import Path
+
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from mirrorlake.errors import LakeError
+from mirrorlake.spark.class_archive import archive_flags
+from mirrorlake.spark.jars import spark_jars
+from mirrorlake.spark.java import find_java
+
+#: Parts of the names of options whose values are secrets, as a Java regular expression.
+_SECRET_OPTIONS = "jaas|password|secret|token|credential|keystore[.]key"
+#: What keeps secrets out of Spark's event log, UI and log: values of options by their names, where Spark describes a
+#: plan; and in the text of a plan as Spark Connect receives it, whose upper levels are in the event log as they came.
+REDACTIONS: Mapping[str, str] = {
+    "spark.sql.redaction.options.regex": f"(?i)url|{_SECRET_OPTIONS}",
+    "spark.sql.redaction.string.regex": (
+        rf'(?i)key:\s*"[^"]*(?:{_SECRET_OPTIONS})[^"]*"\s*value:\s*"(?:[^"\\]++|\\.)*+"'
+    ),
+}
+#: Settings of a local session; each is there for a measured reason.
+LOCAL_SETTINGS: Mapping[str, str] = {
+    "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.sql.session.timeZone": "UTC",
+    # A few rows a plan: more shuffle partitions only cost task starts. The default of 50 snapshot partitions makes
+    # every commit slow.
+    "spark.sql.shuffle.partitions": "2",
+    "spark.databricks.delta.snapshotPartitions": "1",
+    "spark.sql.adaptive.enabled": "false",
+    # VACUUM lists a table's files with so many tasks; the default of 10,000 takes a minute for a small table.
+    "spark.sql.sources.parallelPartitionDiscovery.parallelism": "2",
+    "spark.sql.execution.arrow.pyspark.enabled": "true",
+    # A reader of the change feed that is ahead of the table gets no rows instead of an error.
+    "spark.databricks.delta.changeDataFeed.timestampOutOfRange.enabled": "true",
+    "spark.databricks.delta.writeChecksumFile.enabled": "false",
+    # Either would take rows out of the order in which they were read: see landing/land.py.
+    "spark.databricks.delta.optimizeWrite.enabled": "false",
+    "spark.databricks.delta.autoCompact.enabled": "false",
+    # Renames on a local disk are atomic; the default manager costs 30 ms more for every streaming log entry.
+    "spark.sql.streaming.checkpointFileManagerClass": (
+        "org.apache.spark.sql.execution.streaming.FileSystemBasedCheckpointFileManager"
+    ),
+    "spark.sql.streaming.metricsEnabled": "false",
+    "spark.sql.streaming.minBatchesToRetain": "10",
+    # Measured: zstd costs a backlog of 120 B records a ninth of its rate, for stage files of half the size; `maintain`,
+    # whose session is a short one, makes them that small later.
+    "spark.sql.parquet.compression.codec": "snappy",
+    # Spark's default, INT96, is twelve bytes a row that no reader can skip by.
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+    "spark.hadoop.parquet.compression.codec.zstd.level": "1",
+    "spark.hadoop.parquet.block.size": str(32 << 20),
+    "spark.hadoop.parquet.enable.dictionary": "true",
+    "spark.hadoop.parquet.enable.dictionary#key": "false",
+    "spark.hadoop.parquet.enable.dictionary#value": "false",
+    "spark.hadoop.parquet.enable.dictionary#offset": "false",
+    "spark.python.worker.reuse": "true",
+    "spark.sql.legacy.createHiveTableByDefault": "false",
+    **REDACTIONS,
+}
+#: What a short session adds: it handles few rows, and generating, compiling and loading code for each plan costs twice
+#: what interpreting the plan does. What it writes is there to stay, and so written small.
+SHORT_SETTINGS: Mapping[str, str] = {
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.parquet.compression.codec": "zstd",
+}
+#: Ten times the JVM's own thresholds: a replicator's hot loops reach them in a moment, and the thousands of lukewarm
+#: methods of Spark's planning, which cost a seventh of the first minutes' CPU to optimise, do not.
+OPTIMISE_LESS = (
+    "-XX:Tier4InvocationThreshold=50000",
+    "-XX:Tier4MinInvocationThreshold=6000",
+    "-XX:Tier4CompileThreshold=150000",
+    "-XX:Tier4BackEdgeThreshold=400000",
+)
+#: Set to 1, it makes every session of this process and its children a short one.
+SHORT_VARIABLE = "MIRRORLAKE_SHORT_SESSIONS"
+#: Variables of those who decide which session this process has: Databricks, Spark Connect, spark-submit.
+_GIVEN = {"DATABRICKS_RUNTIME_VERSION", "SPARK_REMOTE", "PYSPARK_GATEWAY_PORT"}
+
+
+def local_session(
+    cores: str = "*",
+    driver_memory: str = "2g",
+    settings: Mapping[str, str] | None = None,
+    progress: Callable[[str], None] | None = None,
+    short: bool = False,
+) -> SparkSession:
+    """Build, or return, a session on this machine; `cores` is what stands in `local[...]`, or a whole master URL.
+
+    `short` is for a session that answers a question and ends: the JVM then leaves out its optimising compiler, and
+    Spark its code generation, which cost more than such a session ever gets back. MIRRORLAKE_JAVA_OPTIONS adds flags
+    of your own.
+
+    The first call on a machine resolves the JVM jars into a per-user cache and prepares the archive of their classes;
+    `progress` gets a line for each.
+    Raises MissingJava.
+    """
+    java = find_java()
+    os.environ.setdefault("JAVA_HOME", str(java.resolve().parent.parent))
+    # Else the Python workers take whatever python3 is first on PATH.
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    os.environ["MIRRORLAKE_DRIVER_PID"] = str(os.getpid())
+    # A task is tried once: whoever started the job knows better when to try again (run/flow_worker.py), and a task
+    # that waits for a cluster that is gone holds a core that other flows need.
+    master = cores if "[" in cores or "://" in cores else f"local[{cores},1]"
+    short = short or os.environ.get(SHORT_VARIABLE) == "1"
+    jars = spark_jars(progress)
+    flags = ["-XX:+UseParallelGC", *(["-XX:TieredStopAtLevel=1"] if short else OPTIMISE_LESS)]
+    flags += archive_flags(java, jars, progress)
+    flags += os.environ.get("MIRRORLAKE_JAVA_OPTIONS", "").split()
+    log_settings = Path(str(files("mirrorlake.spark") / "log4j2.properties"))
+    builder = SparkSession.builder.master(master).appName("mirrorlake")
+    for key, value in {**LOCAL_SETTINGS, **(SHORT_SETTINGS if short else {}), **(settings or {})}.items():
+        builder = builder.config(key, value)
+    builder = (
+        builder.config("spark.jars", ",".join(str(jar) for jar in jars))
+        .config("spark.driver.memory", driver_memory)
+        .config("spark.driver.extraJavaOptions", f"-Dlog4j2.configurationFile={log_settings} {' '.join(flags)}")
+    )
+    return builder.getOrCreate()
+
+
+def open_session(progress: Callable[[str], None] | None = None, short: bool = True) -> SparkSession:
+    """The session that is there (a notebook, a job, spark-submit, Spark Connect), else a local one: `short` as in
+    `local_session`."""
+    active = SparkSession.getActiveSession()
+    if active is not None:
+        return active
+    if _GIVEN & os.environ.keys():
+        return SparkSession.builder.getOrCreate()
+    return local_session(os.environ.get("MIRRORLAKE_CORES", "*"), progress=progress, short=short)
+
+
+def redact_secrets(spark: SparkSession) -> None:
+    """Keep values of options that are secrets out of what a session writes and shows, whoever made it; what it leaves
+    out already stays left out. Raises LakeError where the session does not let that be set."""
+    for key, pattern in REDACTIONS.items():
+        own = spark.conf.get(key, None) or spark.conf.get(key.replace(".sql.", "."), None)
+        if pattern in (own or ""):
+            continue
+        try:
+            spark.conf.set(key, pattern if not own else f"(?:{own})|(?:{pattern})")
+        except PySparkException as error:
+            raise LakeError(
+                f"this Spark session would write passwords of Kafka clusters into its event log: {key} cannot be set "
+                f"here; set it to {pattern} where the session, or the Spark Connect server, is configured"
+            ) from error
+
+
+@contextmanager
+def settings_for_now(spark: SparkSession, settings: Mapping[str, str]) -> Iterator[None]:
+    """Give a session other settings for a while; it has its own again afterwards, whatever happened."""
+    before = {key: spark.conf.get(key, None) for key in settings}
+    try:
+        for key, value in settings.items():
+            spark.conf.set(key, value)
+        yield
+    finally:
+        for key, own in before.items():
+            if own is None:
+                spark.conf.unset(key)
+            else:
+                spark.conf.set(key, own)

@@ -1,0 +1,82 @@
+"""`mirrorlake import`: what goes to stdout, to stderr and to the file, and how it ends."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+import yaml
+from typer.testing import CliRunner
+
+from mirrorlake.cli import importing
+from mirrorlake.cli.context import Context
+from mirrorlake.config.topology import load_topology
+from mirrorlake.errors import InputError
+
+SAMPLES = Path(__file__).parents[1] / "mm2" / "importer" / "samples"
+app = typer.Typer()
+importing.register(app)
+
+
+@app.callback()
+def main(context: typer.Context) -> None:
+    """As in cli/main.py."""
+    context.obj = Context(Path("mirrorlake.yml"))
+
+
+def run(*arguments: object) -> Any:
+    result = CliRunner().invoke(app, ["import", *map(str, arguments)])
+    if isinstance(result.exception, InputError):
+        raise result.exception
+    assert result.exit_code == 0, result.output
+    return result
+
+
+def test_the_yaml_goes_to_stdout_and_the_report_to_stderr() -> None:
+    result = run(SAMPLES / "two-way.mm2.properties")
+    assert list(yaml.safe_load(result.stdout)) == ["clusters", "lake", "defaults", "flows"]
+    for part in ("Carried over", "Not needed", "Not supported", "frobnicate"):
+        assert part in result.stderr and part not in result.stdout
+    assert result.stderr.startswith("What arrives is not what MirrorMaker brings:\n- east->west, west->east: ")
+
+
+def test_json_is_one_document() -> None:
+    result = run(SAMPLES / "secure.mm2.properties", "--json")
+    document = json.loads(result.stdout)
+    assert list(document) == ["topology", "carried", "not_needed", "not_supported", "notes"]
+    assert set(document["carried"][0]) == {"file", "line", "key", "to"}
+    assert set(document["not_needed"][0]) >= {"file", "key", "reason"} <= set(document["not_supported"][0])
+    assert "hunter2" not in result.stdout + result.stderr
+
+
+def test_a_file_is_not_overwritten_unless_told_to(tmp_path: Path) -> None:
+    path, sample = tmp_path / "mirrorlake.yml", SAMPLES / "secure.mm2.properties"
+    result = run(sample, "-o", path)
+    assert "Carried over" in result.stdout and "hunter2" not in result.output + path.read_text(encoding="utf-8")
+    assert set(load_topology(path).clusters) == {"primary", "dr"}
+    path.write_text("mine", encoding="utf-8")
+    with pytest.raises(InputError, match="mirrorlake.yml exists; .* --force"):
+        run(sample, "-o", path)
+    assert path.read_text(encoding="utf-8") == "mine"
+    run(sample, "-o", path, "--force", "--json")
+    assert set(load_topology(path).clusters) == {"primary", "dr"}
+
+
+def test_mirrormaker_1_with_its_own_options(tmp_path: Path) -> None:
+    files = (SAMPLES / "mm1-consumer.properties", SAMPLES / "mm1-producer.properties")
+    for whitelist in ("--whitelist", "--include"):
+        result = run(*files, whitelist, "orders.*", "--num.streams", "4", "--source-alias", "old", "--json")
+        assert json.loads(result.stdout)["topology"]["flows"]["old->target"]["topics"] == ["orders.*"]
+
+
+def test_wrong_files_end_with_one_sentence(tmp_path: Path) -> None:
+    for arguments, sentence in (
+        ([tmp_path / "none"], "none cannot be read: No such file or directory"),
+        ([tmp_path], "cannot be read: Is a directory"),
+        ([SAMPLES / "broken.json"], "broken.json is not valid JSON in line 3"),
+        ([SAMPLES / "source.json", "-o", tmp_path / "no" / "x.yml"], "x.yml cannot be written: No such file"),
+    ):
+        with pytest.raises(InputError, match=sentence) as caught:
+            run(*arguments)
+        assert caught.value.exit_code == 2 and "\n" not in caught.value.message

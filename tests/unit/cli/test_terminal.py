@@ -1,0 +1,178 @@
+"""Text from outside is shown as it is, in every command that prints some: brackets are no markup, colons no emoji."""
+
+import ast
+import io
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import typer
+from rich.progress import Progress
+
+from mirrorlake.cli import demo, groups, inspect, local, maintain, resolve
+from mirrorlake.cli.context import Context
+from mirrorlake.cli.importing import _show as show_import
+from mirrorlake.cli.plan_view import show_plan
+from mirrorlake.cli.replicate import progress_columns
+from mirrorlake.config.topology import Topology
+from mirrorlake.devtools.local.develop import ClusterStatus
+from mirrorlake.mm2.importer.read import Imported
+from mirrorlake.notebook.host import Laptop
+from mirrorlake.terminal import plain_console, plain_table
+
+SRC = Path(__file__).parents[3] / "src"
+#: Swallowed as a style, refused as an end of none, and drawn as a picture, by Rich's markup.
+ODD = "a[red]b[/c]:warning:[0]"
+
+
+@pytest.fixture
+def shown() -> io.StringIO:
+    return io.StringIO()
+
+
+@pytest.fixture
+def shared(shown: io.StringIO, tmp_path: Path) -> Context:
+    """What commands share, with a lake and clusters that nobody asks, and both streams kept."""
+    made = Context(tmp_path / "mirrorlake.yml")
+    for console in (made.out, made.err):
+        console.file, console.width = shown, 4000
+    document = {"clusters": {"a": {"bootstrap_servers": "x"}, "b": {"bootstrap_servers": "y"}}, "lake": {"path": "."}}
+    made.__dict__["topology"] = Topology.model_validate({**document, "flows": {"a->b": None}})
+    made.__dict__["connections"] = made.__dict__["lake"] = SimpleNamespace()
+    return made
+
+
+def of(shared: Context) -> typer.Context:
+    return SimpleNamespace(obj=shared)  # type: ignore[return-value]
+
+
+def test_plan(shared: Context, shown: io.StringIO) -> None:
+    acl = dict.fromkeys(("pattern", "name", "principal", "host", "operation", "permission"), ODD)
+    names = ("flow", "policy", "policy_sha256", "delivery", "provenance", "paused")
+    topic = {**dict.fromkeys(("topic", "target_topic", "note", "reason"), ODD), "partitions": 1, "factor": 1}
+    flow = {
+        **dict.fromkeys(names, ODD),
+        "topics": [{**topic, "action": act, "configs": {ODD: ODD}} for act in ("create", "refuse")],
+        "configs": [dict.fromkeys(("target_topic", "key", "before", "after", "refusal"), ODD)],
+        "acls": [{"action": "create", **acl}],
+        "acls_withheld": [acl],
+        "acls_left": [{**acl, "policy": ODD}],
+        "heartbeats": [{"cluster": "a", "topic": ODD, "factor": 1}],
+    }
+    problem = {"severity": "refuse", "rule": "r", "sentence": ODD, "fix": ODD}
+    show_plan(shared.out, {"problems": [problem], "flows": [flow, {**flow, "topics": []}]})
+    assert shown.getvalue().count(ODD) >= 40
+    assert shown.getvalue().count("[red]") == shown.getvalue().count(ODD), "and nothing of ours is markup"
+
+
+def test_status(shared: Context, shown: io.StringIO, monkeypatch: pytest.MonkeyPatch) -> None:
+    alert = {"flow": "a->b", "alert": "lag", "topic": ODD, "partition": 0, "value": 2.0, "threshold": 1.0}
+    found = {
+        "flows": [{"flow": ODD}],
+        "incidents": [{"flow": "a->b", "kind": "k", "detail": ODD}],
+        "alerts": [{**alert, "detail": ODD}],
+        "unchecked": [ODD],
+        "healthy": True,
+    }
+    monkeypatch.setattr(inspect, "read_status", lambda *_: found)
+    inspect.status(of(shared), as_json=False)
+    assert shown.getvalue().count(ODD) == 5
+
+
+def test_sql(shared: Context, shown: io.StringIO, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(inspect, "_rows", lambda frame: [{ODD: ODD}])
+    shared.__dict__["lake"] = SimpleNamespace(sql=lambda query: SimpleNamespace(columns=[ODD]))
+    inspect.sql(of(shared), "SELECT 1", as_json=False)
+    assert shown.getvalue().count(ODD) == 2
+
+
+def test_translate(shared: Context, shown: io.StringIO, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = SimpleNamespace(topic=ODD, partition=0, offset=1, exact=True)
+    monkeypatch.setattr(inspect, "translate_position", lambda *_: found)
+    inspect.translate(of(shared), "a->b", "t", 0, 1, False, as_json=False)
+    assert ODD in shown.getvalue()
+
+
+def test_resolve(shared: Context, shown: io.StringIO, monkeypatch: pytest.MonkeyPatch) -> None:
+    row = {"flow": ODD, "kind": ODD, "topic": ODD, "partition": None, "first_offset": None, "detail": ODD}
+    monkeypatch.setattr(resolve, "open_incidents", lambda *_: [{**row, "choices": {"stop": ODD}}])
+    resolve.resolve(of(shared), None, None, None, None, None, as_json=False)
+    assert shown.getvalue().count(ODD) == 5
+
+
+def test_groups_and_moves(shared: Context, shown: io.StringIO) -> None:
+    texts = ("group", "topic", "to_topic", "target_topic", "source_state", "target_state", "detail", "done")
+    numbers = ("partition", "source_position", "source_lag", "translated_position", "target_position", "target_lag")
+    row: dict[str, Any] = {**dict.fromkeys(texts, ODD), **dict.fromkeys(numbers, 1)}
+    row.update(position=1, to_position=1, before=1, exact=True, read_again_at_most=0, reason=None)
+    found = {
+        "flow": ODD,
+        "groups": [row],
+        "errors": {ODD: ODD},
+        "topics_waiting": {ODD: ODD},
+        "untold": [],
+        "not_mirrored": {},
+    }
+    groups._show_groups(shared, {**found, "source_unreachable": ODD, "target_unreachable": ODD})
+    assert shown.getvalue().count(ODD) == 12
+    staged = {"topic": ODD, "partition": 0, "first_offset": 1, "last_offset": 1, "record_count": 1}
+    never = {**staged, "sampled_at": ODD}
+    moved = {"groups": [row], "drained": [{"flow": ODD, "complete": True, "records": 1}], "origin_unreachable": ODD}
+    moved.update(warnings=[ODD], left=[ODD], staged_only=[staged], never_staged=[never])
+    groups._show_moves(shared, moved)
+    assert shown.getvalue().count(ODD) == 12 + 5 + 4 + 3
+
+
+def test_the_rest(shared: Context, shown: io.StringIO, monkeypatch: pytest.MonkeyPatch) -> None:
+    local._show(shared, [ClusterStatus(ODD, ODD, ODD, True, [1], Path(ODD))], False)
+    demo._say(shared, f"1/7 {ODD}")
+    outcomes = ("carried", "not_needed", "not_supported")
+    row = {"file": ODD, "line": None, "key": ODD, "to": ODD, "reason": ODD}
+    report = {**{name: [row] for name in outcomes}, "notes": [ODD, ODD]}
+    show_import(shared.err, Imported({}, report, {}, (ODD,)))
+    assert shown.getvalue().count(ODD) == 4 + 1 + 9 + 2
+    sizes = {"files_before": 1, "files": 1, "bytes_before": 1, "bytes": 1}
+    records = {"before": None, "removed": 0, "held": [{"flow": ODD}]}
+    monkeypatch.setattr(maintain, "maintain_lake", lambda *_: {"records": records, "tables": {ODD: sizes}})
+    maintain.maintain(of(shared), None, None, False, as_json=False)
+    assert shown.getvalue().count(ODD) == 16 + 2
+
+
+def test_notebooks(shown: io.StringIO, tmp_path: Path) -> None:
+    host = Laptop([], "n")
+    host._out.file = shown
+    host.show(ODD, tmp_path)
+    assert ODD in shown.getvalue()
+
+
+def test_a_narrow_table_keeps_every_letter(shown: io.StringIO) -> None:
+    console, table = plain_console(width=20), plain_table("name", title=ODD)
+    console.file = shown
+    table.add_row("abcdefghij" * 5)
+    console.print(table)
+    assert "…" not in shown.getvalue() and shown.getvalue().count("j") == 5
+
+
+def test_nobody_makes_a_console_or_reads_markup_but_one_module() -> None:
+    """Progress bars read markup whatever their console says, unless told not to."""
+    for path in SRC.rglob("*.py"):
+        if path.name == "terminal.py":
+            continue
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call):
+                name = ast.unparse(node.func)
+                assert name.rpartition(".")[2] not in ("Console", "from_markup", "escape_markup"), path
+                if name == "TextColumn":
+                    assert {"markup": "False"}.items() <= {k.arg: ast.unparse(k.value) for k in node.keywords}.items()
+            assert not (isinstance(node, ast.ImportFrom) and node.module in ("rich", "rich.markup")), path
+
+
+def test_progress(shown: io.StringIO) -> None:
+    """The columns of `run`, drawn with a flow of an odd name."""
+    console = plain_console(width=200)
+    console.file, console._force_terminal = shown, True
+    with Progress(*progress_columns(), console=console) as progress:
+        progress.add_task(ODD, total=None)
+        progress.refresh()
+    assert ODD in shown.getvalue()

@@ -1,0 +1,369 @@
+"""What a flow notes of its target topics, and when: over a target and a lake in memory."""
+
+import uuid
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from mirrorlake.config.topology import load_topology
+from mirrorlake.control import target_generations
+from mirrorlake.control.target_generations import TargetGenerations
+from mirrorlake.control.topic_sync import TargetTopics, TopicsUnmade
+from mirrorlake.errors import ClusterUnreachable, TargetRefused
+from mirrorlake.kafka.admin import TopicIdentity, TopicInfo
+from mirrorlake.lake.targets import MappedTarget
+from mirrorlake.lake.topic_states import TopicState
+from mirrorlake.offsets.generations import NotedTarget, TargetDecision
+from mirrorlake.offsets.progress import NOTHING_MAPPED
+from mirrorlake.produce.batch import PartitionPlan
+from tests.support.lake_rows import write_file
+
+FLOW = "east->west"
+NAMES = {"t": "east.t"}
+PLAN = PartitionPlan("t", 0, "east.t", NOTHING_MAPPED, 0, 9)
+
+
+@dataclass
+class World:
+    """A target cluster, and the tables of a lake that survive a process."""
+
+    alias: str = "west"
+    there: dict[str, TopicIdentity] = field(default_factory=dict)
+    source: dict[str, int] | None = field(default_factory=dict)
+    ends: dict[str, list[int]] = field(default_factory=dict)
+    noted: list[tuple[str, str, NotedTarget]] = field(default_factory=list)
+    decisions: list[TargetDecision] = field(default_factory=list)
+    mapped: dict[str, list[MappedTarget]] = field(default_factory=dict)
+    told: list[dict[str, Any]] = field(default_factory=list)
+    made: list[TopicInfo] = field(default_factory=list)
+    states: dict[str, TopicState] = field(default_factory=dict)
+    brokers: int = 1
+    asked: int = 0
+
+    def make(self, *ends: int, name: str = "east.t") -> None:
+        self.there[name] = TopicIdentity(uuid.uuid4().hex, len(ends))
+        self.ends[name] = list(ends)
+
+    def decide(self, choice: str, generation: int = 0) -> None:
+        self.decisions.append(TargetDecision("t", generation, choice))
+
+    def process(self) -> TargetGenerations:
+        """A process that begins."""
+        return TargetGenerations(self, FLOW, self, self)  # type: ignore[arg-type]
+
+    # As ClusterAdmin.
+
+    def identities(self, topics: list[str]) -> tuple[dict[str, TopicIdentity], frozenset[str]]:
+        self.asked += 1
+        there = {name: self.there[name] for name in topics if name in self.there}
+        return there, frozenset(set(topics) - there.keys())
+
+    def end_offsets(self, keys: list[tuple[str, int]], committed: bool) -> dict[tuple[str, int], int]:
+        assert not committed
+        return {(topic, partition): self.ends[topic][partition] for topic, partition in keys}
+
+    def topics(self) -> dict[str, TopicInfo]:
+        return {name: TopicInfo(name, topic.partitions, 1) for name, topic in self.there.items()}
+
+    def known_brokers(self) -> int:
+        return 1
+
+    def registered_brokers(self, name: str, asked: int) -> int:
+        return min(asked, self.brokers)
+
+    def cluster_id(self) -> str:
+        return "west"
+
+    def try_create_topics(self, topics: list[TopicInfo]) -> list[TargetRefused]:
+        for topic in topics:
+            assert topic.name not in self.there
+            self.make(*[0] * topic.partitions, name=topic.name)
+            self.made.append(topic)
+        return []
+
+    create_topics = try_create_topics
+
+    # As Incidents.
+
+    def over(self, *_: object) -> None:
+        """Nothing of what other kinds say is kept."""
+
+    def tell(self, flow: str, kind: str, error: Any) -> None:
+        """Told, and open until somebody decides."""
+        if kind == "topic_refused":
+            self.told.append({"said": str(error)})
+            return
+        assert (flow, kind) == (FLOW, "target_recreated")
+        self.told.append({**error.facts, "said": str(error)})
+        self.decisions.append(TargetDecision(error.facts["topic"], error.facts["target_generation"], None))
+
+
+@pytest.fixture
+def world(monkeypatch: pytest.MonkeyPatch) -> World:
+    found = World()
+
+    def noted_targets(*_: object) -> tuple[dict[str, list[NotedTarget]], dict[str, str]]:
+        generations: dict[str, list[NotedTarget]] = {}
+        for _topic, target, noted in found.noted:
+            generations.setdefault(target, []).append(noted)
+        return generations, {topic: target for topic, target, _ in found.noted}
+
+    def note_targets(_lake: object, _flow: str, begun: dict[tuple[str, str], NotedTarget]) -> None:
+        found.noted += [(*names, noted) for names, noted in begun.items()]
+
+    monkeypatch.setattr(target_generations, "noted_targets", noted_targets)
+    monkeypatch.setattr(target_generations, "note_targets", note_targets)
+    monkeypatch.setattr(target_generations, "target_decisions", lambda *_: list(found.decisions))
+    monkeypatch.setattr(target_generations, "mapped_targets", lambda *_: found.mapped)
+    monkeypatch.setattr(target_generations, "GONE_SECONDS", 0.01)
+    monkeypatch.setattr(target_generations, "MADE_SECONDS", 0.01)
+    return found
+
+
+def begun(world: World) -> TargetGenerations:
+    """A process that has made the topic and may write to it."""
+    process = world.process()
+    found = process.survey(NAMES)
+    if "east.t" not in world.there:
+        world.make(0, 0)
+    process.begin(found, {topic: NAMES[topic] for topic in found.begin})
+    return process
+
+
+def test_a_topic_is_noted_with_its_ends_before_it_may_be_written_to(world: World) -> None:
+    world.make(3, 0)
+    process = world.process()
+    found = process.survey(NAMES)
+    assert not process.living and not world.noted
+    process.begin(found, NAMES)
+    assert world.noted == [("t", "east.t", NotedTarget(0, world.there["east.t"].topic_id, "stage", (3, 0)))]
+    assert process.living["east.t"].number == 0
+
+
+def test_who_noted_a_generation_knows_that_nobody_else_wrote_for_the_flow(world: World) -> None:
+    world.make(3, 0)
+    assert begun(world).living["east.t"].began == ()
+    later = world.process()
+    later.survey(NAMES)
+    assert later.living["east.t"].began == (3, 0)
+
+
+def test_each_refresh_asks_the_target_one_question(world: World) -> None:
+    process = begun(world)
+    world.asked = 0
+    for _ in range(3):
+        process.survey(NAMES)
+    assert world.asked == 3
+
+
+def test_a_death_between_making_a_topic_and_noting_it_is_made_up_for(world: World) -> None:
+    world.process().survey(NAMES)
+    world.make(0)  # and the process dies
+    assert begun(world).living["east.t"].number == 0
+    world.there.clear()
+    world.process().survey(NAMES)
+    world.decide("again")
+    world.process().survey(NAMES)
+    world.make(0)  # and dies again
+    again = begun(world)
+    assert again.living["east.t"].number == again.living["east.t"].counts_from == 1
+    assert len(world.told) == 1
+
+
+@pytest.mark.parametrize("choice", ["again", "continue", "stop"])
+def test_a_topic_that_was_made_again_gets_nothing_until_it_is_decided(world: World, choice: str) -> None:
+    process = begun(world)
+    world.mapped = {"east.t": [MappedTarget("t", 0, 0, 5, 9, 5, 5), MappedTarget("t", 1, 0, 0, 3, 4, 4)]}
+    world.make(0, 0)
+    for _ in range(2):
+        assert process.survey(NAMES).waiting == {"t"} and not process.living
+        process = world.process()
+    assert [(row["first_offset"], row["last_offset"], row["target_generation"]) for row in world.told] == [(0, 9, 0)]
+    assert "9 records of t (source offsets, partition 0: 5 to 9, partition 1: 0 to 3)" in world.told[0]["said"]
+    world.decide(choice)
+    found = process.survey(NAMES)
+    assert not process.waiting and not process.living, "nothing before it is noted"
+    process.begin(found, {topic: NAMES[topic] for topic in found.begin})
+    if choice == "stop":
+        assert process.stopped == {"t"} and not process.living
+    else:
+        living = process.living["east.t"]
+        assert (living.number, living.counts_from) == (1, 1 if choice == "again" else 0)
+
+
+def test_a_topic_that_only_one_answer_did_not_know_is_not_gone(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    process = begun(world)
+    answers = [({}, frozenset({"east.t"}))]
+    real = world.identities
+    monkeypatch.setattr(world, "identities", lambda topics: answers.pop() if answers else real(topics))
+    assert not process.survey(NAMES).losses and not world.told
+    assert process.living
+
+
+def test_one_topic_more_that_is_gone_brings_none_back_that_waits(world: World) -> None:
+    both = {**NAMES, "u": "east.u"}
+    world.make(0)
+    world.make(0, name="east.u")
+    process = world.process()
+    process.begin(process.survey(both), both)
+    del world.there["east.t"]
+    assert process.survey(both).waiting == {"t"}
+    del world.there["east.u"]
+    assert process.survey(both).waiting == {"t", "u"} and not process.living
+
+
+def test_a_lake_of_an_earlier_version_notes_what_is_there_unless_it_has_less_than_the_map_says(world: World) -> None:
+    world.make(10, 4)
+    world.mapped = {"east.t": [MappedTarget("t", 0, 0, 0, 9, 10, 10), MappedTarget("t", 1, 0, 0, 3, 4, 4)]}
+    assert begun(world).living["east.t"].number == 0
+    world.noted.clear()
+    for change in (lambda: world.make(10, 3), lambda: world.make(10), world.there.clear):
+        world.noted.clear()
+        world.told.clear()
+        world.decisions.clear()
+        change()
+        found = world.process().survey(NAMES)
+        assert found.waiting == {"t"} and len(world.told) == 1
+        assert [noted.topic_id for *_, noted in world.noted] == [""]
+
+
+class Source:
+    """The source cluster: topic t, or no answer."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+
+    def topics(self) -> dict[str, TopicInfo]:
+        if self._world.source is None:
+            raise ClusterUnreachable("no answer", alias="east")
+        return {name: TopicInfo(name, count, 1) for name, count in self._world.source.items()}
+
+
+@pytest.fixture
+def flow_topics(world: World, tmp_path: Path) -> TargetTopics:
+    """What a running flow has of its target: topic t is at the source, with two partitions."""
+    return topics_of_flow(world, tmp_path, False)
+
+
+def topics_of_flow(world: World, tmp_path: Path, synced: bool) -> TargetTopics:
+    topology = load_topology(
+        write_file(tmp_path, flows={FLOW: {"topics": ["t"], "sync_topic_configs_enabled": synced}})
+    )
+    world.source = {"t": 2}
+    connections: Any = SimpleNamespace(
+        topology=topology, admin=lambda alias: Source(world) if alias == "east" else world
+    )
+    states = SimpleNamespace(of=lambda cluster, fresh: world.states, note=lambda *_: None)
+    journal: Any = SimpleNamespace(incidents=world, states=states, topics=lambda *_: None)
+    return TargetTopics(topology.flow(FLOW), world, connections, journal)  # type: ignore[arg-type]
+
+
+def test_a_batch_is_handed_over_only_when_its_topics_are_noted(world: World, flow_topics: TargetTopics) -> None:
+    flow_topics.ensure([PLAN])
+    assert [noted.number for *_, noted in world.noted] == [0]
+    assert flow_topics.target_generation("t") == 0
+    world.make(0, 0)
+    flow_topics.ensure([PLAN])  # nobody has asked since: tasks find out by offsets
+    flow_topics.check()
+    with pytest.raises(TopicsUnmade):
+        flow_topics.ensure([PLAN])
+    assert flow_topics.closed().keys() == {"t"} and flow_topics.target_generation("t") is None
+
+
+@pytest.mark.parametrize("there", [True, False])
+@pytest.mark.parametrize("source", ["answers", "has it no more", "is silent"])
+def test_what_is_decided_begins_between_two_batches_only(
+    world: World, flow_topics: TargetTopics, there: bool, source: str
+) -> None:
+    world.states = {"t": TopicState(2, 1)}
+    flow_topics.refresh()
+    world.there.clear()
+    if there:
+        world.make(5, 0)
+    flow_topics.refresh(begins=False)
+    assert flow_topics.closed()["t"] is not None and not flow_topics.decided()
+    world.decide("again")
+    world.source = {"answers": {"t": 2}, "has it no more": {}, "is silent": None}[source]
+    for step in (flow_topics.check, lambda: flow_topics.refresh(begins=False)):
+        try:
+            step()
+        except ClusterUnreachable:
+            assert source == "is silent"
+    assert flow_topics.decided() == flow_topics.closed().keys() == {"t"}, "the flow has to begin anew"
+    with pytest.raises(TopicsUnmade):
+        flow_topics.ensure([PLAN])
+    assert len(world.noted) == 1 and ("east.t" in world.there) is there
+    try:
+        flow_topics.refresh()
+    except ClusterUnreachable:
+        assert source == "is silent"
+    assert [noted.number for *_, noted in world.noted] == [0, 1]
+    assert world.noted[1][2].began == ((5, 0) if there else (0, 0))
+    assert not flow_topics.closed() and flow_topics.target_generation("t") == 1
+    flow_topics.ensure([PLAN])
+
+
+def test_a_topic_that_is_gone_at_the_source_is_made_by_what_is_staged(world: World, flow_topics: TargetTopics) -> None:
+    world.source = {}
+    flow_topics.ensure([PLAN])
+    assert world.there["east.t"].partitions == 1 and flow_topics.target_generation("t") == 0
+    world.there.clear()
+    flow_topics.check()
+    with pytest.raises(TopicsUnmade):
+        flow_topics.ensure([PLAN])
+    assert not world.there, "never made again unasked"
+
+
+@pytest.mark.parametrize("decided", [False, True])
+def test_a_silent_sources_topic_is_made_as_the_lake_knows_it(world: World, tmp_path: Path, decided: bool) -> None:
+    """A compacted topic stays compacted, with the replicas it had, as far as the target has brokers."""
+    topics = topics_of_flow(world, tmp_path, synced=True)
+    configs = {"cleanup.policy": "compact", "min.insync.replicas": "2", "retention.ms": "-1"}
+    world.states, world.source, world.brokers = {"t": TopicState(6, 3, configs)}, None, 5
+    if decided:
+        world.make(0, name="east.t")
+        first = world.process()
+        first.begin(first.survey(NAMES), NAMES)
+        world.there.clear()
+        topics.check()
+        world.decide("again")
+        with pytest.raises(ClusterUnreachable):
+            topics.refresh()
+    topics.ensure([PLAN])
+    wanted = {"cleanup.policy": "compact", "retention.ms": "-1"}
+    assert [(made.partitions, made.factor, made.configs) for made in world.made] == [(6, 3, wanted)]
+
+
+def test_a_silent_sources_topic_that_the_lake_does_not_know_waits_and_it_is_said(
+    world: World, flow_topics: TargetTopics
+) -> None:
+    world.source = None
+    for _ in range(2):
+        with pytest.raises(TopicsUnmade):
+            flow_topics.ensure([PLAN])
+    assert not world.made and flow_topics.closed().keys() == {"t"}
+    (told,) = world.told
+    assert "the lake does not know how t is there; wait for the source" in told["said"]
+    world.source = {"t": 2}
+    flow_topics.refresh()
+    flow_topics.ensure([PLAN])
+    assert [made.partitions for made in world.made] == [2]
+
+
+def test_what_the_target_does_not_make_in_time_stops_no_flow(
+    world: World, flow_topics: TargetTopics, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.source = {}
+    late = TargetRefused("too slow", topic="east.t", reason="REQUEST_TIMED_OUT")
+    with monkeypatch.context() as patch:
+        patch.setattr(world, "try_create_topics", lambda topics: [late])
+        patch.setattr(world, "create_topics", lambda topics: (_ for _ in ()).throw(late))
+        with pytest.raises(TopicsUnmade):
+            flow_topics.ensure([PLAN])
+    assert flow_topics.closed() == {"t": late}
+    flow_topics.unmade = {}
+    flow_topics.ensure([PLAN])
+    assert [made.factor for made in world.made] == [-1], "the target's own default, where nobody knows"

@@ -1,0 +1,178 @@
+"""A query's checkpoint read from its folder, and its positions put to the one law of translation."""
+
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from mirrorlake.cli.context import Context
+from mirrorlake.cli.main import app
+from mirrorlake.config.flow import Flow
+from mirrorlake.config.topology import ResolvedFlow
+from mirrorlake.errors import InputError
+from mirrorlake.failover import query_checkpoint
+from mirrorlake.failover.query_checkpoint import read_checkpoint, translate_query
+from mirrorlake.lake.translate import Asked
+from mirrorlake.offsets.positions import Translated
+from mirrorlake.spark.query_files import QueryPosition
+
+FLOW = ResolvedFlow("east->west", "east", "west", Flow())
+POLICY = FLOW.policy_object(frozenset({"east", "west"}))
+
+
+def fill(root: Path, files: Mapping[str, str]) -> Path:
+    for name, text in files.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(text.encode())
+    return root
+
+
+def batch(*sources: str) -> str:
+    return "\n".join(["v1", '{"batchWatermarkMs":0,"batchTimestampMs":1,"conf":{}}', *sources])
+
+
+def checkpoint(root: Path) -> Path:
+    """A checkpoint whose batch 2 is under way, with the files that Spark leaves beside its own."""
+    return fill(
+        root,
+        {
+            "metadata": '{"id":"x"}',
+            "offsets/1": batch('{"orders":{"0":5,"1":7}}', '{"payments":{"0":1}}'),
+            "offsets/2": batch('{"orders":{"0":50,"1":70}}', '{"payments":{"0":10}}'),
+            "offsets/.2.crc": "crc",
+            "offsets/.3.9f.tmp": "half",
+            "commits/0": 'v1\n{"nextBatchWatermarkMs":0}',
+            "commits/1": 'v1\n{"nextBatchWatermarkMs":0}',
+            "commits/.1.crc": "crc",
+            "sources/0/0": '\0v1\n{"orders":{"0":0,"1":0}}',
+            "sources/1/0": '\0v1\n{"payments":{"0":0}}',
+        },
+    )
+
+
+def test_only_the_last_committed_batch_counts(tmp_path: Path) -> None:
+    found = read_checkpoint(checkpoint(tmp_path))
+    assert found == QueryPosition(1, {0: {("orders", 0): 5, ("orders", 1): 7}, 1: {("payments", 0): 1}})
+
+
+def test_before_the_first_commit_a_query_goes_on_where_it_began(tmp_path: Path) -> None:
+    fill(tmp_path, {"offsets/0": batch('{"orders":{"0":50}}'), "sources/0/0": '\0v1\n{"orders":{"0":3}}'})
+    assert read_checkpoint(tmp_path) == QueryPosition(None, {0: {("orders", 0): 3}})
+
+
+@pytest.mark.parametrize(
+    ("files", "said"),
+    [
+        ({}, "no folder `offsets`"),
+        ({"_delta_log/0.json": "{}"}, "no folder `offsets`"),
+        ({"offsets/.0.crc": "x"}, "no offsets"),
+        ({"offsets/1": batch('{"t":{"0":1}}'), "commits/0": "v1\n{}"}, "batch 0"),
+        ({"offsets/0": "v2\n{}", "commits/0": "v1\n{}"}, "'v2'"),
+        ({"offsets/0": batch('{"logOffset":1}'), "commits/0": "v1\n{}"}, "reads Kafka"),
+        ({"offsets/0": "\udc80".encode("utf-8", "surrogatepass").decode("latin-1"), "commits/0": "v1"}, "'v1'"),
+    ],
+)
+def test_another_folder_is_refused_in_one_sentence(tmp_path: Path, files: dict[str, str], said: str) -> None:
+    fill(tmp_path, files)
+    with pytest.raises(InputError, match=said) as raised:
+        read_checkpoint(tmp_path)
+    assert str(tmp_path) in str(raised.value) and "\n" not in str(raised.value)
+
+
+@pytest.fixture
+def law(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Stands for the law: offsets are 1000 more on west; partition 8 is not there yet, 9 was never seen."""
+
+    def translate_all(lake: object, flow: str, asked: Iterable[Asked], reverse: bool) -> dict[Asked, Translated]:
+        asked = list(asked)
+        assert all(offset >= 0 for _, _, offset in asked)
+        step = -1000 if reverse else 1000
+        return {
+            (topic, partition, offset): Translated(
+                topic.removeprefix("east.") if reverse else f"east.{topic}", partition, offset + step, partition != 8
+            )
+            for topic, partition, offset in asked
+            if partition != 9
+        }
+
+    monkeypatch.setattr(query_checkpoint, "translate_all", translate_all)
+
+
+@pytest.mark.usefixtures("law")
+@pytest.mark.parametrize("reverse", [False, True])
+def test_both_directions_and_every_source(reverse: bool) -> None:
+    here, there = ("east.t", "t") if reverse else ("t", "east.t")
+    step = -1000 if reverse else 1000
+    query = QueryPosition(1, {0: {(here, 0): 2000}, 3: {(here, 0): 3000, (here, 1): -2, (here, 2): -1}})
+    found = translate_query(None, FLOW, POLICY, query, reverse)
+    assert found.positions == {
+        0: {(there, 0): 2000 + step},
+        3: {(there, 0): 3000 + step, (there, 1): -2, (there, 2): -1},
+    }
+    assert found.problems == []
+
+
+@pytest.mark.usefixtures("law")
+def test_what_cannot_be_translated_is_named() -> None:
+    query = QueryPosition(1, {0: {("t", 0): 1, ("t", 8): 2, ("t", 9): 3}})
+    found = translate_query(None, FLOW, POLICY, query)
+    assert found.positions == {0: {("east.t", 0): 1001, ("east.t", 8): 1002}}, "8: the highest safe position"
+    assert [(item.partition, item.offset) for item in found.problems] == [(8, 2), (9, 3)]
+    assert "1002" in found.problems[0].reason and "never seen partition 9" in found.problems[1].reason
+    (problem,) = translate_query(None, FLOW, POLICY, QueryPosition(1, {0: {("other", 0): -2}}), True).problems
+    assert "never seen" in problem.reason
+
+
+def command(root: Path, directory: Path, *flags: str) -> Result:
+    """`mirrorlake translate-checkpoint`."""
+    document = {
+        "clusters": {"east": {"bootstrap_servers": "127.0.0.1:9"}, "west": {"bootstrap_servers": "127.0.0.1:9"}},
+        "lake": {"path": "lake"},
+        "flows": {FLOW.name: {}},
+    }
+    file = fill(root, {"mirrorlake.yml": json.dumps(document)}) / "mirrorlake.yml"
+    arguments = ["-c", str(file), "translate-checkpoint", str(directory), "--flow", FLOW.name, *flags]
+    return CliRunner().invoke(app, arguments)
+
+
+@pytest.mark.usefixtures("law")
+def test_the_command_answers_a_line_for_each_source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Context, "lake", None)
+    whole = checkpoint(tmp_path / "query")
+    result = command(tmp_path, whole)
+    assert result.stdout.splitlines() == ['{"east.orders":{"0":1005,"1":1007}}', '{"east.payments":{"0":1001}}']
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert json.loads(command(tmp_path, whole, "--json").stdout) == {
+        "flow": "east->west",
+        "batch": 1,
+        "sources": [
+            {"source": 0, "starting_offsets": {"east.orders": {"0": 1005, "1": 1007}}},
+            {"source": 1, "starting_offsets": {"east.payments": {"0": 1001}}},
+        ],
+        "problems": [],
+    }
+
+
+@pytest.mark.usefixtures("law")
+def test_the_command_names_what_it_could_not_translate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Context, "lake", None)
+    text = batch('{"orders":{"0":5,"9":7}}')
+    broken = fill(tmp_path / "query", {"offsets/0": text, "commits/0": "v1\n{}"})
+    result = command(tmp_path, broken, "--json")
+    found = json.loads(result.stdout)
+    assert (result.exit_code, found["sources"][0]["starting_offsets"]) == (1, {"east.orders": {"0": 1005}})
+    (problem,) = found["problems"]
+    assert "never seen partition 9" in problem.pop("reason")
+    assert problem == {"source": 0, "topic": "orders", "partition": 9, "offset": 7}
+    result = command(tmp_path, broken)
+    assert (result.exit_code, result.stdout) == (1, '{"east.orders":{"0":1005}}\n')
+
+
+@pytest.mark.parametrize("flags", [(), ("--json",), ("--reverse",)])
+def test_a_wrong_folder_is_told_before_spark_starts(tmp_path: Path, flags: tuple[str, ...]) -> None:
+    result = command(tmp_path, tmp_path / "nothing", *flags)
+    assert isinstance(result.exception, InputError) and result.exception.exit_code == 2
+    assert not (tmp_path / "lake").exists()

@@ -1,0 +1,99 @@
+"""Moves are looked at again right before they are sent, in steps, by one process. No Kafka."""
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from mirrorlake.config.flow import Flow
+from mirrorlake.config.topology import ResolvedFlow
+from mirrorlake.errors import ClusterUnreachable, HeldElsewhere, LakeError
+from mirrorlake.groups.checkpoint_plan import Checkpoint
+from mirrorlake.groups.mover import move_in_steps, sole_mover
+from mirrorlake.groups.sync_plan import BEHIND, TargetGroup
+from mirrorlake.kafka.groups import Told
+from mirrorlake.offsets.positions import Committed, Key
+
+PLACE = ("east.orders", 0)
+
+
+class Goal:
+    """A cluster of groups; `silent` ones are not told, at `dead` ones nobody answers at all."""
+
+    def __init__(self, positions: Mapping[str, int]) -> None:
+        self.positions_now = dict(positions)
+        self.silent: set[str] = set()
+        self.dead: set[str] = set()
+        self.asked: list[set[str]] = []
+
+    def positions(self, groups: Iterable[str]) -> Told:
+        wanted = set(groups)
+        self.asked.append(wanted)
+        if wanted & self.dead:
+            raise ClusterUnreachable("nobody", alias="west")
+        told = {name: {PLACE: Committed(self.positions_now[name])} for name in wanted & self.positions_now.keys()}
+        return Told(told, dict.fromkeys(wanted & self.silent, "timed out"))
+
+    def move(self, moves: Mapping[str, Mapping[Key, Committed]]) -> dict[tuple[str, str, int], str]:
+        for group, items in moves.items():
+            self.positions_now[group] = items[PLACE].offset
+        return {}
+
+
+def wanted(*groups: str, at: int = 10) -> list[Checkpoint]:
+    return [Checkpoint(group, "orders", 0, at, *PLACE[:1], at) for group in groups]
+
+
+def looked(goal: Goal) -> dict[str, TargetGroup]:
+    return {name: TargetGroup("EMPTY", {PLACE: Committed(at)}) for name, at in goal.positions_now.items()}
+
+
+def test_who_has_gone_on_since_the_look_is_left_where_it_is() -> None:
+    goal = Goal({"a": 3, "b": 3})
+    before = looked(goal)
+    goal.positions_now["b"] = 12
+    (step,) = move_in_steps(goal, before, wanted("a", "b"))  # type: ignore[arg-type]
+    assert goal.positions_now == {"a": 10, "b": 12}
+    assert {item.checkpoint.group_id: item.kept and item.kept.reason for item in step} == {"a": None, "b": BEHIND}
+
+
+def test_steps_are_small_and_one_that_fails_holds_up_nobody() -> None:
+    goal = Goal(dict.fromkeys("abcde", 3))
+    before = looked(goal)
+    goal.silent, goal.dead = {"a"}, {"c"}
+    steps = list(move_in_steps(goal, before, wanted(*"abcde"), at_once=2))  # type: ignore[arg-type]
+    assert goal.asked == [{"a", "b"}, {"c", "d"}, {"e"}]
+    refused = {item.checkpoint.group_id: item.refused for step in steps for item in step}
+    assert refused == {"a": "timed out", "b": None, "c": "nobody", "d": "nobody", "e": None}
+    assert goal.positions_now == {"a": 3, "b": 10, "c": 3, "d": 3, "e": 10}
+
+
+def flow(name: str) -> ResolvedFlow:
+    return ResolvedFlow(name, *name.split("->"), Flow())
+
+
+def test_one_process_at_a_time(tmp_path: Path) -> None:
+    lake: Any = SimpleNamespace(leases=tmp_path / "leases")
+    with sole_mover(lake, flow("east->west")):
+        with sole_mover(lake, flow("north->west")):
+            pass
+        for name in ("east->west", "west->east"):
+            with pytest.raises(HeldElsewhere), sole_mover(lake, flow(name), 0.3):
+                pass
+    with sole_mover(lake, flow("east->west")):
+        pass
+
+
+def test_a_lake_that_has_no_leases_is_no_hindrance() -> None:
+    class Reading:
+        @property
+        def leases(self) -> Path:
+            raise LakeError("opened to be read")
+
+    lake: Any = Reading()
+    done = []
+    with sole_mover(lake, flow("east->west")):
+        done.append(True)
+    assert done

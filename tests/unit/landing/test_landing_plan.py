@@ -1,0 +1,289 @@
+"""The planner of landing over a source and a stage in memory: rewound logs, refused partitions, when a plan is over."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mirrorlake.kafka.values import Row
+from mirrorlake.landing.plan import LandingPlanner, SourceTopic
+from mirrorlake.landing.refusals import WAIT_SECONDS, places_in
+from mirrorlake.landing.survey import Branch, Decision, Life, Lives, Loss
+from mirrorlake.offsets.positions import Key, LogEnds
+
+T0, T1 = ("t", 0), ("t", 1)
+
+
+@dataclass
+class Log:
+    """A partition at the source."""
+
+    rows: list[Row] = field(default_factory=list)
+    start: int = 0
+    end: int = 0
+    epoch: int = 0
+
+    def write(self, tag: str, count: int) -> None:
+        for offset in range(self.end, self.end + count):
+            self.rows.append(Row(offset, 0, None, f"{tag}{offset}".encode(), self.epoch))
+        self.end += count
+
+    def truncate(self, start: int) -> None:
+        self.start, self.end = start, max(start, self.end)
+        self.rows = [row for row in self.rows if row.offset >= start]
+
+    def rewind(self, end: int) -> None:
+        """The leader that lacks what is behind `end` takes over."""
+        self.rows, self.end = [row for row in self.rows if row.offset < end], end
+        self.epoch += 1
+
+
+@dataclass
+class Model:
+    """A source cluster and what the lake knows of it, both in memory."""
+
+    logs: dict[Key, Log] = field(default_factory=lambda: {T0: Log(), T1: Log()})
+    ids: dict[str, str] = field(default_factory=lambda: {"t": "id"})
+    leaderless: set[Key] = field(default_factory=set)
+    silent: set[Key] = field(default_factory=set)
+    staged: dict[tuple[str, int, int], dict[int, Row]] = field(default_factory=dict)
+    known: Lives = field(default_factory=Lives)
+    told: list[Decision] = field(default_factory=list)
+    samples: dict[Key, int] = field(default_factory=dict)
+    leaders: dict[Key, int] = field(default_factory=dict)
+    reads: int = 0
+    now: float = 0.0
+
+    def topics(self) -> Mapping[str, SourceTopic]:
+        counts = {name: sum(1 for topic, _ in self.logs if topic == name) for name in self.ids}
+        lost = {name: frozenset(p for t, p in self.leaderless if t == name) for name in self.ids}
+        return {name: SourceTopic(self.ids[name], counts[name], lost[name]) for name in self.ids}
+
+    def ends(self, keys: Collection[Key]) -> Mapping[Key, LogEnds]:
+        logs = {key: self.logs[key] for key in keys if key not in self.silent}
+        return {key: LogEnds(log.start, log.end, log.epoch) for key, log in logs.items()}
+
+    def rows(self, offsets: Mapping[Key, int]) -> Mapping[Key, Row]:
+        self.reads += len(offsets)
+        found = {key: [row for row in self.logs[key].rows if row.offset >= at] for key, at in offsets.items()}
+        return {key: rows[0] for key, rows in found.items() if rows}
+
+    def lives(self) -> Lives:
+        return self.known
+
+    def begin(self, lives: Mapping[str, Life]) -> None:
+        self.known = replace(self.known, topics={**self.known.topics, **lives})
+
+    def decisions(self) -> Collection[Decision]:
+        return list(self.told)
+
+    def staged_ends(self) -> Mapping[Key, tuple[int, int]]:
+        found: dict[Key, tuple[int, int]] = {}
+        for (topic, partition, generation), rows in sorted(self.staged.items()):
+            found[topic, partition] = (generation, max(rows) + 1)
+        return found
+
+    def _since(self, key: Key, generation: int) -> list[dict[int, Row]]:
+        """What is staged of a partition in the generations since one."""
+        places = sorted(place for place in self.staged if place[:2] == key and place[2] >= generation)
+        return [self.staged[place] for place in places]
+
+    def staged_firsts(self, since: Mapping[Key, int]) -> Mapping[Key, int]:
+        held = {key: self._since(key, generation) for key, generation in since.items()}
+        return {key: min(rows[0]) for key, rows in held.items() if rows}
+
+    def staged_rows(self, offsets: Mapping[Key, int], since: Mapping[Key, int]) -> Mapping[Key, Row]:
+        return {
+            key: replace(rows[at], epoch=None)
+            for key, at in offsets.items()
+            for rows in self._since(key, since[key])
+            if at in rows
+        }
+
+    def seen(self, keys: Collection[Key]) -> Mapping[Key, int]:
+        return {key: self.samples[key] for key in keys if key in self.samples}
+
+    def epochs(self) -> Mapping[Key, int]:
+        return self.leaders
+
+    def note_epochs(self, epochs: Mapping[Key, int]) -> None:
+        self.leaders = dict(epochs)
+
+    def planner(self) -> LandingPlanner:
+        return LandingPlanner("east", self, self, lambda: self.now)
+
+    def stage(self, key: Key, first: int, generation: int = 0) -> None:
+        """What a query lands that reads up to the end."""
+        rows = {row.offset: row for row in self.logs[key].rows if row.offset >= first}
+        if rows:
+            self.staged.setdefault((*key, generation), {}).update(rows)
+
+    def land(self, planner: LandingPlanner) -> Mapping[Key, int]:
+        """Plan, tell, and land all that is planned; returns where partitions began."""
+        planned = planner.plan({})
+        for loss in planned.losses:
+            self.told.append(Decision(loss.topic, loss.partition, loss.kind, loss.last, True, None))
+        for key, first in planned.plan.starts.items():
+            self.stage(key, first, planned.plan.generations.get(key, 0))
+        return planned.plan.starts
+
+
+def staged_once(tag: str = "a", count: int = 50) -> tuple[Model, LandingPlanner]:
+    model = Model()
+    for log in model.logs.values():
+        log.write(tag, count)
+    planner = model.planner()
+    model.land(planner)
+    return model, planner
+
+
+@pytest.mark.parametrize("written", [0, 10, 20, 40])
+@pytest.mark.parametrize("remembered", [True, False])
+def test_a_log_that_went_back_is_found_whatever_was_written_since(written: int, remembered: bool) -> None:
+    model, _ = staged_once()
+    model.logs[T0].rewind(30)
+    model.logs[T0].write("b", written)
+    if not remembered:
+        model.leaders = {}
+    planned = model.planner().plan({})
+    assert planned.losses == (Loss("source_rewound", "t", 0, 30, 49),)
+    assert planned.plan.starts == {T1: 50}
+
+
+def test_a_process_that_read_on_behind_a_new_leader_finds_where_it_began() -> None:
+    """Offsets 30 to 49 were staged of the leader before, 50 to 59 of the new one."""
+    model, planner = staged_once()
+    model.logs[T0].rewind(30)
+    model.logs[T0].write("b", 30)
+    model.stage(T0, 50)
+    assert planner.plan({}).losses == (Loss("source_rewound", "t", 0, 30, 59),)
+
+
+def test_an_election_that_lost_nothing_costs_one_read_and_says_nothing() -> None:
+    model, planner = staged_once()
+    for log in model.logs.values():
+        log.epoch += 1
+    model.reads = 0
+    assert planner.plan({}).losses == ()
+    assert model.reads == 2
+    for log in model.logs.values():
+        log.write("b", 50)
+        log.epoch += 1
+    model.land(planner)
+    model.reads = 0
+    assert planner.plan({}).losses == ()
+    assert model.reads == 0
+
+
+def test_a_new_generation_of_one_partition_goes_on_where_its_log_differs() -> None:
+    model, planner = staged_once()
+    model.logs[T0].rewind(30)
+    model.logs[T0].write("b", 40)
+    model.land(planner)
+    assert model.land(planner) == {T1: 50}, "it waits, and is told once"
+    model.told[0] = replace(model.told[0], open=False, resolution="new-generation")
+    model.known = replace(model.known, branches={T0: Branch(1, 30)})
+    assert model.land(planner) == {T0: 30, T1: 50}
+    assert set(model.staged["t", 0, 1]) == set(range(30, 70))
+    assert model.land(planner) == {T0: 70, T1: 50}
+    model.logs[T0].rewind(35)
+    assert planner.plan({}).losses == (Loss("source_rewound", "t", 0, 35, 69),)
+
+
+def test_a_log_that_went_back_before_anything_of_its_generation_was_staged() -> None:
+    model, planner = staged_once()
+    model.known = replace(model.known, branches={T0: Branch(1, 30)})
+    model.logs[T0].rewind(20)
+    assert planner.plan({}).losses == (Loss("source_rewound", "t", 0, 20, 29),)
+
+
+@given(st.integers(0, 60), st.integers(0, 60), st.integers(0, 60), st.sets(st.integers(0, 60)), st.booleans())
+def test_the_place_where_a_log_went_another_way_is_found(
+    end: int, went_back: int, written: int, compacted: set[int], remembered: bool
+) -> None:
+    """Whatever compaction took away before and behind it."""
+    model = Model()
+    model.logs[T0].write("a", end)
+    planner = model.planner()
+    model.land(planner)
+    if not remembered:
+        model.leaders = {}
+    log = model.logs[T0]
+    log.rewind(min(end, went_back))
+    log.write("b", written)
+    log.rows = [row for row in log.rows if row.offset not in compacted or row.offset >= end]
+    found = {loss.partition: loss.first for loss in planner.plan({}).losses}
+    others = [row.offset for row in log.rows if row.offset < end and (row.value or b"").startswith(b"b")]
+    same = [row.offset for row in log.rows if (row.value or b"").startswith(b"a")]
+    assert found == ({0: max(same, default=-1) + 1} if others or log.end < end else {})
+
+
+def test_a_refused_partition_is_left_out_for_longer_each_time() -> None:
+    model, planner = staged_once()
+    for wait in WAIT_SECONDS:
+        planner.refuse({T0: "it is damaged"})
+        planned = planner.plan({})
+        assert (set(planned.plan.starts), planned.refused) == ({T1}, {T0: "it is damaged"})
+        model.now += wait - 1
+        assert not planner.differs(planned, {})
+        model.now += 1
+        assert planner.differs(planned, {})
+        assert set(planner.plan({}).plan.starts) == {T0, T1}
+    planner.came_through([T0])
+    planner.refuse({T0: "it is damaged"})
+    model.now += WAIT_SECONDS[0]
+    assert set(planner.plan({}).plan.starts) == {T0, T1}
+
+
+def test_what_makes_a_plan_another_one() -> None:
+    model, planner = staged_once()
+    planned = planner.plan({})
+    assert not planner.differs(planned, {T0: 50})
+    assert planner.differs(planned, {T0: 51}), "the log's end is below what was covered"
+    model.leaderless = {T0}
+    assert planner.differs(planned, {})
+    assert planner.plan({}).plan.starts == {T1: 50}
+    model.leaderless = set()
+    model.logs[T1].epoch += 1
+    assert planner.differs(planned, {})
+    model.logs["t", 2] = Log()
+    assert planner.plan({}).plan.starts == {T0: 50, T1: 50, ("t", 2): 0}
+
+
+@pytest.mark.parametrize("silent", [{T0}, {T0, T1}])
+def test_a_partition_that_did_not_answer_is_read_when_it_does(silent: set[Key]) -> None:
+    model, planner = staged_once()
+    model.silent = silent
+    planned = planner.plan({})
+    assert planned.refused.keys() == silent == planned.unanswered and not silent & planned.plan.starts.keys()
+    assert not planner.differs(planned, {})
+    model.silent = set()
+    assert planner.differs(planned, {})
+    assert planner.plan({}).plan.starts == {T0: 50, T1: 50}
+
+
+def test_what_queries_covered_counts_for_their_generation_only() -> None:
+    model, planner = staged_once()
+    planner.plan({})
+    model.logs[T0].truncate(53)
+    assert planner.plan({T0: 53}).losses == ()
+    model.ids, model.known = {"t": "new"}, Lives({"t": Life(1, "new")})
+    model.logs[T0] = Log()
+    planned = planner.plan({T0: 53, T1: 50})
+    assert planned.covered == {} and planned.plan.starts == {T0: 0, T1: 0}
+    assert planned.plan.generations == {T0: 1, T1: 1}
+
+
+def test_an_error_tells_which_partitions_it_is_about() -> None:
+    keys = {("a", 0), ("a", 1), ("a-1", 0), ("b.c_d", 12)}
+    error = """[STREAM_FAILED] Query [id = 5] terminated with exception: Job aborted
+=== Streaming Query ===
+Current Committed Offsets: {KafkaV2[Assign[a-0, a-1, a-1-0, b.c_d-12]]: {"a":{"0":5}}}
+Caused by: org.apache.kafka.common.KafkaException: Received exception when fetching the next record from b.c_d-12. If
+"""
+    assert places_in(error, keys).keys() == {("b.c_d", 12)}
+    assert places_in(error, keys)["b.c_d", 12].startswith("org.apache.kafka.common.KafkaException: Received")
+    assert places_in("java.lang.IllegalStateException: a-1-0 and a-1.", keys).keys() == {("a-1", 0), ("a", 1)}
+    assert not places_in("no partition", keys)

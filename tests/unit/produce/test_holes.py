@@ -1,0 +1,78 @@
+"""What of the stage a flow lacks, told from what retention noted, from the map's end and from what is still there."""
+
+from mirrorlake.lake.retention import Removal
+from mirrorlake.offsets.generations import TargetGeneration
+from mirrorlake.offsets.progress import Floor
+from mirrorlake.offsets.stage_index import StagedRange, StageIndex
+from mirrorlake.produce.holes import Hole, find_holes, lacking
+
+KEY = ("orders", 0)
+
+
+def named(topic: str) -> str | None:
+    """Every topic but one is produced."""
+    return None if topic == "paused" else f"east.{topic}"
+
+
+def removal(first: int, below: int, generation: int = 0, topic: str = "orders") -> Removal:
+    """What was deleted of a topic's partition 0."""
+    return Removal("east", topic, 0, generation, first, below)
+
+
+def holes(
+    removals: list[Removal],
+    floor: Floor | None,
+    *there: tuple[int, int, int],
+    accepted: tuple[tuple[int, int], ...] = (),
+    target: TargetGeneration | None = None,
+) -> list[tuple[int, int, int]]:
+    """Holes of orders-0 as (generation, first, last); `there` are its ranges: generation, first and last."""
+    index = StageIndex()
+    ranges = [StagedRange("east", *KEY, generation, first, last, last - first + 1) for generation, first, last in there]
+    index.apply([("a file", ranges)], (), 1)
+    floors = {} if floor is None else {KEY: floor}
+    candidates = lacking(removals, floors, named, {} if target is None else {"east.orders": target})
+    found = list(find_holes(candidates, floors, index, "east", {KEY: accepted}))
+    assert all(isinstance(hole, Hole) and (hole.topic, hole.partition) == KEY for hole in found)
+    return [(hole.generation, hole.first, hole.last) for hole in found]
+
+
+def test_what_was_deleted_behind_the_maps_end_is_a_hole() -> None:
+    assert holes([removal(0, 80)], Floor(20, 20), (0, 80, 99)) == [(0, 20, 79)]
+    assert holes([removal(0, 80)], Floor(20, 20, reached=50), (0, 80, 99)) == [(0, 50, 79)]
+
+
+def test_what_was_produced_before_is_none_and_neither_is_a_gap_of_the_source() -> None:
+    assert holes([removal(0, 80)], Floor(80, 80), (0, 80, 99)) == []
+    assert holes([removal(0, 20)], Floor(20, 20), (0, 90, 99)) == [], "20 to 89 were compacted away at the source"
+
+
+def test_what_was_noted_and_not_deleted_is_none() -> None:
+    assert holes([removal(0, 80)], Floor(20, 20), (0, 0, 99)) == []
+    assert holes([removal(0, 80)], Floor(20, 20), (0, 50, 99)) == [(0, 20, 49)], "deleted in part"
+
+
+def test_a_flow_that_has_nothing_of_a_partition_lacks_all_that_went() -> None:
+    assert holes([removal(7, 80)], None, (0, 80, 99)) == [(0, 7, 79)]
+
+
+def test_a_target_topic_that_was_made_again_gets_what_the_stage_holds() -> None:
+    assert holes([removal(0, 80)], None, (0, 80, 99), target=TargetGeneration(1, 1)) == []
+    assert holes([removal(0, 80)], Floor(20, 20), (0, 80, 99), target=TargetGeneration(1, 0)) == [(0, 20, 79)]
+
+
+def test_each_life_is_looked_at_and_one_is_told_at_a_time() -> None:
+    gone = [removal(0, 60, 1), removal(0, 100, 0)]
+    there = (1, 60, 70)
+    assert holes(gone, Floor(20, 20), there) == [(0, 20, 99)]
+    assert holes(gone, Floor(20, 20), there, accepted=((20, 99),)) == [(1, 0, 59)]
+    assert holes(gone, Floor(20, 20), there, accepted=((20, 99), (0, 59))) == []
+    assert holes(gone, Floor(10, 10, generation=1), there) == [(1, 10, 59)], "the elder life is behind it"
+
+
+def test_one_that_grew_since_it_was_accepted_is_told_again() -> None:
+    assert holes([removal(0, 80)], Floor(20, 20), (0, 80, 99), accepted=((20, 69),)) == [(0, 20, 79)]
+
+
+def test_a_topic_that_is_not_produced_lacks_nothing() -> None:
+    assert lacking([removal(0, 80, topic="paused")], {}, named, {}) == {}

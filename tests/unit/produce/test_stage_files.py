@@ -1,0 +1,59 @@
+"""Workers that read the stage's files: what is not in rising order is found before the first row is handed on."""
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from mirrorlake.errors import LayoutError
+from mirrorlake.produce.batch import NOTHING_MAPPED, PartitionPlan, ShardPlan
+from mirrorlake.produce.stage_files import read_shard
+
+
+def written(path: Path, rows: list[tuple[str, int, int]], cluster: str = "east") -> str:
+    """A file of the stage with rows (topic, generation, offset) in this order."""
+    columns = {
+        "source_cluster": pa.array([cluster] * len(rows)),
+        "topic": pa.array([topic for topic, _, _ in rows]),
+        "partition": pa.array([0] * len(rows), pa.int32()),
+        "generation": pa.array([generation for _, generation, _ in rows], pa.int32()),
+        "offset": pa.array([offset for _, _, offset in rows]),
+        **{name: pa.nulls(len(rows), pa.binary()) for name in ("timestamp", "key", "value", "headers", "landed_at")},
+    }
+    pq.write_table(pa.table(columns), path)
+    return str(path)
+
+
+def shard(files: list[str], first: int = 0, last: int = 9) -> ShardPlan:
+    return ShardPlan(0, (PartitionPlan("t", 0, "t", NOTHING_MAPPED, first, last),), tuple(files), 1, "east")
+
+
+def offsets(plan: ShardPlan) -> list[int]:
+    return [offset for _, stretch in read_shard(plan) for offset in stretch.column("offset").to_pylist()]
+
+
+def test_a_window_is_read_whatever_lies_beside_it(tmp_path: Path) -> None:
+    rows = [("a", 0, 3), ("t", 0, 1), ("t", 0, 2), ("t", 1, 2), ("b", 0, 1), ("t", 0, 4), ("t", 0, 7)]
+    files = [
+        written(tmp_path / "x", rows),
+        written(tmp_path / "y", [("t", 0, 3)], "north"),
+        written(tmp_path / "z", [("t", 0, 8)]),
+    ]
+    assert offsets(shard(files)) == [1, 2, 4, 7, 8]
+    assert offsets(shard(files, 2, 7)) == [2, 4, 7]
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        [[("t", 0, 2), ("t", 0, 1)]],
+        [[("t", 0, 2), ("a", 0, 1), ("t", 0, 1)]],
+        [[("t", 0, 2), ("t", 0, 3)], [("t", 0, 1)]],
+        [[("t", 0, 2)], [("t", 0, 2)]],
+    ],
+)
+def test_nothing_is_handed_on_of_what_is_not_in_order(tmp_path: Path, files: list[list[tuple[str, int, int]]]) -> None:
+    named = [written(tmp_path / str(number), rows) for number, rows in enumerate(files)]
+    with pytest.raises(LayoutError, match="rising order"):
+        next(read_shard(shard(named)))

@@ -1,0 +1,137 @@
+"""What a running replicator does with an edit of its topology file that cannot be in force yet. No Kafka, no Spark."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mirrorlake.checks.preflight import Verdict
+from mirrorlake.config.topology import load_topology
+from mirrorlake.errors import ClusterUnreachable, TopologyError
+from mirrorlake.kafka.connections import Connections
+from mirrorlake.lake.changes import Change
+from mirrorlake.run import replicator as module
+from mirrorlake.run.replicator import EDIT, Replicator
+from mirrorlake.run.watch import RETRY_SECONDS, TopologyWatch
+
+FILE = """\
+clusters: {east: {bootstrap_servers: "127.0.0.1:1"}, west: {bootstrap_servers: "127.0.0.1:2"}}
+lake: {path: %s}
+flows: {east->west: {topics: [%s]}}
+"""
+
+
+class News:
+    """The operators' tables, in memory: open incidents, and changes."""
+
+    def __init__(self) -> None:
+        self.open: dict[tuple[str, str], str] = {}
+        self.changes: list[tuple[str, str]] = []
+        self.incidents = self
+
+    def tell(self, flow: str, kind: str, error: BaseException) -> None:
+        """An incident is open once."""
+        self.open.setdefault((flow, kind), str(error))
+
+    def close(self, over: Callable[[str, str, str | None, int | None], bool]) -> None:
+        """Close what is over."""
+        self.open = {place: text for place, text in self.open.items() if not over(*place, None, None)}
+
+    def record(self, flow: str, changes: list[Change]) -> None:
+        """A change."""
+        self.changes += [(flow, change.outcome) for change in changes]
+
+
+class Running:
+    """A replicator whose file is edited; `refusal` is what the clusters say of the edit."""
+
+    def __init__(self, directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.path = directory / "mirrorlake.yml"
+        self.refusal: Exception | None = None
+        self.applied: list[tuple[str, ...]] = []
+        self.now = 0.0
+        self.news = News()
+        self.edit("a")
+        topology = load_topology(self.path)
+        monkeypatch.setattr(module, "Journal", lambda _lake: self.news)
+        monkeypatch.setattr(module, "StageFiles", lambda _lake: None)
+        monkeypatch.setattr(module, "judge", self.judge)
+        monkeypatch.setattr(Replicator, "_apply", self.apply)
+        lake: Any = None
+        self.replicator = Replicator(lake, Connections(topology), topology.active_flows(), module.RunOptions())
+        self.watch = TopologyWatch(self.path, topology, lambda: self.now)
+        self.replicator._reload(self.watch)
+
+    def edit(self, topic: str, lake: str = "./lake") -> None:
+        """Somebody writes the file."""
+        self.path.write_text(FILE % (lake, topic), encoding="utf-8")
+
+    def judge(self, _lake: object, connections: Connections, flows: Any) -> Verdict:
+        """What the clusters say."""
+        if self.refusal is not None:
+            raise self.refusal
+        return Verdict(connections, tuple(flows), {})
+
+    def apply(self, verdict: Verdict) -> None:
+        """What is in force from then on."""
+        self.applied += [flow.settings.topics for flow in verdict.flows]
+        self.replicator._connections, self.replicator._flows = verdict.connections, list(verdict.flows)
+
+    def look(self, seconds: float = RETRY_SECONDS) -> None:
+        """The next look at the file."""
+        self.now += seconds
+        self.replicator._reload(self.watch)
+
+
+@pytest.fixture
+def running(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Running:
+    """A replicator whose file names topic a."""
+    return Running(tmp_path, monkeypatch)
+
+
+def test_an_edit_while_a_cluster_is_silent_is_told_and_in_force_when_it_answers(running: Running) -> None:
+    running.edit("b")
+    running.refusal = ClusterUnreachable("cluster west does not answer")
+    for _ in range(3):
+        running.look()
+    assert not running.applied and not running.news.changes
+    assert "west does not answer; it is tried again" in running.news.open["east->west", EDIT]
+    running.refusal = None
+    running.look(RETRY_SECONDS - 1)
+    assert not running.applied
+    running.look(1)
+    assert running.applied == [("b",)] and not running.news.open
+    assert running.news.changes == [("east->west", "done")]
+    running.look()
+    assert running.applied == [("b",)], "once"
+
+
+def test_a_secret_that_is_missing_yet_is_waited_for(running: Running) -> None:
+    running.edit("b")
+    running.refusal = TopologyError("${secret:kafka/west} has no value")
+    running.look()
+    running.look()
+    assert running.news.changes == [("east->west", "refused")], "told once"
+    running.refusal = None
+    running.look()
+    assert running.applied == [("b",)] and not running.news.open
+
+
+def test_an_invalid_edit_is_an_incident_until_the_next_one(running: Running) -> None:
+    running.edit("[")
+    running.look()
+    running.look()
+    assert not running.applied and running.news.changes == [("east->west", "refused")]
+    assert "tried again" not in running.news.open["east->west", EDIT]
+    running.edit("a")
+    running.look()
+    assert not running.news.open and running.news.changes[-1] == ("east->west", "done")
+
+
+def test_another_lake_needs_a_start(running: Running) -> None:
+    running.edit("a", "./other")
+    running.look()
+    running.look()
+    assert not running.applied and "stop and start" in running.news.open["east->west", EDIT]
+    assert "tried again" not in running.news.open["east->west", EDIT]

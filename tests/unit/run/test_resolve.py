@@ -1,0 +1,34 @@
+"""Decisions about incidents: which are meant, and what each kind offers."""
+
+import pytest
+
+from mirrorlake.control.acl_sync import LEFT
+from mirrorlake.run.resolve import CHOICES, Wanted, choices_of
+
+REMADE = {"flow": "east->west", "kind": "topic_recreated", "topic": "orders", "partition": None}
+REFUSED = {"flow": "east->west", "kind": "target_refused", "topic": "orders", "partition": 2}
+
+
+@pytest.mark.parametrize(
+    ("wanted", "incident", "meant"),
+    [
+        (Wanted(), REMADE, True),
+        (Wanted(flow="east->west"), REFUSED, True),
+        (Wanted(flow="east->north"), REFUSED, False),
+        # What happened to the source concerns every flow that reads from it.
+        (Wanted(flow="east->north"), REMADE, True),
+        (Wanted(flow="north->west"), REMADE, False),
+        (Wanted(topic="orders", partition=2), REFUSED, True),
+        (Wanted(topic="orders", partition=1), REFUSED, False),
+        (Wanted(kind="target_refused"), REMADE, False),
+    ],
+)
+def test_which_incidents_are_meant(wanted: Wanted, incident: dict[str, object], meant: bool) -> None:
+    assert wanted.meets(incident) is meant
+
+
+def test_every_kind_that_stops_something_can_be_stopped_for_good_or_gone_on_from() -> None:
+    for kind, choices in CHOICES.items():
+        assert kind == LEFT or "stop" in choices and len(choices) > 1, kind
+    assert set(choices_of(LEFT)) == {"keep", "revoke"}, "nothing waits for these"
+    assert set(choices_of("flow_stopped")) == {"acknowledge"}

@@ -1,0 +1,77 @@
+"""Which Java is taken, and what a person reads when there is none."""
+
+from pathlib import Path
+
+import pytest
+
+from mirrorlake.errors import MissingJava
+from mirrorlake.spark import java
+
+
+def fake_java(home: Path, told: str) -> Path:
+    """Write a `java` that tells a version on standard error, as the real one does."""
+    command = home / "bin" / "java"
+    command.parent.mkdir(parents=True)
+    command.write_text(f"#!/bin/sh\ncat >&2 <<'END'\n{told}\nEND\n", encoding="utf-8")
+    command.chmod(0o755)
+    return command
+
+
+@pytest.fixture(autouse=True)
+def no_java(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Hide every Java of this machine; `cat` and `sh` stay."""
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.setattr("mirrorlake.spark.java.shutil.which", lambda _name: None)
+    monkeypatch.setattr("mirrorlake.spark.java._HOMEBREW", ())
+
+
+@pytest.mark.parametrize(
+    ("told", "version"),
+    [
+        ('openjdk version "17.0.15" 2025-04-15', 17),
+        ('Picked up JAVA_TOOL_OPTIONS: -Xmx1g\nopenjdk version "21" 2023-09-19 LTS', 21),
+        ('java version "1.8.0_392"', 8),
+        ('openjdk version "25-ea" 2025-09-16', 25),
+        ("The operation couldn't be completed. Unable to locate a Java Runtime.", None),
+    ],
+)
+def test_version_is_read_from_what_java_tells(tmp_path: Path, told: str, version: int | None) -> None:
+    assert java.java_version(fake_java(tmp_path / "jdk", told)) == version
+
+
+def test_java_that_cannot_run_has_no_version(tmp_path: Path) -> None:
+    assert java.java_version(tmp_path / "absent") is None
+
+
+def test_java_home_comes_first(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    mine = fake_java(tmp_path / "mine", 'openjdk version "21.0.2"')
+    fake_java(tmp_path / "home" / ".jdk" / "jdk-17", 'openjdk version "17.0.1"')
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path / "mine"))
+    assert java.find_java() == mine.resolve()
+    assert java.java_home() == (tmp_path / "mine").resolve()
+
+
+def test_too_old_java_home_is_passed_over(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    fake_java(tmp_path / "old", 'java version "1.8.0_392"')
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path / "old"))
+    good = fake_java(tmp_path / "home" / ".jdk" / "jdk-17", 'openjdk version "17.0.1"')
+    assert java.find_java() == good.resolve()
+
+
+def test_missing_java_says_what_to_install() -> None:
+    with pytest.raises(MissingJava) as raised:
+        java.find_java()
+    for part in ("apt-get install openjdk-17-jre-headless", "brew install openjdk@17", "pip install install-jdk"):
+        assert part in raised.value.message
+    assert "\n" not in raised.value.message
+    assert raised.value.facts == {"found": {}}
+    assert raised.value.exit_code == 2
+
+
+def test_only_an_old_java_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    old = fake_java(tmp_path / "old", 'openjdk version "11.0.22"')
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path / "old"))
+    with pytest.raises(MissingJava, match="version 11") as raised:
+        java.find_java()
+    assert raised.value.facts == {"found": {str(old): "version 11"}}
