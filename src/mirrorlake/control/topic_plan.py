@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
+from mirrorlake.lake.changes import Change
 from mirrorlake.naming.policy import ReplicationPolicy, check_topic_name
 from mirrorlake.naming.selection import TopicSelection
 
@@ -34,6 +35,17 @@ class TopicPlan:
     action: Action
     reason: str = ""
     note: str = ""
+
+    def row(self) -> Change:
+        """This plan as a row of `changes`: done, or refused."""
+        return Change(
+            "partitions" if self.action == "add_partitions" else "topic",
+            self.target_topic,
+            None,
+            f"partitions={self.partitions}, factor={self.factor}",
+            "refused" if self.action == "refuse" else "done",
+            self.reason or None,
+        )
 
 
 def plan_topics(

@@ -167,7 +167,7 @@ class TargetTopics:
                 self._told.add(plan)
                 self._journal.incidents.tell(self.flow.name, "topic_refused", _refused(self.flow.name, plan))
             done = [plan for plan in done if plan.topic not in refused]
-            self._journal.topics(self.flow.name, done)
+            self._journal.record(self.flow.name, [plan.row() for plan in done])
             return done
 
     def check(self) -> None:

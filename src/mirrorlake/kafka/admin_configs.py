@@ -1,8 +1,8 @@
 """Configs of topics, described and altered for many topics in few requests (KIP-133, KIP-339)."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import (
@@ -13,7 +13,6 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
-from mirrorlake.control.config_plan import ConfigChange
 from mirrorlake.errors import ClusterUnreachable
 from mirrorlake.kafka.admin import ANSWER_SECONDS, ClusterAdmin
 from mirrorlake.kafka.values import ConfigValue, Origin, TopicConfigs
@@ -27,6 +26,25 @@ _ORIGINS: Mapping[int, Origin] = {
     ConfigSource.STATIC_BROKER_CONFIG.value: "broker",
     ConfigSource.DEFAULT_CONFIG.value: "default",
 }
+
+
+class ConfigEdit(Hashable, Protocol):
+    """One key of one topic that is to be changed. `after` None removes the topic's own value."""
+
+    @property
+    def target_topic(self) -> str:
+        """The topic."""
+
+    @property
+    def key(self) -> str:
+        """The key."""
+
+    @property
+    def after(self) -> str | None:
+        """The value that it gets."""
+
+
+Edit = TypeVar("Edit", bound=ConfigEdit)
 
 
 @dataclass
@@ -50,13 +68,13 @@ def describe_topic_configs(admin: ClusterAdmin, topics: Iterable[str]) -> Descri
     return found
 
 
-def alter_topic_configs(admin: ClusterAdmin, changes: Sequence[ConfigChange]) -> dict[ConfigChange, str | None]:
+def alter_topic_configs(admin: ClusterAdmin, changes: Sequence[Edit]) -> dict[Edit, str | None]:
     """Make the changes and nothing else; returns what the target said to each, None for done.
 
     A topic's changes go as one; when they are refused they are sent again one by one, so that only the change that the
     target does not want is left out. Raises ClusterUnreachable.
     """
-    by_topic: dict[str, list[ConfigChange]] = {}
+    by_topic: dict[str, list[Edit]] = {}
     for change in changes:
         by_topic.setdefault(change.target_topic, []).append(change)
     said = _alter(admin, by_topic)
@@ -108,7 +126,7 @@ def chunks(items: Sequence[Any], size: int) -> Iterator[Sequence[Any]]:
     return (items[start : start + size] for start in range(0, len(items), size))
 
 
-def _alter(admin: ClusterAdmin, by_topic: Mapping[str, Sequence[ConfigChange]]) -> dict[str, str | None]:
+def _alter(admin: ClusterAdmin, by_topic: Mapping[str, Sequence[ConfigEdit]]) -> dict[str, str | None]:
     resources = [
         ConfigResource(ResourceType.TOPIC, topic, incremental_configs=[_operation(change) for change in changes])
         for topic, changes in by_topic.items()
@@ -128,7 +146,7 @@ def _send(call: Callable[..., Mapping[ConfigResource, Any]], resources: Sequence
     return sent
 
 
-def _operation(change: ConfigChange) -> ConfigEntry:
+def _operation(change: ConfigEdit) -> ConfigEntry:
     kind = AlterConfigOpType.DELETE if change.after is None else AlterConfigOpType.SET
     return ConfigEntry(change.key, change.after, incremental_operation=kind)
 

@@ -10,7 +10,6 @@ from pathlib import Path
 import pyarrow as pa
 from deltalake import DeltaTable
 
-from mirrorlake.control.topic_plan import TopicPlan
 from mirrorlake.lake.changes import Change
 from mirrorlake.lake.incidents import Incidents
 from mirrorlake.lake.lake import Lake, arrow_table, has_table
@@ -60,24 +59,6 @@ class Journal:
         if self._lake.directory is None:
             return self._lake.version_of("changes")
         return DeltaTable(str(self._lake.directory / "changes"), without_files=True).version()
-
-    def topics(self, flow: str, plans: Sequence[TopicPlan]) -> None:
-        """Record what was done about topics, and what was refused."""
-        kinds = {"create": "topic", "refuse": "topic", "add_partitions": "partitions"}
-        self.record(
-            flow,
-            [
-                Change(
-                    kinds[plan.action],
-                    plan.target_topic,
-                    None,
-                    f"partitions={plan.partitions}, factor={plan.factor}",
-                    "refused" if plan.action == "refuse" else "done",
-                    plan.reason or None,
-                )
-                for plan in plans
-            ],
-        )
 
     def clusters(self, ids: Mapping[str, str]) -> None:
         """Record which cluster each alias was, now."""

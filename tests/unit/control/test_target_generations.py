@@ -257,7 +257,7 @@ def topics_of_flow(world: World, tmp_path: Path, synced: bool) -> TargetTopics:
         topology=topology, admin=lambda alias: Source(world) if alias == "east" else world
     )
     states = SimpleNamespace(of=lambda cluster, fresh: world.states, note=lambda *_: None)
-    journal: Any = SimpleNamespace(incidents=world, states=states, topics=lambda *_: None)
+    journal: Any = SimpleNamespace(incidents=world, states=states, record=lambda *_: None)
     return TargetTopics(topology.flow(FLOW), world, connections, journal)  # type: ignore[arg-type]
 
 
