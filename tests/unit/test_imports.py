@@ -1,85 +1,73 @@
-"""The direction of imports, and what only one module may name (DESIGN section 7)."""
+"""The direction of imports, for every package that there is, and what only one module may name.
+
+`FLOORS` is the house from the ground up, as DESIGN.md tells it: a package imports from floors below its own, and from
+no other package of its floor. So there is no cycle between packages.
+"""
 
 import ast
+import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 SRC = Path(__file__).parents[2] / "src"
+ROOT = SRC / "mirrorlake"
 MODULES = sorted(SRC.rglob("*.py"))
-CORE_REFUSES = (
-    "pyspark", "delta", "confluent_kafka", "pyarrow", "pandas", "time", "os.environ", "os.getenv",
-    "mirrorlake.cli", "mirrorlake.devtools",
-)  # fmt: skip
-PURE = {
-    "mirrorlake.checks.laws",
-    "mirrorlake.checks.problem",
-    "mirrorlake.checks.route_rules",
-    "mirrorlake.checks.routes",
-    "mirrorlake.checks.rules",
-    "mirrorlake.config.client_settings",
-    "mirrorlake.config.fields",
-    "mirrorlake.config.flow",
-    "mirrorlake.config.flow_reasons",
-    "mirrorlake.config.maintenance",
-    "mirrorlake.config.objectives",
-    "mirrorlake.config.redaction",
-    "mirrorlake.config.references",
-    "mirrorlake.config.security",
-    "mirrorlake.config.topology",
-    "mirrorlake.config.topology_file",
-    "mirrorlake.config.tracking",
-    "mirrorlake.control.acl_plan",
-    "mirrorlake.control.config_plan",
-    "mirrorlake.control.target_survey",
-    "mirrorlake.control.topic_plan",
-    "mirrorlake.groups.checkpoint_plan",
-    "mirrorlake.groups.moves",
-    "mirrorlake.groups.sync_plan",
-    "mirrorlake.lake.changes",
-    "mirrorlake.lake.retention",
-    "mirrorlake.lake.topic_states",
-    "mirrorlake.landing.refusals",
-    "mirrorlake.landing.rewind",
-    "mirrorlake.landing.survey",
-    "mirrorlake.mm2.formats",
-    "mirrorlake.mm2.importer.client_keys",
-    "mirrorlake.mm2.importer.connect",
-    "mirrorlake.mm2.importer.dedicated",
-    "mirrorlake.mm2.importer.document",
-    "mirrorlake.mm2.importer.draft",
-    "mirrorlake.mm2.importer.entries",
-    "mirrorlake.mm2.importer.flow_keys",
-    "mirrorlake.mm2.importer.jaas",
-    "mirrorlake.mm2.importer.mirrormaker1",
-    "mirrorlake.mm2.importer.read",
-    "mirrorlake.mm2.importer.report",
-    "mirrorlake.mm2.importer.secrets",
-    "mirrorlake.mm2.importer.security",
-    "mirrorlake.mm2.importer.sides",
-    "mirrorlake.mm2.importer.tls",
-    "mirrorlake.mm2.importer.verdict",
-    "mirrorlake.mm2.topics",
-    "mirrorlake.naming.custom_policy",
-    "mirrorlake.naming.policy",
-    "mirrorlake.naming.selection",
-    "mirrorlake.notebook.cores",
-    "mirrorlake.offsets.lag",
-    "mirrorlake.offsets.progress",
-    "mirrorlake.offsets.runs",
-    "mirrorlake.offsets.stage_index",
-    "mirrorlake.produce.batch",
-    "mirrorlake.produce.holes",
-    "mirrorlake.produce.pace",
-    "mirrorlake.run.presence",
-    "mirrorlake.spark.query_files",
+FLOORS: tuple[tuple[str, ...], ...] = (
+    ("errors", "failpoints", "processes", "terminal"),
+    ("naming", "offsets"),
+    ("config",),
+    ("kafka", "spark", "mm2.importer"),
+    ("lake", "devtools.local"),
+    ("landing", "produce", "mm2"),
+    ("control",),
+    ("groups", "checks"),
+    ("run",),
+    ("failover", "tracking", "dashboard"),
+    ("devtools", "devtools.demo", "devtools.bench"),
+    ("cli", "notebook"),
+    ("__main__",),
+)
+#: Modules that name one above them in a text, and why: Python starts it, or looks for it, as a process of its own.
+KNOWN = {
+    ("spark.class_archive", "lake.warmup"): "what a session mostly does takes a lake, and the archive is the session's",
+    ("devtools.demo.story", "cli.main"): "the demo runs and kills the command as people would",
+    ("devtools.bench.contestants", "cli.main"): "the race is between commands",
+    ("devtools.bench.measure", "cli.main"): "whose memory is told by the command line of a process",
 }
+#: Packages of which all is pure. Elsewhere a module is pure that says so in the first paragraph of its text.
+PURE = ("config", "naming", "offsets", "mm2.importer")
+PURE_REFUSES = (
+    "pyspark", "delta", "deltalake", "confluent_kafka", "pyarrow", "pandas", "time", "os.environ", "os.getenv",
+)  # fmt: skip
 JVM_NAMES = {"sparkContext", "SparkContext", "_jvm", "_jdf", "_jsparkSession", "_sc", "rdd"}
 
 
 def package(path: Path) -> str:
     return ".".join(path.relative_to(SRC).with_suffix("").parts)
+
+
+def room(module: str) -> str:
+    """The package that a module of mirrorlake lies in; a module that lies in none is its own."""
+    inner = module.removeprefix("mirrorlake").lstrip(".")
+    folders = [folder for floor in FLOORS for folder in floor if inner == folder or inner.startswith(f"{folder}.")]
+    return max(folders, key=len, default=inner)
+
+
+def floor_of(folder: str) -> int:
+    return next(number for number, floor in enumerate(FLOORS) if folder in floor)
+
+
+def exists(name: str) -> bool:
+    path = SRC.joinpath(*name.split("."))
+    return path.with_suffix(".py").exists() or path.is_dir()
+
+
+@cache
+def tree_of(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
 
 
 def names_of(tree: ast.AST) -> Iterator[str]:
@@ -91,6 +79,41 @@ def names_of(tree: ast.AST) -> Iterator[str]:
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
         elif isinstance(node, ast.Attribute):
             yield ast.unparse(node)
+
+
+def imported(tree: ast.AST) -> set[str]:
+    """The modules of mirrorlake that code imports; `mirrorlake` itself holds a version number only."""
+    found = {name for name in names_of(tree) if name.startswith("mirrorlake.") and name != "mirrorlake.__version__"}
+    return {name if exists(name) else name.rpartition(".")[0] for name in found}
+
+
+def named_in_texts(tree: ast.AST) -> set[str]:
+    """The modules of mirrorlake that texts of code name, in what is run; docstrings are for people."""
+    said = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    texts = [
+        node.value
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in said
+    ]
+    found = {name for text in texts for name in re.findall(r"\bmirrorlake(?:\.[a-z_0-9]+)+", text)}
+    return {name for name in found if exists(name)}
+
+
+def wrong_ways(module: str, used: set[str]) -> list[str]:
+    """What a module must not import: all of its own floor or above, but for its own package."""
+    here = room(module)
+    return sorted(name for name in used if room(name) != here and floor_of(room(name)) >= floor_of(here))
+
+
+def says_pure(tree: ast.Module) -> bool:
+    return bool(re.search(r"\bPure[.:]", (ast.get_docstring(tree) or "").split("\n\n")[0]))
+
+
+def is_pure(name: str) -> bool:
+    path = SRC.joinpath(*name.split(".")).with_suffix(".py")
+    if room(name) in PURE or name == "mirrorlake.errors":
+        return True
+    return path.exists() and says_pure(tree_of(path))
 
 
 def refused(text: str, prefixes: tuple[str, ...]) -> list[str]:
@@ -111,24 +134,53 @@ def jvm_names(text: str) -> set[str]:
     return found & JVM_NAMES
 
 
-def test_there_is_something_to_check() -> None:
-    assert {"mirrorlake.config.topology", "mirrorlake.kafka.config"} <= {package(path) for path in MODULES}
+def test_each_package_has_its_floor() -> None:
+    folders = {".".join(path.parent.relative_to(ROOT).parts) for path in ROOT.rglob("__init__.py")} - {""}
+    alone = {path.stem for path in ROOT.glob("*.py")} - {"__init__"}
+    told = [folder for floor in FLOORS for folder in floor]
+    assert sorted(told) == sorted(folders | alone)
 
 
 @pytest.mark.parametrize("path", MODULES, ids=package)
 def test_import_direction(path: Path) -> None:
-    text, name = path.read_text(encoding="utf-8"), package(path)
-    if name in PURE:
-        assert refused(text, CORE_REFUSES) == []
+    text, name, tree = path.read_text(encoding="utf-8"), package(path), tree_of(path)
+    name = name.removesuffix(".__init__")
+    if name != "mirrorlake":
+        assert wrong_ways(name, imported(tree)) == []
+        known = {f"mirrorlake.{above}" for module, above in KNOWN if f"mirrorlake.{module}" == name}
+        assert set(wrong_ways(name, named_in_texts(tree))) == known
+    if is_pure(name):
+        assert refused(text, PURE_REFUSES) == []
+        assert [used for used in imported(tree) if not is_pure(used)] == []
         assert not [used for used in refused(text, ("datetime",)) if used.endswith((".now", ".utcnow", ".today"))]
-    if not name.startswith(("mirrorlake.cli.", "mirrorlake.tracking", "mirrorlake.notebook")):
+    if room(name) not in ("cli", "tracking", "notebook"):
         assert refused(text, ("mirrorlake.tracking", "mirrorlake.notebook", "mlflow")) == []
-    if name.startswith("mirrorlake.kafka."):
-        assert refused(text, ("mirrorlake.lake", "mirrorlake.cli", "pyspark")) == []
-    if not name.startswith(("mirrorlake.cli.", "mirrorlake.__main__")):
+    if room(name) == "kafka":
+        assert refused(text, ("pyspark",)) == []
+    if room(name) not in ("cli", "__main__"):
         assert refused(text, ("typer", "mirrorlake.cli")) == []
     if name != "mirrorlake.spark.session":
         assert jvm_names(text) == set()
+
+
+@pytest.mark.parametrize(
+    ("module", "text"),
+    [
+        ("kafka.admin", "from mirrorlake.lake.lake import Lake"),
+        ("kafka.admin", "from mirrorlake import lake"),
+        ("kafka.admin", "def f():\n    from mirrorlake.control import topic_plan"),
+        ("kafka.admin", "import mirrorlake.spark.session"),  # of its own floor
+        ("mm2.importer.read", "from mirrorlake.mm2 import formats"),  # a folder inside another is a package of its own
+        ("errors", "from mirrorlake.naming.policy import DefaultPolicy"),
+    ],
+)
+def test_the_check_sees_what_goes_up(module: str, text: str) -> None:
+    assert wrong_ways(f"mirrorlake.{module}", imported(ast.parse(text)))
+
+
+def test_the_check_sees_what_a_text_names() -> None:
+    tree = ast.parse('"""mirrorlake.cli.main is for people."""\nrun("-m", "mirrorlake.lake.warmup")')
+    assert wrong_ways("mirrorlake.spark.jars", named_in_texts(tree)) == ["mirrorlake.lake.warmup"]
 
 
 @pytest.mark.parametrize(
@@ -137,15 +189,13 @@ def test_import_direction(path: Path) -> None:
         "import time",
         "from time import sleep",
         "def f():\n    import pyspark.sql",
-        "from mirrorlake import cli",
-        "from mirrorlake.cli.main import x",
         "import os\nos.environ['X']",
         "from os import environ",
         "import os\nos.getenv('X')",
     ],
 )
-def test_the_check_sees_what_core_must_not_do(text: str) -> None:
-    assert refused(text, CORE_REFUSES)
+def test_the_check_sees_what_pure_code_must_not_do(text: str) -> None:
+    assert refused(text, PURE_REFUSES)
 
 
 @pytest.mark.parametrize(
@@ -158,10 +208,18 @@ def test_the_check_sees_the_jvm(text: str) -> None:
 
 def test_the_check_lets_others_pass() -> None:
     assert (
-        refused("from datetime import timedelta\nimport timeit\nfrom mirrorlake.offsets import runs", CORE_REFUSES)
+        refused("from datetime import timedelta\nimport timeit\nfrom mirrorlake.offsets import runs", PURE_REFUSES)
         == []
     )
+    assert wrong_ways("mirrorlake.lake.lake", {"mirrorlake.offsets.runs", "mirrorlake.lake.lease"}) == []
     assert jvm_names("spark.table('rdd')") == set()
+    assert not is_pure("mirrorlake.lake.lake") and is_pure("mirrorlake.lake.retention")
+
+
+def test_what_is_planned_is_planned_purely() -> None:
+    """A plan stands beside what carries it out, so it says itself that it is pure."""
+    plans = [package(path) for path in MODULES if path.stem.endswith("_plan")]
+    assert len(plans) > 3 and [name for name in plans if not is_pure(name)] == []
 
 
 #: Calls of an AdminClient that a group's coordinator answers: librdkafka (2.16) may abort the process in them.
@@ -175,10 +233,5 @@ DEADLY = {
 
 
 def test_what_may_abort_the_process_is_asked_in_a_process_of_its_own() -> None:
-    asking = {
-        path.name
-        for path in MODULES
-        for name in names_of(ast.parse(path.read_text(encoding="utf-8")))
-        if name.rpartition(".")[2] in DEADLY
-    }
+    asking = {path.name for path in MODULES for name in names_of(tree_of(path)) if name.rpartition(".")[2] in DEADLY}
     assert asking == {"groups_worker.py"}

@@ -1,4 +1,4 @@
-"""What `mirrorlake.checks.rules` finds: a refusal of flows or of one topic, or a note."""
+"""What `mirrorlake.checks.rules` finds: a refusal of flows or of one topic, or a note. Pure."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
