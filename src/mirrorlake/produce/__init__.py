@@ -1,5 +1,4 @@
-"""Produce: from the stage to the target topics of one flow, exactly once, and the rows of its map.
+"""The second half of a record's way: from the stage to the target topics of one flow, exactly once, and into the map.
 
-`plan` decides in the driver which offsets go; `task` runs in executors and writes them in Kafka transactions; `flow`
-joins the two and appends what came back to the lake.
+`flow` drives it, batch after batch; `task` runs in executors; `ledger` books what was produced.
 """
