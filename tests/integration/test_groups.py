@@ -26,7 +26,7 @@ from mirrorlake.kafka.connections import Connections
 from mirrorlake.lake.journal import Journal
 from mirrorlake.lake.lake import Lake
 from mirrorlake.mm2.mirror_topics import CheckpointTopic
-from mirrorlake.offsets.positions import Committed
+from mirrorlake.offsets.positions import Committed, TopicAndPartition
 from tests.support.clusters import ClusterPair
 from tests.support.kafka import (
     NewRecord,
@@ -44,7 +44,7 @@ RECORDS, TRANSACTIONS = 5_000, 150
 LAGS = (0, 10, 1_000)
 
 
-def committed(bootstrap: str, group: str, keys: list[tuple[str, int]]) -> dict[tuple[str, int], tuple[int, str]]:
+def committed(bootstrap: str, group: str, keys: list[TopicAndPartition]) -> dict[TopicAndPartition, tuple[int, str]]:
     """What a group has committed."""
     consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": group})
     found = consumer.committed([TopicPartition(*key) for key in keys], 20)

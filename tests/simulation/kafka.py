@@ -13,9 +13,9 @@ from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
 
+from mirrorlake.offsets.positions import TopicAndPartition
 from tests.simulation.steps import Steps
 
-Key = tuple[str, int]
 Header = tuple[str, bytes | None]
 #: Records whose value begins like this are larger than a target takes.
 TOO_LARGE = b"large:"
@@ -37,7 +37,7 @@ class Transaction:
 
     state: str = "open"
     logs: "list[Log]" = field(default_factory=list)
-    positions: dict[tuple[str, Key], tuple[int, str]] = field(default_factory=dict)
+    positions: dict[tuple[str, TopicAndPartition], tuple[int, str]] = field(default_factory=dict)
 
 
 @dataclass
@@ -119,7 +119,7 @@ class Cluster:
     def __init__(self, name: str) -> None:
         self.name = name
         self.topics: dict[str, Topic] = {}
-        self.positions: dict[tuple[str, Key], tuple[int, str]] = {}
+        self.positions: dict[tuple[str, TopicAndPartition], tuple[int, str]] = {}
         self._ids = itertools.count(1)
         self._epochs: dict[str, int] = {}
         self._open: dict[str, Transaction] = {}
@@ -178,7 +178,7 @@ class Cluster:
             self.end(name, "aborted")
             self._epochs[name] += 1
 
-    def unstable(self, group: str) -> set[Key]:
+    def unstable(self, group: str) -> set[TopicAndPartition]:
         """Partitions with positions of a group in an open transaction."""
         return {place[1] for open_ in self._open.values() for place in open_.positions if place[0] == group}
 
@@ -220,7 +220,7 @@ class Producer:
         self._steps = steps
         self._id = str(settings["transactional.id"])
         self._epoch = -1
-        self._queue: list[tuple[Key, Entry, Callback | None]] = []
+        self._queue: list[tuple[TopicAndPartition, Entry, Callback | None]] = []
 
     def list_topics(self, topic: str | None = None, timeout: float = -1) -> None:
         """Asks for metadata; nothing of it is used."""

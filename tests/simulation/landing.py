@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping
 from mirrorlake.kafka.values import Row as SingleRow
 from mirrorlake.landing.plan import LandingPlanner, Planned, SourceTopic
 from mirrorlake.landing.survey import Decision, Life, Lives
-from mirrorlake.offsets.positions import Key, LogEnds
+from mirrorlake.offsets.positions import LogEnds, TopicAndPartition
 from tests.simulation.kafka import timed_out
 from tests.simulation.streaming import Checkpoint, Query, QueryFailed, QueryPlan
 from tests.simulation.world import SOURCE, Incident, World
@@ -28,8 +28,8 @@ class MemorySource:
             if name in self._world.selected
         }
 
-    def ends(self, keys: Collection[Key]) -> Mapping[Key, LogEnds]:
-        silent: set[Key] = set()
+    def ends(self, keys: Collection[TopicAndPartition]) -> Mapping[TopicAndPartition, LogEnds]:
+        silent: set[TopicAndPartition] = set()
         try:
             self._world.steps.reach("source ends", timed_out)
         except Exception:
@@ -40,7 +40,7 @@ class MemorySource:
         logs = {key: self._world.source.log(*key) for key in keys if key not in silent}
         return {key: LogEnds(log.start, log.end, log.epoch) for key, log in logs.items() if log is not None}
 
-    def rows(self, offsets: Mapping[Key, int]) -> Mapping[Key, SingleRow]:
+    def rows(self, offsets: Mapping[TopicAndPartition, int]) -> Mapping[TopicAndPartition, SingleRow]:
         found = {}
         for key, first in offsets.items():
             log = self._world.source.log(*key)
@@ -77,36 +77,38 @@ class MemoryLandingStore:
         branches = [at for key, (_, at) in self._world.branches.items() if key == (item.topic, item.partition)]
         return max((*lives, *branches), default=0)
 
-    def staged_ends(self) -> Mapping[Key, tuple[int, int]]:
-        found: dict[Key, tuple[int, int]] = {}
+    def staged_ends(self) -> Mapping[TopicAndPartition, tuple[int, int]]:
+        found: dict[TopicAndPartition, tuple[int, int]] = {}
         for row in self._world.stage.rows():
             key = (row.topic, row.partition)
             found[key] = max(found.get(key, (0, 0)), (row.generation, row.offset + 1))
         return found
 
-    def seen(self, keys: Collection[Key]) -> Mapping[Key, int]:
+    def seen(self, keys: Collection[TopicAndPartition]) -> Mapping[TopicAndPartition, int]:
         return {key: end for key, end in self._world.samples.items() if key in set(keys)}
 
-    def staged_firsts(self, since: Mapping[Key, int]) -> Mapping[Key, int]:
-        found: dict[Key, int] = {}
+    def staged_firsts(self, since: Mapping[TopicAndPartition, int]) -> Mapping[TopicAndPartition, int]:
+        found: dict[TopicAndPartition, int] = {}
         for row in self._world.stage.rows():
             key = (row.topic, row.partition)
             if row.generation >= since.get(key, 1 << 30):
                 found[key] = min(found.get(key, row.offset), row.offset)
         return found
 
-    def staged_rows(self, offsets: Mapping[Key, int], since: Mapping[Key, int]) -> Mapping[Key, SingleRow]:
-        found: dict[Key, SingleRow] = {}
+    def staged_rows(
+        self, offsets: Mapping[TopicAndPartition, int], since: Mapping[TopicAndPartition, int]
+    ) -> Mapping[TopicAndPartition, SingleRow]:
+        found: dict[TopicAndPartition, SingleRow] = {}
         for row in sorted(self._world.stage.rows(), key=lambda row: row.generation):
             key = (row.topic, row.partition)
             if offsets.get(key) == row.offset and row.generation >= since.get(key, 0):
                 found[key] = SingleRow(row.offset, row.timestamp, row.key, row.value)
         return found
 
-    def epochs(self) -> Mapping[Key, int]:
+    def epochs(self) -> Mapping[TopicAndPartition, int]:
         return dict(self._world.epochs)
 
-    def note_epochs(self, epochs: Mapping[Key, int]) -> None:
+    def note_epochs(self, epochs: Mapping[TopicAndPartition, int]) -> None:
         self._world.epochs = dict(epochs)
 
 
@@ -116,7 +118,7 @@ class Lander:
     def __init__(self, world: World) -> None:
         self._world = world
         self._planner = LandingPlanner(SOURCE, MemorySource(world), MemoryLandingStore(world), lambda: 0.0)
-        self._covered: dict[Key, int] = {}
+        self._covered: dict[TopicAndPartition, int] = {}
         self._selected: frozenset[str] = frozenset()
         self._planned: Planned | None = None
         self._query: Query | None = None

@@ -9,11 +9,12 @@ import random
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from tests.simulation.kafka import Cluster, Key, timed_out
+from mirrorlake.offsets.positions import TopicAndPartition
+from tests.simulation.kafka import Cluster, timed_out
 from tests.simulation.stage import Row, Stage
 from tests.simulation.steps import Steps
 
-Ends = dict[Key, int]
+Ends = dict[TopicAndPartition, int]
 
 
 class QueryFailed(Exception):
@@ -39,8 +40,8 @@ class QueryPlan:
     """What a query was told: the partitions, and where each begins; generations, where not 0; bounds of a batch."""
 
     alias: str
-    starts: Mapping[Key, int]
-    generations: Mapping[Key, int]
+    starts: Mapping[TopicAndPartition, int]
+    generations: Mapping[TopicAndPartition, int]
     max_records: int
     files: int
 
@@ -75,7 +76,7 @@ class Query:
         self._run(number + 1, start, end, salt)
         return True
 
-    def _log_start(self, key: Key) -> int:
+    def _log_start(self, key: TopicAndPartition) -> int:
         log = self._cluster.log(*key)
         return 0 if log is None else log.start
 
@@ -94,7 +95,7 @@ class Query:
         return {**end, **{key: at for key, at in start.items() if key not in latest and key not in end}}
 
     def _run(self, number: int, start: Ends, end: Ends, salt: int) -> None:
-        rows: dict[Key, list[Row]] = {}
+        rows: dict[TopicAndPartition, list[Row]] = {}
         there = self._latest()
         gone = [key for key in start if key not in there]
         if gone:
@@ -130,7 +131,7 @@ class Query:
         self._steps.reach("commits written", timed_out)
         self.progress = dict(end)
 
-    def _dealt(self, rows: Mapping[Key, list[Row]], salt: int) -> list[list[Row]]:
+    def _dealt(self, rows: Mapping[TopicAndPartition, list[Row]], salt: int) -> list[list[Row]]:
         """Partitions over files, as `coalesce` does: neighbours together, a large one cut between two files."""
         every = [row for key in sorted(rows) for row in rows[key]]
         if self._plan.files < 2 or len(every) < 2:

@@ -13,8 +13,9 @@ from mirrorlake.errors import TargetRecreated
 from mirrorlake.kafka.admin import TopicIdentity
 from mirrorlake.lake.targets import MappedTarget
 from mirrorlake.offsets.generations import NotedTarget, TargetDecision
+from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.produce.batch import PartitionPlan
-from tests.simulation.kafka import Key, Log, timed_out
+from tests.simulation.kafka import Log, timed_out
 from tests.simulation.world import FLOW, TARGET, World
 
 
@@ -88,7 +89,7 @@ class _Admin:
         found = {name: TopicIdentity(there[name].topic_id, len(there[name].logs)) for name in topics if name in there}
         return found, frozenset(topics) - found.keys()
 
-    def end_offsets(self, keys: Iterable[Key], committed: bool) -> dict[Key, int]:
+    def end_offsets(self, keys: Iterable[TopicAndPartition], committed: bool) -> dict[TopicAndPartition, int]:
         self._world.steps.reach("target ends", timed_out)
         logs = {key: self._world.target.log(*key) for key in keys}
         return {key: log.stable if committed else log.end for key, log in logs.items() if log is not None}
@@ -150,7 +151,7 @@ def _decisions(world: World, _flow: str) -> list[TargetDecision]:
 
 
 def _mapped(world: World, _flow: str, topics: Collection[str]) -> dict[str, list[MappedTarget]]:
-    newest: dict[Key, MappedTarget] = {}
+    newest: dict[TopicAndPartition, MappedTarget] = {}
     for row in world.tables.of("offset_map"):
         key, number = (row["topic"], row["partition"]), row["target_generation"] or 0
         before = newest.get(key)

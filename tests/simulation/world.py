@@ -11,8 +11,9 @@ from typing import Any
 
 from mirrorlake.landing.survey import Branch, Life, Lives
 from mirrorlake.offsets.generations import NotedTarget, counts_from
+from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.produce import task
-from tests.simulation.kafka import TOO_LARGE, Cluster, Entry, Key, Topic, Transaction
+from tests.simulation.kafka import TOO_LARGE, Cluster, Entry, Topic, Transaction
 from tests.simulation.stage import Stage, Tables
 from tests.simulation.steps import Death, Steps, TaskFailed, WorkerDeath
 from tests.simulation.streaming import Checkpoint
@@ -75,20 +76,20 @@ class World:
         self.selected = {"t0", "t1"}
         self.paused: set[str] = set()
         self.lives: list[tuple[str, int, str, int]] = []  # topic, generation, id, when
-        self.branches: dict[Key, tuple[Branch, int]] = {}  # with when it began
+        self.branches: dict[TopicAndPartition, tuple[Branch, int]] = {}  # with when it began
         self.incidents: list[Incident] = []
         #: The generations of target topics that are noted before the first write to them, by name.
         self.noted: dict[str, list[NotedTarget]] = {}
         self.workers = [Worker(), Worker()]
         self.topics: list[Topic] = []
         #: Where the log began when landing first saw a partition, by topic id and partition.
-        self.seen: dict[tuple[str, int], int] = {}
+        self.seen: dict[TopicAndPartition, int] = {}
         #: Work of threads that is not done yet, of the living process and of dead ones whose last call is on its way.
         self.later: list[Any] = []
         self.ghosts: list[Callable[[], object]] = []
         #: How far landing was seen to have come in first generations, and the leaders that it knew.
-        self.samples: dict[Key, int] = {}
-        self.epochs: dict[Key, int] = {}
+        self.samples: dict[TopicAndPartition, int] = {}
+        self.epochs: dict[TopicAndPartition, int] = {}
         #: Whether a log lost what it had since landing looked. It looks before the log has grown beyond its old end
         #: again: within the seconds between two looks nobody can tell (docs/not_obvious.md).
         self.unseen = False
@@ -115,7 +116,7 @@ class World:
         """Note the generation of a source topic."""
         self.lives.append((topic, generation, topic_id, next(self._clock)))
 
-    def begin_branch(self, key: Key, first: int) -> None:
+    def begin_branch(self, key: TopicAndPartition, first: int) -> None:
         """Let a partition go another way from an offset on, in a generation of its own."""
         self.branches[key] = (Branch(self.living().generation(key) + 1, first), next(self._clock))
 
@@ -234,7 +235,9 @@ class World:
             self.unseen = True
             self.write(topic, number, 1 + more)
 
-    def saw(self, starts: Mapping[Key, int], sampled: bool, covered: Mapping[Key, int]) -> None:
+    def saw(
+        self, starts: Mapping[TopicAndPartition, int], sampled: bool, covered: Mapping[TopicAndPartition, int]
+    ) -> None:
         """Landing has begun at these offsets. From now on the lake knows of partitions of which it has a record, or,
         where positions are `sampled`, of all; what went before was never its to read."""
         staged = {(row.topic, row.partition) for row in self.stage.rows()}
@@ -308,7 +311,7 @@ class World:
             twice = [offset for offset, times in Counter(offset for offset, _ in rows).items() if times > 1]
             if twice:
                 found.append(f"staged twice: {place} offsets {sorted(twice)}")
-        values: dict[Key, dict[bytes | None, int]] = {}
+        values: dict[TopicAndPartition, dict[bytes | None, int]] = {}
         for (name, _, partition), rows in staged.items():
             values.setdefault((name, partition), {}).update({value: offset for offset, value in rows})
         for topic in self.topics:
@@ -359,7 +362,7 @@ class World:
 
     def _mirrored_wrong(self) -> list[str]:
         found: list[str] = []
-        staged: dict[Key, dict[tuple[int, int], Any]] = {}
+        staged: dict[TopicAndPartition, dict[tuple[int, int], Any]] = {}
         for row in self.stage.rows():
             staged.setdefault((row.topic, row.partition), {})[row.generation, row.offset] = row
         given_up = {
@@ -402,11 +405,13 @@ class World:
                 found.append(f"{key}: the map has {extra} too many and lacks {lacking}")
         return found
 
-    def _mapped(self) -> tuple[dict[Key, list[tuple[int, int, int]]], dict[Key, set[tuple[int, int]]]]:
+    def _mapped(
+        self,
+    ) -> tuple[dict[TopicAndPartition, list[tuple[int, int, int]]], dict[TopicAndPartition, set[tuple[int, int]]]]:
         """What is mapped to the living target topics, each (generation, offset, target offset); and what had been
         brought to those before them where an operator has let the new one go on behind it."""
-        living: dict[Key, list[tuple[int, int, int]]] = {}
-        before: dict[Key, set[tuple[int, int]]] = {}
+        living: dict[TopicAndPartition, list[tuple[int, int, int]]] = {}
+        before: dict[TopicAndPartition, set[tuple[int, int]]] = {}
         for run in self.tables.of("offset_map"):
             key, number = (run["topic"], run["partition"]), run["target_generation"] or 0
             counted = number >= counts_from(self.noted.get(key[0], ()))

@@ -18,6 +18,7 @@ from mirrorlake.config.topology import load_topology
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.opening import open_lake
+from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.produce.flow import BatchReport
 from mirrorlake.run.replicator import Replicator, RunOptions
 from tests.support.kafka import Record, read_topics
@@ -143,16 +144,16 @@ class Sides:
 
     source: Mapping[str, list[list[Record]]]
     target: Mapping[str, list[list[Record]]]
-    mapped: Mapping[tuple[str, int], list[tuple[int, int]]]
-    rows: Mapping[tuple[str, int], int]
-    staged: Mapping[tuple[str, int], list[int]]
+    mapped: Mapping[TopicAndPartition, list[tuple[int, int]]]
+    rows: Mapping[TopicAndPartition, int]
+    staged: Mapping[TopicAndPartition, list[int]]
     names: Mapping[str, str]
 
 
 def look(lake: Lake, east: str, west: str, names: Mapping[str, str]) -> Sides:
     """Read both clusters, the map and the stage. `names` are target topics by source topic."""
-    mapped: dict[tuple[str, int], list[tuple[int, int]]] = defaultdict(list)
-    rows: dict[tuple[str, int], int] = defaultdict(int)
+    mapped: dict[TopicAndPartition, list[tuple[int, int]]] = defaultdict(list)
+    rows: dict[TopicAndPartition, int] = defaultdict(int)
     for row in lake.table("offset_map").where(f"flow = '{FLOW}'").collect():
         if row["topic"] not in names:
             continue
@@ -163,7 +164,7 @@ def look(lake: Lake, east: str, west: str, names: Mapping[str, str]) -> Sides:
         assert row["record_count"] == len(pairs), row
         mapped[row["topic"], row["partition"]].extend(pairs)
         rows[row["topic"], row["partition"]] += 1
-    staged: dict[tuple[str, int], list[int]] = defaultdict(list)
+    staged: dict[TopicAndPartition, list[int]] = defaultdict(list)
     for row in lake.table("records").select("topic", "partition", "offset").collect():
         staged[row["topic"], row["partition"]].append(row["offset"])
     return Sides(

@@ -18,7 +18,7 @@ from mirrorlake.errors import MirrorlakeError
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.lake.lake import Lake, arrow_table
 from mirrorlake.lake.stage_index import StageFiles
-from mirrorlake.offsets.positions import Key
+from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.spark.causes import FAILURES, cause_of
 
 #: How long a target cluster is waited for once the tables have been read, seconds.
@@ -35,7 +35,7 @@ def broken_laws(
     """Rows like those of the view `alerts`, of these flows, and a sentence for each thing that could not be checked."""
     extents = [MapExtent(**row.asDict()) for row in lake.query("map_extents").collect()]
     targets = {(row["flow"], row["target_topic"]): row for row in lake.table("living_targets").collect()}
-    mirrored: dict[str, set[Key]] = defaultdict(set)
+    mirrored: dict[str, set[TopicAndPartition]] = defaultdict(set)
     for row in lake.table("replication_lag").select("flow", "topic", "partition").collect():
         mirrored[row["flow"]].add((row["topic"], row["partition"]))
     asked = [
@@ -108,7 +108,7 @@ class _Asked:
         self._noted = {name: row for name, row in noted.items() if row["topic_id"]}
         self._ids: Mapping[str, str] = {}
         self._connections = connections
-        self._ends: dict[Key, int] | None = {} if not extents else None
+        self._ends: dict[TopicAndPartition, int] | None = {} if not extents else None
         self._why = f"cluster {flow.target} does not answer"
         self._done = threading.Event()
         if extents:
@@ -116,7 +116,7 @@ class _Asked:
         else:
             self._done.set()
 
-    def answer(self, seconds: float) -> tuple[dict[Key, int] | None, str]:
+    def answer(self, seconds: float) -> tuple[dict[TopicAndPartition, int] | None, str]:
         """The ends, or None and why not."""
         self._done.wait(max(0.0, seconds))
         return self._ends, self._why

@@ -7,7 +7,7 @@ have what the map says it got.
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
-from mirrorlake.offsets.positions import Key
+from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.offsets.stage_index import PartitionRanges
 
 
@@ -48,13 +48,13 @@ def overtaken(
     newest mapped one is in front of the end. Where a target topic was made again, the end is that of its newest part of
     the map, which may begin anew.
     """
-    newest_parts: dict[tuple[Key, str], tuple[int, int, int]] = {}
+    newest_parts: dict[tuple[TopicAndPartition, str], tuple[int, int, int]] = {}
     for item in extents:
         if item.flow == flow:
             part = ((item.topic, item.partition), item.target_topic)
             end_of_part = (item.target_generation, item.generation, item.source_end)
             newest_parts[part] = max(newest_parts.get(part, (0, 0, 0)), end_of_part)
-    ends: dict[Key, tuple[int, int]] = {}
+    ends: dict[TopicAndPartition, tuple[int, int]] = {}
     for (key, _), (_, generation, end) in newest_parts.items():
         ends[key] = max(ends.get(key, (0, 0)), (generation, end))
     found: dict[tuple[str, int, int], Stretch] = {}
@@ -95,13 +95,15 @@ class Shortfall:
         return self.extent.target_end - (self.log_end or 0)
 
 
-def shortfalls(extents: Iterable[MapExtent], mirrored: Collection[Key], log_ends: Mapping[Key, int]) -> list[Shortfall]:
+def shortfalls(
+    extents: Iterable[MapExtent], mirrored: Collection[TopicAndPartition], log_ends: Mapping[TopicAndPartition, int]
+) -> list[Shortfall]:
     """Target partitions, of the source partitions that are mirrored now, that lack what the map says they got.
 
     `extents` are those of one flow; of a target topic only the newest generation counts. `log_ends` lacks what is not
     there.
     """
-    living: dict[Key, MapExtent] = {}
+    living: dict[TopicAndPartition, MapExtent] = {}
     for item in extents:
         place = (item.target_topic, item.target_partition)
         known = living.get(place)

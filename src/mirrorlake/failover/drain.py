@@ -10,7 +10,7 @@ from mirrorlake.kafka.connections import Connections
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.lease import Lease
 from mirrorlake.lake.translate import Translator
-from mirrorlake.offsets.positions import Key
+from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.run.elsewhere import run_elsewhere
 from mirrorlake.run.replicator import Replicator, RunOptions
 from mirrorlake.spark.causes import FAILURES, in_our_words
@@ -64,7 +64,7 @@ def drain(lake: Lake, connections: Connections, flow: ResolvedFlow) -> Drained:
     return Drained(flow.name, not missing and detail is None, sum(counted), tuple(missing), detail)
 
 
-def _ends(connections: Connections, flow: ResolvedFlow) -> tuple[dict[Key, int], list[str]]:
+def _ends(connections: Connections, flow: ResolvedFlow) -> tuple[dict[TopicAndPartition, int], list[str]]:
     """The ends of a flow's partitions at its source, and the partitions whose leader does not tell."""
     admin = connections.admin(flow.source)
     selection = flow.selection(connections.topology.aliases)
@@ -89,7 +89,7 @@ def _is_free(lake: Lake, flow: ResolvedFlow) -> tuple[bool, str | None]:
     return True, None
 
 
-def _wait(lake: Lake, flow: ResolvedFlow, ends: dict[Key, int]) -> list[str]:
+def _wait(lake: Lake, flow: ResolvedFlow, ends: dict[TopicAndPartition, int]) -> list[str]:
     deadline = time.monotonic() + WAIT_SECONDS
     translator = Translator(lake, flow.name)
     while (missing := _missing(translator, ends)) and time.monotonic() < deadline:
@@ -98,7 +98,7 @@ def _wait(lake: Lake, flow: ResolvedFlow, ends: dict[Key, int]) -> list[str]:
     return missing
 
 
-def _missing(translator: Translator, ends: dict[Key, int]) -> list[str]:
+def _missing(translator: Translator, ends: dict[TopicAndPartition, int]) -> list[str]:
     """Partitions of which something is not mapped yet: an end that translates exactly has been reached."""
     asked = [(topic, partition, end) for (topic, partition), end in ends.items() if end > 0]
     found = translator.translate(asked, None)

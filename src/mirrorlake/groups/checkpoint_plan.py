@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from mirrorlake.config.flow import Flow
 from mirrorlake.naming.selection import matches_any
-from mirrorlake.offsets.positions import Committed, Key, Translated
+from mirrorlake.offsets.positions import Committed, TopicAndPartition, Translated
 
 #: (group, topic, partition).
 Place = tuple[str, str, int]
@@ -46,7 +46,7 @@ class Checkpoint:
         return self.group_id, self.topic, self.partition
 
     @property
-    def target(self) -> Key:
+    def target(self) -> TopicAndPartition:
         """The partition on the target."""
         return self.target_topic, self.partition
 

@@ -34,7 +34,7 @@ from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.translate import Translator
 from mirrorlake.mm2.formats import Checkpoint as PublishedCheckpoint
 from mirrorlake.mm2.mirror_topics import CheckpointTopic
-from mirrorlake.offsets.positions import Committed, Key, Passed
+from mirrorlake.offsets.positions import Committed, Passed, TopicAndPartition
 
 logger = logging.getLogger(__name__)
 
@@ -58,7 +58,7 @@ class Checkpoints:
         connections: Connections,
         mirrored: Callable[[str], bool],
         life: Callable[[str], int],
-        passed: Callable[[Iterable[Key]], Mapping[Key, Passed] | None],
+        passed: Callable[[Iterable[TopicAndPartition]], Mapping[TopicAndPartition, Passed] | None],
         topic: CheckpointTopic,
         log: ChangeLog,
         target_generation: Callable[[str], int | None] = lambda _topic: 0,
@@ -223,7 +223,7 @@ class Checkpoints:
                 logger.warning("flow %s leaves out group %s, which is %s", self.flow.name, group, OTHER_KIND)
         self._other_kinds = groups
 
-    def _mirrored_only(self, positions: Mapping[str, Mapping[Key, Committed]]) -> dict[Place, Committed]:
+    def _mirrored_only(self, positions: Mapping[str, Mapping[TopicAndPartition, Committed]]) -> dict[Place, Committed]:
         topics = {topic for items in positions.values() for topic, _ in items}
         mirrored = {topic for topic in topics if self._mirrored(topic)}
         return {

@@ -17,7 +17,7 @@ from mirrorlake.groups.sync_plan import Keep, TargetGroup, decide
 from mirrorlake.kafka.groups import GroupAdmin
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.lease import Lease
-from mirrorlake.offsets.positions import Committed, Key
+from mirrorlake.offsets.positions import Committed, TopicAndPartition
 
 logger = logging.getLogger(__name__)
 
@@ -125,8 +125,8 @@ def _step(admin: GroupAdmin, groups: Mapping[str, TargetGroup], items: Sequence[
     return sent + [Sent(item.checkpoint, item.before, None, why) for item, why in zip(moving, answers, strict=True)]
 
 
-def _by_group(checkpoints: Iterable[Checkpoint]) -> dict[str, dict[Key, Committed]]:
-    moves: dict[str, dict[Key, Committed]] = {}
+def _by_group(checkpoints: Iterable[Checkpoint]) -> dict[str, dict[TopicAndPartition, Committed]]:
+    moves: dict[str, dict[TopicAndPartition, Committed]] = {}
     for item in checkpoints:
         moves.setdefault(item.group_id, {})[item.target] = Committed(item.target_position, item.metadata)
     return moves

@@ -9,7 +9,7 @@ from mirrorlake.groups.moves import join_ways
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.translate import Asked, translate_all
-from mirrorlake.offsets.positions import Key, Translated
+from mirrorlake.offsets.positions import TopicAndPartition, Translated
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,9 @@ def _is_shared(connections: Connections, way: Way, origin_topic: str, goal_topic
     return selected and opposite.policy_object(topology.aliases).remote_topic(opposite.source, source) == target
 
 
-def _settled(lake: Lake, connections: Connections, way: Way, partitions: set[Key]) -> set[Key]:
+def _settled(
+    lake: Lake, connections: Connections, way: Way, partitions: set[TopicAndPartition]
+) -> set[TopicAndPartition]:
     """Partitions of the goal all of whose records are at the origin: their end translates exactly. Of those that do not
     answer now this is not known."""
     ends = connections.admin(way.goal).told_ends(partitions)

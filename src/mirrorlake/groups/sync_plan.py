@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from mirrorlake.groups.checkpoint_plan import HELD, REWOUND, Checkpoint
-from mirrorlake.offsets.positions import Committed, Key
+from mirrorlake.offsets.positions import Committed, TopicAndPartition
 
 #: States of a group without members. A group that is not there has none either; any other state may have some.
 _EMPTY = frozenset({None, "EMPTY", "DEAD"})
@@ -40,7 +40,7 @@ class TargetGroup:
     """A group as the target has it: its state, None where there is no such group, and what it committed."""
 
     state: str | None
-    positions: Mapping[Key, Committed]
+    positions: Mapping[TopicAndPartition, Committed]
 
     @property
     def is_active(self) -> bool:

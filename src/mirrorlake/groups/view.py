@@ -15,7 +15,7 @@ from mirrorlake.kafka.admin import ClusterAdmin
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.kafka.groups import Listing, Told
 from mirrorlake.lake.lake import Lake
-from mirrorlake.offsets.positions import Key
+from mirrorlake.offsets.positions import TopicAndPartition
 
 logger = logging.getLogger(__name__)
 
@@ -56,8 +56,8 @@ def _row(
     standing: Standing,
     listing: Listing,
     told: Told,
-    source_ends: dict[Key, int],
-    target_ends: dict[Key, int],
+    source_ends: dict[TopicAndPartition, int],
+    target_ends: dict[TopicAndPartition, int],
     newest: dict[Place, Checkpoint],
 ) -> dict[str, Any]:
     item = standing.checkpoint
@@ -92,7 +92,7 @@ def _reason(known: Checkpoint | None, position: int | None) -> str | None:
     return REWOUND if set_back and not known.is_rewound else known.reason
 
 
-def _source(standing: Standing) -> Key:
+def _source(standing: Standing) -> TopicAndPartition:
     return standing.checkpoint.topic, standing.checkpoint.partition
 
 
@@ -110,7 +110,7 @@ def _target(connections: Connections, flow: ResolvedFlow, groups: Sequence[str])
         return Listing({}), Told({}), str(error)
 
 
-def _ends(admin: ClusterAdmin, wanted: Sequence[Key]) -> dict[Key, int]:
+def _ends(admin: ClusterAdmin, wanted: Sequence[TopicAndPartition]) -> dict[TopicAndPartition, int]:
     """End offsets of partitions that are there and answer."""
     topics = admin.topics()
     return admin.told_ends({key for key in wanted if key[0] in topics and key[1] < topics[key[0]].partitions})

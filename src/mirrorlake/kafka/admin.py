@@ -19,7 +19,7 @@ from confluent_kafka.admin import (
 from mirrorlake.errors import AuthenticationFailed, ClusterUnreachable, TargetRefused, TopologyError
 from mirrorlake.kafka.refusals import is_refusal, reason_of, refusal_text
 from mirrorlake.kafka.renewal import LiveSettings
-from mirrorlake.offsets.positions import Key, LogEnds
+from mirrorlake.offsets.positions import LogEnds, TopicAndPartition
 
 logger = logging.getLogger(__name__)
 
@@ -201,23 +201,25 @@ class ClusterAdmin:
             seconds=waited,
         )
 
-    def start_offsets(self, partitions: Iterable[tuple[str, int]]) -> dict[tuple[str, int], int]:
+    def start_offsets(self, partitions: Iterable[TopicAndPartition]) -> dict[TopicAndPartition, int]:
         """The first offset still there, of each (topic, partition)."""
         return self._offsets(partitions, OffsetSpec.earliest())
 
-    def end_offsets(self, partitions: Iterable[tuple[str, int]], committed: bool = True) -> dict[tuple[str, int], int]:
+    def end_offsets(
+        self, partitions: Iterable[TopicAndPartition], committed: bool = True
+    ) -> dict[TopicAndPartition, int]:
         """The offset after the last record; with `committed` the last stable offset (read_committed)."""
         return self._offsets(partitions, OffsetSpec.latest(), committed)
 
-    def told_starts(self, partitions: Collection[Key]) -> dict[Key, int]:
+    def told_starts(self, partitions: Collection[TopicAndPartition]) -> dict[TopicAndPartition, int]:
         """As `start_offsets`; partitions whose leader does not answer are missing."""
         return self._told(self._asked(partitions, OffsetSpec.earliest(), True))
 
-    def told_ends(self, partitions: Collection[Key]) -> dict[Key, int]:
+    def told_ends(self, partitions: Collection[TopicAndPartition]) -> dict[TopicAndPartition, int]:
         """As `end_offsets` of what is committed; partitions whose leader does not answer are missing."""
         return self._told(self._asked(partitions, OffsetSpec.latest(), True))
 
-    def _told(self, asked: Mapping[Key, "Future[ListOffsetsResultInfo]"]) -> dict[Key, int]:
+    def _told(self, asked: Mapping[TopicAndPartition, "Future[ListOffsetsResultInfo]"]) -> dict[TopicAndPartition, int]:
         found, silent = {}, {}
         for key, future in asked.items():
             try:
@@ -232,7 +234,7 @@ class ClusterAdmin:
             )
         return found
 
-    def log_ends(self, partitions: Collection[Key]) -> dict[Key, LogEnds]:
+    def log_ends(self, partitions: Collection[TopicAndPartition]) -> dict[TopicAndPartition, LogEnds]:
         """What is there of some partitions, up to the high watermark; those that do not answer are missing."""
         starts = self._asked(partitions, OffsetSpec.earliest(), False)
         ends = self._asked(partitions, OffsetSpec.latest(), False)
@@ -248,14 +250,14 @@ class ClusterAdmin:
         return found
 
     def _offsets(
-        self, partitions: Iterable[tuple[str, int]], spec: OffsetSpec, committed: bool = True
-    ) -> dict[tuple[str, int], int]:
+        self, partitions: Iterable[TopicAndPartition], spec: OffsetSpec, committed: bool = True
+    ) -> dict[TopicAndPartition, int]:
         futures = self._asked(partitions, spec, committed)
         return {key: future.result().offset for key, future in futures.items()}
 
     def _asked(
-        self, partitions: Iterable[tuple[str, int]], spec: OffsetSpec, committed: bool
-    ) -> dict[tuple[str, int], "Future[ListOffsetsResultInfo]"]:
+        self, partitions: Iterable[TopicAndPartition], spec: OffsetSpec, committed: bool
+    ) -> dict[TopicAndPartition, "Future[ListOffsetsResultInfo]"]:
         request = {TopicPartition(topic, partition): spec for topic, partition in partitions}
         if not request:
             return {}

@@ -26,7 +26,7 @@ from mirrorlake.kafka.admin import ANSWER_SECONDS, ClusterAdmin
 from mirrorlake.kafka.groups_worker import TOO_LATE
 from mirrorlake.kafka.refusals import reason_of
 from mirrorlake.kafka.renewal import LiveSettings
-from mirrorlake.offsets.positions import Committed, Key
+from mirrorlake.offsets.positions import Committed, TopicAndPartition
 
 logger = logging.getLogger(__name__)
 
@@ -55,7 +55,7 @@ class Listing:
 class Told:
     """Positions by group and (topic, partition); for groups that were not answered, in whole or in part, why not."""
 
-    positions: Mapping[str, Mapping[Key, Committed]]
+    positions: Mapping[str, Mapping[TopicAndPartition, Committed]]
     errors: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -116,7 +116,7 @@ class GroupAdmin:
             why,
         )
 
-    def move(self, moves: Mapping[str, Mapping[Key, Committed]]) -> dict[tuple[str, str, int], str]:
+    def move(self, moves: Mapping[str, Mapping[TopicAndPartition, Committed]]) -> dict[tuple[str, str, int], str]:
         """Set positions, with their metadata; returns what was refused and why, by (group, topic, partition).
 
         The brokers refuse this to groups with members (UNKNOWN_MEMBER_ID). One that did not answer in time may have

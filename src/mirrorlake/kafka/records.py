@@ -7,7 +7,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
 from mirrorlake.errors import ClusterUnreachable
 from mirrorlake.kafka.values import Row
-from mirrorlake.offsets.positions import Key
+from mirrorlake.offsets.positions import TopicAndPartition
 
 #: How long a cluster may take to give one record of each partition, seconds.
 READ_SECONDS = 60.0
@@ -23,13 +23,15 @@ _SETTINGS = {
 }
 
 
-def first_rows(alias: str, settings: Mapping[str, str | int | bool], offsets: Mapping[Key, int]) -> dict[Key, Row]:
+def first_rows(
+    alias: str, settings: Mapping[str, str | int | bool], offsets: Mapping[TopicAndPartition, int]
+) -> dict[TopicAndPartition, Row]:
     """The first committed record of each partition at or behind an offset; missing where there is none.
 
     Raises ClusterUnreachable when the cluster does not give them in time, KafkaException when it refuses.
     """
     consumer = Consumer({**settings, **_SETTINGS, "group.id": f"mirrorlake-land-{alias}-compare"})
-    waiting, found = dict(offsets), dict[Key, Row]()
+    waiting, found = dict(offsets), dict[TopicAndPartition, Row]()
     deadline = time.monotonic() + READ_SECONDS
     try:
         consumer.assign([TopicPartition(*key, offset) for key, offset in offsets.items()])

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from mirrorlake.errors import MirrorlakeError
 from mirrorlake.lake.lake import Lake, arrow_table
-from mirrorlake.offsets.positions import Key
+from mirrorlake.offsets.positions import TopicAndPartition
 
 _TIME = pa.timestamp("us", tz="UTC")
 _INCIDENTS = pa.schema(
@@ -48,10 +48,10 @@ class Decided(NamedTuple):
     (first and last) that were given up, and the source offset at which the flow goes on behind records of somebody
     else, and the ranges that it goes on without since the stage has them no more."""
 
-    stopped: frozenset[Key]
-    skipped: dict[Key, tuple[tuple[int, int], ...]]
-    foreign: dict[Key, int]
-    trimmed: dict[Key, tuple[tuple[int, int], ...]]
+    stopped: frozenset[TopicAndPartition]
+    skipped: dict[TopicAndPartition, tuple[tuple[int, int], ...]]
+    foreign: dict[TopicAndPartition, int]
+    trimmed: dict[TopicAndPartition, tuple[tuple[int, int], ...]]
 
 
 class Incidents:
@@ -116,9 +116,9 @@ class Incidents:
         """What an operator said about partitions that stopped."""
         rows = self._lake.query("refusals", flow=flow).collect()
         stopped = frozenset((row["topic"], row["partition"]) for row in rows if row["resolution"] == "stop")
-        skipped: dict[Key, tuple[tuple[int, int], ...]] = {}
-        foreign: dict[Key, int] = {}
-        trimmed: dict[Key, tuple[tuple[int, int], ...]] = {}
+        skipped: dict[TopicAndPartition, tuple[tuple[int, int], ...]] = {}
+        foreign: dict[TopicAndPartition, int] = {}
+        trimmed: dict[TopicAndPartition, tuple[tuple[int, int], ...]] = {}
         for row in rows:
             key, offsets = (row["topic"], row["partition"]), (row["first_offset"], row["last_offset"])
             if row["resolution"] == "skip":

@@ -8,6 +8,8 @@ count until a record is so old that they do not any more; what they lack then is
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from mirrorlake.offsets.positions import TopicAndPartition
+
 
 @dataclass(frozen=True)
 class Staged:
@@ -33,7 +35,7 @@ class Reader:
     flow: str
     source_cluster: str
     mirrors: Callable[[str], bool]
-    floors: Mapping[tuple[str, int], tuple[int, int]]
+    floors: Mapping[TopicAndPartition, tuple[int, int]]
     enabled: bool = True
 
 

@@ -21,6 +21,7 @@ from mirrorlake.lake.delta_log import Commit, DeltaLog
 from mirrorlake.lake.index_copy import IndexCopy
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.parquet import ranges_of_files
+from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.offsets.stage_index import StagedRange, StageIndex
 
 logger = logging.getLogger(__name__)
@@ -58,7 +59,7 @@ class StageFiles:
         with self._use:
             self._index = None
 
-    def ends(self, cluster: str) -> dict[tuple[str, int], tuple[int, int]]:
+    def ends(self, cluster: str) -> dict[TopicAndPartition, tuple[int, int]]:
         """(newest generation, next offset) of each staged partition of a source cluster."""
         with self.reading() as index:
             return index.ends(cluster)

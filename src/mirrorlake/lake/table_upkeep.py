@@ -17,6 +17,7 @@ from mirrorlake.lake.map_store import LakeMap
 from mirrorlake.lake.retention import Cut, Removal, Staged
 from mirrorlake.lake.targets import noted_targets
 from mirrorlake.offsets.generations import TargetGeneration, counts_from
+from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.offsets.progress import floors_of as floors_of_map
 from mirrorlake.offsets.runs import MAX_SEGMENTS
 from mirrorlake.spark.session import settings_for_now
@@ -69,7 +70,7 @@ def staged_lives(lake: Lake, cutoff_ms: int, released_ms: int) -> list[Staged]:
 
 def floors_of(
     lake: Lake, flow: str, remote_topic: Callable[[str], str | None] = lambda topic: None
-) -> dict[tuple[str, int], tuple[int, int]]:
+) -> dict[TopicAndPartition, tuple[int, int]]:
     """Where a flow goes on: (generation, next source offset) of each (topic, partition). `remote_topic` names target
     topics as they are now: one that was made again may need all that the stage holds."""
     noted, _ = noted_targets(lake, flow)

@@ -16,7 +16,7 @@ from pyspark.sql import functions as F
 
 from mirrorlake.errors import UnknownOffset
 from mirrorlake.lake.lake import ADDED_COLUMNS, Lake, arrow_table
-from mirrorlake.offsets.positions import Key, Passed, Translated
+from mirrorlake.offsets.positions import Passed, TopicAndPartition, Translated
 
 #: (topic, partition, position), the topic as on the side that the position is from.
 Asked = tuple[str, int, int]
@@ -97,13 +97,15 @@ class Translator:
     def __init__(self, lake: Lake, flow: str) -> None:
         self._lake = lake
         self._flow = flow
-        self._ends: dict[Key, int] | None = None
+        self._ends: dict[TopicAndPartition, int] | None = None
 
     def forget(self, topic: str) -> None:
         """Forget a topic that began a new life, or whose target topic began a new generation."""
         self._ends = {key: end for key, end in (self._ends or {}).items() if key[0] != topic}
 
-    def translate(self, asked: Iterable[Asked], passed: Mapping[Key, Passed] | None) -> dict[Asked, Translated]:
+    def translate(
+        self, asked: Iterable[Asked], passed: Mapping[TopicAndPartition, Passed] | None
+    ) -> dict[Asked, Translated]:
         """Translate positions; `passed` is how far the flow is, else the newest sample of each partition says so.
 
         A partition that was never seen, of a topic that was, has its target offset from 0 on.
@@ -125,7 +127,7 @@ class Translator:
             ends[topic, partition] = item.end
         return {key: item for key, (item, known) in found.items() if known or item.mapped}
 
-    def _samples(self, passed: Mapping[Key, Passed]) -> DataFrame:
+    def _samples(self, passed: Mapping[TopicAndPartition, Passed]) -> DataFrame:
         now = datetime.now(timezone.utc)
         rows = [
             {"topic": topic, "partition": partition, "sampled_at": now, **vars(item)}
@@ -133,7 +135,7 @@ class Translator:
         ]
         return self._lake.spark.createDataFrame(arrow_table(rows, _SAMPLES))
 
-    def _known_ends(self) -> dict[Key, int]:
+    def _known_ends(self) -> dict[TopicAndPartition, int]:
         """Where the map of each partition ends, as far as is known; asked of the lake at first, by a few columns.
 
         Of several ends (generations of a topic here or there) the lowest: the living ones are not known here."""
@@ -144,7 +146,7 @@ class Translator:
                 self._ends[key] = min(row["source_position"], self._ends.get(key, row["source_position"]))
         return self._ends
 
-    def _near(self, rows: Sequence[Asked], ends: Mapping[Key, int]) -> DataFrame:
+    def _near(self, rows: Sequence[Asked], ends: Mapping[TopicAndPartition, int]) -> DataFrame:
         """The runs that can matter: the newest run of each partition ends at or behind the end that was seen last."""
         topics = {topic for topic, _, _ in rows}
         bounds = {key: end - 1 for key, end in ends.items() if key[0] in topics}

@@ -13,7 +13,7 @@ from mirrorlake.kafka.values import Row
 from mirrorlake.lake.lake import Lake, arrow_table
 from mirrorlake.lake.stage_index import StageFiles
 from mirrorlake.landing.survey import Branch, Decision, Life, Lives
-from mirrorlake.offsets.positions import Key
+from mirrorlake.offsets.positions import TopicAndPartition
 
 _GENERATIONS = pa.schema(
     [
@@ -49,7 +49,7 @@ def begin_lives(lake: Lake, alias: str, lives: Mapping[str, Life]) -> None:
     lake.append("generations", arrow_table(rows, _GENERATIONS))
 
 
-def begin_branches(lake: Lake, alias: str, branches: Mapping[Key, Branch], lives: Lives) -> None:
+def begin_branches(lake: Lake, alias: str, branches: Mapping[TopicAndPartition, Branch], lives: Lives) -> None:
     """Note generations that partitions begin by themselves, because an operator has let them."""
     now = datetime.now(timezone.utc)
     rows = [
@@ -97,11 +97,11 @@ class LakeLandingStore:
         """What is known of losses, and what operators decided."""
         return decisions_of(self._lake, self._alias)
 
-    def staged_ends(self) -> Mapping[Key, tuple[int, int]]:
+    def staged_ends(self) -> Mapping[TopicAndPartition, tuple[int, int]]:
         """The newest generation staged of every partition, and the offset after its last record."""
         return self._stage.ends(self._alias)
 
-    def seen(self, keys: Collection[Key]) -> Mapping[Key, int]:
+    def seen(self, keys: Collection[TopicAndPartition]) -> Mapping[TopicAndPartition, int]:
         """How far landing was seen to have come in first generations, by samples, which know of transaction markers and
         of partitions without a record too. Those never seen are missing."""
         topics = sorted({topic for topic, _ in keys})
@@ -109,7 +109,7 @@ class LakeLandingStore:
         found = {(row["topic"], row["partition"]): row["covered"] for row in rows if row["covered"] is not None}
         return {key: end for key, end in found.items() if key in set(keys)}
 
-    def staged_firsts(self, since: Mapping[Key, int]) -> Mapping[Key, int]:
+    def staged_firsts(self, since: Mapping[TopicAndPartition, int]) -> Mapping[TopicAndPartition, int]:
         """The first offset staged of each partition in the generations since one."""
         found = {}
         with self._stage.reading() as index:
@@ -121,7 +121,9 @@ class LakeLandingStore:
                     found[key] = first.first
         return found
 
-    def staged_rows(self, offsets: Mapping[Key, int], since: Mapping[Key, int]) -> Mapping[Key, Row]:
+    def staged_rows(
+        self, offsets: Mapping[TopicAndPartition, int], since: Mapping[TopicAndPartition, int]
+    ) -> Mapping[TopicAndPartition, Row]:
         """The staged records of these offsets, one a partition, of the newest generation since one that has it; missing
         where none has."""
         places = list(offsets.items())
@@ -141,7 +143,7 @@ class LakeLandingStore:
                 found[row["topic"], row["partition"]] = Row(row["offset"], row["ms"], key, value)
         return found
 
-    def epochs(self) -> Mapping[Key, int]:
+    def epochs(self) -> Mapping[TopicAndPartition, int]:
         """The leader epochs up to which logs were found to be what is staged of them; none where the file is lost."""
         try:
             known = json.loads(self._epochs_file.read_text(encoding="utf-8"))
@@ -149,7 +151,7 @@ class LakeLandingStore:
             return {}
         return {(topic, int(number)): epoch for topic, parts in known.items() for number, epoch in parts.items()}
 
-    def note_epochs(self, epochs: Mapping[Key, int]) -> None:
+    def note_epochs(self, epochs: Mapping[TopicAndPartition, int]) -> None:
         """Replace them."""
         topics: dict[str, dict[int, int]] = {}
         for (topic, partition), epoch in sorted(epochs.items()):

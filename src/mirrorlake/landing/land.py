@@ -18,7 +18,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from mirrorlake.config.topology import Landing
 from mirrorlake.lake.lake import Lake
 from mirrorlake.landing.survey import LandingPlan
-from mirrorlake.offsets.positions import Key
+from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.spark.query_files import starting_offsets
 from mirrorlake.spark.session import redact_secrets
 
@@ -76,7 +76,7 @@ def _root(lake: Lake, alias: str) -> Path:
     return lake.checkpoints / "land" / alias
 
 
-def parse_ends(offsets: Mapping[str, Mapping[str, int]]) -> dict[tuple[str, int], int]:
+def parse_ends(offsets: Mapping[str, Mapping[str, int]]) -> dict[TopicAndPartition, int]:
     """Offsets of Spark's Kafka source as (topic, partition): next offset."""
     return {(topic, int(partition)): end for topic, parts in offsets.items() for partition, end in parts.items()}
 
@@ -111,7 +111,7 @@ def start_landing(
 
 
 def land_again(
-    lake: Lake, options: Mapping[str, str], plan: LandingPlan, ends: Mapping[Key, int], version: int
+    lake: Lake, options: Mapping[str, str], plan: LandingPlan, ends: Mapping[TopicAndPartition, int], version: int
 ) -> None:
     """Land offsets from `plan.starts` up to `ends` (exclusive) in one commit: the stage had them and has lost them.
 
@@ -167,7 +167,7 @@ def _batch_time() -> Column:
     return F.aggregate(F.array(), F.current_timestamp(), lambda time, _: time)
 
 
-def _generation(generations: Mapping[Key, int]) -> Column:
+def _generation(generations: Mapping[TopicAndPartition, int]) -> Column:
     column = F.lit(0)
     for (topic, partition), generation in generations.items():
         here = (F.col("topic") == topic) & (F.col("partition") == partition)

@@ -9,7 +9,7 @@ from mirrorlake.lake.journal import Journal
 from mirrorlake.landing.plan import Planned
 from mirrorlake.landing.survey import Loss
 from mirrorlake.naming.selection import TopicSelection
-from mirrorlake.offsets.positions import Key
+from mirrorlake.offsets.positions import TopicAndPartition
 
 logger = logging.getLogger(__name__)
 
@@ -123,7 +123,7 @@ def given_up(alias: str, loss: Loss) -> SourceDataLost:
     )
 
 
-def refused(alias: str, key: Key, reason: str) -> ReplicationError:
+def refused(alias: str, key: TopicAndPartition, reason: str) -> ReplicationError:
     """What cannot be read now."""
     topic, partition = key
     return ReplicationError(

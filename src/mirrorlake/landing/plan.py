@@ -24,7 +24,7 @@ from mirrorlake.landing.survey import (
     recreated,
     survey,
 )
-from mirrorlake.offsets.positions import Key, LogEnds
+from mirrorlake.offsets.positions import LogEnds, TopicAndPartition
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Source(SourceRows, Protocol):
     def topics(self) -> Mapping[str, SourceTopic]:
         """The selected topics that are there. Raises ClusterUnreachable."""
 
-    def ends(self, keys: Collection[Key]) -> Mapping[Key, LogEnds]:
+    def ends(self, keys: Collection[TopicAndPartition]) -> Mapping[TopicAndPartition, LogEnds]:
         """What is there of some partitions (the end: the high watermark); those that do not answer are missing."""
 
 
@@ -60,10 +60,10 @@ class LandingStore(StagedRows, Protocol):
     def decisions(self) -> Collection[Decision]:
         """What is known of losses, and what operators decided."""
 
-    def staged_ends(self) -> Mapping[Key, tuple[int, int]]:
+    def staged_ends(self) -> Mapping[TopicAndPartition, tuple[int, int]]:
         """The newest generation staged of every partition, and the offset after its last record."""
 
-    def seen(self, keys: Collection[Key]) -> Mapping[Key, int]:
+    def seen(self, keys: Collection[TopicAndPartition]) -> Mapping[TopicAndPartition, int]:
         """How far landing was seen to have come by earlier processes, over transaction markers too; or, of a partition
         of which nothing was landed, where it began when it was seen. Those never seen are missing."""
 
@@ -81,22 +81,22 @@ class Planned:
 
     plan: LandingPlan
     topics: Mapping[str, SourceTopic]
-    log: Mapping[Key, LogEnds]
+    log: Mapping[TopicAndPartition, LogEnds]
     losses: tuple[Loss, ...]
     given_up: tuple[Loss, ...]
-    refused: Mapping[Key, str]
-    unanswered: frozenset[Key]
+    refused: Mapping[TopicAndPartition, str]
+    unanswered: frozenset[TopicAndPartition]
     lives: Lives
     open: frozenset[str]
-    waiting: tuple[frozenset[str], frozenset[Key]]
-    covered: Mapping[Key, int]
+    waiting: tuple[frozenset[str], frozenset[TopicAndPartition]]
+    covered: Mapping[TopicAndPartition, int]
 
     @property
     def leaderless(self) -> bool:
         """Whether a partition is left out because it has no leader, or none that answers."""
         return bool(self.unanswered) or any(topic.leaderless for topic in self.topics.values())
 
-    def explains(self, failed: LandingPlan, covered: Mapping[Key, int]) -> bool:
+    def explains(self, failed: LandingPlan, covered: Mapping[TopicAndPartition, int]) -> bool:
         """Whether a query that failed could not have gone on: something that it read is gone, or was lost."""
         return any(
             key not in self.plan.starts or self.log[key].start > max(start, covered.get(key, 0))
@@ -114,10 +114,10 @@ class LandingPlanner:
         self._clock = clock
         self._refusals = Refusals()
         self._rewinds = RewindCheck(source, store)
-        self._generations: Mapping[Key, int] = {}
+        self._generations: Mapping[TopicAndPartition, int] = {}
         self._planned_at = clock()
 
-    def plan(self, covered: Mapping[Key, int]) -> Planned:
+    def plan(self, covered: Mapping[TopicAndPartition, int]) -> Planned:
         """Compare the source with what is staged, and plan a query around what must wait.
 
         `covered` is how far queries of this process came, over transaction markers too: it says what is not lost, and
@@ -151,7 +151,7 @@ class LandingPlanner:
             plan, topics, log, losses, result.given_up, told, unanswered, lives, still_open, waiting, covered
         )
 
-    def differs(self, planned: Planned, covered: Mapping[Key, int]) -> bool:
+    def differs(self, planned: Planned, covered: Mapping[TopicAndPartition, int]) -> bool:
         """Whether a plan is not the right one any more: topics or partitions came, went or changed, a log's end went
         back or its leader changed, an operator decided, or a partition that was left out may be tried again."""
         topics = self.source.topics()
@@ -163,11 +163,11 @@ class LandingPlanner:
         # Where nobody waits nobody else decides: a query every few seconds is worth to be spared.
         return any(planned.waiting) and blocked(self._store.decisions()) != planned.waiting
 
-    def refuse(self, refused: Mapping[Key, str]) -> None:
+    def refuse(self, refused: Mapping[TopicAndPartition, str]) -> None:
         """Leave out partitions that the query could not read, for the reason given; longer each time."""
         self._refusals.add(refused, self._clock())
 
-    def came_through(self, keys: Collection[Key]) -> None:
+    def came_through(self, keys: Collection[TopicAndPartition]) -> None:
         """A query has read these: what was refused of them is over."""
         self._refusals.forget(keys)
 
@@ -177,7 +177,7 @@ class LandingPlanner:
         self._store.begin(new)
         return Lives({**lives.topics, **new}, lives.branches)
 
-    def _refused(self, topics: Mapping[str, SourceTopic]) -> dict[Key, str]:
+    def _refused(self, topics: Mapping[str, SourceTopic]) -> dict[TopicAndPartition, str]:
         """The partitions that must not be asked for now: whatever stops one would stop all in one query."""
         refused = {key: why for key, why in self._refusals.held(self._clock()).items() if key[0] in topics}
         for name, topic in topics.items():
@@ -190,17 +190,19 @@ class LandingPlanner:
 
     def _rewound(
         self,
-        log: Mapping[Key, LogEnds],
-        positions: Mapping[Key, int],
+        log: Mapping[TopicAndPartition, LogEnds],
+        positions: Mapping[TopicAndPartition, int],
         lives: Lives,
         decisions: Collection[Decision],
-    ) -> dict[Key, int]:
+    ) -> dict[TopicAndPartition, int]:
         """The partitions that the source has not as they are staged, as far as nobody was told, and from where on."""
         waiting = blocked(decisions)[1]
         ends = {key: end for key, end in positions.items() if key not in waiting}
         return self._rewinds.rewound(log, ends, {key: lives.topics[key[0]].generation for key in ends})
 
-    def _still_covered(self, covered: Mapping[Key, int], log: Mapping[Key, LogEnds], lives: Lives) -> dict[Key, int]:
+    def _still_covered(
+        self, covered: Mapping[TopicAndPartition, int], log: Mapping[TopicAndPartition, LogEnds], lives: Lives
+    ) -> dict[TopicAndPartition, int]:
         """What queries covered, without what they covered of a generation before the newest one."""
         before, self._generations = self._generations, {key: lives.generation(key) for key in log}
         return {
@@ -211,12 +213,12 @@ class LandingPlanner:
 
     def _seen(
         self,
-        log: Mapping[Key, LogEnds],
-        positions: Mapping[Key, int],
-        covered: Mapping[Key, int],
+        log: Mapping[TopicAndPartition, LogEnds],
+        positions: Mapping[TopicAndPartition, int],
+        covered: Mapping[TopicAndPartition, int],
         decisions: Collection[Decision],
         lives: Lives,
-    ) -> dict[Key, int]:
+    ) -> dict[TopicAndPartition, int]:
         """How far landing came, asked of the lake only for those partitions where it makes a difference."""
         seen = dict(covered)
         accepted = accepted_starts(decisions)
@@ -231,11 +233,13 @@ class LandingPlanner:
         return seen
 
 
-def _keys(topics: Mapping[str, SourceTopic]) -> list[Key]:
+def _keys(topics: Mapping[str, SourceTopic]) -> list[TopicAndPartition]:
     return [(name, partition) for name, topic in topics.items() for partition in range(topic.partitions)]
 
 
-def _waiting(decisions: Collection[Decision], losses: Collection[Loss]) -> tuple[frozenset[str], frozenset[Key]]:
+def _waiting(
+    decisions: Collection[Decision], losses: Collection[Loss]
+) -> tuple[frozenset[str], frozenset[TopicAndPartition]]:
     """The topics and partitions that wait for an operator once these losses are told."""
     told = [Decision(loss.topic, loss.partition, loss.kind, loss.last, True, None) for loss in losses]
     return blocked([*decisions, *told])

@@ -7,10 +7,10 @@ import time
 from pyspark.sql.streaming.query import StreamingQuery
 
 from mirrorlake.landing.land import parse_ends
-from mirrorlake.offsets.positions import Key
+from mirrorlake.offsets.positions import TopicAndPartition
 
 
-def progress_ends(query: StreamingQuery) -> dict[Key, int]:
+def progress_ends(query: StreamingQuery) -> dict[TopicAndPartition, int]:
     """How far a query has covered each partition, by its own report."""
     progress = query.lastProgress
     if progress is None:

@@ -13,6 +13,7 @@ from mirrorlake.lake.table_upkeep import removals_from
 from mirrorlake.landing.generations import lives_of
 from mirrorlake.landing.land import land_again
 from mirrorlake.landing.survey import Branch, LandingPlan
+from mirrorlake.offsets.positions import TopicAndPartition
 
 logger = logging.getLogger(__name__)
 
@@ -52,7 +53,7 @@ def read_again(lake: Lake, connections: Connections, alias: str, incident: Mappi
         lease.release()
 
 
-def _first_staged(lake: Lake, alias: str, key: tuple[str, int], generation: int, offset: int) -> int | None:
+def _first_staged(lake: Lake, alias: str, key: TopicAndPartition, generation: int, offset: int) -> int | None:
     """The first staged offset at or above one, of the same generation."""
     with StageFiles(lake).reading() as index:
         ranges = index.topics(alias).get(key[0], {}).get(key[1])
@@ -60,7 +61,7 @@ def _first_staged(lake: Lake, alias: str, key: tuple[str, int], generation: int,
     return max(found.first, offset) if found is not None and found.generation == generation else None
 
 
-def _generation(lake: Lake, connections: Connections, alias: str, key: tuple[str, int], first: int, last: int) -> int:
+def _generation(lake: Lake, connections: Connections, alias: str, key: TopicAndPartition, first: int, last: int) -> int:
     """The generation in which the offsets were staged. Raises InputError if the source has another one now."""
     topic, lives = key[0], lives_of(lake, alias)
     generation, branch = lives.generation(key), lives.branches.get(key, Branch(0, 0))

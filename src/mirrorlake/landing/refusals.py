@@ -4,7 +4,7 @@ import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-from mirrorlake.offsets.positions import Key
+from mirrorlake.offsets.positions import TopicAndPartition
 
 #: How long a partition is left out after its first refusal, its second, and so on, seconds.
 WAIT_SECONDS = (10.0, 30.0, 120.0, 600.0)
@@ -24,16 +24,16 @@ class Refusals:
     """What is left out of landing for now. Times are seconds of any clock that the caller keeps to."""
 
     def __init__(self) -> None:
-        self._held: dict[Key, _Refusal] = {}
+        self._held: dict[TopicAndPartition, _Refusal] = {}
 
-    def add(self, refused: Mapping[Key, str], now: float) -> None:
+    def add(self, refused: Mapping[TopicAndPartition, str], now: float) -> None:
         """Note that partitions were refused, and why; each wait is longer than the one before."""
         for key, reason in refused.items():
             times = self._held[key].times + 1 if key in self._held else 1
             wait = WAIT_SECONDS[min(times, len(WAIT_SECONDS)) - 1]
             self._held[key] = _Refusal(reason, times, now + wait)
 
-    def held(self, now: float) -> dict[Key, str]:
+    def held(self, now: float) -> dict[TopicAndPartition, str]:
         """What is left out now, with the reason."""
         return {key: item.reason for key, item in self._held.items() if now < item.until}
 
@@ -41,16 +41,16 @@ class Refusals:
         """Whether a wait came to its end behind `since`."""
         return any(since < item.until <= now for item in self._held.values())
 
-    def forget(self, keys: Collection[Key]) -> None:
+    def forget(self, keys: Collection[TopicAndPartition]) -> None:
         """They were read: the next refusal is a first one."""
         for key in keys:
             self._held.pop(key, None)
 
 
-def places_in(error: str, keys: Collection[Key]) -> dict[Key, str]:
+def places_in(error: str, keys: Collection[TopicAndPartition]) -> dict[TopicAndPartition, str]:
     """The partitions that the causes in an error's text name, as `topic-partition`, each with what is said of it."""
     names = {f"{topic}-{partition}": (topic, partition) for topic, partition in keys}
-    found: dict[Key, str] = {}
+    found: dict[TopicAndPartition, str] = {}
     for line in error.splitlines():
         if _CAUSE.search(line):
             for word in _PLACE.findall(line):

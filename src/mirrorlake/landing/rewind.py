@@ -9,20 +9,20 @@ staged as it is, or differs from there on.
 from collections.abc import Callable, Collection, Mapping
 
 from mirrorlake.kafka.values import Row
-from mirrorlake.offsets.positions import Key
+from mirrorlake.offsets.positions import TopicAndPartition
 
 Bounds = tuple[int, int]
 """Offsets: the first, and the one after the last."""
-Rows = Callable[[Mapping[Key, int]], "Mapping[Key, Row]"]
+Rows = Callable[[Mapping[TopicAndPartition, int]], "Mapping[TopicAndPartition, Row]"]
 """Gives the first record of each partition at or behind an offset."""
 
 
 def first_offsets(
-    bounds: Mapping[Key, Bounds],
+    bounds: Mapping[TopicAndPartition, Bounds],
     rows: Rows,
-    holds: Callable[[Mapping[Key, Row]], Collection[Key]],
-    beyond: Collection[Key] = (),
-) -> dict[Key, int]:
+    holds: Callable[[Mapping[TopicAndPartition, Row]], Collection[TopicAndPartition]],
+    beyond: Collection[TopicAndPartition] = (),
+) -> dict[TopicAndPartition, int]:
     """The offset, within bounds, from which on something holds for all records of a partition: the one after the last
     record for which it does not. A partition of which it holds nowhere is missing; of those `beyond` it holds behind
     their bounds, whatever lies within.

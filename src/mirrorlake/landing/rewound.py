@@ -5,30 +5,32 @@ from typing import Protocol
 
 from mirrorlake.kafka.values import Row
 from mirrorlake.landing.rewind import first_offsets
-from mirrorlake.offsets.positions import Key, LogEnds
+from mirrorlake.offsets.positions import LogEnds, TopicAndPartition
 
 
 class SourceRows(Protocol):
     """Single records of a source cluster."""
 
-    def rows(self, offsets: Mapping[Key, int]) -> Mapping[Key, Row]:
+    def rows(self, offsets: Mapping[TopicAndPartition, int]) -> Mapping[TopicAndPartition, Row]:
         """The first committed record of each partition at or behind an offset; missing where there is none."""
 
 
 class StagedRows(Protocol):
     """Single records of the stage, and what is known of the logs that they came from."""
 
-    def staged_firsts(self, since: Mapping[Key, int]) -> Mapping[Key, int]:
+    def staged_firsts(self, since: Mapping[TopicAndPartition, int]) -> Mapping[TopicAndPartition, int]:
         """The first offset staged of each partition in the generations since one."""
 
-    def staged_rows(self, offsets: Mapping[Key, int], since: Mapping[Key, int]) -> Mapping[Key, Row]:
+    def staged_rows(
+        self, offsets: Mapping[TopicAndPartition, int], since: Mapping[TopicAndPartition, int]
+    ) -> Mapping[TopicAndPartition, Row]:
         """The staged records of these offsets, one a partition, of the newest generation since one that has it; missing
         where none has."""
 
-    def epochs(self) -> Mapping[Key, int]:
+    def epochs(self) -> Mapping[TopicAndPartition, int]:
         """The leader epochs up to which logs were found to be what is staged of them. They may be lost."""
 
-    def note_epochs(self, epochs: Mapping[Key, int]) -> None:
+    def note_epochs(self, epochs: Mapping[TopicAndPartition, int]) -> None:
         """Replace them."""
 
 
@@ -43,8 +45,11 @@ class RewindCheck:
         self._store = store
 
     def rewound(
-        self, log: Mapping[Key, LogEnds], staged: Mapping[Key, int], since: Mapping[Key, int]
-    ) -> dict[Key, int]:
+        self,
+        log: Mapping[TopicAndPartition, LogEnds],
+        staged: Mapping[TopicAndPartition, int],
+        since: Mapping[TopicAndPartition, int],
+    ) -> dict[TopicAndPartition, int]:
         """The partitions that differ, with the offset from which on: the one after the last record that is the same.
 
         `staged` are the ends of what is staged, of all generations since those of the topics (`since`): where a
@@ -54,11 +59,11 @@ class RewindCheck:
         doubtful = [key for key, end in staged.items() if self._is_doubtful(log[key], end, known.get(key))]
         later = [key for key in staged if key not in set(doubtful) and log[key].epoch != known[key]]
 
-        def differing(rows: Mapping[Key, Row]) -> Collection[Key]:
+        def differing(rows: Mapping[TopicAndPartition, Row]) -> Collection[TopicAndPartition]:
             there = self._store.staged_rows({key: row.offset for key, row in rows.items()}, since)
             return {key for key, row in rows.items() if not row.same(there.get(key))}
 
-        def written_since(rows: Mapping[Key, Row]) -> Collection[Key]:
+        def written_since(rows: Mapping[TopicAndPartition, Row]) -> Collection[TopicAndPartition]:
             return {key for key, row in rows.items() if row.epoch is None or row.epoch > known[key]}
 
         ends = {key: min(log[key].end, staged[key]) for key in (*doubtful, *later)}
@@ -72,7 +77,7 @@ class RewindCheck:
         found.update({key: began[key] for key in differing(self._source.rows(began))} if began else {})
         return found
 
-    def note(self, epochs: Mapping[Key, int | None]) -> None:
+    def note(self, epochs: Mapping[TopicAndPartition, int | None]) -> None:
         """Note the leaders of logs that were found to be what is staged of them."""
         before = self._store.epochs()
         after = {**before, **{key: epoch for key, epoch in epochs.items() if epoch is not None}}

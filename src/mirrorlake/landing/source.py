@@ -9,7 +9,7 @@ from mirrorlake.kafka.records import first_rows
 from mirrorlake.kafka.values import Row
 from mirrorlake.landing.plan import SourceTopic
 from mirrorlake.naming.selection import TopicSelection
-from mirrorlake.offsets.positions import Key, LogEnds
+from mirrorlake.offsets.positions import LogEnds, TopicAndPartition
 
 
 class ClusterSource:
@@ -39,11 +39,11 @@ class ClusterSource:
             for name, (topic_id, readable) in described(admin.client, found.keys()).items()
         }
 
-    def ends(self, keys: Collection[Key]) -> Mapping[Key, LogEnds]:
+    def ends(self, keys: Collection[TopicAndPartition]) -> Mapping[TopicAndPartition, LogEnds]:
         """What is there of some partitions; those that do not answer are missing."""
         return self._admin().log_ends(keys)
 
-    def rows(self, offsets: Mapping[Key, int]) -> Mapping[Key, Row]:
+    def rows(self, offsets: Mapping[TopicAndPartition, int]) -> Mapping[TopicAndPartition, Row]:
         """The first committed record of each partition at or behind an offset; missing where there is none. Raises
         ClusterUnreachable."""
         return first_rows(self.alias, self._connections().client(self.alias, "consumer"), offsets) if offsets else {}

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from mirrorlake.offsets.positions import Key, LogEnds
+from mirrorlake.offsets.positions import LogEnds, TopicAndPartition
 
 LossKind = Literal["topic_recreated", "source_truncated", "source_rewound"]
 
@@ -35,9 +35,9 @@ class Lives:
     """The newest life of every topic, and of the partitions whose generation is newer than their topic's."""
 
     topics: Mapping[str, Life] = field(default_factory=dict)
-    branches: Mapping[Key, Branch] = field(default_factory=dict)
+    branches: Mapping[TopicAndPartition, Branch] = field(default_factory=dict)
 
-    def generation(self, key: Key) -> int:
+    def generation(self, key: TopicAndPartition) -> int:
         """The generation in which a partition's records are staged now."""
         branch = self.branches.get(key)
         return branch.generation if branch is not None else self.topics.get(key[0], Life(0, "")).generation
@@ -54,8 +54,8 @@ class LandingPlan:
     which it is not 0."""
 
     alias: str
-    starts: Mapping[Key, int]
-    generations: Mapping[Key, int] = field(default_factory=dict)
+    starts: Mapping[TopicAndPartition, int]
+    generations: Mapping[TopicAndPartition, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -87,10 +87,10 @@ class Survey:
     news for the operators, what was lost behind a loss that they accepted already, and the next offset to read of each
     partition that is read."""
 
-    waiting: frozenset[Key]
+    waiting: frozenset[TopicAndPartition]
     losses: tuple[Loss, ...]
     given_up: tuple[Loss, ...]
-    starts: Mapping[Key, int]
+    starts: Mapping[TopicAndPartition, int]
 
 
 def recreated(ids: Mapping[str, str], lives: Lives, decisions: Iterable[Decision]) -> tuple[Loss, ...]:
@@ -104,11 +104,11 @@ def recreated(ids: Mapping[str, str], lives: Lives, decisions: Iterable[Decision
 
 
 def survey(
-    log: Mapping[Key, LogEnds],
-    positions: Mapping[Key, int],
+    log: Mapping[TopicAndPartition, LogEnds],
+    positions: Mapping[TopicAndPartition, int],
     decisions: Collection[Decision],
-    seen: Mapping[Key, int] | None = None,
-    rewound: Mapping[Key, int] | None = None,
+    seen: Mapping[TopicAndPartition, int] | None = None,
+    rewound: Mapping[TopicAndPartition, int] | None = None,
 ) -> Survey:
     """Compare what the source has with what was landed, partition by partition.
 
@@ -122,7 +122,7 @@ def survey(
     waiting = {key for key in log if key[0] in topics or key in partitions}
     losses: list[Loss] = []
     given_up: list[Loss] = []
-    starts: dict[Key, int] = {}
+    starts: dict[TopicAndPartition, int] = {}
     for key, ends in log.items():
         if key in waiting:
             continue
@@ -150,16 +150,16 @@ def waits(decision: Decision) -> bool:
     return decision.open or decision.resolution == "stop"
 
 
-def blocked(decisions: Iterable[Decision]) -> tuple[frozenset[str], frozenset[Key]]:
+def blocked(decisions: Iterable[Decision]) -> tuple[frozenset[str], frozenset[TopicAndPartition]]:
     """The topics, and the partitions, that wait for an operator or were stopped by one."""
     waiting = [item for item in decisions if waits(item)]
     topics = frozenset(item.topic for item in waiting if item.partition is None)
     return topics, frozenset((item.topic, item.partition) for item in waiting if item.partition is not None)
 
 
-def accepted_starts(decisions: Iterable[Decision]) -> dict[Key, int]:
+def accepted_starts(decisions: Iterable[Decision]) -> dict[TopicAndPartition, int]:
     """Where partitions go on behind ranges whose loss was accepted."""
-    found: dict[Key, int] = {}
+    found: dict[TopicAndPartition, int] = {}
     for item in decisions:
         if item.resolution == "continue" and item.partition is not None and item.last_offset is not None:
             key = (item.topic, item.partition)
@@ -167,7 +167,9 @@ def accepted_starts(decisions: Iterable[Decision]) -> dict[Key, int]:
     return found
 
 
-def position_of(key: Key, lives: Lives, staged: Mapping[Key, tuple[int, int]]) -> int | None:
+def position_of(
+    key: TopicAndPartition, lives: Lives, staged: Mapping[TopicAndPartition, tuple[int, int]]
+) -> int | None:
     """The next offset of a partition, by what is staged of it: (generation, next offset). None when there is nothing in
     its newest generation, and nothing from which it began."""
     generation, position = staged.get(key, (-1, 0))

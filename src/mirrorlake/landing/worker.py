@@ -31,7 +31,7 @@ from mirrorlake.landing.source import ClusterSource
 from mirrorlake.landing.source_states import note_fresh_topics
 from mirrorlake.landing.survey import Lives
 from mirrorlake.naming.selection import TopicSelection
-from mirrorlake.offsets.positions import Key
+from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.spark.causes import FAILURES, cause_of, causes_of, in_our_words
 
 logger = logging.getLogger(__name__)
@@ -78,9 +78,9 @@ class LandingWorker:
         source = ClusterSource(alias, lambda: self._connections, self._selections)
         self._planner = LandingPlanner(alias, source, LakeLandingStore(lake, stage, alias))
         self._query: StreamingQuery | None = None
-        self._covered: dict[Key, int] = {}
+        self._covered: dict[TopicAndPartition, int] = {}
         self._lives = Lives()
-        self._named_before: Collection[Key] = ()
+        self._named_before: Collection[TopicAndPartition] = ()
         self._lease = Lease(lake, f"landing of cluster {alias}")
         self._thread = threading.Thread(target=self._run, name=f"land {alias}", daemon=True)
 
@@ -105,7 +105,7 @@ class LandingWorker:
         """Wait for the end."""
         self._thread.join()
 
-    def covered(self) -> dict[Key, int]:
+    def covered(self) -> dict[TopicAndPartition, int]:
         """How far each partition was landed: end offsets, transaction markers included."""
         query = self._query
         if query is not None:

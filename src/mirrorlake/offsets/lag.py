@@ -8,7 +8,7 @@ the first record that is not produced yet came to the source; it is wrong by one
 from collections.abc import Collection
 from itertools import islice
 
-from mirrorlake.offsets.positions import Key
+from mirrorlake.offsets.positions import TopicAndPartition
 
 #: Looks that are kept of a partition that lags; with more, every second one is forgotten, so that old lag gets coarser.
 POINTS = 128
@@ -19,24 +19,24 @@ class LagHistory:
 
     def __init__(self, points: int = POINTS) -> None:
         self._limit = points
-        self._seen: dict[Key, list[tuple[float, int]]] = {}
+        self._seen: dict[TopicAndPartition, list[tuple[float, int]]] = {}
 
-    def seed(self, key: Key, at: float, produced: int, end: int, lag_seconds: float) -> None:
+    def seed(self, key: TopicAndPartition, at: float, produced: int, end: int, lag_seconds: float) -> None:
         """Take over a look of an earlier process: at that time, what was produced, the source's end, and the lag."""
         # The first record that was not produced had come just then: not between two looks, so no interpolation.
         first = [(at - lag_seconds, produced + 1)] if end > produced + 1 and lag_seconds > 0 else []
         last = (at - lag_seconds, end) if end == produced + 1 else (at, end)
         self._seen[key] = [*first, last]
 
-    def knows(self, key: Key) -> bool:
+    def knows(self, key: TopicAndPartition) -> bool:
         """Whether there was a look at this partition."""
         return key in self._seen
 
-    def keep(self, keys: Collection[Key]) -> None:
+    def keep(self, keys: Collection[TopicAndPartition]) -> None:
         """Forget all partitions but these."""
         self._seen = {key: points for key, points in self._seen.items() if key in keys}
 
-    def look(self, key: Key, at: float, produced: int, end: int) -> float:
+    def look(self, key: TopicAndPartition, at: float, produced: int, end: int) -> float:
         """Note a look and return the lag in seconds; `produced` and `end` are positions. 0 when all is produced.
 
         An end that went back is that of a topic made again: what was seen before says nothing about it.

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import NamedTuple
 
-Key = tuple[str, int]
-"""A source topic and a partition."""
+TopicAndPartition = tuple[str, int]
+"""A partition by its topic and its number (`TopicPartition` of Kafka's clients, without more)."""
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from mirrorlake.offsets.generations import FIRST, TargetGeneration
-from mirrorlake.offsets.positions import Key
+from mirrorlake.offsets.positions import TopicAndPartition
 
 
 @dataclass(frozen=True)
@@ -59,13 +59,13 @@ def floors_of(
     ends: Iterable[MappedEnd],
     remote_topic: Callable[[str], str | None],
     targets: Mapping[str, TargetGeneration],
-) -> dict[Key, Floor]:
+) -> dict[TopicAndPartition, Floor]:
     """Where a flow goes on in each partition of which it has mapped something.
 
     `targets` are the living generations of target topics. What was mapped into a target topic of another name, or into
     an older generation that counts, is not produced again, and says nothing of offsets in the living one.
     """
-    found: dict[Key, Floor] = {}
+    found: dict[TopicAndPartition, Floor] = {}
     for item in ends:
         key = (item.topic, item.partition)
         name = remote_topic(item.topic) or item.target_topic

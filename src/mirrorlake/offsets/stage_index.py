@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mirrorlake.offsets.positions import Key
+from mirrorlake.offsets.positions import TopicAndPartition
 
 
 class StagedRange(NamedTuple):
@@ -186,7 +186,7 @@ class StageIndex:
         """The partitions of every staged topic of a source cluster."""
         return self._partitions.get(cluster, {})
 
-    def ends(self, cluster: str) -> dict[Key, tuple[int, int]]:
+    def ends(self, cluster: str) -> dict[TopicAndPartition, tuple[int, int]]:
         """(newest generation, next offset) of each partition of a source cluster: where landing goes on."""
         return {
             (topic, partition): ranges.end()

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from graphlib import CycleError, TopologicalSorter
 
 from mirrorlake.offsets.generations import FIRST, TargetGeneration
-from mirrorlake.offsets.positions import Key
+from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.offsets.progress import NOTHING_MAPPED, Floor
 from mirrorlake.offsets.runs import Written
 from mirrorlake.offsets.stage_index import FileRange, PartitionRanges, StageIndex
@@ -83,11 +83,11 @@ def shard_of(topic: str, partition: int, shard_count: int) -> int:
 def plan_batch(
     index: StageIndex,
     source_cluster: str,
-    floors: Mapping[Key, Floor],
+    floors: Mapping[TopicAndPartition, Floor],
     remote_topic: Callable[[str], str | None],
     shard_count: int,
     max_records: int,
-    held: Container[Key] = frozenset(),
+    held: Container[TopicAndPartition] = frozenset(),
     targets: Mapping[str, TargetGeneration] | None = None,
 ) -> BatchPlan:
     """The next batch of a flow: about `max_records` records of what the stage holds above its progress.
@@ -96,7 +96,7 @@ def plan_batch(
     refused, which is told elsewhere. A batch never holds two generations of a partition: the oldest goes first.
     `targets` are the living generations of target topics, for partitions of which nothing is mapped.
     """
-    windows: dict[Key, _Window] = {}
+    windows: dict[TopicAndPartition, _Window] = {}
     for topic, partitions in index.topics(source_cluster).items():
         name = remote_topic(topic)
         if name is None:

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from mirrorlake import failpoints
 from mirrorlake.errors import PositionLost, TargetRecreated, TargetRefused
 from mirrorlake.offsets.generations import FIRST
-from mirrorlake.offsets.positions import Key
+from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.offsets.progress import NOTHING_MAPPED, Floor, floors_of
 from mirrorlake.produce.batch import BatchPlan, PartitionPlan, ShardPlan, plan_batch
 from mirrorlake.produce.ledger import Ledger, map_rows
@@ -83,7 +83,7 @@ class FlowProducer:
                 fence(self._target(shard))
         store.note_shard_count(count)  # only now: who dies before this does it again
 
-    def floors(self) -> dict[Key, Floor]:
+    def floors(self) -> dict[TopicAndPartition, Floor]:
         """Where the flow goes on, of every source partition of which it has mapped or passed something."""
         return dict(self._floors)
 
@@ -206,9 +206,9 @@ class FlowProducer:
             ),
         )
 
-    def _foreign_from(self, shard: ShardPlan) -> dict[Key, int]:
+    def _foreign_from(self, shard: ShardPlan) -> dict[TopicAndPartition, int]:
         """From which target offset on records may be the flow's own without being mapped, where that is known."""
-        found: dict[Key, int] = {}
+        found: dict[TopicAndPartition, int] = {}
         for plan in shard.partitions:
             key = (plan.topic, plan.partition)
             began = self.spec.targets.get(plan.target_topic, FIRST).began

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 
 from mirrorlake.lake.retention import Removal
 from mirrorlake.offsets.generations import FIRST, TargetGeneration
-from mirrorlake.offsets.positions import Key
+from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.offsets.progress import NOTHING_MAPPED, Floor
 from mirrorlake.offsets.stage_index import PartitionRanges, StageIndex
 
-Ranges = Mapping[Key, tuple[tuple[int, int], ...]]
+Ranges = Mapping[TopicAndPartition, tuple[tuple[int, int], ...]]
 """Offsets, inclusive, that a flow goes on without, because an operator said so."""
 
 
@@ -30,16 +30,16 @@ class Hole:
 
 def lacking(
     removals: Iterable[Removal],
-    floors: Mapping[Key, Floor],
+    floors: Mapping[TopicAndPartition, Floor],
     remote_topic: Callable[[str], str | None],
     targets: Mapping[str, TargetGeneration],
-) -> dict[Key, list[Removal]]:
+) -> dict[TopicAndPartition, list[Removal]]:
     """What a flow lacks of what retention ever took, or would lack if it is gone; by partition, in order.
 
     A target topic that was made again gets what the stage holds, as the operator was told: nothing is lacking there as
     long as nothing is mapped.
     """
-    found: dict[Key, list[Removal]] = {}
+    found: dict[TopicAndPartition, list[Removal]] = {}
     for item in removals:
         key = (item.topic, item.partition)
         name = remote_topic(item.topic)
@@ -52,8 +52,8 @@ def lacking(
 
 
 def find_holes(
-    candidates: Mapping[Key, list[Removal]],
-    floors: Mapping[Key, Floor],
+    candidates: Mapping[TopicAndPartition, list[Removal]],
+    floors: Mapping[TopicAndPartition, Floor],
     index: StageIndex,
     source_cluster: str,
     accepted: Ranges,

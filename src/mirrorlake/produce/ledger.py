@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from mirrorlake import failpoints
+from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.offsets.runs import Segment, Written
 from mirrorlake.produce.ports import MapStore
 from mirrorlake.produce.report import LATENCY
@@ -39,7 +40,7 @@ class Ledger:
         self._flow = flow
         self._lock = threading.Lock()
         self._queue: list[_Entry] = []
-        self._unmapped: dict[tuple[str, int], list[tuple[int, Written]]] = defaultdict(list)
+        self._unmapped: dict[TopicAndPartition, list[tuple[int, Written]]] = defaultdict(list)
         self._thread = ThreadPoolExecutor(1, thread_name_prefix=f"map {flow}")
         self._appends = ThreadPoolExecutor(2, thread_name_prefix=f"append {flow}")
         self._running: Future[None] | None = None

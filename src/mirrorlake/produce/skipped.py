@@ -5,10 +5,11 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 import pyarrow as pa
 
+from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.produce.batch import PartitionPlan
 
 #: By source partition: ranges of offsets, first and last inclusive.
-Skipped = Mapping[tuple[str, int], tuple[tuple[int, int], ...]]
+Skipped = Mapping[TopicAndPartition, tuple[tuple[int, int], ...]]
 Rows = Iterator[tuple[PartitionPlan, pa.RecordBatch]]
 
 

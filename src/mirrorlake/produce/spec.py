@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from mirrorlake.errors import TargetRefused
 from mirrorlake.lake.lake import Lake
 from mirrorlake.offsets.generations import TargetGeneration
-from mirrorlake.offsets.positions import Key
+from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.produce.provenance import Provenance
 
 
@@ -37,9 +37,9 @@ class FlowSpec:
     max_records: int = 2_000_000
     reader: str = "auto"
     left_out: tuple[str, ...] = ()
-    held: frozenset[Key] = frozenset()
-    skipped: Mapping[Key, tuple[tuple[int, int], ...]] = field(default_factory=dict)
-    known_foreign: Mapping[Key, int] = field(default_factory=dict)
+    held: frozenset[TopicAndPartition] = frozenset()
+    skipped: Mapping[TopicAndPartition, tuple[tuple[int, int], ...]] = field(default_factory=dict)
+    known_foreign: Mapping[TopicAndPartition, int] = field(default_factory=dict)
     targets: Mapping[str, TargetGeneration] = field(default_factory=dict)
     provenance: Provenance | None = None
     on_refused: Callable[[TargetRefused], None] | None = None

@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 
 from mirrorlake.errors import FilesUnreadable, LayoutError
 from mirrorlake.lake.parquet import open_parquet
+from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.produce.batch import PartitionPlan, ShardPlan
 
 COORDINATES = ["source_cluster", "topic", "partition", "generation", "offset"]
@@ -28,7 +29,7 @@ def read_shard(shard: ShardPlan) -> Iterator[tuple[PartitionPlan, pa.RecordBatch
     Raises LayoutError before the first one where offsets do not rise: later, when some are at the target in the wrong
     order, would be too late. That costs a reading of the coordinates, a few bytes a record.
     """
-    reached: dict[tuple[str, int], int] = {}
+    reached: dict[TopicAndPartition, int] = {}
     for plan, stretch in _stretches(shard, COORDINATES):
         offsets = stretch.column("offset")
         key = (plan.topic, plan.partition)
@@ -75,7 +76,7 @@ def _of_cluster(batch: pa.RecordBatch, source_cluster: str) -> pa.RecordBatch:
     return batch if pc.all(mine).as_py() else batch.filter(mine)
 
 
-def _may_hold(file: pq.ParquetFile, group: int, plans: Mapping[tuple[str, int], PartitionPlan]) -> bool:
+def _may_hold(file: pq.ParquetFile, group: int, plans: Mapping[TopicAndPartition, PartitionPlan]) -> bool:
     """Whether a row group's statistics allow one of the wanted partitions within its window of offsets."""
     metadata = file.metadata.row_group(group)
     bounds: dict[str, tuple[object, object]] = {}
@@ -98,7 +99,7 @@ def _may_hold(file: pq.ParquetFile, group: int, plans: Mapping[tuple[str, int], 
 
 
 def split_by_partition(
-    batch: pa.RecordBatch, plans: Mapping[tuple[str, int], PartitionPlan]
+    batch: pa.RecordBatch, plans: Mapping[TopicAndPartition, PartitionPlan]
 ) -> Iterator[tuple[PartitionPlan, pa.RecordBatch]]:
     """Cut rows where topic, partition or generation changes, and keep the stretches that are wanted, as far as they lie
     in their window of offsets. Raises LayoutError where offsets do not rise."""

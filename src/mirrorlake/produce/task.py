@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from mirrorlake.errors import MapError, PositionLost, TargetRefused
+from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.offsets.runs import CommittedMetadata, decode_written, trim_written
 from mirrorlake.produce.batch import PartitionPlan, ShardPlan
 from mirrorlake.produce.delivery import Chunk, check_rising, size_of
@@ -55,7 +56,7 @@ class ShardJob:
     target: Target
     owner: str | None
     skipped: Skipped = field(default_factory=dict)
-    foreign_from: Mapping[tuple[str, int], int] = field(default_factory=dict)
+    foreign_from: Mapping[TopicAndPartition, int] = field(default_factory=dict)
 
 
 class ReadFiles:
@@ -137,10 +138,10 @@ def _writer(job: ShardJob) -> ShardWriter:
     return writer
 
 
-def _progress(job: ShardJob, writer: ShardWriter) -> dict[tuple[str, int], Progress]:
+def _progress(job: ShardJob, writer: ShardWriter) -> dict[TopicAndPartition, Progress]:
     """Where each partition stands. A producer asks once for each, when it first has it in a batch, which need not be
     its first batch: nobody else writes while it lives."""
-    committed: Mapping[tuple[str, int], tuple[int, str]] = {}
+    committed: Mapping[TopicAndPartition, tuple[int, str]] = {}
     keys = [(plan.target_topic, plan.partition) for plan in job.plan.partitions]
     unasked = [key for key in keys if key not in writer.asked] if job.target.transactional else []
     if unasked:
@@ -197,7 +198,7 @@ def _decoded(plan: PartitionPlan, metadata: str) -> CommittedMetadata:
 
 def _write_all(
     writer: ShardWriter,
-    progress: Mapping[tuple[str, int], Progress],
+    progress: Mapping[TopicAndPartition, Progress],
     rows: Iterator[tuple[PartitionPlan, pa.RecordBatch]],
 ) -> bool:
     """Write in transactions of bounded size. False when rows are left: the metadata is full, or the time is over."""
@@ -245,7 +246,7 @@ def _new_rows(state: Progress, stretch: pa.RecordBatch) -> Iterator[Chunk]:
         yield Chunk(state.plan, stretch.slice(known), offsets[known:])
 
 
-def _commit(writer: ShardWriter, progress: Mapping[tuple[str, int], Progress], chunks: list[Chunk]) -> bool:
+def _commit(writer: ShardWriter, progress: Mapping[TopicAndPartition, Progress], chunks: list[Chunk]) -> bool:
     """Write chunks, in more transactions if one would not do. False when the metadata is full.
 
     A partition with a refused record stops in front of it; the others go on.
@@ -276,7 +277,7 @@ def _commit(writer: ShardWriter, progress: Mapping[tuple[str, int], Progress], c
 
 
 def _write_around(
-    writer: ShardWriter, progress: Mapping[tuple[str, int], Progress], chunks: list[Chunk], refusal: TargetRefused
+    writer: ShardWriter, progress: Mapping[TopicAndPartition, Progress], chunks: list[Chunk], refusal: TargetRefused
 ) -> bool:
     """Write what the target does take: the other partitions, and of this one all in front of the refused record."""
     key = (str(refusal.facts["topic"]), int(str(refusal.facts["partition"])))

@@ -4,12 +4,14 @@ from mirrorlake.errors import StageTrimmed
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.stage_index import StageFiles
 from mirrorlake.lake.table_upkeep import removals_from
-from mirrorlake.offsets.positions import Key
+from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.produce.flow import FlowProducer
 from mirrorlake.produce.holes import Ranges, find_holes, lacking
 
 
-def holes_before(lake: Lake, stage: StageFiles, producer: FlowProducer, accepted: Ranges) -> dict[Key, StageTrimmed]:
+def holes_before(
+    lake: Lake, stage: StageFiles, producer: FlowProducer, accepted: Ranges
+) -> dict[TopicAndPartition, StageTrimmed]:
     """The partitions of which a flow lacks what the stage has no more, each with what an operator is told."""
     spec, floors = producer.spec, producer.floors()
     candidates = lacking(removals_from(lake, spec.source_cluster), floors, spec.remote_topic, spec.targets)

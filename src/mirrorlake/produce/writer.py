@@ -21,6 +21,7 @@ from confluent_kafka import (
 
 from mirrorlake import failpoints
 from mirrorlake.errors import TargetRefused
+from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.offsets.runs import Segment, Written, encode_written
 from mirrorlake.produce.batch import PartitionPlan
 from mirrorlake.produce.deadline import within
@@ -98,7 +99,7 @@ class ShardWriter:
         self.pace = pace or Pace()
         self._patience = Patience()
         #: The target partitions of which this producer has asked for the position.
-        self.asked: set[tuple[str, int]] = set()
+        self.asked: set[TopicAndPartition] = set()
         settings: dict[str, Any] = {**PRODUCER_SETTINGS, **target.client, **target.producer}
         settings |= {"logger": logger, "throttle_cb": self._patience}
         if target.transactional:
@@ -120,7 +121,7 @@ class ShardWriter:
             # Fences whoever had this id before, and ends the transaction that they left open.
             self._producer.init_transactions(CALL_SECONDS)
 
-    def positions(self, keys: Sequence[tuple[str, int]]) -> dict[tuple[str, int], tuple[int, str]]:
+    def positions(self, keys: Sequence[TopicAndPartition]) -> dict[TopicAndPartition, tuple[int, str]]:
         """The flow's committed (position, metadata) of (target topic, partition) keys; those without are left out.
 
         Asked of the consumer: an AdminClient's `list_consumer_group_offsets` (librdkafka 2.16) crashes the process when
@@ -183,7 +184,7 @@ class ShardWriter:
         return text
 
     def write(
-        self, chunks: Sequence[Chunk], written: Mapping[tuple[str, int], Sequence[Written]]
+        self, chunks: Sequence[Chunk], written: Mapping[TopicAndPartition, Sequence[Written]]
     ) -> list[tuple[Chunk, list[Segment]]]:
         """Write chunks in one transaction; `written` is what each (source topic, partition) has in its metadata.
 
@@ -214,7 +215,7 @@ class ShardWriter:
                 self._producer.abort_transaction(self._patience.call_seconds())
 
     def _transaction(
-        self, chunks: Sequence[Chunk], written: Mapping[tuple[str, int], Sequence[Written]]
+        self, chunks: Sequence[Chunk], written: Mapping[TopicAndPartition, Sequence[Written]]
     ) -> list[tuple[Chunk, list[Segment]]]:
         begun = time.monotonic()
         self._patience.start()
@@ -250,10 +251,10 @@ class ShardWriter:
                 raise TooSlow
 
     def _offsets(
-        self, done: Sequence[tuple[Chunk, list[Segment]]], written: Mapping[tuple[str, int], Sequence[Written]]
+        self, done: Sequence[tuple[Chunk, list[Segment]]], written: Mapping[TopicAndPartition, Sequence[Written]]
     ) -> list[TopicPartition]:
         """The positions to commit: offset = next source offset, metadata = what the map does not have yet."""
-        ends: dict[tuple[str, int], tuple[Chunk, list[Written]]] = {}
+        ends: dict[TopicAndPartition, tuple[Chunk, list[Written]]] = {}
         for chunk, segments in done:
             key = (chunk.plan.topic, chunk.plan.partition)
             known = ends[key][1] if key in ends else list(written.get(key, ()))

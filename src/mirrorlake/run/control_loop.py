@@ -19,7 +19,7 @@ from mirrorlake.kafka.values import Acl
 from mirrorlake.lake.journal import Journal
 from mirrorlake.lake.lake import Lake
 from mirrorlake.mm2.mirror_topics import CheckpointTopic, Heartbeats
-from mirrorlake.offsets.positions import Key, Passed
+from mirrorlake.offsets.positions import Passed, TopicAndPartition
 from mirrorlake.run.control_news import ControlNews
 from mirrorlake.run.flow_worker import FlowWorker, Snapshot
 from mirrorlake.run.samples import FlowLag, Sampler, passed
@@ -147,7 +147,7 @@ class ControlLoop:
     def _snapshot(self) -> Snapshot | None:
         return self._worker.last_snapshot if self._worker.ended.is_set() else self._worker.snapshot(SNAPSHOT_SECONDS)
 
-    def _passed(self, keys: Iterable[Key]) -> dict[Key, Passed] | None:
+    def _passed(self, keys: Iterable[TopicAndPartition]) -> dict[TopicAndPartition, Passed] | None:
         """How far the flow is in partitions; None when it does not come to a look in time."""
         snapshot = self._snapshot()
         if snapshot is None:

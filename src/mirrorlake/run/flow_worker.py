@@ -28,7 +28,7 @@ from mirrorlake.lake.lease import Lease
 from mirrorlake.lake.map_store import LakeMap
 from mirrorlake.lake.stage_index import StageFiles
 from mirrorlake.landing.worker import LandingWorker
-from mirrorlake.offsets.positions import Key
+from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.produce.flow import BatchReport, FlowProducer
 from mirrorlake.produce.provenance import Provenance
 from mirrorlake.produce.spec import FlowSpec, name_at_target
@@ -51,11 +51,11 @@ class Snapshot:
     where the map of what it has produced ends (rows of it may still be on their way), the partitions that wait for an
     operator, the topics that were left out at that look, and the generations of target topics that it produced to."""
 
-    covered: dict[Key, int]
+    covered: dict[TopicAndPartition, int]
     caught_up: bool
-    floors: dict[Key, int]
-    mapped: dict[Key, int]
-    held: frozenset[Key]
+    floors: dict[TopicAndPartition, int]
+    mapped: dict[TopicAndPartition, int]
+    held: frozenset[TopicAndPartition]
     left_out: frozenset[str]
     target_generations: Mapping[str, int] = field(default_factory=dict)
 
@@ -96,7 +96,7 @@ class FlowWorker:
         self._taken = threading.Event()
         self._snapshot: Snapshot | None = None
         self._again = threading.Event()
-        self._refused_here: set[Key] = set()
+        self._refused_here: set[TopicAndPartition] = set()
         self._refused_before = True  # as far as is known, until it was looked
         self._written_to: dict[str, int] = {}
         self._closed: frozenset[str] | None = None
@@ -231,7 +231,7 @@ class FlowWorker:
         finally:
             producer.close()
 
-    def _take_snapshot(self, producer: FlowProducer, covered: dict[Key, int], caught_up: bool) -> None:
+    def _take_snapshot(self, producer: FlowProducer, covered: dict[TopicAndPartition, int], caught_up: bool) -> None:
         living = {
             key: floor for key, floor in producer.floors().items() if floor.generation == self._landing.generation(*key)
         }

@@ -14,7 +14,7 @@ from mirrorlake.lake.lake import Lake
 from mirrorlake.landing.generations import begin_branches, begin_lives, decisions_of, lives_of
 from mirrorlake.landing.read_again import read_again
 from mirrorlake.landing.survey import Branch, Life, blocked
-from mirrorlake.offsets.positions import Key
+from mirrorlake.offsets.positions import TopicAndPartition
 
 #: What can be chosen for each kind of incident, and what it means. Any other kind can only be acknowledged.
 CHOICES: Mapping[str, Mapping[str, str]] = {
@@ -159,7 +159,9 @@ def _branch(lake: Lake, alias: str, incidents: Sequence[Mapping[str, Any]]) -> N
     # One that has begun, by a decision that died before the incident was closed, or with its whole topic, is not known
     # as open any more.
     waiting = blocked(item for item in decisions_of(lake, alias) if item.open and item.kind == "source_rewound")[1]
-    first: dict[Key, int] = {(item["topic"], item["partition"]): item["first_offset"] for item in incidents}
+    first: dict[TopicAndPartition, int] = {
+        (item["topic"], item["partition"]): item["first_offset"] for item in incidents
+    }
     begun = {key: Branch(lives.generation(key) + 1, offset) for key, offset in first.items() if key in waiting}
     begin_branches(lake, alias, begun, lives)
 

@@ -12,7 +12,7 @@ from mirrorlake.kafka.connections import Connections
 from mirrorlake.lake.lake import Lake, arrow_table
 from mirrorlake.lake.samples import lag_seeds
 from mirrorlake.offsets.lag import LagHistory
-from mirrorlake.offsets.positions import Key
+from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.run.flow_worker import Snapshot
 
 _POSITIONS = pa.schema(
@@ -44,16 +44,16 @@ class FlowLag:
 class _Places:
     """A flow's partitions, what their topics are called at the target, and the ends there (of those that are made)."""
 
-    keys: Sequence[Key]
+    keys: Sequence[TopicAndPartition]
     names: Mapping[str, str]
-    target: Mapping[Key, int]
+    target: Mapping[TopicAndPartition, int]
 
-    def target_end(self, key: Key) -> int | None:
+    def target_end(self, key: TopicAndPartition) -> int | None:
         """The end of the partition at the target; None when it is not made yet."""
         return self.target.get((self.names[key[0]], key[1]))
 
 
-def passed(snapshot: Snapshot, targets: TargetTopics, key: Key) -> tuple[int, int]:
+def passed(snapshot: Snapshot, targets: TargetTopics, key: TopicAndPartition) -> tuple[int, int]:
     """How far a partition is landed and how far it is produced, as of a look.
 
     What a look found nothing behind has been produced: the flow has passed the transaction markers there too.
@@ -63,7 +63,7 @@ def passed(snapshot: Snapshot, targets: TargetTopics, key: Key) -> tuple[int, in
     return covered, covered if _nothing_left(snapshot, targets, key) else floor
 
 
-def _nothing_left(snapshot: Snapshot, targets: TargetTopics, key: Key) -> bool:
+def _nothing_left(snapshot: Snapshot, targets: TargetTopics, key: TopicAndPartition) -> bool:
     """Whether a look found that all of a partition has been produced."""
     waits = key in snapshot.held or key[0] in snapshot.left_out or targets.produced_topic(key[0]) is None
     return snapshot.caught_up and not waits
@@ -111,7 +111,7 @@ class Sampler:
         return _Places(keys, names, target.told_ends(remote))
 
     def _row(
-        self, key: Key, places: _Places, bounds: tuple[int, int], snapshot: Snapshot, now: datetime
+        self, key: TopicAndPartition, places: _Places, bounds: tuple[int, int], snapshot: Snapshot, now: datetime
     ) -> dict[str, object]:
         topic, partition = key
         start, end = bounds

@@ -10,13 +10,14 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from mirrorlake.errors import InputError
+from mirrorlake.offsets.positions import TopicAndPartition
 
 EARLIEST, LATEST = -2, -1
 """What Spark writes in `startingOffsets` for the start and the end of a partition."""
 _NO_OFFSET = "-"
 _BEGAN = "\0v1\n"  # the zero byte is there for Spark 2.1.0 (SPARK-19517)
 
-Offsets = dict[tuple[str, int], int]
+Offsets = dict[TopicAndPartition, int]
 """Positions by topic and partition."""
 
 
@@ -62,7 +63,7 @@ def read_position(batch: int | None, offsets: str | None, began: Mapping[int, st
     return QueryPosition(batch, sources)
 
 
-def starting_offsets(positions: Mapping[tuple[str, int], int]) -> str:
+def starting_offsets(positions: Mapping[TopicAndPartition, int]) -> str:
     """The text for Spark's option `startingOffsets`."""
     topics: dict[str, dict[str, int]] = {}
     for (topic, partition), offset in sorted(positions.items()):

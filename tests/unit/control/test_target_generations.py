@@ -17,6 +17,7 @@ from mirrorlake.kafka.admin import TopicIdentity, TopicInfo
 from mirrorlake.lake.targets import MappedTarget
 from mirrorlake.lake.topic_states import TopicState
 from mirrorlake.offsets.generations import NotedTarget, TargetDecision
+from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.offsets.progress import NOTHING_MAPPED
 from mirrorlake.produce.batch import PartitionPlan
 from tests.support.lake_rows import write_file
@@ -61,7 +62,7 @@ class World:
         there = {name: self.there[name] for name in topics if name in self.there}
         return there, frozenset(set(topics) - there.keys())
 
-    def end_offsets(self, keys: list[tuple[str, int]], committed: bool) -> dict[tuple[str, int], int]:
+    def end_offsets(self, keys: list[TopicAndPartition], committed: bool) -> dict[TopicAndPartition, int]:
         assert not committed
         return {(topic, partition): self.ends[topic][partition] for topic, partition in keys}
 

@@ -31,7 +31,7 @@ from mirrorlake.groups.moves import (
     verified,
 )
 from mirrorlake.groups.sync_plan import ACTIVE, BEHIND, READ_ON, Keep, Move, TargetGroup, decide, noted
-from mirrorlake.offsets.positions import Committed, Translated
+from mirrorlake.offsets.positions import Committed, TopicAndPartition, Translated
 
 PLACE = ("app", "orders", 0)
 KNOWN = Checkpoint("app", "orders", 0, 10, "east.orders", 7, "m", True)
@@ -150,7 +150,7 @@ def test_never_backwards_and_never_an_active_group(
 @given(st.lists(st.tuples(OFFSETS, st.booleans()), max_size=12))
 def test_positions_never_go_back_whatever_the_source_does(rounds: list[tuple[int, bool]]) -> None:
     """Rounds of a replicator that dies now and then: it has no memory but the group itself."""
-    positions: dict[tuple[str, int], Committed] = {}
+    positions: dict[TopicAndPartition, Committed] = {}
     seen = [-1]
     for wanted, dies in rounds:
         item = replace(KNOWN, target_position=wanted, synced=False)

@@ -14,7 +14,7 @@ from mirrorlake.groups.checkpoint_plan import Checkpoint
 from mirrorlake.groups.mover import move_in_steps, sole_mover
 from mirrorlake.groups.sync_plan import BEHIND, TargetGroup
 from mirrorlake.kafka.groups import Told
-from mirrorlake.offsets.positions import Committed, Key
+from mirrorlake.offsets.positions import Committed, TopicAndPartition
 
 PLACE = ("east.orders", 0)
 
@@ -36,7 +36,7 @@ class Goal:
         told = {name: {PLACE: Committed(self.positions_now[name])} for name in wanted & self.positions_now.keys()}
         return Told(told, dict.fromkeys(wanted & self.silent, "timed out"))
 
-    def move(self, moves: Mapping[str, Mapping[Key, Committed]]) -> dict[tuple[str, str, int], str]:
+    def move(self, moves: Mapping[str, Mapping[TopicAndPartition, Committed]]) -> dict[tuple[str, str, int], str]:
         for group, items in moves.items():
             self.positions_now[group] = items[PLACE].offset
         return {}

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from mirrorlake.landing.survey import Branch, Decision, Life, Lives
-from mirrorlake.offsets.positions import Key
+from mirrorlake.offsets.positions import TopicAndPartition
 from tests.unit.landing.test_landing_plan import Log, Model
 
 KEYS = st.sampled_from([("t", 0), ("t", 1), ("u", 0)])
@@ -27,13 +27,13 @@ class LandingLaws(RuleBasedStateMachine):
         super().__init__()
         self.model = Model({("t", 0): Log(), ("u", 0): Log()}, {"t": "t0", "u": "u0"})
         self.planner = self.model.planner()
-        self.covered: dict[Key, int] = {}
+        self.covered: dict[TopicAndPartition, int] = {}
         self.number = 0
-        self.trimmed: dict[Key, set[int]] = {}
-        self.told: dict[Key, set[int]] = {}
+        self.trimmed: dict[TopicAndPartition, set[int]] = {}
+        self.told: dict[TopicAndPartition, set[int]] = {}
 
     @rule(key=KEYS, count=COUNTS)
-    def write(self, key: Key, count: int) -> None:
+    def write(self, key: TopicAndPartition, count: int) -> None:
         if key in self.model.logs:
             self.number += 1
             self.model.logs[key].write(f"{self.number}:", count)
@@ -43,7 +43,7 @@ class LandingLaws(RuleBasedStateMachine):
         self.model.logs.setdefault(("t", 1), Log())
 
     @rule(key=KEYS, part=st.integers(0, 9))
-    def trim(self, key: Key, part: int) -> None:
+    def trim(self, key: TopicAndPartition, part: int) -> None:
         """Of what was landed before, or was owed since, it is noted what went unread."""
         if key in self.model.logs:
             log = self.model.logs[key]
@@ -54,7 +54,7 @@ class LandingLaws(RuleBasedStateMachine):
                 self.trimmed.setdefault(key, set()).update(at for at in gone if not self._has(key, at))
 
     @rule(key=KEYS, back=COUNTS, written=st.integers(0, 12))
-    def lose_the_end(self, key: Key, back: int, written: int) -> None:
+    def lose_the_end(self, key: TopicAndPartition, back: int, written: int) -> None:
         if key in self.model.logs:
             log = self.model.logs[key]
             log.rewind(max(log.start, log.end - back))
@@ -62,12 +62,12 @@ class LandingLaws(RuleBasedStateMachine):
             self.write(key, written) if written else None
 
     @rule(key=KEYS)
-    def elect(self, key: Key) -> None:
+    def elect(self, key: TopicAndPartition) -> None:
         if key in self.model.logs:
             self.model.logs[key].epoch += 1
 
     @rule(limit=st.integers(1, 30), keys=st.sets(KEYS))
-    def land(self, limit: int, keys: set[Key]) -> None:
+    def land(self, limit: int, keys: set[TopicAndPartition]) -> None:
         """A query that comes up to `limit` records far in some partitions, then ends."""
         planned = self.planner.plan(self.covered)
         self.covered = dict(planned.covered)
@@ -133,7 +133,7 @@ class LandingLaws(RuleBasedStateMachine):
     def firsts(self) -> dict[tuple[str, int | None], int | None]:
         return self.__dict__.setdefault("_firsts", {})
 
-    def _read(self, key: Key, first: int, end: int, generations: Mapping[Key, int]) -> None:
+    def _read(self, key: TopicAndPartition, first: int, end: int, generations: Mapping[TopicAndPartition, int]) -> None:
         staged = self.model.staged.setdefault((*key, generations.get(key, 0)), {})
         for row in self.model.logs[key].rows:
             if first <= row.offset < end:
@@ -151,7 +151,7 @@ class LandingLaws(RuleBasedStateMachine):
         self.model.known = Lives({**lives.topics, topic: life}, branches)
         self._forget_decisions(lambda item: item.topic == topic)
 
-    def _branch(self, key: Key) -> None:
+    def _branch(self, key: TopicAndPartition) -> None:
         lives, first = self.model.known, self.firsts[key]
         assert first is not None
         branches = {**lives.branches, key: Branch(lives.generation(key) + 1, first)}
@@ -162,16 +162,16 @@ class LandingLaws(RuleBasedStateMachine):
         """What was decided of a generation before says nothing about the newer one."""
         self.model.told = [item for item in self.model.told if item.open or not of(item)]
 
-    def _staged(self, key: Key) -> bool:
+    def _staged(self, key: TopicAndPartition) -> bool:
         return (*key, self.model.known.generation(key)) in self.model.staged
 
-    def _has(self, key: Key, offset: int) -> bool:
+    def _has(self, key: TopicAndPartition, offset: int) -> bool:
         return any(offset in rows for (*place, _), rows in self.model.staged.items() if tuple(place) == key)
 
-    def _has_above(self, key: Key, offset: int) -> bool:
+    def _has_above(self, key: TopicAndPartition, offset: int) -> bool:
         return any(at > offset for at in self.model.staged.get((*key, self.model.known.generation(key)), ()))
 
-    def _same(self, key: Key, offset: int, value: bytes | None) -> bool:
+    def _same(self, key: TopicAndPartition, offset: int, value: bytes | None) -> bool:
         return any(
             offset in rows and rows[offset].value == value
             for (*place, _), rows in self.model.staged.items()

@@ -11,7 +11,7 @@ from mirrorlake.kafka.values import Row
 from mirrorlake.landing.plan import LandingPlanner, SourceTopic
 from mirrorlake.landing.refusals import WAIT_SECONDS, places_in
 from mirrorlake.landing.survey import Branch, Decision, Life, Lives, Loss
-from mirrorlake.offsets.positions import Key, LogEnds
+from mirrorlake.offsets.positions import LogEnds, TopicAndPartition
 
 T0, T1 = ("t", 0), ("t", 1)
 
@@ -44,15 +44,15 @@ class Log:
 class Model:
     """A source cluster and what the lake knows of it, both in memory."""
 
-    logs: dict[Key, Log] = field(default_factory=lambda: {T0: Log(), T1: Log()})
+    logs: dict[TopicAndPartition, Log] = field(default_factory=lambda: {T0: Log(), T1: Log()})
     ids: dict[str, str] = field(default_factory=lambda: {"t": "id"})
-    leaderless: set[Key] = field(default_factory=set)
-    silent: set[Key] = field(default_factory=set)
+    leaderless: set[TopicAndPartition] = field(default_factory=set)
+    silent: set[TopicAndPartition] = field(default_factory=set)
     staged: dict[tuple[str, int, int], dict[int, Row]] = field(default_factory=dict)
     known: Lives = field(default_factory=Lives)
     told: list[Decision] = field(default_factory=list)
-    samples: dict[Key, int] = field(default_factory=dict)
-    leaders: dict[Key, int] = field(default_factory=dict)
+    samples: dict[TopicAndPartition, int] = field(default_factory=dict)
+    leaders: dict[TopicAndPartition, int] = field(default_factory=dict)
     reads: int = 0
     now: float = 0.0
 
@@ -61,11 +61,11 @@ class Model:
         lost = {name: frozenset(p for t, p in self.leaderless if t == name) for name in self.ids}
         return {name: SourceTopic(self.ids[name], counts[name], lost[name]) for name in self.ids}
 
-    def ends(self, keys: Collection[Key]) -> Mapping[Key, LogEnds]:
+    def ends(self, keys: Collection[TopicAndPartition]) -> Mapping[TopicAndPartition, LogEnds]:
         logs = {key: self.logs[key] for key in keys if key not in self.silent}
         return {key: LogEnds(log.start, log.end, log.epoch) for key, log in logs.items()}
 
-    def rows(self, offsets: Mapping[Key, int]) -> Mapping[Key, Row]:
+    def rows(self, offsets: Mapping[TopicAndPartition, int]) -> Mapping[TopicAndPartition, Row]:
         self.reads += len(offsets)
         found = {key: [row for row in self.logs[key].rows if row.offset >= at] for key, at in offsets.items()}
         return {key: rows[0] for key, rows in found.items() if rows}
@@ -79,22 +79,24 @@ class Model:
     def decisions(self) -> Collection[Decision]:
         return list(self.told)
 
-    def staged_ends(self) -> Mapping[Key, tuple[int, int]]:
-        found: dict[Key, tuple[int, int]] = {}
+    def staged_ends(self) -> Mapping[TopicAndPartition, tuple[int, int]]:
+        found: dict[TopicAndPartition, tuple[int, int]] = {}
         for (topic, partition, generation), rows in sorted(self.staged.items()):
             found[topic, partition] = (generation, max(rows) + 1)
         return found
 
-    def _since(self, key: Key, generation: int) -> list[dict[int, Row]]:
+    def _since(self, key: TopicAndPartition, generation: int) -> list[dict[int, Row]]:
         """What is staged of a partition in the generations since one."""
         places = sorted(place for place in self.staged if place[:2] == key and place[2] >= generation)
         return [self.staged[place] for place in places]
 
-    def staged_firsts(self, since: Mapping[Key, int]) -> Mapping[Key, int]:
+    def staged_firsts(self, since: Mapping[TopicAndPartition, int]) -> Mapping[TopicAndPartition, int]:
         held = {key: self._since(key, generation) for key, generation in since.items()}
         return {key: min(rows[0]) for key, rows in held.items() if rows}
 
-    def staged_rows(self, offsets: Mapping[Key, int], since: Mapping[Key, int]) -> Mapping[Key, Row]:
+    def staged_rows(
+        self, offsets: Mapping[TopicAndPartition, int], since: Mapping[TopicAndPartition, int]
+    ) -> Mapping[TopicAndPartition, Row]:
         return {
             key: replace(rows[at], epoch=None)
             for key, at in offsets.items()
@@ -102,25 +104,25 @@ class Model:
             if at in rows
         }
 
-    def seen(self, keys: Collection[Key]) -> Mapping[Key, int]:
+    def seen(self, keys: Collection[TopicAndPartition]) -> Mapping[TopicAndPartition, int]:
         return {key: self.samples[key] for key in keys if key in self.samples}
 
-    def epochs(self) -> Mapping[Key, int]:
+    def epochs(self) -> Mapping[TopicAndPartition, int]:
         return self.leaders
 
-    def note_epochs(self, epochs: Mapping[Key, int]) -> None:
+    def note_epochs(self, epochs: Mapping[TopicAndPartition, int]) -> None:
         self.leaders = dict(epochs)
 
     def planner(self) -> LandingPlanner:
         return LandingPlanner("east", self, self, lambda: self.now)
 
-    def stage(self, key: Key, first: int, generation: int = 0) -> None:
+    def stage(self, key: TopicAndPartition, first: int, generation: int = 0) -> None:
         """What a query lands that reads up to the end."""
         rows = {row.offset: row for row in self.logs[key].rows if row.offset >= first}
         if rows:
             self.staged.setdefault((*key, generation), {}).update(rows)
 
-    def land(self, planner: LandingPlanner) -> Mapping[Key, int]:
+    def land(self, planner: LandingPlanner) -> Mapping[TopicAndPartition, int]:
         """Plan, tell, and land all that is planned; returns where partitions began."""
         planned = planner.plan({})
         for loss in planned.losses:
@@ -253,7 +255,7 @@ def test_what_makes_a_plan_another_one() -> None:
 
 
 @pytest.mark.parametrize("silent", [{T0}, {T0, T1}])
-def test_a_partition_that_did_not_answer_is_read_when_it_does(silent: set[Key]) -> None:
+def test_a_partition_that_did_not_answer_is_read_when_it_does(silent: set[TopicAndPartition]) -> None:
     model, planner = staged_once()
     model.silent = silent
     planned = planner.plan({})

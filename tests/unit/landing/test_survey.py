@@ -7,18 +7,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mirrorlake.landing.survey import Branch, Decision, Life, Lives, Loss, Survey, position_of, recreated, survey
-from mirrorlake.offsets.positions import Key, LogEnds
+from mirrorlake.offsets.positions import LogEnds, TopicAndPartition
 
 OLD, NEW = "old-id", "new-id"
 T0, T1, U0 = ("t", 0), ("t", 1), ("u", 0)
 
 
 def look(
-    positions: Mapping[Key, int],
-    starts: Mapping[Key, int],
+    positions: Mapping[TopicAndPartition, int],
+    starts: Mapping[TopicAndPartition, int],
     decisions: Collection[Decision] = (),
-    seen: Mapping[Key, int] | None = None,
-    rewound: Mapping[Key, int] | None = None,
+    seen: Mapping[TopicAndPartition, int] | None = None,
+    rewound: Mapping[TopicAndPartition, int] | None = None,
 ) -> Survey:
     """A survey of logs that begin at `starts` and end at 1,000."""
     return survey({key: LogEnds(start, 1_000) for key, start in starts.items()}, positions, decisions, seen, rewound)
@@ -105,7 +105,9 @@ def test_where_a_partition_goes_on_is_what_its_newest_generation_holds() -> None
         st.tuples(st.integers(0, 9), st.integers(0, 9), st.none() | st.integers(0, 9), st.none() | st.integers(0, 9)),
     )
 )
-def test_nothing_is_ever_skipped_in_silence(places: dict[Key, tuple[int, int, int | None, int | None]]) -> None:
+def test_nothing_is_ever_skipped_in_silence(
+    places: dict[TopicAndPartition, tuple[int, int, int | None, int | None]],
+) -> None:
     """Between what is known of a partition and where it goes on nothing lies that is not told; none is read twice."""
     positions = {key: end for key, (end, _, _, _) in places.items() if end < 8}
     starts = {key: first for key, (_, first, _, _) in places.items()}

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mirrorlake.offsets.generations import TargetGeneration
-from mirrorlake.offsets.positions import Key
+from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.offsets.progress import NOTHING_MAPPED, Floor, MappedEnd, floors_of
 from mirrorlake.offsets.stage_index import StagedRange, StageIndex
 from mirrorlake.produce.batch import BatchPlan, plan_batch, shard_of
@@ -25,7 +25,7 @@ def remote(topic: str) -> str:
     return f"east.{topic}"
 
 
-def landed(batches: list[dict[Key, int]]) -> tuple[StageIndex, dict[Key, int]]:
+def landed(batches: list[dict[TopicAndPartition, int]]) -> tuple[StageIndex, dict[TopicAndPartition, int]]:
     """A stage as landing leaves it, and how far each partition goes."""
     index, ends = StageIndex(), defaultdict(int)
     for number, batch in enumerate(batches):
@@ -38,14 +38,16 @@ def landed(batches: list[dict[Key, int]]) -> tuple[StageIndex, dict[Key, int]]:
     return index, dict(ends)
 
 
-def planned(index: StageIndex, floors: dict[Key, Floor], shards: int, most: int) -> BatchPlan:
+def planned(index: StageIndex, floors: dict[TopicAndPartition, Floor], shards: int, most: int) -> BatchPlan:
     return plan_batch(index, "east", floors, remote, shards, most)
 
 
 @given(LANDED, SHARDS, MOST)
-def test_batch_after_batch_takes_all_once_and_in_order(batches: list[dict[Key, int]], shards: int, most: int) -> None:
+def test_batch_after_batch_takes_all_once_and_in_order(
+    batches: list[dict[TopicAndPartition, int]], shards: int, most: int
+) -> None:
     index, ends = landed(batches)
-    floors: dict[Key, Floor] = {}
+    floors: dict[TopicAndPartition, Floor] = {}
     while (plan := planned(index, floors, shards, most)).shards:
         assert plan.ordered
         for shard in plan.shards:
@@ -58,7 +60,9 @@ def test_batch_after_batch_takes_all_once_and_in_order(batches: list[dict[Key, i
 
 
 @given(LANDED, SHARDS, MOST)
-def test_a_batch_is_about_as_large_as_it_may_be(batches: list[dict[Key, int]], shards: int, most: int) -> None:
+def test_a_batch_is_about_as_large_as_it_may_be(
+    batches: list[dict[TopicAndPartition, int]], shards: int, most: int
+) -> None:
     index, ends = landed(batches)
     plan = planned(index, {}, shards, most)
     held = sum(each.last - each.first + 1 for each in plan.partitions)
@@ -69,7 +73,7 @@ def test_a_batch_is_about_as_large_as_it_may_be(batches: list[dict[Key, int]], s
 
 @given(LANDED, SHARDS, st.randoms(use_true_random=False))
 def test_files_are_read_in_an_order_that_is_each_partitions_own(
-    batches: list[dict[Key, int]], shards: int, random: object
+    batches: list[dict[TopicAndPartition, int]], shards: int, random: object
 ) -> None:
     """Also where compaction made files whose order is no longer that of landing."""
     index, _ = landed(batches)
@@ -126,7 +130,7 @@ def test_the_oldest_generation_goes_first_and_alone() -> None:
     index = StageIndex()
     for generation in (0, 1):
         index.apply([(f"f{generation}", [StagedRange("east", "a", 0, generation, 0, 9, 10)])], (), 0)
-    floors: dict[Key, Floor] = {}
+    floors: dict[TopicAndPartition, Floor] = {}
     for generation in (0, 1):
         (each,) = planned(index, floors, 1, 100).partitions
         assert (each.generation, each.first, each.last) == (generation, 0, 9)

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from mirrorlake.config.topology import Topology
 from mirrorlake.kafka.admin import TopicInfo
-from mirrorlake.offsets.positions import Key
+from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.run.flow_worker import Snapshot
 from mirrorlake.run.samples import Sampler
 
@@ -19,20 +19,20 @@ from mirrorlake.run.samples import Sampler
 class FakeCluster:
     """Counts what it is asked; does not tell of partitions that are `silent`."""
 
-    ends: dict[Key, int]
-    starts: dict[Key, int] = field(default_factory=dict)
+    ends: dict[TopicAndPartition, int]
+    starts: dict[TopicAndPartition, int] = field(default_factory=dict)
     asked: Counter[str] = field(default_factory=Counter)
-    silent: set[Key] = field(default_factory=set)
+    silent: set[TopicAndPartition] = field(default_factory=set)
 
     def topics(self) -> dict[str, TopicInfo]:
         names = {topic for topic, _ in self.ends}
         return {name: TopicInfo(name, sum(1 for topic, _ in self.ends if topic == name), 1) for name in names}
 
-    def told_starts(self, keys: Iterable[Key]) -> dict[Key, int]:
+    def told_starts(self, keys: Iterable[TopicAndPartition]) -> dict[TopicAndPartition, int]:
         self.asked["starts"] += 1
         return {key: self.starts.get(key, 0) for key in keys if key not in self.silent}
 
-    def told_ends(self, keys: Iterable[Key]) -> dict[Key, int]:
+    def told_ends(self, keys: Iterable[TopicAndPartition]) -> dict[TopicAndPartition, int]:
         self.asked["ends"] += 1
         return {key: self.ends[key] for key in keys if key not in self.silent}
 
@@ -82,7 +82,7 @@ class Setting:
         flow, targets = topology.flow("east->west"), FakeTargets(topology)
         self.sampler = Sampler(lake, connections, flow, targets)  # type: ignore[arg-type]
 
-    def sample(self, floors: dict[Key, int], caught_up: bool = False) -> list[dict[str, Any]]:
+    def sample(self, floors: dict[TopicAndPartition, int], caught_up: bool = False) -> list[dict[str, Any]]:
         before = len(self.lake.rows)
         snapshot = Snapshot(dict(floors), caught_up, dict(floors), dict(floors), frozenset(), frozenset())
         lag = self.sampler.sample(lambda: snapshot)

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mirrorlake.errors import InputError
+from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.spark.query_files import QueryPosition, committed_batch, read_position, starting_offsets
 
 METADATA = '{"batchWatermarkMs":0,"batchTimestampMs":1700000000000,"conf":{"spark.sql.shuffle.partitions":"200"}}'
@@ -90,7 +91,7 @@ def test_other_files_are_refused(text: str, said: str) -> None:
         min_size=1,
     )
 )
-def test_starting_offsets_are_read_back_as_they_were(positions: dict[tuple[str, int], int]) -> None:
+def test_starting_offsets_are_read_back_as_they_were(positions: dict[TopicAndPartition, int]) -> None:
     assert read_position(0, log(starting_offsets(positions)), {}).sources == {0: positions}
 
 

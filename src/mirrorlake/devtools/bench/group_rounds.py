@@ -16,7 +16,7 @@ from mirrorlake.lake.changes import MemoryLog
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.opening import open_lake
 from mirrorlake.mm2.mirror_topics import CheckpointTopic
-from mirrorlake.offsets.positions import Committed, Key, Passed
+from mirrorlake.offsets.positions import Committed, Passed, TopicAndPartition
 from mirrorlake.produce.report import SEGMENT
 from mirrorlake.spark.session import local_session
 
@@ -95,7 +95,9 @@ def time_rounds(lake: Lake, connections: Connections, topology: Topology) -> Gro
     return GroupTimes(len(positions), TOPICS, count, first, everyone, tenth, nothing)
 
 
-def _moved(positions: Mapping[str, Mapping[Key, Committed]], each: int, by: int) -> dict[str, dict[Key, Committed]]:
+def _moved(
+    positions: Mapping[str, Mapping[TopicAndPartition, Committed]], each: int, by: int
+) -> dict[str, dict[TopicAndPartition, Committed]]:
     """Positions of each so-many-th group, so many records further."""
     return {
         group: {key: Committed(position.offset + by) for key, position in items.items()}
@@ -104,9 +106,9 @@ def _moved(positions: Mapping[str, Mapping[Key, Committed]], each: int, by: int)
     }
 
 
-def committed() -> dict[str, dict[Key, Committed]]:
+def committed() -> dict[str, dict[TopicAndPartition, Committed]]:
     """Positions by group, spread over the whole map."""
-    found: dict[str, dict[Key, Committed]] = {}
+    found: dict[str, dict[TopicAndPartition, Committed]] = {}
     for number in range(GROUPS):
         topics = [(number * 3 + step) % TOPICS for step in range(TOPICS_OF_A_GROUP)]
         keys = [(f"{PREFIX}{topic:03}", partition) for topic in topics for partition in range(PARTITIONS)]
@@ -130,6 +132,6 @@ def fill_map(lake: Lake) -> None:
         lake.append("offset_map", pa.Table.from_pylist(rows, _MAP))
 
 
-def _passed(keys: Iterable[Key]) -> dict[Key, Passed]:
+def _passed(keys: Iterable[TopicAndPartition]) -> dict[TopicAndPartition, Passed]:
     end = RUNS * RUN_RECORDS
     return {key: Passed(end, end, f"east.{key[0]}") for key in keys}
