@@ -1,6 +1,6 @@
 """What producing a flow needs of the world around it: the stage, the tables of the map, and workers.
 
-Spark, Delta and their files are behind these (`lake/stage_files.py`, `lake/map_store.py`, `produce/workers.py`); the
+Spark, Delta and their files are behind these (`lake/stage_index.py`, `lake/map_store.py`, `produce/workers.py`); the
 simulation in tests/simulation puts memory there.
 """
 
