@@ -18,8 +18,8 @@ from selenium.webdriver import Chrome
 from mirrorlake.dashboard.data import Reader, to_json
 from mirrorlake.dashboard.model import load_dashboard
 from mirrorlake.dashboard.page import render
-from mirrorlake.dashboard.parts import CounterSpec
 from mirrorlake.dashboard.server import DashboardServer
+from mirrorlake.dashboard.specs import CounterSpec
 from tests.support.browser import chromium, console_errors, prefer, resize, screenshot, wait_for
 from tests.support.dashboard_server import served
 from tests.support.sample_lake import TIME, empty_lake, fill

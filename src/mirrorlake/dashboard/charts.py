@@ -9,20 +9,10 @@ from typing import Any
 
 import altair as alt
 
+from mirrorlake.dashboard.encodings import Axis, Channel, Format, Scale, Series
 from mirrorlake.dashboard.expressions import parse_expression
-from mirrorlake.dashboard.parts import (
-    Axis,
-    Channel,
-    ChartSpec,
-    ComboSpec,
-    Format,
-    HeatmapSpec,
-    PieSpec,
-    Query,
-    Scale,
-    Series,
-    XYSpec,
-)
+from mirrorlake.dashboard.parts import Query
+from mirrorlake.dashboard.specs import ChartSpec, ComboSpec, HeatmapSpec, PieSpec, XYSpec
 
 #: Functions that the page registers: they write numbers and times as its counters and tables do.
 QUANTITY, INSTANT, CLOCK = "quantity", "instant", "clock"

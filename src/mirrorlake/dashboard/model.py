@@ -12,8 +12,10 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from mirrorlake.dashboard.encodings import Part
 from mirrorlake.dashboard.expressions import FieldPlan, parse_expression
-from mirrorlake.dashboard.parts import Dataset, Page, Part, Query, RangeFilterSpec, UiSettings, ValuesFilterSpec, Widget
+from mirrorlake.dashboard.parts import Dataset, Page, Query, UiSettings, Widget
+from mirrorlake.dashboard.specs import RangeFilterSpec, ValuesFilterSpec
 from mirrorlake.errors import InputError
 
 #: Columns of the grid that GRID_V1 means.

@@ -10,16 +10,8 @@ import vl_convert
 from mirrorlake.dashboard.charts import chart
 from mirrorlake.dashboard.data import to_json
 from mirrorlake.dashboard.model import Dashboard, filter_targets, plan_fields
-from mirrorlake.dashboard.parts import (
-    ChartSpec,
-    CounterSpec,
-    Page,
-    Placed,
-    RangeFilterSpec,
-    TableSpec,
-    ValuesFilterSpec,
-    Widget,
-)
+from mirrorlake.dashboard.parts import Page, Placed, Widget
+from mirrorlake.dashboard.specs import ChartSpec, CounterSpec, RangeFilterSpec, TableSpec, ValuesFilterSpec
 
 _SCRIPTS = ("format.js", "query.js", "theme.js", "widgets.js", "filters.js", "page.js")
 TITLE = "mirrorlake"

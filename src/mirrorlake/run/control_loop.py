@@ -21,8 +21,9 @@ from mirrorlake.lake.lake import Lake
 from mirrorlake.mm2.mirror_topics import CheckpointTopic, Heartbeats
 from mirrorlake.offsets.positions import Passed, TopicAndPartition
 from mirrorlake.run.control_news import ControlNews
-from mirrorlake.run.flow_worker import FlowWorker, Snapshot
+from mirrorlake.run.flow_worker import FlowWorker
 from mirrorlake.run.samples import FlowLag, Sampler, passed
+from mirrorlake.run.snapshot import Snapshot
 from mirrorlake.spark.causes import FAILURES
 
 HEARTBEATS, SAMPLES = "heartbeats", "samples"

@@ -6,7 +6,7 @@ One thread per flow, so that a slow or unreachable target holds up nobody else; 
 import logging
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.control.topic_sync import TargetTopics, TopicsUnmade
@@ -34,6 +34,7 @@ from mirrorlake.produce.provenance import Provenance
 from mirrorlake.produce.spec import FlowSpec, name_at_target
 from mirrorlake.produce.trimmed import holes_before
 from mirrorlake.produce.workers import SparkWorkers
+from mirrorlake.run.snapshot import Snapshot
 from mirrorlake.spark.causes import FAILURES, cause_of, in_our_words
 
 logger = logging.getLogger(__name__)
@@ -43,21 +44,6 @@ LOOK_SECONDS = 0.05
 RETRY_SECONDS = (1.0, 2.0, 5.0, 10.0, 30.0)
 #: Incidents of a flow that are over when it comes through again.
 PASSING = ("flow_stopped", "flow_waits", "cluster_unreachable")
-
-
-@dataclass(frozen=True)
-class Snapshot:
-    """Where a flow was after one look: what was landed before it, whether that was all produced, where it goes on,
-    where the map of what it has produced ends (rows of it may still be on their way), the partitions that wait for an
-    operator, the topics that were left out at that look, and the generations of target topics that it produced to."""
-
-    covered: dict[TopicAndPartition, int]
-    caught_up: bool
-    floors: dict[TopicAndPartition, int]
-    mapped: dict[TopicAndPartition, int]
-    held: frozenset[TopicAndPartition]
-    left_out: frozenset[str]
-    target_generations: Mapping[str, int] = field(default_factory=dict)
 
 
 class FlowWorker:

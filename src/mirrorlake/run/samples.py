@@ -13,7 +13,7 @@ from mirrorlake.lake.lake import Lake, arrow_table
 from mirrorlake.lake.samples import lag_seeds
 from mirrorlake.offsets.lag import LagHistory
 from mirrorlake.offsets.positions import TopicAndPartition
-from mirrorlake.run.flow_worker import Snapshot
+from mirrorlake.run.snapshot import Snapshot
 
 _POSITIONS = pa.schema(
     [

@@ -11,8 +11,8 @@ import pyarrow as pa
 from mirrorlake.config.topology import Topology
 from mirrorlake.kafka.admin import TopicInfo
 from mirrorlake.offsets.positions import TopicAndPartition
-from mirrorlake.run.flow_worker import Snapshot
 from mirrorlake.run.samples import Sampler
+from mirrorlake.run.snapshot import Snapshot
 
 
 @dataclass
