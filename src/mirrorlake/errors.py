@@ -124,3 +124,9 @@ class HeldElsewhere(ReplicationError):
 
 class MapError(ReplicationError):
     """Raised when stage, offset map and target positions contradict each other; writing on would break the map."""
+
+
+def incident_kind(error: MirrorlakeError) -> str:
+    """The kind of incident that an error is."""
+    kinds = {"TargetRefused": "target_refused", "MapError": "map_contradiction", "SourceDataLost": "source_data_lost"}
+    return kinds.get(type(error).__name__, "flow_stopped")

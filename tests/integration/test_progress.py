@@ -25,7 +25,7 @@ from tests.support.lake_rows import FLOW, commit, opened, staged, write_file
 from tests.support.replication import assert_same, make_replicator, replicate_once, write_topology
 
 PARTITIONS = 2
-SMALL_BATCHES = "mirrorlake.run.flow_worker.FlowSpec"
+SMALL_BATCHES = "mirrorlake.run.flow_spec.FlowSpec"
 
 
 def test_a_changed_selection_and_a_death_in_its_backlog_leave_nothing_behind(

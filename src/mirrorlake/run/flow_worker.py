@@ -19,6 +19,7 @@ from mirrorlake.errors import (
     ReplicationError,
     TargetRecreated,
     TargetRefused,
+    incident_kind,
 )
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.lake.incidents import Decided
@@ -30,11 +31,11 @@ from mirrorlake.lake.stage_index import StageFiles
 from mirrorlake.landing.worker import LandingWorker
 from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.produce.flow import BatchReport, FlowProducer
-from mirrorlake.produce.provenance import Provenance
-from mirrorlake.produce.spec import FlowSpec, name_at_target
+from mirrorlake.produce.spec import FlowSpec
 from mirrorlake.produce.trimmed import holes_before
 from mirrorlake.produce.workers import SparkWorkers
-from mirrorlake.run.snapshot import Snapshot
+from mirrorlake.run.flow_spec import Settings, flow_spec, provenance_of
+from mirrorlake.run.snapshot import Snapshot, snapshot_of
 from mirrorlake.spark.causes import FAILURES, cause_of, in_our_words
 
 logger = logging.getLogger(__name__)
@@ -184,7 +185,7 @@ class FlowWorker:
             self._stage,
             LakeMap(self._lake, self.flow.name),
             SparkWorkers(self._lake, self.flow.source),
-            self._spec(decided, *(item.now for item in clients)),
+            self._spec(decided, (clients[0].now, clients[1].now)),
             self.targets.ensure,
         )
         told = False
@@ -206,7 +207,9 @@ class FlowWorker:
                     told = True
                 last = self._stop.is_set() or (ended and report is None)
                 if wanted or last:
-                    self._take_snapshot(producer, covered, report is None)
+                    self._snapshot = snapshot_of(producer, covered, report is None, self._landing, self._written_to)
+                    self._wanted.clear()
+                    self._taken.set()
                 if last:
                     producer.drain()
                     return True
@@ -216,20 +219,6 @@ class FlowWorker:
                     self._stop.wait(LOOK_SECONDS)
         finally:
             producer.close()
-
-    def _take_snapshot(self, producer: FlowProducer, covered: dict[TopicAndPartition, int], caught_up: bool) -> None:
-        living = {
-            key: floor for key, floor in producer.floors().items() if floor.generation == self._landing.generation(*key)
-        }
-        floors = {key: floor.next for key, floor in living.items()}
-        # Of a target topic that was made again the map has nothing yet, however far the one before it went.
-        mapped = {key: floor.source for key, floor in living.items() if floor.target is not None}
-        spec = producer.spec
-        self._snapshot = Snapshot(
-            covered, caught_up, floors, mapped, spec.held, frozenset(spec.left_out), self._written_to
-        )
-        self._wanted.clear()
-        self._taken.set()
 
     def refresh_topics(self) -> None:
         """Follow the source's topics; produce those that the target makes only now from where the map ends."""
@@ -280,55 +269,13 @@ class FlowWorker:
             self._journal.incidents.tell_all(self.flow.name, problem.incident_kind, list(news.values()))
             producer.spec = replace(producer.spec, held=producer.spec.held | news.keys())
 
-    def _spec(
-        self, decided: Decided, client: Mapping[str, str | int | bool], writes: Mapping[str, str | int | bool]
-    ) -> FlowSpec:
-        flow, settings = self.flow, self.flow.settings
-        provenance = None
-        if settings.provenance != "none":
-            ids = self._cluster_ids()
-            provenance = Provenance(ids[flow.source], ids[flow.target], settings.provenance == "strip")
+    def _spec(self, decided: Decided, clients: tuple[Settings, Settings]) -> FlowSpec:
+        provenance = provenance_of(self.flow, self._lake, self._connections)
         self._written_to = {name: living.number for name, living in self.targets.generations.living.items()}
-        # As of now: what follows the stage must not change under its feet.
         self._closed = closed = frozenset(self.targets.closed())
-
-        def produced(topic: str) -> str | None:
-            return None if topic in closed else self.targets.produced_topic(topic)
-
-        return FlowSpec(
-            flow.name,
-            flow.source,
-            name_at_target(self._lake, flow.name),
-            produced,
-            client,
-            writes,
-            settings.produce_tasks,
-            settings.delivery == "exactly_once",
-            reader=self._reader,
-            left_out=(
-                *self.targets.left_out,
-                *sorted(closed),
-                *(() if isinstance(settings.paused, bool) else settings.paused),
-            ),
-            held=decided.stopped,
-            skipped=decided.skipped,
-            known_foreign=decided.foreign,
-            targets=self.targets.generations.living,
-            provenance=provenance,
-            on_refused=self._refused,
+        return flow_spec(
+            self.flow, self._lake, self.targets, decided, clients, closed, self._reader, provenance, self._refused
         )
-
-    def _cluster_ids(self) -> dict[str, str]:
-        """Ids of both clusters by alias; of a source that cannot be asked the one that the lake knows it by."""
-        source, target = self.flow.source, self.flow.target
-        try:
-            return self._connections.identify([target, source])
-        except ClusterUnusable as error:
-            rows = self._lake.query("known_clusters").collect()
-            known = [row["cluster_id"] for row in rows if row["alias"] == source]
-            if error.facts.get("alias") != source or not known:
-                raise
-            return {**self._connections.identify([target]), source: known[0]}
 
     def _refused(self, refusal: TargetRefused) -> None:
         """A partition stops, the others go on; a row in `incidents` says what and which offsets (DESIGN 2, law 4)."""
@@ -351,9 +298,3 @@ class FlowWorker:
         )
         self.error = self.error or problem
         self._journal.incidents.tell(self.flow.name, incident_kind(problem), problem)
-
-
-def incident_kind(error: MirrorlakeError) -> str:
-    """The kind of incident that an error is."""
-    kinds = {"TargetRefused": "target_refused", "MapError": "map_contradiction", "SourceDataLost": "source_data_lost"}
-    return kinds.get(type(error).__name__, "flow_stopped")

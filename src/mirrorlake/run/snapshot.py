@@ -3,7 +3,9 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from mirrorlake.landing.worker import LandingWorker
 from mirrorlake.offsets.positions import TopicAndPartition
+from mirrorlake.produce.flow import FlowProducer
 
 
 @dataclass(frozen=True)
@@ -19,3 +21,19 @@ class Snapshot:
     held: frozenset[TopicAndPartition]
     left_out: frozenset[str]
     target_generations: Mapping[str, int] = field(default_factory=dict)
+
+
+def snapshot_of(
+    producer: FlowProducer,
+    covered: dict[TopicAndPartition, int],
+    caught_up: bool,
+    landing: LandingWorker,
+    target_generations: Mapping[str, int],
+) -> Snapshot:
+    """Where a producer is now, of what is landed now; `covered` was landed before its last look."""
+    living = {key: floor for key, floor in producer.floors().items() if floor.generation == landing.generation(*key)}
+    floors = {key: floor.next for key, floor in living.items()}
+    # Of a target topic that was made again the map has nothing yet, however far the one before it went.
+    mapped = {key: floor.source for key, floor in living.items() if floor.target is not None}
+    spec = producer.spec
+    return Snapshot(covered, caught_up, floors, mapped, spec.held, frozenset(spec.left_out), target_generations)

@@ -1,0 +1,78 @@
+"""What a flow's producer is told when it begins: settings, names, what waits or was given up, provenance."""
+
+from collections.abc import Callable, Collection, Mapping
+
+from mirrorlake.config.topology import ResolvedFlow
+from mirrorlake.control.topic_sync import TargetTopics
+from mirrorlake.errors import ClusterUnusable, TargetRefused
+from mirrorlake.kafka.connections import Connections
+from mirrorlake.lake.incidents import Decided
+from mirrorlake.lake.lake import Lake
+from mirrorlake.produce.provenance import Provenance
+from mirrorlake.produce.spec import FlowSpec, name_at_target
+
+Settings = Mapping[str, str | int | bool]
+
+
+def flow_spec(
+    flow: ResolvedFlow,
+    lake: Lake,
+    targets: TargetTopics,
+    decided: Decided,
+    clients: tuple[Settings, Settings],
+    closed: Collection[str],
+    reader: str,
+    provenance: Provenance | None,
+    on_refused: Callable[[TargetRefused], None],
+) -> FlowSpec:
+    """As of now: what follows the stage must not change under its feet.
+
+    `clients` are the settings of the admin client and of the producer; `closed` the topics that must not be produced.
+    """
+    settings = flow.settings
+
+    def produced(topic: str) -> str | None:
+        return None if topic in closed else targets.produced_topic(topic)
+
+    return FlowSpec(
+        flow.name,
+        flow.source,
+        name_at_target(lake, flow.name),
+        produced,
+        *clients,
+        settings.produce_tasks,
+        settings.delivery == "exactly_once",
+        reader=reader,
+        left_out=(
+            *targets.left_out,
+            *sorted(closed),
+            *(() if isinstance(settings.paused, bool) else settings.paused),
+        ),
+        held=decided.stopped,
+        skipped=decided.skipped,
+        known_foreign=decided.foreign,
+        targets=targets.generations.living,
+        provenance=provenance,
+        on_refused=on_refused,
+    )
+
+
+def provenance_of(flow: ResolvedFlow, lake: Lake, connections: Connections) -> Provenance | None:
+    """What a flow writes into headers; None where it writes nothing. Raises ClusterUnusable."""
+    if flow.settings.provenance == "none":
+        return None
+    ids = _cluster_ids(flow, lake, connections)
+    return Provenance(ids[flow.source], ids[flow.target], flow.settings.provenance == "strip")
+
+
+def _cluster_ids(flow: ResolvedFlow, lake: Lake, connections: Connections) -> dict[str, str]:
+    """Ids of both clusters by alias; of a source that cannot be asked the one that the lake knows it by."""
+    source, target = flow.source, flow.target
+    try:
+        return connections.identify([target, source])
+    except ClusterUnusable as error:
+        rows = lake.query("known_clusters").collect()
+        known = [row["cluster_id"] for row in rows if row["alias"] == source]
+        if error.facts.get("alias") != source or not known:
+            raise
+        return {**connections.identify([target]), source: known[0]}
