@@ -1,6 +1,7 @@
 """A source of three brokers of which any one is dead, frozen, or replaced by something that refuses: every command does
 all of it, or exits 1 and names what is left."""
 
+import signal
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -31,7 +32,10 @@ def east(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ThreeBrokers]:
 
 def call(topology: Path, *arguments: str) -> tuple[int, str]:
     """A command's exit code and all that it said."""
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     result = CliRunner().invoke(app, ["-c", str(topology), *arguments])
+    for number, handler in handlers.items():  # `run` has its own
+        signal.signal(number, handler)
     error = result.exception
     if isinstance(error, MirrorlakeError):
         return error.exit_code, f"{result.output}{error}"

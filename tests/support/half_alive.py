@@ -10,7 +10,7 @@ from confluent_kafka.admin import AdminClient
 
 from mirrorlake.devtools.local.cluster import EmbeddedCluster
 from tests.support.control import eventually
-from tests.support.traps import garbage, trap
+from tests.support.traps import closes, trap
 
 POSITIONS = "__consumer_offsets"
 #: One copy of each group's positions: groups whose coordinator is away are away with it.
@@ -51,8 +51,9 @@ class ThreeBrokers:
 
     @contextmanager
     def away(self, node: int, how: str) -> Iterator[None]:
-        """A broker that is `dead`, `frozen`, or `refusing`: something else listens in its place, for the time of the
-        block."""
+        """A broker that is `dead`, `frozen`, or `refusing`, for the time of the block: something else takes connections
+        in its place, and closes them. (What answers as HTTP does is no case for it: Kafka's Java client takes the first
+        four bytes for a length, KAFKA-4493, and Spark's JVM ends for want of memory.)"""
         if how == "frozen":
             with self.frozen(node):
                 yield
@@ -61,7 +62,7 @@ class ThreeBrokers:
         with ExitStack() as held:
             if how == "refusing":
                 port = int(self.address.split(",")[node].rpartition(":")[2])
-                held.enter_context(trap(garbage(Path()), port))
+                held.enter_context(trap(closes(Path()), port))
             yield
         self.bring_back(node)
 

@@ -30,6 +30,15 @@ def garbage(_folder: Path) -> Callable[[socket.socket], None]:
     return answer
 
 
+def closes(_folder: Path) -> Callable[[socket.socket], None]:
+    """Something that takes what it is sent, and closes."""
+
+    def answer(client: socket.socket) -> None:
+        client.recv(4096)
+
+    return answer
+
+
 @contextmanager
 def trap(answer: Callable[[socket.socket], None], port: int = 0) -> Iterator[str]:
     """A listener for the time of the block that does this to each client and closes; gives its address."""
