@@ -31,29 +31,40 @@ def open_parquet(uri: str) -> pq.ParquetFile:
     return pq.ParquetFile(filesystem.open_input_file(path))
 
 
-def ranges_of_files(paths: Sequence[str]) -> list[list[StagedRange]]:
-    """What local files of the stage hold, file by file: a range for each partition and generation. Reads coordinates,
-    never the payload. Raises OSError."""
-    parts = [_coordinates(_local(path)) for path in paths]
+def ranges_of_files(
+    paths: Sequence[str], source_cluster: str | None = None, generation: int | None = None
+) -> list[list[StagedRange]]:
+    """What local files of the stage hold, file by file: a range for each partition and generation.
+
+    Reads coordinates, never the payload; and neither the source cluster nor the generation where it is said that all
+    rows of all files have these. Raises OSError.
+    """
+    said = {"source_cluster": source_cluster, "generation": generation}
+    wanted = pa.schema([field for field in _COORDINATES if said.get(field.name) is None])
+    parts = [_read(_local(path), wanted.names) for path in paths]
     files = np.repeat(np.arange(len(parts)), [part.num_rows for part in parts])
     # The empty one: files of before there were generations lack the column.
-    rows = pa.concat_tables([_COORDINATES.empty_table(), *parts], promote_options="default")
-    generations = pc.fill_null(rows["generation"], 0)
-    rows = rows.set_column(rows.schema.get_field_index("generation"), "generation", generations)
-    held = rows.append_column("file", pa.array(files)).group_by(["file", *_PLACE], use_threads=False)
+    rows = pa.concat_tables([wanted.empty_table(), *parts], promote_options="default")
+    if generation is None:
+        generations = pc.fill_null(rows["generation"], 0)
+        rows = rows.set_column(rows.schema.get_field_index("generation"), "generation", generations)
+    keys = ["file", *(name for name in wanted.names if name != "offset")]
+    held = rows.append_column("file", pa.array(files)).group_by(keys, use_threads=False)
+    columns = held.aggregate([("offset", how) for how in ("min", "max", "count")]).to_pydict()
+    columns |= {name: [value] * len(columns["file"]) for name, value in said.items() if value is not None}
     found: list[list[StagedRange]] = [[] for _ in paths]
-    columns = held.aggregate([("offset", how) for how in ("min", "max", "count")]).to_pydict().values()
-    for file, cluster, topic, partition, generation, first, last, count in zip(*columns, strict=True):
-        found[file].append(StagedRange(cluster, topic, partition, generation, first, last, count))
+    ranges = map(StagedRange, *(columns[name] for name in (*_PLACE, "offset_min", "offset_max", "offset_count")))
+    for file, item in zip(columns["file"], ranges, strict=True):
+        found[file].append(item)
     return found
 
 
-def _coordinates(path: str) -> pa.Table:
+def _read(path: str, columns: Sequence[str]) -> pa.Table:
     # Python's mmap instead of Arrow's: for small reads of many files it takes half the CPU time. It is closed with the
     # last buffer that refers to it.
     with open(path, "rb") as opened:
         mapped = pa.py_buffer(mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ))
-    return pq.ParquetFile(pa.BufferReader(mapped)).read(columns=_COORDINATES.names, use_threads=False)
+    return pq.ParquetFile(pa.BufferReader(mapped)).read(columns=columns, use_threads=False)
 
 
 def _local(uri: str) -> str:

@@ -82,7 +82,8 @@ class _LocalStage:
         index.apply((), set(index.paths()) - set(paths), index.version)
         fresh = [at for at, path in enumerate(paths) if path not in index.numbers()]
         told = _told_by_statistics(files.take(pa.array(fresh, pa.int64())))
-        unread = _ranges([paths[number] for at, number in enumerate(fresh) if at not in told])
+        left = [number for at, number in enumerate(fresh) if at not in told]
+        unread = _ranges([paths[number] for number in left], _constants(files.take(pa.array(left, pa.int64()))))
         for start in range(0, len(fresh), _AT_ONCE):
             picked = range(start, min(start + _AT_ONCE, len(fresh)))
             index.apply(((paths[fresh[at]], told.get(at) or next(unread)) for at in picked), (), index.version)
@@ -111,14 +112,32 @@ class _LocalStage:
         self._copy.note(index, len(added))
 
 
-def _ranges(paths: Sequence[str]) -> Iterator[list[StagedRange]]:
-    """What files tell, one after another: while one part is taken over, a thread reads the next one."""
+def _ranges(
+    paths: Sequence[str], constants: tuple[str | None, int | None] = (None, None)
+) -> Iterator[list[StagedRange]]:
+    """What files tell, one after another, that have a source cluster and a generation in common where it is said: while
+    one part is taken over, a thread reads the next one."""
     parts = [paths[start : start + _AT_A_TIME] for start in range(0, len(paths), _AT_A_TIME)]
     with ThreadPoolExecutor(1) as reader:  # a second one would only wait for the interpreter's lock
-        ahead = [reader.submit(ranges_of_files, part) for part in parts[:1]]
+        ahead = [reader.submit(ranges_of_files, part, *constants) for part in parts[:1]]
         for part in [*parts[1:], ()]:
-            ahead.append(reader.submit(ranges_of_files, part))
+            ahead.append(reader.submit(ranges_of_files, part, *constants))
             yield from ahead.pop(0).result()
+
+
+def _constants(files: pa.Table) -> tuple[str | None, int | None]:
+    """The source cluster and the generation that all rows of some files have, by the log's statistics; None where they
+    have several, or nobody knows."""
+    found = []
+    for name in ("source_cluster", "generation"):
+        sides = [f"{side}.{name}" for side in ("min", "max")]
+        if not {*sides, f"null_count.{name}"} <= set(files.column_names) or not files.num_rows:
+            return None, None
+        values = pc.unique(pa.chunked_array([*files[sides[0]].chunks, *files[sides[1]].chunks])).to_pylist()
+        nulls = pc.sum(pc.fill_null(files[f"null_count.{name}"], 1)).as_py()
+        found.append(values[0] if len(values) == 1 and nulls == 0 else None)
+    cluster, generation = found
+    return None if cluster is None or len(cluster) > _EXACT_TEXT else cluster, generation
 
 
 def _told(stats: str) -> list[StagedRange] | None:

@@ -60,12 +60,16 @@ class PartitionRanges:
 
     def add(self, file: int, item: StagedRange) -> None:
         """Put a range in its place: mostly the last one."""
+        values = (item.generation, item.first, item.last, item.record_count, file)
+        if not self._lasts or (item.generation == self._generations[-1] and item.first > self._lasts[-1]):
+            for column, value in zip(self.columns(), values, strict=True):
+                column.append(value)
+            return
         low, high = self._of_generation(item.generation)
         at = bisect_right(self._firsts, item.first, low, high)
         before = self._lasts[at - 1] if at > low else -1
         behind = self._firsts[at] if at < high else item.last + 1
         self._rising = self._rising and before < item.first and item.last < behind
-        values = (item.generation, item.first, item.last, item.record_count, file)
         for column, value in zip(self.columns(), values, strict=True):
             column.insert(at, value)
 

@@ -7,6 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from mirrorlake.lake.parquet import ranges_of_files
+from mirrorlake.lake.stage_index import _constants
 from mirrorlake.offsets.stage_index import StagedRange
 
 PLACE = ("source_cluster", "topic", "partition", "generation")
@@ -56,3 +57,41 @@ def test_a_file_that_is_gone_is_not_passed_over(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         ranges_of_files([str(tmp_path / "gone.parquet")])
     assert ranges_of_files([]) == []
+
+
+def test_what_is_said_of_all_files_is_not_read(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.parquet", [("c", "t", 0, 0, 5), ("c", "t", 1, 0, 6)])
+    assert ranges_of_files([path], "c", 0) == ranges_of_files([path])
+    (said, _) = ranges_of_files([path], "d", 7)[0]
+    assert said == StagedRange("d", "t", 0, 7, 5, 5, 1)
+
+
+@pytest.mark.parametrize(
+    ("clusters", "generations", "nulls", "found"),
+    [
+        ([("c", "c"), ("c", "c")], [(0, 0), (0, 0)], 0, ("c", 0)),
+        ([("c", "c"), ("d", "d")], [(0, 0), (0, 1)], 0, (None, None)),
+        ([("c", "c"), ("c", "c")], [(0, 0), (0, 0)], 1, (None, None)),
+        ([("c", "c"), ("c", "c")], [(0, 0), (0, 0)], None, (None, None)),
+        ([("c", "c"), (None, None)], [(0, 0), (1, 1)], 0, (None, None)),
+        ([("c" * 32, "c" * 32)] * 2, [(2, 2), (2, 2)], 0, (None, 2)),
+    ],
+)
+def test_what_all_rows_have_is_told_by_the_log_where_it_is_sure(
+    clusters: list[tuple[str, str]],
+    generations: list[tuple[int, int]],
+    nulls: int | None,
+    found: tuple[str | None, int | None],
+) -> None:
+    columns = {"source_cluster": (clusters, pa.string()), "generation": (generations, pa.int32())}
+    table = pa.table(
+        {
+            f"{side}.{name}": pa.array([pair[at] for pair in pairs], kind)
+            for name, (pairs, kind) in columns.items()
+            for at, side in enumerate(("min", "max"))
+        }
+        | {f"null_count.{name}": pa.array([nulls, nulls], pa.int64()) for name in columns}
+    )
+    assert _constants(table) == found
+    assert _constants(table.drop_columns(["null_count.generation"])) == (None, None)
+    assert _constants(table.slice(0, 0)) == (None, None)

@@ -4,6 +4,7 @@ The stage is made up: files of several partitions each, without payload, which t
 is a process of its own (`python -m mirrorlake.devtools.bench.stage_size DIRECTORY`), so that memory is the index's.
 """
 
+import importlib
 import json
 import os
 import statistics
@@ -114,6 +115,7 @@ def _commit(log: Path, version: int, actions: Sequence[Mapping[str, object]]) ->
 
 def _measure(directory: Path) -> dict[str, float]:
     """In a process of its own: build the index, then plan batches of what new commits bring."""
+    importlib.import_module("pyarrow.dataset")  # what delta-rs imports at its first use is not the index's
     before, began, used = _mib(), time.perf_counter(), time.process_time()
     stage = StageFiles(cast(Lake, SimpleNamespace(directory=directory, checkpoints=directory)))
     with stage.reading() as index:
