@@ -32,7 +32,7 @@ _PLACE = ("source_cluster", "topic", "partition", "generation")
 #: Files that one thread reads in one go.
 _AT_A_TIME = 250
 #: Files after which the copy is made anew while the index is built.
-_AT_ONCE = 5_000
+_AT_ONCE = 20_000
 
 
 class StageFiles:
@@ -74,16 +74,19 @@ class _LocalStage:
 
     def build(self, index: StageIndex) -> StageIndex:
         """Bring an index, whatever it holds, to the newest snapshot: only files that it does not know are read."""
+        if not index.paths():
+            self._copy.fill(index)
         version, files = self._log.snapshot()
         files = files.sort_by([("modification_time", "ascending"), ("path", "ascending")])
         paths = [f"{self._log.table}/{path}" for path in files["path"].to_pylist()]
-        if not index.paths():
-            self._copy.fill(index)
         index.apply((), set(index.paths()) - set(paths), index.version)
         fresh = [at for at, path in enumerate(paths) if path not in index.numbers()]
         told = _told_by_statistics(files.take(pa.array(fresh, pa.int64())))
         left = [number for at, number in enumerate(fresh) if at not in told]
-        unread = _ranges([paths[number] for number in left], _constants(files.take(pa.array(left, pa.int64()))))
+        constants = _constants(files.take(pa.array(left, pa.int64())))
+        del files  # of every file more than the index keeps
+        pa.default_memory_pool().release_unused()
+        unread = _ranges([paths[number] for number in left], constants)
         for start in range(0, len(fresh), _AT_ONCE):
             picked = range(start, min(start + _AT_ONCE, len(fresh)))
             index.apply(((paths[fresh[at]], told.get(at) or next(unread)) for at in picked), (), index.version)
