@@ -113,8 +113,10 @@ def test_history_goes_by_age_but_the_newest_of_each_stays(spark: SparkSession, t
     append(lake, "checkpoints", [{**group, "checkpointed_at": ago(age * DAY)} for age in (300, 200)])
     late = {"flow": FLOW, "batch_id": 1, "topic": "orders", "partition": 0, "record_count": 1}
     append(lake, "latency", [{**late, "produced_at": ago(age * DAY)} for age in (300, 5)])
+    change = {"flow": FLOW, "kind": "topic", "resource": "orders", "outcome": "done"}
+    append(lake, "changes", [{**change, "at": ago(age * DAY)} for age in (300, 200)])
     found = maintain(lake, topology, Maintenance(history_days=90))
-    assert found["history"] == {"latency": 1, "positions": 3, "checkpoints": 1}
+    assert found["history"] == {"latency": 1, "positions": 3, "checkpoints": 1, "changes": 1}
     left = {(row["partition"], row["produced_end"]) for row in lake.table("positions").collect()}
     assert left == {(0, 5), (1, 200)}
 
