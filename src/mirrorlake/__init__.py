@@ -1,3 +1,97 @@
-"""mirrorlake: Kafka replication through Delta Lake, exactly once, with an exact map of offsets."""
+"""mirrorlake: Kafka replication through Delta Lake, exactly once, with an exact map of offsets.
+
+    import mirrorlake
+
+    lake = mirrorlake.open("mirrorlake.yml")                # or catalog="main", schema="replication", or path="./lake"
+    lake.translate("east->west", "orders", 0, 42)           # Position(topic='east.orders', partition=0, offset=57, …)
+    lake.flows["east->west"].lag()                          # a DataFrame
+    lake.status(), lake.groups("east->west"), lake.sql("SELECT * FROM throughput"), lake.run(once=True)
+
+What is named here is the library (docs/library.md); everything else may change with any version. Spark and the Kafka
+client are imported when `open` is first named, not by `import mirrorlake`.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from mirrorlake.errors import (
+    AuthenticationFailed,
+    ClusterUnreachable,
+    ClusterUnusable,
+    FilesUnreadable,
+    HeldElsewhere,
+    InputError,
+    LakeError,
+    LayoutError,
+    MapError,
+    MirrorlakeError,
+    MissingJava,
+    PositionLost,
+    ReplicationError,
+    SourceDataLost,
+    StageTrimmed,
+    TargetRecreated,
+    TargetRefused,
+    TopologyError,
+    UnknownOffset,
+)
+
+if TYPE_CHECKING:
+    from mirrorlake.library.answers import Groups, Moves, Plan, Position, Produced, Rows, Status, Upkeep
+    from mirrorlake.library.flows import OpenFlow
+    from mirrorlake.library.lake import OpenLake
+    from mirrorlake.library.opening import open
 
 __version__ = "0.1.0"
+
+__all__ = [
+    "AuthenticationFailed",
+    "ClusterUnreachable",
+    "ClusterUnusable",
+    "FilesUnreadable",
+    "Groups",
+    "HeldElsewhere",
+    "InputError",
+    "LakeError",
+    "LayoutError",
+    "MapError",
+    "MirrorlakeError",
+    "MissingJava",
+    "Moves",
+    "OpenFlow",
+    "OpenLake",
+    "Plan",
+    "Position",
+    "PositionLost",
+    "Produced",
+    "ReplicationError",
+    "Rows",
+    "SourceDataLost",
+    "StageTrimmed",
+    "Status",
+    "TargetRecreated",
+    "TargetRefused",
+    "TopologyError",
+    "UnknownOffset",
+    "Upkeep",
+    "__version__",
+    "open",
+]
+
+#: Where the names are that are imported when they are first asked for.
+_HOMES = {
+    **dict.fromkeys(("Groups", "Moves", "Plan", "Position", "Produced", "Rows", "Status", "Upkeep"), "answers"),
+    "OpenFlow": "flows",
+    "OpenLake": "lake",
+    "open": "opening",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"mirrorlake.library.{_HOMES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

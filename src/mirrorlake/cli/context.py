@@ -1,4 +1,4 @@
-"""What commands share: the topology, connections, session and lake, each made when it is first needed."""
+"""What commands share: the lake, opened when it is first needed, and the two streams."""
 
 import json
 import os
@@ -6,13 +6,8 @@ from functools import cached_property
 from pathlib import Path
 
 import typer
-from pyspark.sql import SparkSession
 
-from mirrorlake.config.topology import Topology, load_topology
-from mirrorlake.kafka.connections import Connections
-from mirrorlake.lake.lake import Lake
-from mirrorlake.lake.opening import open_lake
-from mirrorlake.spark.session import open_session
+import mirrorlake
 from mirrorlake.terminal import plain_console
 
 #: How wide tables are where no terminal is: whoever reads a pipe wants each row on its line.
@@ -24,31 +19,17 @@ class Context:
 
     def __init__(self, config: Path) -> None:
         self.config = config
-        self.short = True  # `run` says otherwise: its session lives long
         self.err = plain_console(stderr=True)
         self.out = plain_console()
         if not self.out.is_terminal and "COLUMNS" not in os.environ:
             self.out = plain_console(width=PIPED_COLUMNS)
 
     @cached_property
-    def topology(self) -> Topology:
-        """The topology file. Raises TopologyError."""
-        return load_topology(self.config)
-
-    @cached_property
-    def connections(self) -> Connections:
-        """The clusters."""
-        return Connections(self.topology)
-
-    @cached_property
-    def spark(self) -> SparkSession:
-        """The session there is, or a local one."""
-        return open_session(self.say, self.short)
-
-    @cached_property
-    def lake(self) -> Lake:
-        """The lake, opened. Raises LakeError."""
-        return open_lake(self.spark, self.topology.lake, self.topology.directory)
+    def lake(self) -> mirrorlake.OpenLake:
+        """The lake of the topology file, which alone is read by now. Raises TopologyError."""
+        lake = mirrorlake.open(self.config)
+        lake.internals.say = self.say
+        return lake
 
     def say(self, line: str) -> None:
         """One line for a person, on stderr, so that stdout holds answers only."""

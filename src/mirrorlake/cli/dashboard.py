@@ -8,6 +8,7 @@ from types import FrameType
 import typer
 
 from mirrorlake.cli.context import Context
+from mirrorlake.config.topology import Topology
 from mirrorlake.dashboard.data import Reader, Snapshots, read_data
 from mirrorlake.dashboard.model import load_dashboard
 from mirrorlake.dashboard.page import render
@@ -29,16 +30,17 @@ def dashboard(
 ) -> None:
     """Show the dashboard of the bundle, from this lake: until Ctrl-C, while the replicator runs or not."""
     shared: Context = context.obj
-    place = _place(shared)  # a wrong topology file is told first
+    known = shared.lake.internals
+    place = _place(known.topology)  # a wrong topology file is told first
     if html is not None and not html.absolute().parent.is_dir():
         raise InputError(f"there is no directory {html.absolute().parent} to write {html.name} into")
     shown = load_dashboard()
     if html is not None:
-        html.write_text(render(shown, read_data(shared.lake, shown), None, place), encoding="utf-8")
+        html.write_text(render(shown, read_data(known.tables, shown), None, place), encoding="utf-8")
         shared.say(f"wrote {html}")
         return
-    shared.short = False  # the same queries again and again: it pays to compile them
-    reader = Reader(shared.lake, shown)
+    known.short = False  # the same queries again and again: it pays to compile them
+    reader = Reader(known.tables, shown)
     page = render(shown, None, refresh, place)
     with DashboardServer(page, Snapshots(reader.read, refresh).newest, port) as server:
         shared.say(f"dashboard at {server.url} (Ctrl-C ends it)")
@@ -51,12 +53,12 @@ def dashboard(
             shared.say("ended")
 
 
-def _place(shared: Context) -> str:
+def _place(topology: Topology) -> str:
     """The lake's name, for the page's last line."""
-    lake = shared.topology.lake
+    lake = topology.lake
     if lake.path is None:
         return f"{lake.catalog}.{lake.schema_name}"
-    return str((shared.topology.directory / lake.path).resolve())
+    return str((topology.directory / lake.path).resolve())
 
 
 def _interrupt(_signal: int, _frame: FrameType | None) -> None:

@@ -1,17 +1,14 @@
 """Consumer groups: `groups` shows where they stand, `failover` and `failback` move them, `divergence` what was lost."""
 
-import time
+from collections.abc import Sequence
 from typing import Any
 
 import typer
 
+import mirrorlake
 from mirrorlake.cli.context import Context
-from mirrorlake.failover.divergence import divergence_of
-from mirrorlake.failover.failover import MoveOptions, checked_groups, move_groups
-from mirrorlake.groups.shared_topics import Way
-from mirrorlake.groups.view import read_groups
+from mirrorlake.errors import InputError
 from mirrorlake.terminal import plain_table
-from mirrorlake.tracking.runs import tracked
 
 AS_JSON = typer.Option(False, "--json", help="Print one JSON document.")
 FLOW = typer.Option(..., "--flow", help="The flow, as source->target.")
@@ -36,21 +33,15 @@ def groups(
 ) -> None:
     """Show where groups stand on both sides, and what a failover now would mean. Exits 1 when not all was told."""
     shared: Context = context.obj
-    flows = [shared.topology.flow(name) for name in flow] or shared.topology.active_flows()
-    found = [read_groups(shared.lake, shared.connections, item, group or None) for item in flows]
+    known = shared.lake.flows
+    flows = [known[name] for name in flow] or [item for item in known.values() if item.enabled]
+    found = [shared.lake.groups(item.name, group or None) for item in flows]
     if as_json:
-        shared.answer({"flows": found})
+        shared.answer({"flows": [item.to_dict() for item in found]})
     else:
         for item in found:
-            _show_groups(shared, item)
-    if any(
-        item["untold"]
-        or item["errors"]
-        or item["topics_waiting"]
-        or item["source_unreachable"]
-        or item["target_unreachable"]
-        for item in found
-    ):
+            _show_groups(shared, item.to_dict())
+    if not all(item.complete for item in found):
         raise typer.Exit(1)
 
 
@@ -66,8 +57,9 @@ def failover(
 ) -> None:
     """Move groups to the target of a flow: catch up, translate, set, read back. Exits 1 when something is left; then
     run it again."""
-    options = MoveOptions(checked_groups(group, all_groups), dry_run, force, not no_drain)
-    _move(context.obj, flow, False, options, as_json)
+    shared, named = context.obj, checked_groups(group, all_groups)
+    done = shared.lake.failover(flow, named, dry_run=dry_run, force=force, drain=not no_drain)
+    _tell(shared, done, as_json)
 
 
 def failback(
@@ -82,15 +74,17 @@ def failback(
 ) -> None:
     """Move groups from the target of a flow back to its source, by the exact map. Exits 1 when something is left; then
     run it again."""
-    options = MoveOptions(checked_groups(group, all_groups), dry_run, force, not no_drain)
-    _move(context.obj, flow, True, options, as_json)
+    shared, named = context.obj, checked_groups(group, all_groups)
+    done = shared.lake.failback(flow, named, dry_run=dry_run, force=force, drain=not no_drain)
+    _tell(shared, done, as_json)
 
 
 def divergence(context: typer.Context, flow: str = FLOW, as_json: bool = AS_JSON) -> None:
     """List the source records that never reached the target of a flow. Exits 1 when there are some."""
     shared: Context = context.obj
-    shared.topology.flow(flow)
-    found = divergence_of(shared.lake, flow)
+    asked = shared.lake.flows[flow]
+    frames = {"staged_only": asked.staged_only(), "never_staged": asked.never_staged()}
+    found = {name: [row.asDict() for row in frame.collect()] for name, frame in frames.items()}
     if as_json:
         shared.answer({"flow": flow, **found})
     else:
@@ -99,21 +93,19 @@ def divergence(context: typer.Context, flow: str = FLOW, as_json: bool = AS_JSON
         raise typer.Exit(1)
 
 
-def _move(shared: Context, flow: str, reverse: bool, options: MoveOptions, as_json: bool) -> None:
-    way = Way(shared.topology.flow(flow), reverse)
-    shared.connections.admin(way.goal).cluster_id()  # before Spark starts, so that it is told within seconds
-    facts = {"flow": flow, "dry_run": str(options.dry_run).lower(), "force": str(options.force).lower()}
-    with tracked(shared.topology, "failback" if reverse else "failover", facts) as tracking:
-        began = time.monotonic()
-        found = move_groups(shared.lake, shared.connections, way, options)
-        seconds = {"seconds": time.monotonic() - began}
-        tracking.metrics({**seconds, "positions": len(found["groups"]), "left": len(found["left"])})
-        tracking.report(found)
+def checked_groups(names: Sequence[str], everything: bool) -> tuple[str, ...] | None:
+    """The groups that `--group` and `--all-groups` mean. Raises InputError unless it is exactly one of them."""
+    if bool(names) == everything:
+        raise InputError("say which groups: --group NAME, several times for several, or --all-groups")
+    return None if everything else tuple(dict.fromkeys(names))
+
+
+def _tell(shared: Context, done: mirrorlake.Moves, as_json: bool) -> None:
     if as_json:
-        shared.answer(found)
+        shared.answer(done.to_dict())
     else:
-        _show_moves(shared, found)
-    if not found["complete"]:
+        _show_moves(shared, done.to_dict())
+    if not done.complete:
         raise typer.Exit(1)
 
 

@@ -8,10 +8,6 @@ from rich.text import Text
 from mirrorlake.cli.context import Context
 from mirrorlake.cli.plan_view import show_plan
 from mirrorlake.errors import InputError, TopologyError
-from mirrorlake.lake.journal import WrittenChanges
-from mirrorlake.lake.translate import translate as translate_position
-from mirrorlake.run.plan import make_plan
-from mirrorlake.run.status import read_status
 from mirrorlake.terminal import plain_table
 
 AS_JSON = typer.Option(False, "--json", help="Print one JSON document.")
@@ -33,9 +29,7 @@ def plan(
     """Show everything that would be done, without doing it. Exits 2 when a flow must not run, 1 when a topic is left
     out."""
     shared: Context = context.obj
-    path = shared.topology.lake.path
-    log = WrittenChanges(None if path is None else (shared.topology.directory / path).resolve())
-    found = make_plan(shared.connections, shared.topology.active_flows(flow or None), log)
+    found = shared.lake.plan(flow or None).to_dict()
     if as_json:
         shared.answer(found)
     else:
@@ -52,8 +46,7 @@ def status(context: typer.Context, as_json: bool = AS_JSON) -> None:
     """Show flows, lag, latency, the last batch, open incidents and alerts. Exits 1 when an alert condition holds, or a
     law of replication is broken: a staged record without a target offset, a target that lost what it got."""
     shared: Context = context.obj
-    shared.topology  # noqa: B018 - a wrong file is told before Spark starts
-    found = read_status(shared.lake, shared.connections)
+    found = shared.lake.status().to_dict()
     if as_json:
         shared.answer(found)
     else:
@@ -100,12 +93,12 @@ def translate(
 ) -> None:
     """Translate a position from the source to the target of a flow, or back."""
     shared: Context = context.obj
-    shared.topology.flow(flow)
+    shared.lake.flows[flow]
     if offset < 0 or partition < 0:
         raise InputError("--offset and --partition count from 0; give the offset that is read next")
-    found = translate_position(shared.lake, flow, topic, partition, offset, reverse)
+    found = shared.lake.translate(flow, topic, partition, offset, reverse=reverse)
     if as_json:
-        shared.answer(vars(found))
+        shared.answer(found.to_dict())
     else:
         sure = "exact" if found.exact else "not replicated yet; this is the highest safe position"
         shared.out.print(f"{found.topic} partition {found.partition} offset {found.offset} ({sure})")
@@ -114,7 +107,6 @@ def translate(
 def sql(context: typer.Context, query: str = typer.Argument(..., help="A statement."), as_json: bool = AS_JSON) -> None:
     """Run a query over the tables and views of the lake."""
     shared: Context = context.obj
-    shared.topology  # noqa: B018 - a wrong file is told before Spark starts
     try:
         frame = shared.lake.sql(query)
         rows = _rows(frame)

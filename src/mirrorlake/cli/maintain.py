@@ -3,8 +3,6 @@
 import typer
 
 from mirrorlake.cli.context import Context
-from mirrorlake.config.maintenance import Maintenance
-from mirrorlake.lake.maintain import maintain as maintain_lake
 from mirrorlake.terminal import plain_table
 
 
@@ -29,14 +27,8 @@ def maintain(
     Runs beside `run`, or without it; once a day is enough.
     """
     shared: Context = context.obj
-    said = shared.topology.maintain
-    kept = Maintenance(
-        retention_days=said.retention_days if retention_days is None else retention_days,
-        disabled_hold_days=said.disabled_hold_days,
-        history_days=said.history_days,
-        vacuum_hours=said.vacuum_hours if vacuum_hours is None else vacuum_hours,
-    )
-    found = maintain_lake(shared.lake, shared.topology, kept, dry_run)
+    done = shared.lake.maintain(retention_days=retention_days, vacuum_hours=vacuum_hours, dry_run=dry_run)
+    found = done.to_dict()
     if as_json:
         shared.answer(found)
         return

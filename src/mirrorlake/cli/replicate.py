@@ -7,12 +7,8 @@ from types import FrameType
 import typer
 from rich.progress import Progress, ProgressColumn, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from mirrorlake.checks.preflight import judge
+import mirrorlake
 from mirrorlake.cli.context import Context
-from mirrorlake.lake.opening import check_location, lake_exists
-from mirrorlake.produce.flow import BatchReport
-from mirrorlake.run.replicator import Replicator, RunOptions
-from mirrorlake.tracking.runs import tracked
 
 
 def register(app: typer.Typer) -> None:
@@ -29,45 +25,27 @@ def run(
 ) -> None:
     """Land, produce and keep topics alike; continuous until SIGTERM or SIGINT, which finish the batch in hand."""
     shared: Context = context.obj
-    shared.short = False
     stop = _stop_on_signals()
-    flows = shared.topology.active_flows(flow or None)
-    # Before Spark starts, so that wrong input is told within seconds; clusters first, since checking the lake makes it.
-    judge(None, shared.connections, flows, lake_exists(shared.topology.lake, shared.topology.directory))
-    check_location(shared.topology.lake, shared.topology.directory)
-    totals = {item.name: {"records": 0, "batches": 0} for item in flows}
-    facts = {"flows": " ".join(totals), "once": str(once).lower(), "reader": reader}
-    with (
-        tracked(shared.topology, "run", facts, figures=True) as tracking,
-        Progress(
-            *progress_columns(),
-            console=shared.err,
-            disable=not shared.err.is_terminal,
-            transient=True,
-        ) as progress,
-    ):
-        bars = {item.name: progress.add_task(f"{item.name}: starting", total=None) for item in flows}
+    lake = shared.lake
+    names = flow or [item.name for item in lake.flows.values() if item.enabled]
+    with Progress(
+        *progress_columns(), console=shared.err, disable=not shared.err.is_terminal, transient=True
+    ) as progress:
+        bars = {name: progress.add_task(f"{name}: starting", total=None) for name in names}
 
-        def report(name: str, batch: BatchReport) -> None:
-            tracking.batch(name, batch)
-            total = totals.setdefault(name, {"records": 0, "batches": 0})
-            total["records"] += batch.record_count
-            total["batches"] += 1
-            if name not in bars:
-                bars[name] = progress.add_task(name, total=None)
-            said = f"{name}: {total['records']:,} records in {total['batches']} batches (reader: {batch.reader})"
-            progress.update(bars[name], description=said)
+        def report(total: mirrorlake.Produced) -> None:
+            if total.flow not in bars:
+                bars[total.flow] = progress.add_task(total.flow, total=None)
+            said = f"{total.flow}: {total.records:,} records in {total.batches} batches (reader: {total.reader})"
+            progress.update(bars[total.flow], description=said)
 
-        options = RunOptions(once, reader, None if once else shared.config, tuple(flow) or None)
-        replicator = Replicator(shared.lake, shared.connections, flows, options, report, stop, tracking.sampled)
-        tracking.session(shared.spark)
-        replicator.run()
-        tracking.report({"flows": totals})
+        totals = lake.run(flow or None, once=once, report=report, stop=stop, reader=reader)
     if as_json:
-        shared.answer({"flows": totals})
+        counts = {row["flow"]: {"records": row["records"], "batches": row["batches"]} for row in totals}
+        shared.answer({"flows": counts})
     else:
-        for name, total in totals.items():
-            shared.say(f"{name}: {total['records']:,} records in {total['batches']} batches")
+        for row in totals:
+            shared.say(f"{row['flow']}: {row['records']:,} records in {row['batches']} batches")
 
 
 def progress_columns() -> tuple[ProgressColumn, ...]:

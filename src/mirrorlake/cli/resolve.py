@@ -3,8 +3,6 @@
 import typer
 
 from mirrorlake.cli.context import Context
-from mirrorlake.run.resolve import Wanted, open_incidents
-from mirrorlake.run.resolve import resolve as decide
 from mirrorlake.terminal import plain_table
 
 
@@ -24,12 +22,10 @@ def resolve(
 ) -> None:
     """List open incidents with what can be chosen, or decide them with --choice. A running `run` takes notice."""
     shared: Context = context.obj
-    shared.topology  # noqa: B018 - a wrong file is told before Spark starts
-    wanted = Wanted(flow, topic, partition, kind)
     if choice is None:
-        incidents = open_incidents(shared.lake, wanted)
+        incidents = shared.lake.incidents(flow, topic, partition, kind)
     else:
-        incidents = decide(shared.lake, shared.connections, wanted, choice)
+        incidents = shared.lake.resolve(choice, flow, topic, partition, kind)
     if as_json:
         shared.answer({"choice": choice, "incidents": incidents})
         return

@@ -26,10 +26,11 @@ def translate_checkpoint(
     """Print the startingOffsets with which a Structured Streaming query goes on at the other cluster, a line for each
     of its Kafka sources. Exits 1 when a partition could not be translated exactly."""
     shared: Context = context.obj
-    resolved = shared.topology.flow(flow)
-    policy = resolved.policy_object(shared.topology.aliases)
+    known = shared.lake.internals
+    resolved = known.topology.flow(flow)
+    policy = resolved.policy_object(known.topology.aliases)
     query = read_checkpoint(directory)  # before Spark starts
-    found = translate_query(shared.lake, resolved, policy, query, reverse)
+    found = translate_query(known.tables, resolved, policy, query, reverse)
     texts = {number: starting_offsets(positions) for number, positions in found.positions.items()}
     if as_json:
         sources = [{"source": number, "starting_offsets": json.loads(text)} for number, text in texts.items()]

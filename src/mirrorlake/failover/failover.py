@@ -12,7 +12,7 @@ from typing import Any
 from mirrorlake import failpoints
 from mirrorlake.config.precedence import opposite_name
 from mirrorlake.config.topology import ResolvedFlow
-from mirrorlake.errors import ClusterUnusable, InputError, MirrorlakeError
+from mirrorlake.errors import ClusterUnusable, MirrorlakeError
 from mirrorlake.failover.divergence import divergence_of
 from mirrorlake.failover.drain import Drained, drain
 from mirrorlake.groups.checkpoint_plan import OTHER_KIND, Place
@@ -193,10 +193,3 @@ def _warnings(lake: Lake, way: Way, found: Survey) -> list[str]:
 
 def _word(way: Way) -> str:
     return FAILBACK if way.reverse else "failover"
-
-
-def checked_groups(names: Sequence[str], everything: bool) -> tuple[str, ...] | None:
-    """The groups that `--group` and `--all-groups` mean. Raises InputError unless it is exactly one of them."""
-    if bool(names) == everything:
-        raise InputError("say which groups: --group NAME, several times for several, or --all-groups")
-    return None if everything else tuple(dict.fromkeys(names))

@@ -10,6 +10,7 @@ import pytest
 import typer
 from rich.progress import Progress
 
+import mirrorlake
 from mirrorlake.cli import demo, groups, inspect, local, maintain, resolve
 from mirrorlake.cli.context import Context
 from mirrorlake.cli.importing import _show as show_import
@@ -17,6 +18,8 @@ from mirrorlake.cli.plan_view import show_plan
 from mirrorlake.cli.replicate import progress_columns
 from mirrorlake.config.topology import Topology
 from mirrorlake.devtools.local.develop import ClusterStatus
+from mirrorlake.library import lake as library
+from mirrorlake.library.internals import Internals
 from mirrorlake.mm2.importer.read import Imported
 from mirrorlake.notebook.host import Laptop
 from mirrorlake.terminal import plain_console, plain_table
@@ -38,8 +41,9 @@ def shared(shown: io.StringIO, tmp_path: Path) -> Context:
     for console in (made.out, made.err):
         console.file, console.width = shown, 4000
     document = {"clusters": {"a": {"bootstrap_servers": "x"}, "b": {"bootstrap_servers": "y"}}, "lake": {"path": "."}}
-    made.__dict__["topology"] = Topology.model_validate({**document, "flows": {"a->b": None}})
-    made.__dict__["connections"] = made.__dict__["lake"] = SimpleNamespace()
+    topology = Topology.model_validate({**document, "flows": {"a->b": None}})
+    lake = made.__dict__["lake"] = mirrorlake.OpenLake(Internals(topology.lake, tmp_path, topology))
+    lake.internals.__dict__["connections"] = lake.internals.__dict__["tables"] = SimpleNamespace()
     return made
 
 
@@ -70,33 +74,34 @@ def test_status(shared: Context, shown: io.StringIO, monkeypatch: pytest.MonkeyP
     alert = {"flow": "a->b", "alert": "lag", "topic": ODD, "partition": 0, "value": 2.0, "threshold": 1.0}
     found = {
         "flows": [{"flow": ODD}],
+        "topics": [],
         "incidents": [{"flow": "a->b", "kind": "k", "detail": ODD}],
         "alerts": [{**alert, "detail": ODD}],
         "unchecked": [ODD],
         "healthy": True,
     }
-    monkeypatch.setattr(inspect, "read_status", lambda *_: found)
+    monkeypatch.setattr(library, "read_status", lambda *_: found)
     inspect.status(of(shared), as_json=False)
     assert shown.getvalue().count(ODD) == 5
 
 
 def test_sql(shared: Context, shown: io.StringIO, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(inspect, "_rows", lambda frame: [{ODD: ODD}])
-    shared.__dict__["lake"] = SimpleNamespace(sql=lambda query: SimpleNamespace(columns=[ODD]))
+    shared.lake.internals.tables.sql = lambda query, parameters: SimpleNamespace(columns=[ODD])  # type: ignore[method-assign]
     inspect.sql(of(shared), "SELECT 1", as_json=False)
     assert shown.getvalue().count(ODD) == 2
 
 
 def test_translate(shared: Context, shown: io.StringIO, monkeypatch: pytest.MonkeyPatch) -> None:
     found = SimpleNamespace(topic=ODD, partition=0, offset=1, exact=True)
-    monkeypatch.setattr(inspect, "translate_position", lambda *_: found)
+    monkeypatch.setattr(library, "translate", lambda *_: found)
     inspect.translate(of(shared), "a->b", "t", 0, 1, False, as_json=False)
     assert ODD in shown.getvalue()
 
 
 def test_resolve(shared: Context, shown: io.StringIO, monkeypatch: pytest.MonkeyPatch) -> None:
     row = {"flow": ODD, "kind": ODD, "topic": ODD, "partition": None, "first_offset": None, "detail": ODD}
-    monkeypatch.setattr(resolve, "open_incidents", lambda *_: [{**row, "choices": {"stop": ODD}}])
+    monkeypatch.setattr(library, "open_incidents", lambda *_: [{**row, "choices": {"stop": ODD}}])
     resolve.resolve(of(shared), None, None, None, None, None, as_json=False)
     assert shown.getvalue().count(ODD) == 5
 
@@ -134,7 +139,8 @@ def test_the_rest(shared: Context, shown: io.StringIO, monkeypatch: pytest.Monke
     assert shown.getvalue().count(ODD) == 4 + 1 + 9 + 2
     sizes = {"files_before": 1, "files": 1, "bytes_before": 1, "bytes": 1}
     records = {"before": None, "removed": 0, "held": [{"flow": ODD}]}
-    monkeypatch.setattr(maintain, "maintain_lake", lambda *_: {"records": records, "tables": {ODD: sizes}})
+    done = {"dry_run": False, "settings": {}, "records": records, "history": {}, "map": None, "tables": {ODD: sizes}}
+    monkeypatch.setattr(library, "maintain", lambda *_: done)
     maintain.maintain(of(shared), None, None, False, as_json=False)
     assert shown.getvalue().count(ODD) == 16 + 2
 

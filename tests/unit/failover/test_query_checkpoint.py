@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from mirrorlake.cli.context import Context
 from mirrorlake.cli.main import app
 from mirrorlake.config.flow import Flow
 from mirrorlake.config.topology import ResolvedFlow
@@ -15,6 +14,7 @@ from mirrorlake.errors import InputError
 from mirrorlake.failover import query_checkpoint
 from mirrorlake.failover.query_checkpoint import read_checkpoint, translate_query
 from mirrorlake.lake.translate import Asked
+from mirrorlake.library.internals import Internals
 from mirrorlake.offsets.positions import Translated
 from mirrorlake.spark.query_files import QueryPosition
 
@@ -140,7 +140,7 @@ def command(root: Path, directory: Path, *flags: str) -> Result:
 
 @pytest.mark.usefixtures("law")
 def test_the_command_answers_a_line_for_each_source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Context, "lake", None)
+    monkeypatch.setattr(Internals, "tables", None)
     whole = checkpoint(tmp_path / "query")
     result = command(tmp_path, whole)
     assert result.stdout.splitlines() == ['{"east.orders":{"0":1005,"1":1007}}', '{"east.payments":{"0":1001}}']
@@ -158,7 +158,7 @@ def test_the_command_answers_a_line_for_each_source(tmp_path: Path, monkeypatch:
 
 @pytest.mark.usefixtures("law")
 def test_the_command_names_what_it_could_not_translate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Context, "lake", None)
+    monkeypatch.setattr(Internals, "tables", None)
     text = batch('{"orders":{"0":5,"9":7}}')
     broken = fill(tmp_path / "query", {"offsets/0": text, "commits/0": "v1\n{}"})
     result = command(tmp_path, broken, "--json")

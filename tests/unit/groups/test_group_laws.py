@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mirrorlake.cli.groups import checked_groups
 from mirrorlake.config.flow import Flow
 from mirrorlake.errors import InputError
-from mirrorlake.failover.failover import checked_groups
 from mirrorlake.groups.checkpoint_plan import (
     GONE,
     HELD,

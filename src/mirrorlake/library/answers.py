@@ -1,0 +1,221 @@
+"""What the library answers with, where that is no DataFrame. Pure.
+
+Each is shown as HTML in a notebook; `to_dict()` is the document that the command line prints with `--json`.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any, TypeVar
+
+from mirrorlake.library import html
+
+#: Columns of `flow_status` that are looked at first.
+_FLOW = (
+    *("flow", "enabled", "state", "topics", "partitions", "lag_records", "lag_seconds", "replication_p50_ms"),
+    *("replication_p99_ms", "open_incidents", "heartbeat_age_seconds", "last_produced_at"),
+)
+_TOPIC = ("topic", "target_topic", "partitions", "factor", "configs", "action", "reason", "note")
+_Kind = TypeVar("_Kind", bound="Answer")
+
+
+class Rows(list[dict[str, Any]]):
+    """A short list of rows, each a mapping of column to value; a table in a notebook."""
+
+    def _repr_html_(self) -> str:
+        return html.table(self)
+
+
+class Answer:
+    """An answer of several parts, each an attribute."""
+
+    @classmethod
+    def of(cls: type[_Kind], document: Mapping[str, Any]) -> _Kind:
+        """Make it from the document that it is."""
+        tables = {field.name for field in fields(cls) if field.type in (Rows, Rows | None)}  # type: ignore[arg-type]
+        return cls(**{name: Rows(value) if name in tables else value for name, value in document.items()})
+
+    def to_dict(self) -> dict[str, Any]:
+        """The answer as plain mappings and lists, under the names of its attributes."""
+        return dict(vars(self))
+
+
+@dataclass(frozen=True)
+class Position(Answer):
+    """The next offset to be read of a partition of the other cluster.
+
+    Attributes:
+        topic: its name there.
+        partition: the same as where the position came from.
+        offset: reading from here skips no record, and repeats none.
+        exact: False means not replicated yet; `offset` is then the highest safe position, from which records are
+            read again and none is missed.
+    """
+
+    topic: str
+    partition: int
+    offset: int
+    exact: bool
+
+    def _repr_html_(self) -> str:
+        return html.table([self.to_dict()])
+
+
+@dataclass(frozen=True)
+class Produced:
+    """What `run` has brought to the target of a flow so far, and how tasks read the stage: by `files` or `rows`."""
+
+    flow: str
+    records: int
+    batches: int
+    reader: str
+
+
+@dataclass(frozen=True)
+class Status(Answer):
+    """How the replication is.
+
+    Attributes:
+        healthy: no alert is there.
+        flows: a row of the view `flow_status` for each flow, and whether it is `enabled`.
+        topics: lag of each flow and topic, in records.
+        incidents: what waits for a decision.
+        alerts: rows of the view `alerts`, and laws of replication that are broken.
+        unchecked: what could not be checked, a sentence each.
+    """
+
+    healthy: bool
+    flows: Rows
+    topics: Rows
+    incidents: Rows
+    alerts: Rows
+    unchecked: list[str]
+
+    def _repr_html_(self) -> str:
+        said = "healthy" if self.healthy else f"not healthy: {len(self.alerts)} alerts"
+        parts = [html.heading(said, self.healthy), html.table(self.flows, "flows", _FLOW)]
+        parts += [html.table(rows, name) for name, rows in (("incidents", self.incidents), ("alerts", self.alerts))]
+        return "".join([*parts, html.sentences(self.unchecked, "unchecked"), html.table(self.topics, "topics")])
+
+
+@dataclass(frozen=True)
+class Groups(Answer):
+    """Where the consumer groups of a flow stand on both sides.
+
+    Attributes:
+        flow: the flow.
+        source_unreachable, target_unreachable: why a side was not asked; None when it answered.
+        untold: why a cluster may have more groups than it told.
+        errors: why a group was not told, by group.
+        not_mirrored: what is no consumer group, with the reason.
+        topics_waiting: topics that lead nowhere until somebody decides, with the reason.
+        groups: a row for each group and partition. Positions are the next offset to be read, lags are records, None
+            is not known; `read_again_at_most` are the records that would come twice if it failed over now.
+    """
+
+    flow: str
+    source_unreachable: str | None
+    target_unreachable: str | None
+    untold: list[str]
+    errors: dict[str, str]
+    not_mirrored: dict[str, str]
+    topics_waiting: dict[str, str]
+    groups: Rows
+
+    @property
+    def complete(self) -> bool:
+        """Whether both sides told all, and no topic waits."""
+        told = self.source_unreachable is None and self.target_unreachable is None and not self.untold
+        return told and not self.errors and not self.topics_waiting
+
+    def _repr_html_(self) -> str:
+        said = [line for line in (self.source_unreachable, self.target_unreachable) if line] + self.untold
+        said += [f"group {name}: {why}" for name, why in {**self.errors, **self.not_mirrored}.items()]
+        said += [f"topic {name}: {why}" for name, why in self.topics_waiting.items()]
+        return html.table(self.groups, f"flow {self.flow}") + html.sentences(said, "to know")
+
+
+@dataclass(frozen=True)
+class Moves(Answer):
+    """What `failover` or `failback` did, or would do.
+
+    Attributes:
+        flow: the flow.
+        command: failover or failback.
+        dry_run: nothing was changed.
+        complete: nothing is left.
+        origin_unreachable: why the cluster that the groups leave was not asked; None when it answered.
+        drained: how far each flow was caught up before.
+        groups: a row for each group and partition, from where to where, and what was `done`.
+        warnings: what to know before consumers start, a sentence each.
+        left: what is not as it should be, a sentence each; what was done stays done when it is called again.
+        staged_only, never_staged: what never reached the target, where the origin did not answer; else None.
+    """
+
+    flow: str
+    command: str
+    dry_run: bool
+    complete: bool
+    origin_unreachable: str | None
+    drained: Rows
+    groups: Rows
+    warnings: list[str]
+    left: list[str]
+    staged_only: Rows | None = None
+    never_staged: Rows | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The answer as plain mappings and lists; what was not asked for is left out."""
+        unasked = {"staged_only", "never_staged"} if self.staged_only is None else set()
+        return {name: value for name, value in super().to_dict().items() if name not in unasked}
+
+    def _repr_html_(self) -> str:
+        said = f"{self.command} of {self.flow}" + (", a dry run: nothing was changed" if self.dry_run else "")
+        parts = [html.heading(said, self.complete), html.table(self.groups)]
+        parts += [html.sentences(self.warnings, "to know"), html.sentences(self.left, "left")]
+        for name, rows in (("staged only", self.staged_only), ("never staged", self.never_staged)):
+            parts += [] if rows is None else [html.table(rows, name)]
+        return "".join(parts)
+
+
+@dataclass(frozen=True)
+class Plan(Answer):
+    """Everything that `run` would do to the targets.
+
+    Attributes:
+        clusters: the id of each cluster, by alias.
+        problems: what a rule refuses or notes, with the `sentence` and what `fix` helps.
+        flows: for each flow its policy, and the `topics`, `configs`, `acls` and `heartbeats` that it would make.
+    """
+
+    clusters: dict[str, str]
+    problems: Rows
+    flows: Rows
+
+    def _repr_html_(self) -> str:
+        problems = html.table(self.problems, "problems", ("severity", "sentence", "fix", "rule"))
+        return problems + "".join(html.table(flow["topics"], flow["flow"], _TOPIC) for flow in self.flows)
+
+
+@dataclass(frozen=True)
+class Upkeep(Answer):
+    """What `maintain` did, or would do.
+
+    Attributes:
+        dry_run: nothing was changed.
+        settings: properties of tables that were set.
+        records: those landed `before` a time that were `removed`, and which partitions are `held` for a flow.
+        history: rows removed, by table.
+        map: rows of the map before and after merging; None in a dry run.
+        tables: files and bytes before and after, by table.
+    """
+
+    dry_run: bool
+    settings: Any
+    records: dict[str, Any]
+    history: dict[str, int]
+    map: dict[str, int] | None
+    tables: dict[str, dict[str, int]]
+
+    def _repr_html_(self) -> str:
+        said = f"{self.records['removed']:,} records" + (" would be deleted" if self.dry_run else " were deleted")
+        return html.heading(said) + html.table([{"table": name, **size} for name, size in self.tables.items()])

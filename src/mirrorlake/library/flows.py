@@ -1,0 +1,98 @@
+"""The flows of a lake, and what can be asked of one. What is a table is a DataFrame."""
+
+from collections.abc import Iterator, Mapping
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from mirrorlake.config.topology_file import nearest
+from mirrorlake.errors import TopologyError
+from mirrorlake.library import html
+from mirrorlake.library.answers import Rows
+from mirrorlake.library.internals import Internals
+
+
+class UnknownFlow(TopologyError, KeyError):
+    """Raised for a flow that is neither in the topology file nor, without one, in the lake; a KeyError too."""
+
+    __str__ = Exception.__str__  # KeyError would put it into quotes
+
+
+class OpenFlow:
+    """One flow of a lake: `lake.flows["east->west"]`."""
+
+    def __init__(self, internals: Internals, name: str) -> None:
+        self._internals = internals
+        self.name = name
+        self.source, _, self.target = name.partition("->")
+
+    def __repr__(self) -> str:
+        return f"OpenFlow({self.name!r})"
+
+    @property
+    def enabled(self) -> bool | None:
+        """Whether the topology file says so; None where the lake was opened without one."""
+        known = self._internals
+        return known.topology.flows[self.name].enabled if known.has_topology else None
+
+    def lag(self) -> DataFrame:
+        """The newest sample of each partition: how far source, stage and target are.
+
+        Returns:
+            The flow's rows of the view `replication_lag`: ends are offsets, `lag_records` records, `lag_seconds`
+            how long the first record that is not on the target has waited, in seconds.
+        """
+        return self._rows("replication_lag")
+
+    def latency(self) -> DataFrame:
+        """How late records were, for each minute and topic.
+
+        Returns:
+            The flow's rows of the view `replication_latency`: `landing_*_ms` until the stage, `replication_*_ms` until
+            the target, both from the records' timestamps, in milliseconds.
+        """
+        return self._rows("replication_latency")
+
+    def staged_only(self) -> DataFrame:
+        """What the lake holds and the target never got: topic, partition, first_offset, last_offset (inclusive) and
+        record_count."""
+        return self._internals.tables.query("divergence_of", flow=self.name)
+
+    def never_staged(self) -> DataFrame:
+        """What the source had at the newest sample and the lake had not: topic, partition, first_offset, last_offset
+        (inclusive) and sampled_at."""
+        return self._internals.tables.query("never_staged", flow=self.name)
+
+    def _rows(self, view: str) -> DataFrame:
+        return self._internals.tables.table(view).where(F.col("flow") == self.name)
+
+
+class Flows(Mapping[str, OpenFlow]):
+    """Flows by name: those of the topology file, in its order; without one, those that the lake knows."""
+
+    def __init__(self, internals: Internals) -> None:
+        self._internals = internals
+
+    def __getitem__(self, name: str) -> OpenFlow:
+        names = self._names()
+        if name not in names:
+            raise UnknownFlow(f"there is no flow {name}{nearest(name, names)}", flow=name)
+        return OpenFlow(self._internals, name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names())
+
+    def __len__(self) -> int:
+        return len(self._names())
+
+    def __repr__(self) -> str:
+        return f"Flows({', '.join(self._names())})"
+
+    def _repr_html_(self) -> str:
+        return html.table(Rows({"flow": flow.name, "enabled": flow.enabled} for flow in self.values()))
+
+    def _names(self) -> list[str]:
+        if self._internals.has_topology:
+            return list(self._internals.topology.flows)
+        rows = self._internals.tables.table("flow_status").select("flow").orderBy("flow").collect()
+        return [row["flow"] for row in rows]

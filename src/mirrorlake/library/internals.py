@@ -1,0 +1,85 @@
+"""What stands behind an open lake: the topology, the clusters, the session and the tables, each made when first needed.
+
+No part of the library's face: parts of mirrorlake that stand on it reach below by this, and nobody else should.
+"""
+
+import sys
+from collections.abc import Callable
+from functools import cached_property
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from mirrorlake.config.topology import Lake as Location
+from mirrorlake.config.topology import Topology
+from mirrorlake.errors import InputError
+from mirrorlake.kafka.connections import Connections
+from mirrorlake.lake.lake import Lake
+from mirrorlake.lake.opening import open_lake, reading_lake
+from mirrorlake.spark.session import open_session
+
+
+class Internals:
+    """Made by `open`. `config` is the topology file, None for a lake that was named by its place."""
+
+    def __init__(
+        self,
+        location: Location,
+        directory: Path,
+        topology: Topology | None = None,
+        config: Path | None = None,
+        read_only: bool = True,
+        spark: SparkSession | None = None,
+    ) -> None:
+        self.location = location
+        self.directory = directory
+        self.config = config
+        self.read_only = read_only
+        self.short = True  # a session that answers and ends; `run` says otherwise before it is made
+        self.say: Callable[[str], None] | None = None  # gets a line for what making a session does once on a machine
+        self._topology = topology
+        self._given = spark
+
+    @property
+    def has_topology(self) -> bool:
+        """Whether the lake was opened by a topology file."""
+        return self._topology is not None
+
+    @property
+    def topology(self) -> Topology:
+        """The topology. Raises InputError where there is none."""
+        if self._topology is None:
+            raise InputError(
+                "this lake was opened by its place, and only the topology file says which flows and clusters there "
+                'are; open it by that, as in mirrorlake.open("mirrorlake.yml")'
+            )
+        return self._topology
+
+    @cached_property
+    def connections(self) -> Connections:
+        """The clusters. Raises InputError where there is no topology."""
+        return Connections(self.topology)
+
+    @cached_property
+    def spark(self) -> SparkSession:
+        """The session that was given, the one there is, or a local one. Raises MissingJava."""
+        if self._given is not None:
+            return self._given
+        there = SparkSession.getActiveSession() is not None
+        session = open_session(self.say, self.short)
+        if not there and in_kernel():
+            session.conf.set("spark.sql.repl.eagerEval.enabled", "true")  # a DataFrame then shows its rows inline
+        return session
+
+    @cached_property
+    def tables(self) -> Lake:
+        """The lake's tables. Raises LakeError."""
+        opening = reading_lake if self.read_only else open_lake
+        return opening(self.spark, self.location, self.directory)
+
+
+def in_kernel() -> bool:
+    """Whether this process is the kernel of a notebook: Jupyter's, or VS Code's."""
+    ipython = sys.modules.get("IPython")
+    shell = None if ipython is None else ipython.get_ipython()
+    return getattr(shell, "kernel", None) is not None

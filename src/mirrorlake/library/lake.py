@@ -1,0 +1,265 @@
+"""An open lake: what the library, the command line and the notebooks ask, and what they do."""
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property
+from threading import Event
+
+from pyspark.errors import AnalysisException, ParseException
+from pyspark.sql import DataFrame
+
+from mirrorlake.config.maintenance import Maintenance
+from mirrorlake.errors import InputError
+from mirrorlake.groups.view import read_groups
+from mirrorlake.lake.journal import WrittenChanges
+from mirrorlake.lake.maintain import maintain
+from mirrorlake.lake.translate import Asked, translate, translate_all
+from mirrorlake.library.answers import Groups, Moves, Plan, Position, Produced, Rows, Status, Upkeep
+from mirrorlake.library.flows import Flows
+from mirrorlake.library.internals import Internals
+from mirrorlake.library.moving import moved
+from mirrorlake.library.replicating import replicated
+from mirrorlake.library.standing import status_of_tables
+from mirrorlake.run.plan import make_plan
+from mirrorlake.run.resolve import Wanted, open_incidents, resolve
+from mirrorlake.run.status import read_status
+
+
+class OpenLake:
+    """A lake, opened by `mirrorlake.open`: its flows, its tables, and what can be done with them.
+
+    Offsets are positions as Kafka commits them: the next offset to be read. A flow is named `source->target`; one that
+    is unknown raises TopologyError, which is a KeyError too. Whatever needs the clusters, or writes, needs a lake that
+    was opened by its topology file, and raises InputError otherwise. `internals` is for parts of mirrorlake itself.
+    """
+
+    def __init__(self, internals: Internals) -> None:
+        self.internals = internals
+
+    def __repr__(self) -> str:
+        known = self.internals
+        place = known.location.path or f"{known.location.catalog}.{known.location.schema_name}"
+        return f"OpenLake({str(known.config) if known.config else place!r})"
+
+    @cached_property
+    def flows(self) -> Flows:
+        """The flows by name: those of the topology file, or without one those that the lake knows."""
+        return Flows(self.internals)
+
+    def table(self, name: str) -> DataFrame:
+        """A table or view, such as `records` or `flow_status`, as of now (DESIGN.md lists them)."""
+        return self.internals.tables.table(name)
+
+    def sql(self, query: str, /, **parameters: object) -> DataFrame:
+        """Run a statement in which bare table names mean this lake's.
+
+        Args:
+            query: the statement; `:name` in it is a parameter.
+            parameters: values of parameters, by name.
+
+        Raises:
+            InputError: the statement cannot be run.
+        """
+        try:
+            frame = self.internals.tables.sql(query, parameters)
+            frame.columns  # noqa: B018 - with Spark Connect a statement is looked into when this is asked
+        except (AnalysisException, ParseException) as error:
+            raise InputError(f"the query cannot be run: {str(error).strip().splitlines()[0]}") from error
+        return frame
+
+    def translate(self, flow: str, topic: str, partition: int, offset: int, *, reverse: bool = False) -> Position:
+        """Translate a position from the source to the target of a flow, or back.
+
+        Args:
+            flow: the flow.
+            topic: named as on the side that the position is from.
+            partition, offset: the position there.
+            reverse: from the target to the source.
+
+        Raises:
+            UnknownOffset: the flow has never seen this partition.
+            InputError: a negative number.
+        """
+        self.flows[flow]
+        if offset < 0 or partition < 0:
+            raise InputError("partition and offset count from 0; give the offset that is read next")
+        return Position(**vars(translate(self.internals.tables, flow, topic, partition, offset, reverse)))
+
+    def translate_all(self, flow: str, positions: Iterable[Asked], *, reverse: bool = False) -> dict[Asked, Position]:
+        """Translate many positions in one statement.
+
+        Args:
+            flow: the flow.
+            positions: (topic, partition, offset) of each.
+            reverse: from the target to the source.
+
+        Returns:
+            Each position's translation; one that the flow has never seen is left out.
+        """
+        self.flows[flow]
+        found = translate_all(self.internals.tables, flow, positions, reverse)
+        return {key: Position(item.topic, item.partition, item.offset, item.exact) for key, item in found.items()}
+
+    def status(self) -> Status:
+        """How the replication is: flows, lag, open incidents and alerts.
+
+        Without a topology file it is told by the tables alone: neither clusters are asked nor laws checked.
+        """
+        known = self.internals
+        if not known.has_topology:
+            return status_of_tables(known.tables)
+        return Status.of(read_status(known.tables, known.connections))
+
+    def groups(self, flow: str, groups: Sequence[str] | None = None) -> Groups:
+        """Where consumer groups stand on both sides of a flow, and what a failover now would mean. Asks the clusters.
+
+        Args:
+            flow: the flow.
+            groups: only these; all that the flow mirrors for None.
+
+        Raises:
+            InputError: a group is nowhere.
+        """
+        known = self.internals
+        resolved = known.topology.flow(self.flows[flow].name)
+        return Groups.of(read_groups(known.tables, known.connections, resolved, groups))
+
+    def plan(self, flows: Sequence[str] | None = None) -> Plan:
+        """Everything that `run` would do to the targets, without doing it. Asks the clusters; needs no session.
+
+        Args:
+            flows: only these; all that are enabled for None.
+
+        Raises:
+            TopologyError: a flow is unknown or disabled.
+            ClusterUnusable: a cluster does not answer, or refuses us.
+        """
+        known = self.internals
+        path = known.topology.lake.path
+        log = WrittenChanges(None if path is None else (known.directory / path).resolve())
+        return Plan.of(make_plan(known.connections, known.topology.active_flows(flows), log))
+
+    def run(
+        self,
+        flows: Sequence[str] | None = None,
+        *,
+        once: bool = False,
+        report: Callable[[Produced], None] | None = None,
+        stop: Event | None = None,
+        reader: str = "auto",
+    ) -> Rows:
+        """Replicate: land, produce, and keep topics, groups and ACLs alike. Blocks; recorded as a run of MLflow.
+
+        A process that is there to run flows begins with this: the local session that an answer makes is one for
+        answers.
+
+        Args:
+            flows: only these; all that are enabled for None.
+            once: end at the end offsets seen at the start; else it ends by `stop`, and follows edits of the file.
+            report: called after each batch, in the flow's thread, with what was produced so far.
+            stop: set it to end; batches in hand are finished. For None an interrupt (Ctrl-C, a notebook's stop) does.
+            reader: how tasks read the stage: auto, files or rows.
+
+        Returns:
+            flow, records and batches of each flow.
+
+        Raises:
+            TopologyError: flows must not run; nothing was done.
+            ClusterUnusable, LakeError, HeldElsewhere: a cluster or the lake cannot be used, or another process runs it.
+            ReplicationError: what an operator has to decide about, after all else has ended.
+        """
+        return replicated(self.internals, flows, once, report, stop, reader)
+
+    def incidents(
+        self, flow: str | None = None, topic: str | None = None, partition: int | None = None, kind: str | None = None
+    ) -> Rows:
+        """What waits for a decision, oldest first, each with its `choices`: a mapping of choice to meaning.
+
+        Args:
+            flow, topic, partition, kind: only such ones; None is any.
+        """
+        return Rows(open_incidents(self.internals.tables, Wanted(flow, topic, partition, kind)))
+
+    def resolve(
+        self,
+        choice: str,
+        flow: str | None = None,
+        topic: str | None = None,
+        partition: int | None = None,
+        kind: str | None = None,
+    ) -> Rows:
+        """Decide all such incidents that offer a choice; a process that runs the flow takes notice.
+
+        Args:
+            choice: one of the incidents' `choices`.
+            flow, topic, partition, kind: only such ones; None is any.
+
+        Returns:
+            The incidents that were decided.
+
+        Raises:
+            InputError: there is none that offers the choice.
+            ClusterUnreachable, ReplicationError: a choice that needs the clusters cannot be carried out.
+        """
+        known = self.internals
+        return Rows(resolve(known.tables, known.connections, Wanted(flow, topic, partition, kind), choice))
+
+    def failover(
+        self,
+        flow: str,
+        groups: Sequence[str] | None = None,
+        *,
+        dry_run: bool = False,
+        force: bool = False,
+        drain: bool = True,
+    ) -> Moves:
+        """Move consumer groups to the target of a flow: catch up, translate, set, read back. Recorded with MLflow.
+
+        Args:
+            flow: the flow.
+            groups: only these; all that the flow mirrors for None.
+            dry_run: change nothing.
+            force: move positions backwards too, and those that their owners set back.
+            drain: catch up before.
+
+        Raises:
+            InputError: a group is nowhere.
+            ClusterUnusable: the target cannot be used.
+            HeldElsewhere: another process moves groups between these clusters.
+            LakeError: the lake was opened to be read; it is then for a dry run, or for `drain=False`.
+        """
+        return moved(self.internals, self.flows[flow].name, False, groups, dry_run, force, drain)
+
+    def failback(
+        self,
+        flow: str,
+        groups: Sequence[str] | None = None,
+        *,
+        dry_run: bool = False,
+        force: bool = False,
+        drain: bool = True,
+    ) -> Moves:
+        """Move consumer groups from the target of a flow back to its source; as `failover` in all else."""
+        return moved(self.internals, self.flows[flow].name, True, groups, dry_run, force, drain)
+
+    def maintain(
+        self, *, retention_days: int | None = None, vacuum_hours: int | None = None, dry_run: bool = False
+    ) -> Upkeep:
+        """Delete old records that every flow has produced, and old history; compact tables; remove unused files.
+
+        Args:
+            retention_days: keep records for so many days; what the topology file says for None.
+            vacuum_hours: keep files that no version needs for so many hours; what the topology file says for None.
+            dry_run: change nothing.
+
+        Raises:
+            HeldElsewhere: another process maintains this lake.
+        """
+        topology = self.internals.topology
+        said = topology.maintain
+        kept = Maintenance(
+            retention_days=said.retention_days if retention_days is None else retention_days,
+            disabled_hold_days=said.disabled_hold_days,
+            history_days=said.history_days,
+            vacuum_hours=said.vacuum_hours if vacuum_hours is None else vacuum_hours,
+        )
+        return Upkeep.of(maintain(self.internals.tables, topology, kept, dry_run))

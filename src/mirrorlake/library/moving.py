@@ -1,0 +1,27 @@
+"""Groups moved, and recorded as a run of MLflow."""
+
+import time
+from collections.abc import Sequence
+
+from mirrorlake.failover.failover import MoveOptions, move_groups
+from mirrorlake.groups.shared_topics import Way
+from mirrorlake.library.answers import Moves
+from mirrorlake.library.internals import Internals
+from mirrorlake.tracking.runs import tracked
+
+
+def moved(
+    known: Internals, flow: str, reverse: bool, groups: Sequence[str] | None, dry_run: bool, force: bool, drain: bool
+) -> Moves:
+    """Move groups of a flow to its target, or with `reverse` to its source. Raises as `OpenLake.failover` says."""
+    way = Way(known.topology.flow(flow), reverse)
+    options = MoveOptions(None if groups is None else tuple(dict.fromkeys(groups)), dry_run, force, drain)
+    known.connections.admin(way.goal).cluster_id()  # before Spark starts, so that it is told within seconds
+    facts = {"flow": flow, "dry_run": str(dry_run).lower(), "force": str(force).lower()}
+    with tracked(known.topology, "failback" if reverse else "failover", facts) as tracking:
+        began = time.monotonic()
+        found = move_groups(known.tables, known.connections, way, options)
+        seconds = {"seconds": time.monotonic() - began}
+        tracking.metrics({**seconds, "positions": len(found["groups"]), "left": len(found["left"])})
+        tracking.report(found)
+    return Moves.of(found)

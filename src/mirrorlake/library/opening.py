@@ -1,0 +1,51 @@
+"""`mirrorlake.open`: the way in."""
+
+from os import PathLike
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from mirrorlake.config.topology import Lake as Location
+from mirrorlake.config.topology import load_topology
+from mirrorlake.errors import InputError
+from mirrorlake.library.internals import Internals
+from mirrorlake.library.lake import OpenLake
+
+
+def open(
+    topology: str | PathLike[str] | None = None,
+    *,
+    catalog: str | None = None,
+    schema: str | None = None,
+    path: str | PathLike[str] | None = None,
+    read_only: bool = False,
+    spark: SparkSession | None = None,
+) -> OpenLake:
+    """Open a lake: by the topology file, or by the place of its tables, to read them.
+
+    Starts nothing: the session, the tables and the clusters are opened by the first call that needs them, which
+    raises LakeError, MissingJava or ClusterUnusable where they cannot be.
+
+    Args:
+        topology: the topology file. With it everything can be asked, and done.
+        catalog, schema: where the tables are in Unity Catalog. Reading needs SELECT on them and no more rights.
+        path: the folder of a local lake, or a URL that Spark can read.
+        read_only: open the topology's lake to be read: nothing is made in it, and nothing can be produced from it.
+        spark: the session to use; the active one, or a local one, for None.
+
+    Returns:
+        The lake.
+
+    Raises:
+        TopologyError: the topology file is not there, or says something that cannot be.
+        InputError: not exactly one of the three ways was given.
+    """
+    if topology is not None and catalog is None and schema is None and path is None:
+        file = Path(topology)
+        read = load_topology(file)
+        return OpenLake(Internals(read.lake, read.directory, read, file, read_only, spark))
+    if topology is None and path is not None and catalog is None and schema is None:
+        return OpenLake(Internals(Location(path=str(path)), Path.cwd(), spark=spark))
+    if topology is None and path is None and catalog and schema:
+        return OpenLake(Internals(Location(catalog=catalog, schema=schema), Path.cwd(), spark=spark))
+    raise InputError("open a lake by one of: a topology file; path; catalog and schema")
