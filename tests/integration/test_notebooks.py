@@ -6,16 +6,14 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import altair as alt
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
+from mirrorlake import InputError, LakeError, Moves, OpenLake
 from mirrorlake.config.tracking import Tracking
-from mirrorlake.errors import InputError, LakeError
-from mirrorlake.lake.lake import Lake
-from mirrorlake.notebook import audit, capacity, drill, latency, open_notebook, translation
+from mirrorlake.notebook import audit, capacity, latency, open_notebook, translation
 from mirrorlake.tracking.store import open_store
 from tests.support.histories import FLOW, History
 
@@ -28,7 +26,10 @@ Run = Callable[..., str]
 #: What `move_groups` says in a rehearsal without clusters.
 MOVES = {
     "flow": FLOW,
+    "command": "failover",
     "dry_run": True,
+    "complete": True,
+    "drained": [],
     "origin_unreachable": None,
     "groups": [
         {
@@ -166,17 +167,15 @@ def test_03_translate_offsets(place: Path, run: Run) -> None:
 def test_04_failover_drill(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
 
-    def moved(_lake: Lake, _connections: object, way: Any, options: Any) -> dict[str, Any]:
-        asked.append((way.flow.name, options))
-        return MOVES
+    def moved(_lake: OpenLake, flow: str, groups: tuple[str, ...] | None, *, dry_run: bool) -> Moves:
+        asked.append((flow, groups, dry_run))
+        return Moves.of(MOVES)
 
-    monkeypatch.setattr(drill, "move_groups", moved)
+    monkeypatch.setattr(OpenLake, "failover", moved)
     said = run("04_failover_drill")
     assert "would move" in said and "nothing was changed" in said and "still has members" in said
     run("04_failover_drill", "dry_run=no", "groups=billing, reports")
-    (flow, first), (_, second) = asked
-    assert flow == FLOW and first.dry_run and first.groups is None
-    assert not second.dry_run and second.groups == ("billing", "reports")
+    assert asked == [(FLOW, None, True), (FLOW, ("billing", "reports"), False)]
 
 
 def test_05_audit(run: Run) -> None:

@@ -26,6 +26,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("groups", "checks"),
     ("run",),
     ("failover", "tracking", "dashboard", "devtools.local"),
+    ("library",),
     ("devtools", "devtools.demo", "devtools.bench"),
     ("cli", "notebook"),
     ("__main__",),
@@ -36,6 +37,25 @@ KNOWN = {
     ("devtools.demo.story", "cli.main"): "the demo runs and kills the command as people would",
     ("devtools.bench.contestants", "cli.main"): "the race is between commands",
     ("devtools.bench.measure", "cli.main"): "whose memory is told by the command line of a process",
+}
+#: What the command line and the notebooks may use: the library, what it raises, and how text is shown.
+FACE = {"library", "errors", "terminal"}
+#: What of them reaches below the library, and why.
+BELOW_THE_FACE = {
+    ("cli.bench", "devtools.bench"): "the race is for developers, and knows neither topology nor lake",
+    ("cli.bench", "tracking"): "the race is recorded beside its results",
+    ("cli.demo", "devtools.demo"): "the demo is for a first look, and makes its own clusters",
+    ("cli.local", "devtools.local"): "embedded clusters are for development",
+    ("cli.importing", "mm2.importer"): "a topology file is made, so there is none to open a lake by",
+    ("cli.dashboard", "dashboard"): "a server of pages, which reads the tables again and again by a reader of its own",
+    ("cli.dashboard", "config"): "the page names the place of the lake",
+    ("cli.spark_queries", "failover"): "the checkpoint of somebody's query is a file, and no part of a lake",
+    ("cli.spark_queries", "spark"): "its answer has the form of an option of Spark's Kafka source",
+    ("notebook.capacity", "config"): "where runs of MLflow are, the widgets say",
+    ("notebook.capacity", "tracking"): "runs of MLflow are no tables of a lake",
+    ("notebook.drill", "devtools.local"): "a rehearsal starts the demo's own clusters, and stops them",
+    ("notebook.drill", "kafka"): "a rehearsal on the demo's clusters makes a consumer group there",
+    ("notebook.drill", "config"): "the topology says which clusters those are",
 }
 #: Packages of which all is pure. Elsewhere a module is pure that says so in the first paragraph of its text.
 PURE = ("config", "naming", "offsets", "mm2.importer")
@@ -51,7 +71,7 @@ def package(path: Path) -> str:
 
 def room(module: str) -> str:
     """The package that a module of mirrorlake lies in; a module that lies in none is its own."""
-    inner = module.removeprefix("mirrorlake").lstrip(".")
+    inner = module.removeprefix("mirrorlake").lstrip(".") or "library"  # what `import mirrorlake` gives
     folders = [folder for floor in FLOORS for folder in floor if inner == folder or inner.startswith(f"{folder}.")]
     return max(folders, key=len, default=inner)
 
@@ -82,7 +102,7 @@ def names_of(tree: ast.AST) -> Iterator[str]:
 
 
 def imported(tree: ast.AST) -> set[str]:
-    """The modules of mirrorlake that code imports; `mirrorlake` itself holds a version number only."""
+    """The modules of mirrorlake that code imports; `mirrorlake` itself is the library, but for its version number."""
     found = {name for name in names_of(tree) if name.startswith("mirrorlake.") and name != "mirrorlake.__version__"}
     return {name if exists(name) else name.rpartition(".")[0] for name in found}
 
@@ -164,15 +184,17 @@ def test_the_design_tells_of_each_package_from_the_ground_up() -> None:
 def test_import_direction(path: Path) -> None:
     text, name, tree = path.read_text(encoding="utf-8"), package(path), tree_of(path)
     name = name.removesuffix(".__init__")
-    if name != "mirrorlake":
-        assert wrong_ways(name, imported(tree)) == []
-        known = {f"mirrorlake.{above}" for module, above in KNOWN if f"mirrorlake.{module}" == name}
-        assert set(wrong_ways(name, named_in_texts(tree))) == known
+    assert wrong_ways(name, imported(tree)) == []
+    known = {f"mirrorlake.{above}" for module, above in KNOWN if f"mirrorlake.{module}" == name}
+    assert set(wrong_ways(name, named_in_texts(tree))) == known
     if is_pure(name):
         assert refused(text, PURE_REFUSES) == []
         assert [used for used in imported(tree) if not is_pure(used)] == []
         assert not [used for used in refused(text, ("datetime",)) if used.endswith((".now", ".utcnow", ".today"))]
-    if room(name) not in ("cli", "tracking", "notebook"):
+    if room(name) in ("cli", "notebook"):
+        below = {room(used) for used in imported(tree)} - FACE - {room(name)}
+        assert {folder for module, folder in BELOW_THE_FACE if f"mirrorlake.{module}" == name} == below
+    if room(name) not in ("cli", "library", "tracking", "notebook"):
         assert refused(text, ("mirrorlake.tracking", "mirrorlake.notebook", "mlflow")) == []
     if room(name) == "kafka":
         assert refused(text, ("pyspark",)) == []
@@ -180,6 +202,20 @@ def test_import_direction(path: Path) -> None:
         assert refused(text, ("typer", "mirrorlake.cli")) == []
     if name != "mirrorlake.spark.session":
         assert jvm_names(text) == set()
+
+
+def test_who_goes_behind_the_face() -> None:
+    """`OpenLake.internals` leads below the library too: whoever uses it is listed, with what it is for."""
+    using = {
+        package(path).removeprefix("mirrorlake.")
+        for path in MODULES
+        if room(package(path)) in ("cli", "notebook")
+        for name in names_of(tree_of(path))
+        if name.endswith(".internals") and not name.startswith("mirrorlake.")
+    }
+    reasons = {module for module, _ in BELOW_THE_FACE}
+    assert using == {"cli.context"} | (using & reasons), "the command line says what making a session does"
+    assert using & reasons == {"cli.dashboard", "cli.spark_queries", "notebook.drill"}
 
 
 @pytest.mark.parametrize(

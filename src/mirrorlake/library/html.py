@@ -36,8 +36,6 @@ def text_of(value: object) -> str:
     """A value as tables show it."""
     if value is None:
         return "-"
-    if isinstance(value, bool):
-        return "yes" if value else "no"
     if isinstance(value, float):
         return f"{value:,.2f}"
     if isinstance(value, datetime):

@@ -5,7 +5,7 @@ from functools import cached_property
 from threading import Event
 
 from pyspark.errors import AnalysisException, ParseException
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 
 from mirrorlake.config.maintenance import Maintenance
 from mirrorlake.errors import InputError
@@ -39,6 +39,11 @@ class OpenLake:
         known = self.internals
         place = known.location.path or f"{known.location.catalog}.{known.location.schema_name}"
         return f"OpenLake({str(known.config) if known.config else place!r})"
+
+    @property
+    def spark(self) -> SparkSession:
+        """The session that the lake is read with, made when it is first asked for. Raises MissingJava."""
+        return self.internals.spark
 
     @cached_property
     def flows(self) -> Flows:
@@ -79,7 +84,7 @@ class OpenLake:
             UnknownOffset: the flow has never seen this partition.
             InputError: a negative number.
         """
-        self.flows[flow]
+        self._check(flow)
         if offset < 0 or partition < 0:
             raise InputError("partition and offset count from 0; give the offset that is read next")
         return Position(**vars(translate(self.internals.tables, flow, topic, partition, offset, reverse)))
@@ -95,7 +100,7 @@ class OpenLake:
         Returns:
             Each position's translation; one that the flow has never seen is left out.
         """
-        self.flows[flow]
+        self._check(flow)
         found = translate_all(self.internals.tables, flow, positions, reverse)
         return {key: Position(item.topic, item.partition, item.offset, item.exact) for key, item in found.items()}
 
@@ -263,3 +268,8 @@ class OpenLake:
             vacuum_hours=said.vacuum_hours if vacuum_hours is None else vacuum_hours,
         )
         return Upkeep.of(maintain(self.internals.tables, topology, kept, dry_run))
+
+    def _check(self, flow: str) -> None:
+        """Raise TopologyError for a flow that the topology file has not; without one the map itself tells."""
+        if self.internals.has_topology:
+            self.flows[flow]

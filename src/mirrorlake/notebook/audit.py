@@ -17,7 +17,7 @@ def missing(nb: Notebook) -> DataFrame:
 
 def not_staged(nb: Notebook) -> DataFrame:
     """What the source had at the newest sample and the stage has not."""
-    return nb.lake.query("never_staged", flow=nb.flow)
+    return nb.lake.flows[nb.flow].never_staged()
 
 
 def verdict(nb: Notebook) -> str:

@@ -36,7 +36,7 @@ class Measured:
 def measured(nb: Notebook) -> Measured:
     """Read the experiment of the widgets `tracking_uri` and `experiment`; empty, it is that of the lake."""
     tracking = Tracking(uri=nb.widget("tracking_uri") or None, experiment=nb.widget("experiment") or "mirrorlake")
-    store = open_store(tracking, nb.lake.directory)
+    store = open_store(tracking, nb.directory)
     found = store.runs()
     looks = [look for run in found[:NEWEST] for look in _looks(store, run)]
     costs: dict[str, Cost] = {}

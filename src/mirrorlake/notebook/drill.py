@@ -10,16 +10,12 @@ import pyarrow as pa
 from confluent_kafka import Consumer, TopicPartition
 from pyspark.sql import DataFrame
 
-from mirrorlake.config.topology import Topology, load_topology
+import mirrorlake
+from mirrorlake.config.topology import Topology
 from mirrorlake.devtools.local.cluster import STATE_FILE, EmbeddedCluster, start_clusters, stop_clusters
 from mirrorlake.errors import InputError
-from mirrorlake.failover.failover import MoveOptions, move_groups
-from mirrorlake.groups.shared_topics import Way
 from mirrorlake.kafka.connections import Connections
-from mirrorlake.lake.lake import Lake
-from mirrorlake.lake.opening import open_lake
 from mirrorlake.notebook.host import Notebook
-from mirrorlake.tracking.runs import tracked
 
 #: The group that a rehearsal on the demo's clusters makes, if there is none.
 DEMO_GROUP = "orders-service"
@@ -44,13 +40,13 @@ def ready_groups(nb: Notebook) -> DataFrame:
     return nb.query("ready_groups", flow=nb.flow)
 
 
-def topology_of(nb: Notebook) -> Topology:
+def topology_file(nb: Notebook) -> Path:
     """The topology file of the widget `topology`, else mirrorlake.yml beside a local lake. Raises InputError."""
     if nb.widget("topology"):
-        return load_topology(Path(nb.widget("topology")))
-    if nb.lake.directory is None:
+        return Path(nb.widget("topology"))
+    if nb.directory is None:
         raise InputError("the widget topology is empty; name the topology file, such as /Volumes/…/mirrorlake.yml")
-    return load_topology(nb.lake.directory.parent / "mirrorlake.yml")
+    return nb.directory.parent / "mirrorlake.yml"
 
 
 def rehearse(nb: Notebook) -> Drill:
@@ -60,27 +56,22 @@ def rehearse(nb: Notebook) -> Drill:
     """
     dry_run = nb.widget("dry_run").lower() not in ("no", "false", "0")
     named = tuple(name.strip() for name in nb.widget("groups").split(",") if name.strip()) or None
-    topology = topology_of(nb)
-    flow = topology.flow(nb.flow)
-    with _clusters(topology, demo_group=named is None) as said:
-        facts = {"flow": flow.name, "dry_run": str(dry_run).lower(), "from": "notebook"}
-        lake = nb.lake if dry_run else _lake_of(nb, topology)
-        with tracked(topology, "failover", facts) as tracking:
-            found = move_groups(lake, Connections(topology), Way(flow), MoveOptions(named, dry_run))
-            tracking.metrics({"positions": len(found["groups"]), "left": len(found["left"])})
-            tracking.report(found)
-    return Drill(found["groups"], [*said, *_sentences(found)])
+    lake = mirrorlake.open(topology_file(nb), read_only=dry_run, spark=nb.spark)
+    flow = lake.flows[nb.flow].name
+    with _clusters(lake.internals.topology, demo_group=named is None) as said:
+        _check_same(nb, lake)
+        found = lake.failover(flow, named, dry_run=dry_run)
+    return Drill(found.groups, [*said, *_sentences(found)])
 
 
-def _lake_of(nb: Notebook, topology: Topology) -> Lake:
-    """The topology's lake, opened to drain the flow; raises InputError where it is not the one that is looked at."""
-    lake = open_lake(nb.spark, topology.lake, topology.directory)
-    if lake.stored_id != nb.lake.stored_id:
+def _check_same(nb: Notebook, lake: mirrorlake.OpenLake) -> None:
+    """Raise InputError where the topology's lake is not the one that the widget names."""
+    named, moved = nb.lake.internals.tables, lake.internals.tables
+    if named.stored_id != moved.stored_id:
         raise InputError(
-            f"the widget lake names {nb.lake.place}, and the topology file another lake, {lake.place}; let both name "
+            f"the widget lake names {named.place}, and the topology file another lake, {moved.place}; let both name "
             "the same one"
         )
-    return lake
 
 
 def moves(nb: Notebook, drill: Drill) -> DataFrame:
@@ -89,16 +80,16 @@ def moves(nb: Notebook, drill: Drill) -> DataFrame:
     return nb.spark.createDataFrame(pa.Table.from_pylist(rows, schema=_MOVES))
 
 
-def _sentences(found: dict[str, Any]) -> list[str]:
+def _sentences(found: mirrorlake.Moves) -> list[str]:
     said = []
-    if found["dry_run"]:
+    if found.dry_run:
         said.append("This was a rehearsal: nothing was changed. Set dry_run to no to do it.")
-    if found["origin_unreachable"]:
-        said.append(f"{found['origin_unreachable']}: the newest checkpoints were used")
-    said += found["warnings"]
-    said += [f"left: {line}" for line in found["left"]]
-    if not found["left"]:
-        said.append(f"nothing is left: {len(found['groups'])} positions are, or would be, where they belong")
+    if found.origin_unreachable:
+        said.append(f"{found.origin_unreachable}: the newest checkpoints were used")
+    said += found.warnings
+    said += [f"left: {line}" for line in found.left]
+    if not found.left:
+        said.append(f"nothing is left: {len(found.groups)} positions are, or would be, where they belong")
     return said
 
 

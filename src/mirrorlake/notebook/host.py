@@ -2,38 +2,34 @@
 
 import sys
 from collections.abc import Mapping
-from datetime import datetime
 from functools import cached_property
+from importlib import import_module
+from importlib.resources import files
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Protocol
 
-import altair as alt
 from pyspark.sql import DataFrame, SparkSession
 from rich.table import Table
 
-from mirrorlake.config.topology import Lake as Location
+import mirrorlake
 from mirrorlake.errors import InputError, MirrorlakeError
-from mirrorlake.lake.lake import Lake, sql_text
-from mirrorlake.lake.opening import reading_lake
-from mirrorlake.spark.session import open_session
+from mirrorlake.library.html import text_of
+from mirrorlake.library.internals import in_kernel
+from mirrorlake.notebook.inline import SHOWN_ROWS, Shown, bundle_of
 from mirrorlake.terminal import plain_console, plain_table
 
 #: The demo's lake, beside which the notebooks run on a laptop; and the schema that the bundle makes by default.
 DEMO_LAKE, WORKSPACE_LAKE = "./mirrorlake-demo/lake", "main.replication"
-#: Rows that a table shows where there is no workspace to page through them.
-SHOWN_ROWS = 30
 _WIDTH = 180
-
-Shown = DataFrame | alt.TopLevelMixin | str
 
 
 class Host(Protocol):
     """Where widgets stand and things are shown."""
 
     @property
-    def spark(self) -> SparkSession:
-        """The session."""
+    def spark(self) -> SparkSession | None:
+        """The session that is there; None lets the lake make one."""
 
     def widgets(self, defaults: Mapping[str, str]) -> dict[str, str]:
         """Make widgets with these defaults and return their values."""
@@ -69,8 +65,24 @@ class Workspace:
             self._display(what)
 
 
+class Kernel:
+    """Jupyter, or VS Code: tables and charts stand inline below the cell; widgets hold what the notebook gave them."""
+
+    spark = None
+
+    def widgets(self, defaults: Mapping[str, str]) -> dict[str, str]:
+        """The defaults: a notebook changes what it hands to `open_notebook`."""
+        return {name: value.strip() for name, value in defaults.items()}
+
+    def show(self, what: Shown, charts: Path) -> None:
+        """In the cell's output."""
+        import_module("IPython.display").display(bundle_of(what), raw=True)
+
+
 class Laptop:
-    """A terminal, or Jupyter: widgets are name=value arguments, tables are text, charts are HTML files."""
+    """A terminal: widgets are name=value arguments, tables are text, charts are HTML files."""
+
+    spark = None
 
     def __init__(self, arguments: list[str], notebook: str) -> None:
         self._arguments = arguments
@@ -78,11 +90,6 @@ class Laptop:
         self._charts = 0
         out = plain_console()
         self._out = out if out.is_terminal else plain_console(width=_WIDTH)
-
-    @cached_property
-    def spark(self) -> SparkSession:
-        """A local session, made when it is first asked for."""
-        return open_session()
 
     def widgets(self, defaults: Mapping[str, str]) -> dict[str, str]:
         """The defaults, overridden by arguments such as topic=orders. Raises InputError for others."""
@@ -120,16 +127,24 @@ class Notebook:
     @property
     def spark(self) -> SparkSession:
         """The session."""
-        return self._host.spark
+        return self.lake.spark
 
     def widget(self, name: str) -> str:
         """What a widget says."""
         return self._widgets[name]
 
     @cached_property
-    def lake(self) -> Lake:
-        """The lake that the widget `lake` names: a folder, or catalog.schema. Raises LakeError, InputError."""
-        return reading_lake(self.spark, location_of(self.widget("lake")), Path.cwd())
+    def lake(self) -> mirrorlake.OpenLake:
+        """The lake that the widget `lake` names: a folder, or catalog.schema. Raises InputError."""
+        place = place_of(self.widget("lake"))
+        catalog, schema, path = (place.get(name) for name in ("catalog", "schema", "path"))
+        return mirrorlake.open(catalog=catalog, schema=schema, path=path, spark=self._host.spark)
+
+    @property
+    def directory(self) -> Path | None:
+        """The folder of a local lake."""
+        path = place_of(self.widget("lake")).get("path")
+        return None if path is None else (Path.cwd() / path).resolve()
 
     @cached_property
     def flow(self) -> str:
@@ -165,7 +180,8 @@ class Notebook:
 
     def query(self, name: str, **args: object) -> DataFrame:
         """`sql/notebooks/<name>.sql` of the package, over this lake."""
-        return self.lake.sql(sql_text("notebooks", name), args)
+        text = (files("mirrorlake") / "sql" / "notebooks" / f"{name}.sql").read_text(encoding="utf-8")
+        return self.lake.sql(text, **args)
 
     def number(self, name: str, default: float) -> float:
         """A widget as a number; the default where it is empty. Raises InputError."""
@@ -182,7 +198,7 @@ class Notebook:
     @property
     def charts(self) -> Path:
         """Where charts are put that need a file: beside a local lake."""
-        directory = self.lake.directory
+        directory = self.directory
         return (Path.cwd() if directory is None else directory.parent) / "notebook-charts"
 
 
@@ -190,11 +206,15 @@ def open_notebook(namespace: Mapping[str, Any], **widgets: str) -> Notebook:
     """Open a notebook, of which `namespace` is its `globals()`; `widgets` are names and defaults of those it has.
 
     Each notebook has the widget `lake`. On Databricks the namespace has `spark`, `dbutils` and `display`, which are
-    used; elsewhere values come from the command line, and an error of ours ends the notebook with one sentence.
+    used. In Jupyter and VS Code all is shown inline, and widgets have what is given here, `lake` too. A file that is
+    run has its values from the command line, and an error of ours ends it with one sentence.
     """
     if "dbutils" in namespace and "display" in namespace:
         workspace = Workspace(namespace)
         return Notebook(workspace, workspace.widgets({"lake": WORKSPACE_LAKE, **widgets}))
+    if in_kernel():
+        kernel = Kernel()
+        return Notebook(kernel, kernel.widgets({"lake": DEMO_LAKE, **widgets}))
     as_script = namespace.get("__name__") == "__main__" and "__file__" in namespace
     name = Path(str(namespace.get("__file__", "notebook"))).stem
     if as_script:
@@ -203,14 +223,14 @@ def open_notebook(namespace: Mapping[str, Any], **widgets: str) -> Notebook:
     return Notebook(laptop, laptop.widgets({"lake": DEMO_LAKE, **widgets}))
 
 
-def location_of(text: str) -> Location:
-    """The place that a lake's widget names: catalog.schema, or a folder."""
+def place_of(text: str) -> dict[str, str]:
+    """The place that a lake's widget names, as `mirrorlake.open` takes it: catalog.schema, or a folder."""
     parts = text.split(".")
     if len(parts) == 2 and all(part.replace("_", "").replace("-", "").isalnum() for part in parts):
-        return Location(catalog=parts[0], schema=parts[1])
+        return {"catalog": parts[0], "schema": parts[1]}
     if not text:
         raise InputError("the widget lake is empty; name a folder, or catalog.schema")
-    return Location(path=text)
+    return {"path": text}
 
 
 def _one_sentence(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
@@ -226,15 +246,7 @@ def _table(frame: DataFrame) -> Table:
     table = plain_table(*frame.columns)
     table.caption = None if rows else "no rows"
     for row in rows[:SHOWN_ROWS]:
-        table.add_row(*("-" if value is None else _cell(value) for value in row))
+        table.add_row(*(text_of(value) for value in row))
     if len(rows) > SHOWN_ROWS:
         table.caption = f"the first {SHOWN_ROWS} rows"
     return table
-
-
-def _cell(value: object) -> str:
-    if isinstance(value, float):
-        return f"{value:,.2f}"
-    if isinstance(value, datetime):
-        return value.isoformat(sep=" ", timespec="milliseconds")
-    return str(value)

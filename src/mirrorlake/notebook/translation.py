@@ -7,9 +7,11 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from mirrorlake.errors import InputError
-from mirrorlake.lake.translate import Asked, translate_all
 from mirrorlake.notebook import charts
 from mirrorlake.notebook.host import Notebook
+
+#: (topic, partition, position), the topic as on the side that the position is from.
+Asked = tuple[str, int, int]
 
 _RESULT = pa.schema(
     [("topic", pa.string()), ("partition", pa.int32()), ("position", pa.int64()), ("other_topic", pa.string())]
@@ -39,7 +41,7 @@ def there_and_back(nb: Notebook, asked: Iterable[Asked]) -> DataFrame:
 
 def back_and_there(nb: Notebook, asked: Iterable[Asked]) -> DataFrame:
     """Target positions, translated to the source and from there back."""
-    there = translate_all(nb.lake, nb.flow, list(asked))
+    there = nb.lake.translate_all(nb.flow, list(asked))
     return _both_ways(nb, [(item.topic, item.partition, item.offset) for item in there.values()], True)
 
 
@@ -56,10 +58,9 @@ def map_chart(nb: Notebook, partition: int) -> alt.Chart:
 
 
 def _both_ways(nb: Notebook, asked: list[Asked], reverse: bool) -> DataFrame:
-    there = translate_all(nb.lake, nb.flow, asked, reverse)
-    back = translate_all(
-        nb.lake, nb.flow, [(item.topic, item.partition, item.offset) for item in there.values()], not reverse
-    )
+    there = nb.lake.translate_all(nb.flow, asked, reverse=reverse)
+    found = [(item.topic, item.partition, item.offset) for item in there.values()]
+    back = nb.lake.translate_all(nb.flow, found, reverse=not reverse)
     rows = []
     for key in sorted(there):
         item = there[key]

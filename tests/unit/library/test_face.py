@@ -1,0 +1,156 @@
+"""What `import mirrorlake` gives: its names, their signatures, and that it costs nothing to import."""
+
+import inspect
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import mirrorlake
+from mirrorlake import errors
+from mirrorlake.library.flows import Flows, UnknownFlow
+
+ROOT = Path(__file__).parents[3]
+PAGE = (ROOT / "docs" / "library.md").read_text(encoding="utf-8")
+ANSWERS = ("Groups", "Moves", "Plan", "Position", "Produced", "Rows", "Status", "Upkeep")
+LAKE = {
+    "translate": "(flow: str, topic: str, partition: int, offset: int, *, reverse: bool = False) -> Position",
+    "translate_all": "(flow: str, positions: Iterable[tuple[str, int, int]], *, reverse: bool = False)"
+    " -> dict[tuple[str, int, int], Position]",
+    "status": "() -> Status",
+    "groups": "(flow: str, groups: Sequence[str] | None = None) -> Groups",
+    "table": "(name: str) -> DataFrame",
+    "sql": "(query: str, /, **parameters: object) -> DataFrame",
+    "plan": "(flows: Sequence[str] | None = None) -> Plan",
+    "run": "(flows: Sequence[str] | None = None, *, once: bool = False,"
+    " report: Callable[[Produced], None] | None = None, stop: Event | None = None, reader: str = 'auto') -> Rows",
+    "incidents": "(flow: str | None = None, topic: str | None = None, partition: int | None = None,"
+    " kind: str | None = None) -> Rows",
+    "resolve": "(choice: str, flow: str | None = None, topic: str | None = None, partition: int | None = None,"
+    " kind: str | None = None) -> Rows",
+    "failover": "(flow: str, groups: Sequence[str] | None = None, *, dry_run: bool = False, force: bool = False,"
+    " drain: bool = True) -> Moves",
+    "failback": "(flow: str, groups: Sequence[str] | None = None, *, dry_run: bool = False, force: bool = False,"
+    " drain: bool = True) -> Moves",
+    "maintain": "(*, retention_days: int | None = None, vacuum_hours: int | None = None, dry_run: bool = False)"
+    " -> Upkeep",
+}
+FLOW = dict.fromkeys(("lag", "latency", "staged_only", "never_staged"), "() -> DataFrame")
+OPEN = (
+    "(topology: str | PathLike[str] | None = None, *, catalog: str | None = None, schema: str | None = None,"
+    " path: str | PathLike[str] | None = None, read_only: bool = False, spark: SparkSession | None = None) -> OpenLake"
+)
+
+
+def signature(what: object) -> str:
+    """Without `self`, and without the modules of types."""
+    text = re.sub(r"\b(?:[a-z_]+\.)+(?=[A-Z])", "", str(inspect.signature(what)))  # type: ignore[arg-type]
+    return text.replace("(self, ", "(").replace("(self)", "()")
+
+
+def methods(kind: type) -> dict[str, str]:
+    return {name: signature(item) for name, item in vars(kind).items() if name[0] != "_" and inspect.isfunction(item)}
+
+
+def test_the_names() -> None:
+    raised = {name for name, item in vars(errors).items() if inspect.isclass(item) and issubclass(item, Exception)}
+    assert set(mirrorlake.__all__) == {"__version__", "open", "OpenFlow", "OpenLake", *ANSWERS, *raised}
+    assert mirrorlake.__all__ == sorted(mirrorlake.__all__)
+    assert all(getattr(mirrorlake, name) is not None for name in mirrorlake.__all__)
+    assert set(mirrorlake.__all__) <= set(dir(mirrorlake))
+    with pytest.raises(AttributeError, match="no attribute 'opn'"):
+        mirrorlake.opn  # noqa: B018
+
+
+def test_the_signatures() -> None:
+    assert signature(mirrorlake.open) == OPEN
+    assert methods(mirrorlake.OpenLake) == LAKE
+    assert methods(mirrorlake.OpenFlow) == FLOW
+
+
+def test_all_of_it_is_documented() -> None:
+    for kind in (mirrorlake.OpenLake, mirrorlake.OpenFlow):
+        for name in methods(kind):
+            assert inspect.getdoc(getattr(kind, name)), name
+            assert f"`{'lake' if kind is mirrorlake.OpenLake else 'flow'}.{name}(" in PAGE, name
+    assert all(f"`{name}`" in PAGE for name in ANSWERS)
+
+
+@pytest.mark.parametrize("statement", ["import mirrorlake", "from mirrorlake import InputError", "dir(mirrorlake)"])
+def test_importing_it_imports_nothing_heavy(statement: str) -> None:
+    script = (
+        f"import sys, mirrorlake; {statement}; heavy = {{'pyspark', 'pandas', 'confluent_kafka', 'pyarrow', 'pydantic'}};"
+        "sys.exit(' '.join(sorted(heavy & set(sys.modules))))"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_answers_alone_need_no_spark() -> None:
+    script = "import sys; from mirrorlake import Position, Rows, Status; sys.exit('pyspark' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", script]).returncode == 0
+
+
+def test_types_are_shipped() -> None:
+    assert (ROOT / "src" / "mirrorlake" / "py.typed").exists()
+
+
+def topology(directory: Path) -> Path:
+    file = directory / "mirrorlake.yml"
+    file.write_text(
+        "clusters: {east: {bootstrap_servers: 'x:1'}, west: {bootstrap_servers: 'y:1'}}\n"
+        "lake: {path: ./lake}\nflows: {east->west: {topics: [orders]}, west->east: {enabled: false}}\n",
+        encoding="utf-8",
+    )
+    return file
+
+
+def test_opening_starts_nothing(tmp_path: Path) -> None:
+    lake = mirrorlake.open(topology(tmp_path))
+    assert list(lake.flows) == ["east->west", "west->east"] and isinstance(lake.flows, Flows)
+    assert [flow.enabled for flow in lake.flows.values()] == [True, False]
+    assert (lake.flows["east->west"].source, lake.flows["east->west"].target) == ("east", "west")
+    assert repr(lake) == f"OpenLake('{tmp_path / 'mirrorlake.yml'}')" and "east-&gt;west" in lake.flows._repr_html_()
+    assert not (tmp_path / "lake").exists()
+
+
+def test_an_unknown_flow_is_wrong_input_and_a_missing_key(tmp_path: Path) -> None:
+    lake = mirrorlake.open(topology(tmp_path))
+    for ask in (
+        lambda: lake.flows["east->wets"],
+        lambda: lake.translate("east->wets", "orders", 0, 1),
+        lambda: lake.groups("east->wets"),
+        lambda: lake.failover("east->wets", dry_run=True),
+    ):
+        with pytest.raises(
+            mirrorlake.TopologyError, match="^there is no flow east->wets; did you mean east->west"
+        ) as it:
+            ask()
+        assert isinstance(it.value, KeyError) and it.value.exit_code == 2 and isinstance(it.value, UnknownFlow)
+    assert "east->wets" not in lake.flows and lake.flows.get("east->wets") is None
+
+
+def test_wrong_input(tmp_path: Path) -> None:
+    for given in (
+        {},
+        {"catalog": "main"},
+        {"path": ".", "catalog": "main", "schema": "s"},
+        {"topology": "x", "path": "."},
+    ):
+        with pytest.raises(mirrorlake.InputError, match="open a lake by one of"):
+            mirrorlake.open(**given)  # type: ignore[arg-type]
+    with pytest.raises(mirrorlake.TopologyError, match="none.yml"):
+        mirrorlake.open(tmp_path / "none.yml")
+    with pytest.raises(mirrorlake.InputError, match="count from 0"):
+        mirrorlake.open(topology(tmp_path)).translate("east->west", "orders", 0, -1)
+
+
+def test_a_lake_by_its_place_has_no_clusters(tmp_path: Path) -> None:
+    lake = mirrorlake.open(path=tmp_path)
+    assert repr(lake) == f"OpenLake('{tmp_path}')"
+    assert repr(mirrorlake.open(catalog="main", schema="replication")) == "OpenLake('main.replication')"
+    for ask in (lake.plan, lambda: lake.run(once=True), lake.maintain):
+        with pytest.raises(mirrorlake.InputError, match="only the topology file says"):
+            ask()
