@@ -59,7 +59,7 @@ def _digest(data: bytes) -> str:
 
 
 def main() -> None:
-    """Build it; an elder wheel is removed."""
+    """Build it; an older wheel is removed."""
     out = ROOT / "dist" / "databricks"
     shutil.rmtree(out, ignore_errors=True)
     out.mkdir(parents=True)

@@ -14,8 +14,8 @@ from pyspark.sql import SparkSession
 from mirrorlake.config.topology import Lake as Location
 from mirrorlake.lake.opening import open_lake
 from mirrorlake.lake.translate import translate
-from mirrorlake.landing.generations import begin_lives, decisions_of
-from mirrorlake.landing.survey import Life, accepted_starts, blocked
+from mirrorlake.landing.generations import begin_generations, decisions_of
+from mirrorlake.landing.survey import TopicGeneration, accepted_starts, blocked
 from tests.support.clusters import ClusterPair
 from tests.support.kafka import create_topic, delete_topic, partition_count, read_topic, topics_of, truncate
 from tests.support.replication import FLOW
@@ -184,7 +184,7 @@ def _made_again_while_down(run: Live, place: Place) -> None:
     assert told(run, "source_truncated") == {(cut, 0): (50, 79)}
     assert told(run, "topic_recreated") == {(down, None): (None, None)}
     place.goes_on("stays", "d", 100)
-    # A topic that had an elder life goes on where it was after a restart.
+    # A topic that had a previous generation goes on where it was after a restart.
     place.goes_on("again", "c", 20)
     assert place.seen("again") == texts("a", 100) + texts("b", 100) + texts("c", 20)
     run.decide("new-generation", topic=down)
@@ -202,7 +202,7 @@ def _overtaken(run: Live, place: Place) -> None:
 
 
 def _translated(run: Live, place: Place) -> None:
-    """Of a topic with two lives: positions of the newest one, and the target's whole history."""
+    """Of a topic with two generations: positions of the newest one, and the target's whole history."""
     again = place.source("again")
     source, target = (
         read_topic(place.clusters.east, again)[0],
@@ -216,15 +216,17 @@ def _translated(run: Live, place: Place) -> None:
         assert (there.offset, there.exact) == (target[50 + index].offset, True)
         back = translate(run.lake, FLOW, place.target("again"), 0, there.offset, reverse=True)
         assert (back.offset, back.exact) == (source[index].offset, True)
-    elder = translate(run.lake, FLOW, place.target("again"), 0, target[3].offset, reverse=True)
-    assert elder.offset == 3
+    previous = translate(run.lake, FLOW, place.target("again"), 0, target[3].offset, reverse=True)
+    assert previous.offset == 3
     assert assert_mapped(
         run.lake, FLOW, read_topic(place.clusters.east, place.source("stays")), place.source("stays"),
         read_topic(place.clusters.west, place.target("stays")),
     ) == 400  # fmt: skip
 
 
-def test_a_loss_accepted_for_an_elder_life_is_nothing_to_the_newer_one(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_loss_accepted_for_a_previous_generation_is_nothing_to_the_newer_one(
+    spark: SparkSession, tmp_path: Path
+) -> None:
     lake = open_lake(spark, Location(path="lake"), tmp_path)
     now = datetime.now(timezone.utc)
 
@@ -244,7 +246,7 @@ def test_a_loss_accepted_for_an_elder_life_is_nothing_to_the_newer_one(spark: Sp
 
     accepted(now - timedelta(hours=1), 999)
     assert accepted_starts(decisions_of(lake, "east")) == {("t", 0): 1_000}
-    begin_lives(lake, "east", {"t": Life(1, "new")})
+    begin_generations(lake, "east", {"t": TopicGeneration(1, "new")})
     assert accepted_starts(decisions_of(lake, "east")) == {}
     accepted(now + timedelta(hours=1), 9)
     assert accepted_starts(decisions_of(lake, "east")) == {("t", 0): 10}

@@ -150,7 +150,7 @@ def test_only_what_may_be_one_row_becomes_one(lake: Lake) -> None:
     assert (newest["batch_id"], newest["record_count"]) == (30, 40), "the number of the next batch goes by the newest"
 
 
-def test_maintain_merges_the_map_of_an_elder_lake(spark: SparkSession, tmp_path: Path) -> None:
+def test_maintain_merges_the_map_of_an_older_lake(spark: SparkSession, tmp_path: Path) -> None:
     """100 partitions, 1,000 batches: what a process that starts has to read is what one day left."""
     lake, topology = opened(spark, write_file(tmp_path))
     lake.sql("ALTER TABLE offset_map SET TBLPROPERTIES ('delta.appendOnly' = 'true')")

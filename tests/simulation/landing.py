@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping
 
 from mirrorlake.kafka.values import Row as SingleRow
 from mirrorlake.landing.plan import LandingPlanner, Planned, SourceTopic
-from mirrorlake.landing.survey import Decision, Life, Lives
+from mirrorlake.landing.survey import CurrentGenerations, Decision, TopicGeneration
 from mirrorlake.offsets.positions import LogEnds, TopicAndPartition
 from tests.simulation.kafka import timed_out
 from tests.simulation.streaming import Checkpoint, Query, QueryFailed, QueryPlan
@@ -56,13 +56,13 @@ class MemoryLandingStore:
     def __init__(self, world: World) -> None:
         self._world = world
 
-    def lives(self) -> Lives:
+    def current_generations(self) -> CurrentGenerations:
         return self._world.living()
 
-    def begin(self, lives: Mapping[str, Life]) -> None:
+    def begin(self, begun: Mapping[str, TopicGeneration]) -> None:
         self._world.steps.reach("generations append", timed_out)
-        for topic, life in lives.items():
-            self._world.begin_life(topic, life.generation, life.topic_id)
+        for topic, generation in begun.items():
+            self._world.begin_generation(topic, generation.generation, generation.topic_id)
 
     def decisions(self) -> Collection[Decision]:
         return [
@@ -73,9 +73,9 @@ class MemoryLandingStore:
 
     def _began(self, item: Incident) -> int:
         """When the newest generation began of what an incident is about; what was lost before says nothing of it."""
-        lives = [at for topic, generation, _, at in self._world.lives if topic == item.topic and generation > 0]
+        begun = [at for topic, generation, _, at in self._world.generations if topic == item.topic and generation > 0]
         branches = [at for key, (_, at) in self._world.branches.items() if key == (item.topic, item.partition)]
-        return max((*lives, *branches), default=0)
+        return max((*begun, *branches), default=0)
 
     def staged_ends(self) -> Mapping[TopicAndPartition, tuple[int, int]]:
         found: dict[TopicAndPartition, tuple[int, int]] = {}

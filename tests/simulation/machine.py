@@ -270,8 +270,8 @@ class Replication(RuleBasedStateMachine):
                 if topic is None:
                     continue
                 if world.generation_of(topic.topic_id) is None:
-                    newest = max(life[1] for life in world.lives if life[0] == item.topic)
-                    world.begin_life(topic.name, newest + 1, topic.topic_id)
+                    newest = max(generation[1] for generation in world.generations if generation[0] == item.topic)
+                    world.begin_generation(topic.name, newest + 1, topic.topic_id)
                 item.resolution = "new-generation"
             elif item.kind == "source_rewound":
                 world.begin_branch((str(item.topic), item.partition or 0), item.first or 0)

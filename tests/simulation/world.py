@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from mirrorlake.landing.survey import Branch, Life, Lives
+from mirrorlake.landing.survey import Branch, CurrentGenerations, TopicGeneration
 from mirrorlake.offsets.generations import NotedTarget, counts_from
 from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.produce import task
@@ -75,7 +75,7 @@ class World:
         self.lake_id = "lake0"
         self.selected = {"t0", "t1"}
         self.paused: set[str] = set()
-        self.lives: list[tuple[str, int, str, int]] = []  # topic, generation, id, when
+        self.generations: list[tuple[str, int, str, int]] = []  # topic, generation, id, when
         self.branches: dict[TopicAndPartition, tuple[Branch, int]] = {}  # with when it began
         self.incidents: list[Incident] = []
         #: The generations of target topics that are noted before the first write to them, by name.
@@ -112,26 +112,28 @@ class World:
         """Those that nobody has decided about."""
         return [item for item in self.incidents if item.resolution is None]
 
-    def begin_life(self, topic: str, generation: int, topic_id: str) -> None:
+    def begin_generation(self, topic: str, generation: int, topic_id: str) -> None:
         """Note the generation of a source topic."""
-        self.lives.append((topic, generation, topic_id, next(self._clock)))
+        self.generations.append((topic, generation, topic_id, next(self._clock)))
 
     def begin_branch(self, key: TopicAndPartition, first: int) -> None:
         """Let a partition go another way from an offset on, in a generation of its own."""
         self.branches[key] = (Branch(self.living().generation(key) + 1, first), next(self._clock))
 
-    def living(self) -> Lives:
-        """The newest life of every topic, and the partitions that went another way since."""
-        found: dict[str, Life] = {}
-        for topic, generation, topic_id, _ in self.lives:
+    def living(self) -> CurrentGenerations:
+        """The newest generation of every topic, and the partitions that went another way since."""
+        found: dict[str, TopicGeneration] = {}
+        for topic, generation, topic_id, _ in self.generations:
             if topic not in found or found[topic].generation < generation:
-                found[topic] = Life(generation, topic_id)
+                found[topic] = TopicGeneration(generation, topic_id)
         branches = {key: branch for key, (branch, _) in self.branches.items()}
-        return Lives(found, {key: item for key, item in branches.items() if item.generation > found[key[0]].generation})
+        return CurrentGenerations(
+            found, {key: item for key, item in branches.items() if item.generation > found[key[0]].generation}
+        )
 
     def generation_of(self, topic_id: str) -> int | None:
         """The generation as which a topic of the source is staged; None if it never was."""
-        found = [life[1] for life in self.lives if life[2] == topic_id]
+        found = [generation[1] for generation in self.generations if generation[2] == topic_id]
         return max(found) if found else None
 
     def undecided(self) -> list[Incident]:

@@ -42,7 +42,7 @@ def broken_laws(
         _Asked(
             connections,
             flow,
-            [item for item in extents if item.flow == flow.name and _lives(item, targets)],
+            [item for item in extents if item.flow == flow.name and _is_living(item, targets)],
             {name: row for (owner, name), row in targets.items() if owner == flow.name and row["lives"]},
         )
         for flow in flows
@@ -62,7 +62,7 @@ def broken_laws(
     return alerts, unchecked
 
 
-def _lives(item: MapExtent, targets: Mapping[tuple[str, str], Any]) -> bool:
+def _is_living(item: MapExtent, targets: Mapping[tuple[str, str], Any]) -> bool:
     """Whether it is of the living generation of a target topic: of one that is over an incident tells."""
     newest = targets.get((item.flow, item.target_topic))
     return newest is None or (newest["lives"] and newest["target_generation"] == item.target_generation)

@@ -78,7 +78,7 @@ class TargetGenerations:
         Raises ClusterUnreachable, KafkaException.
         """
         noted = self._load()
-        self._note_elder({topic: target for topic, target in names.items() if target not in noted})
+        self._note_previous({topic: target for topic, target in names.items() if target not in noted})
         asked = sorted({target for target in names.values() if target in noted})
         found, missing = self._target.identities(asked)
         survey = self._compared(names, found, missing)
@@ -158,7 +158,7 @@ class TargetGenerations:
             if generation.number:
                 logger.warning("flow %s: generation %d of %s begins", self._flow, generation.number, target)
 
-    def _note_elder(self, names: Mapping[str, str]) -> None:
+    def _note_previous(self, names: Mapping[str, str]) -> None:
         """Note target topics that an earlier version wrote to, and that have less than the map says: no topic has the
         empty id, so they count as made again. Of the others nothing better is known than what is there now."""
         unknown = {topic: target for topic, target in names.items() if topic not in self._never_mapped}

@@ -46,9 +46,10 @@ class Checkpoints:
     """The groups of one flow. Used by one thread; every call raises ClusterUnreachable when a cluster is silent.
 
     `topic` publishes them for MirrorMaker 2's clients, `log` is told of each position that is set. `mirrored` says
-    whether a source topic is mirrored, `life` which life of it is landed, `target_generation` which generation of its
-    target topic it is produced to (None: none, and no group is moved there), which `check_targets` compares with what
-    is there; `passed` is how far the flow is in partitions of its own knowledge (None if it cannot tell now).
+    whether a source topic is mirrored, `topic_generation` which generation of it is landed, `target_generation` which
+    generation of its target topic it is produced to (None: none, and no group is moved there), which `check_targets`
+    compares with what is there; `passed` is how far the flow is in partitions of its own knowledge (None if it cannot
+    tell now).
     """
 
     def __init__(
@@ -57,7 +58,7 @@ class Checkpoints:
         lake: Lake,
         connections: Connections,
         mirrored: Callable[[str], bool],
-        life: Callable[[str], int],
+        topic_generation: Callable[[str], int],
         passed: Callable[[Iterable[TopicAndPartition]], Mapping[TopicAndPartition, Passed] | None],
         topic: CheckpointTopic,
         log: ChangeLog,
@@ -70,7 +71,7 @@ class Checkpoints:
         self._source = connections.groups(flow.source)
         self._target = connections.groups(flow.target)
         self._mirrored = mirrored
-        self._life = life
+        self._topic_generation = topic_generation
         self._target_generation = target_generation
         self._check_targets = check_targets
         self._passed = passed
@@ -79,7 +80,7 @@ class Checkpoints:
         self._translator = Translator(lake, flow.name)
         self._newest: dict[Place, Checkpoint] | None = None
         self._unpublished: dict[Place, Checkpoint] = {}
-        self._lives: dict[str, int] = {}
+        self._topic_generations: dict[str, int] = {}
         self._listed: Listing | None = None
         self._other_kinds: frozenset[str] = frozenset()
         self._listed_at = float("-inf")
@@ -96,7 +97,7 @@ class Checkpoints:
         read_at = datetime.now(timezone.utc)
         told = self._source.positions(groups)
         committed = self._mirrored_only(told.positions)
-        self._begin_lives({place[1] for place in committed})
+        self._begin_generations({place[1] for place in committed})
         newest = self._known()
         # As of before the translation: one of a generation that ends meanwhile is not used again.
         generations = self._generations(place[1] for place in (*committed, *newest))
@@ -233,16 +234,17 @@ class Checkpoints:
             if topic in mirrored
         }
 
-    def _begin_lives(self, topics: Iterable[str]) -> None:
-        """What was translated of a topic's elder life says nothing about the newer one.
+    def _begin_generations(self, topics: Iterable[str]) -> None:
+        """What was translated of a topic's previous generation says nothing about the newer one.
 
-        Nor do rows of the lake tell of which life they are: those of a topic that has had more than one are not used.
+        Nor do rows of the lake tell of which generation they are: those of a topic that has had more than one are not
+        used.
         """
         newest = self._known()
         for topic in topics:
-            life = self._life(topic)
-            if self._lives.setdefault(topic, 0) != life:
-                self._lives[topic] = life
+            topic_generation = self._topic_generation(topic)
+            if self._topic_generations.setdefault(topic, 0) != topic_generation:
+                self._topic_generations[topic] = topic_generation
                 self._translator.forget(topic)
                 self._newest = newest = {place: item for place, item in newest.items() if place[1] != topic}
 

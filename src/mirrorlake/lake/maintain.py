@@ -97,7 +97,7 @@ def stage_of(lake: Lake, topology: Topology, cutoff: datetime, released: datetim
         )
         for flow in map(topology.flow, topology.flows)
     ]
-    return table_upkeep.staged_lives(lake, _ms(cutoff), _ms(released)), readers
+    return table_upkeep.staged_generations(lake, _ms(cutoff), _ms(released)), readers
 
 
 def _names_of(flow: ResolvedFlow, topology: Topology) -> Callable[[str], str | None]:

@@ -13,7 +13,7 @@ from mirrorlake.offsets.positions import TopicAndPartition
 
 @dataclass(frozen=True)
 class Staged:
-    """What the stage holds of one life (`generation`) of a partition: offsets `first` to `last`, inclusive; those up to
+    """What the stage holds of one generation of a partition: offsets `first` to `last`, inclusive; those up to
     `old_last` are old enough to be deleted, those up to `released_last` although a disabled flow lacks them; None if
     none is."""
 
@@ -41,7 +41,7 @@ class Reader:
 
 @dataclass(frozen=True)
 class Cut:
-    """Old records of this life of a partition may be deleted below this offset."""
+    """Old records of this generation of a partition may be deleted below this offset."""
 
     source_cluster: str
     topic: str
@@ -52,7 +52,7 @@ class Cut:
 
 @dataclass(frozen=True)
 class Removal:
-    """What is deleted of one life of a partition: offsets from `first_offset` on, below another one."""
+    """What is deleted of one generation of a partition: offsets from `first_offset` on, below another one."""
 
     source_cluster: str
     topic: str
@@ -75,47 +75,47 @@ class Held:
 
 def cut_records(staged: Iterable[Staged], readers: Sequence[Reader]) -> tuple[list[Cut], list[Held]]:
     """What may be deleted of the stage, and what is old enough but waits for a flow. `staged` is the whole stage."""
-    lives = list(staged)
+    extents = list(staged)
     newest: dict[tuple[str, str, int], int] = {}
-    for life in lives:
-        key = (life.source_cluster, life.topic, life.partition)
-        newest[key] = max(newest.get(key, 0), life.generation)
+    for extent in extents:
+        key = (extent.source_cluster, extent.topic, extent.partition)
+        newest[key] = max(newest.get(key, 0), extent.generation)
     cuts, held = [], []
-    for life in lives:
-        if life.old_last is None:
+    for extent in extents:
+        if extent.old_last is None:
             continue
-        last_of_all = life.generation == newest[life.source_cluster, life.topic, life.partition]
-        below = life.last if last_of_all else life.last + 1
+        last_of_all = extent.generation == newest[extent.source_cluster, extent.topic, extent.partition]
+        below = extent.last if last_of_all else extent.last + 1
         for reader in readers:
-            if reader.source_cluster == life.source_cluster and reader.mirrors(life.topic):
-                produced = produced_end(reader, life)
-                if produced <= life.old_last:
-                    offset = max(produced, life.first)
-                    held.append(Held(reader.flow, life.topic, life.partition, life.generation, offset))
+            if reader.source_cluster == extent.source_cluster and reader.mirrors(extent.topic):
+                produced = produced_end(reader, extent)
+                if produced <= extent.old_last:
+                    offset = max(produced, extent.first)
+                    held.append(Held(reader.flow, extent.topic, extent.partition, extent.generation, offset))
                 below = min(below, produced)
-        if below > life.first:
-            cuts.append(Cut(life.source_cluster, life.topic, life.partition, life.generation, below))
+        if below > extent.first:
+            cuts.append(Cut(extent.source_cluster, extent.topic, extent.partition, extent.generation, below))
     return cuts, held
 
 
-def produced_end(reader: Reader, life: Staged) -> int:
-    """Up to which offset (exclusive) of this life a flow needs nothing of the stage any more."""
-    generation, position = reader.floors.get((life.topic, life.partition), (0, 0))
-    if generation > life.generation:
-        return life.last + 1  # a newer life is begun only when the elder one is produced to its end
-    produced = position if generation == life.generation else 0
-    if not reader.enabled and life.released_last is not None:
-        return max(produced, life.released_last + 1)
+def produced_end(reader: Reader, extent: Staged) -> int:
+    """Up to which offset (exclusive) of this generation a flow needs nothing of the stage any more."""
+    generation, position = reader.floors.get((extent.topic, extent.partition), (0, 0))
+    if generation > extent.generation:
+        return extent.last + 1  # a newer generation is begun only when the previous one is produced to its end
+    produced = position if generation == extent.generation else 0
+    if not reader.enabled and extent.released_last is not None:
+        return max(produced, extent.released_last + 1)
     return produced
 
 
 def removals_of(staged: Iterable[Staged], cuts: Iterable[Cut]) -> list[Removal]:
     """What cuts take away: what lies below them and is old enough."""
-    lives = {(life.source_cluster, life.topic, life.partition, life.generation): life for life in staged}
+    extents = {(extent.source_cluster, extent.topic, extent.partition, extent.generation): extent for extent in staged}
     found = []
     for cut in cuts:
         place = (cut.source_cluster, cut.topic, cut.partition, cut.generation)
-        life = lives[place]
-        if life.old_last is not None and min(cut.below, life.old_last + 1) > life.first:
-            found.append(Removal(*place, life.first, min(cut.below, life.old_last + 1)))
+        extent = extents[place]
+        if extent.old_last is not None and min(cut.below, extent.old_last + 1) > extent.first:
+            found.append(Removal(*place, extent.first, min(cut.below, extent.old_last + 1)))
     return found

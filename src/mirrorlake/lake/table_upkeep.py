@@ -22,7 +22,7 @@ from mirrorlake.offsets.progress import floors_of as floors_of_map
 from mirrorlake.offsets.runs import MAX_SEGMENTS
 from mirrorlake.spark.session import settings_for_now
 
-#: What tables of lakes that were made by an elder version lack; `sql/tables` says the same.
+#: What tables of lakes that were made by an older version lack; `sql/tables` says the same.
 SETTINGS: Mapping[str, Mapping[str, str]] = {
     "records": {"delta.appendOnly": "false", "delta.logRetentionDuration": "interval 7 days"},
     "latency": {"delta.appendOnly": "false", "delta.logRetentionDuration": "interval 7 days"},
@@ -48,7 +48,7 @@ class TableSize:
 
 
 def apply_settings(lake: Lake, dry_run: bool = False) -> dict[str, dict[str, str]]:
-    """Give tables of an elder lake the properties that they lack; returns those, by table."""
+    """Give tables of an older lake the properties that they lack; returns those, by table."""
     lacking: dict[str, dict[str, str]] = {}
     for table, wanted in SETTINGS.items():
         rows = lake.spark.sql(f"SHOW TBLPROPERTIES {lake.name(table)}").collect()
@@ -61,7 +61,7 @@ def apply_settings(lake: Lake, dry_run: bool = False) -> dict[str, dict[str, str
     return lacking
 
 
-def staged_lives(lake: Lake, cutoff_ms: int, released_ms: int) -> list[Staged]:
+def staged_generations(lake: Lake, cutoff_ms: int, released_ms: int) -> list[Staged]:
     """What the stage holds, and how far it is older than two times (ms since 1970): that before which it may be
     deleted, and that before which disabled flows do not count."""
     rows = lake.query("staged_bounds", cutoff_ms=cutoff_ms, released_ms=released_ms).collect()

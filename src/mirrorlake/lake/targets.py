@@ -40,7 +40,7 @@ class MappedTarget:
 
 @dataclass(frozen=True)
 class LivingTarget:
-    """The newest generation of a target topic. Not `lives`: it is over, and none has begun after it."""
+    """The newest generation of a target topic. Not `lives` means that it is over and none has begun after it."""
 
     target_topic: str
     generation: int

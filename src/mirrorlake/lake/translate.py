@@ -100,7 +100,7 @@ class Translator:
         self._ends: dict[TopicAndPartition, int] | None = None
 
     def forget(self, topic: str) -> None:
-        """Forget a topic that began a new life, or whose target topic began a new generation."""
+        """Forget a topic that began a new generation, or whose target topic began a new generation."""
         self._ends = {key: end for key, end in (self._ends or {}).items() if key[0] != topic}
 
     def translate(

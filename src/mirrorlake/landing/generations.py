@@ -1,4 +1,5 @@
-"""What the lake knows of a source cluster's topics: their lives, how far they were landed, what operators decided."""
+"""What the lake knows of a source cluster's topics: their generations, how far they were landed, what operators
+decided."""
 
 import json
 from collections.abc import Collection, Mapping
@@ -12,7 +13,7 @@ from pyspark.sql import functions as F
 from mirrorlake.kafka.values import Row
 from mirrorlake.lake.lake import Lake, arrow_table
 from mirrorlake.lake.stage_index import StageFiles
-from mirrorlake.landing.survey import Branch, Decision, Life, Lives
+from mirrorlake.landing.survey import Branch, CurrentGenerations, Decision, TopicGeneration
 from mirrorlake.offsets.positions import TopicAndPartition
 
 _GENERATIONS = pa.schema(
@@ -30,26 +31,33 @@ _GENERATIONS = pa.schema(
 _ROWS_AT_ONCE = 100
 
 
-def lives_of(lake: Lake, alias: str) -> Lives:
-    """The newest life of every topic of a cluster, and the partitions that went another way since."""
+def generations_of(lake: Lake, alias: str) -> CurrentGenerations:
+    """The newest generation of every topic of a cluster, and the partitions that went another way since."""
     rows = lake.query("generations_of", source_cluster=alias).collect()
-    topics = {row["topic"]: Life(row["generation"], row["topic_id"]) for row in rows if row["partition"] is None}
+    topics = {
+        row["topic"]: TopicGeneration(row["generation"], row["topic_id"]) for row in rows if row["partition"] is None
+    }
     branches = {
         (row["topic"], row["partition"]): Branch(row["generation"], row["first_offset"])
         for row in rows
         if row["partition"] is not None and row["generation"] > topics[row["topic"]].generation
     }
-    return Lives(topics, branches)
+    return CurrentGenerations(topics, branches)
 
 
-def begin_lives(lake: Lake, alias: str, lives: Mapping[str, Life]) -> None:
-    """Note lives that are seen first, or that an operator has let begin."""
+def begin_generations(lake: Lake, alias: str, begun: Mapping[str, TopicGeneration]) -> None:
+    """Note generations that are seen first, or that an operator has let begin."""
     now = datetime.now(timezone.utc)
-    rows = [{"source_cluster": alias, "topic": topic, "started_at": now, **vars(life)} for topic, life in lives.items()]
+    rows = [
+        {"source_cluster": alias, "topic": topic, "started_at": now, **vars(generation)}
+        for topic, generation in begun.items()
+    ]
     lake.append("generations", arrow_table(rows, _GENERATIONS))
 
 
-def begin_branches(lake: Lake, alias: str, branches: Mapping[TopicAndPartition, Branch], lives: Lives) -> None:
+def begin_branches(
+    lake: Lake, alias: str, branches: Mapping[TopicAndPartition, Branch], current: CurrentGenerations
+) -> None:
     """Note generations that partitions begin by themselves, because an operator has let them."""
     now = datetime.now(timezone.utc)
     rows = [
@@ -57,7 +65,7 @@ def begin_branches(lake: Lake, alias: str, branches: Mapping[TopicAndPartition, 
             "source_cluster": alias,
             "topic": topic,
             "generation": branch.generation,
-            "topic_id": lives.topics[topic].topic_id,
+            "topic_id": current.topics[topic].topic_id,
             "started_at": now,
             "partition": partition,
             "first_offset": branch.first,
@@ -85,13 +93,13 @@ class LakeLandingStore:
         self._alias = alias
         self._epochs_file = lake.checkpoints / "land" / f"{alias}-epochs.json"
 
-    def lives(self) -> Lives:
-        """The newest life of every topic."""
-        return lives_of(self._lake, self._alias)
+    def current_generations(self) -> CurrentGenerations:
+        """The newest generation of every topic."""
+        return generations_of(self._lake, self._alias)
 
-    def begin(self, lives: Mapping[str, Life]) -> None:
+    def begin(self, begun: Mapping[str, TopicGeneration]) -> None:
         """Note topics that are seen first."""
-        begin_lives(self._lake, self._alias, lives)
+        begin_generations(self._lake, self._alias, begun)
 
     def decisions(self) -> Collection[Decision]:
         """What is known of losses, and what operators decided."""

@@ -42,7 +42,7 @@ class LandingNews:
             for flow in _concerned(flows, key[0]):
                 problems.append(refused(self.alias, key, reason))
                 self._tell(flow, REFUSED, problems[-1])
-        self._tell_gone(flows, planned.lives.topics.keys() - planned.topics.keys())
+        self._tell_gone(flows, planned.current_generations.topics.keys() - planned.topics.keys())
         return problems[0] if problems else None
 
     def failed(self, flows: Collection[str], problem: MirrorlakeError) -> None:

@@ -13,11 +13,11 @@ from typing import Protocol
 from mirrorlake.landing.refusals import Refusals
 from mirrorlake.landing.rewound import RewindCheck, SourceRows, StagedRows
 from mirrorlake.landing.survey import (
+    CurrentGenerations,
     Decision,
     LandingPlan,
-    Life,
-    Lives,
     Loss,
+    TopicGeneration,
     accepted_starts,
     blocked,
     position_of,
@@ -51,10 +51,10 @@ class Source(SourceRows, Protocol):
 class LandingStore(StagedRows, Protocol):
     """What the lake knows of a source cluster."""
 
-    def lives(self) -> Lives:
-        """The newest life of every topic, and the partitions that went another way since."""
+    def current_generations(self) -> CurrentGenerations:
+        """The newest generation of every topic, and the partitions that went another way since."""
 
-    def begin(self, lives: Mapping[str, Life]) -> None:
+    def begin(self, begun: Mapping[str, TopicGeneration]) -> None:
         """Note topics that are seen first."""
 
     def decisions(self) -> Collection[Decision]:
@@ -86,7 +86,7 @@ class Planned:
     given_up: tuple[Loss, ...]
     refused: Mapping[TopicAndPartition, str]
     unanswered: frozenset[TopicAndPartition]
-    lives: Lives
+    current_generations: CurrentGenerations
     open: frozenset[str]
     waiting: tuple[frozenset[str], frozenset[TopicAndPartition]]
     covered: Mapping[TopicAndPartition, int]
@@ -126,8 +126,8 @@ class LandingPlanner:
         self._planned_at = self._clock()
         topics = self.source.topics()
         ids = {name: topic.topic_id for name, topic in topics.items()}
-        lives, decisions = self._lives(ids), self._store.decisions()
-        remade = recreated(ids, lives, decisions)
+        current, decisions = self._current_generations(ids), self._store.decisions()
+        remade = recreated(ids, current, decisions)
         refused = self._refused(topics)
         stopped = {loss.topic for loss in remade} | blocked(decisions)[0]
         keys = [key for key in _keys(topics) if key[0] not in stopped and key not in refused]
@@ -135,20 +135,20 @@ class LandingPlanner:
         unanswered = frozenset(keys) - log.keys()
         refused |= dict.fromkeys(unanswered, "the cluster does not tell its offsets")
         staged = self._store.staged_ends()
-        found = {key: position_of(key, lives, staged) for key in log}
+        found = {key: position_of(key, current, staged) for key in log}
         positions = {key: position for key, position in found.items() if position is not None}
-        covered = self._still_covered(covered, log, lives)
-        seen = self._seen(log, positions, covered, decisions, lives)
-        rewound = self._rewound(log, positions, lives, decisions)
+        covered = self._still_covered(covered, log, current)
+        seen = self._seen(log, positions, covered, decisions, current)
+        rewound = self._rewound(log, positions, current, decisions)
         result = survey(log, positions, decisions, seen, rewound)
         self._rewinds.note({key: log[key].epoch for key in result.starts})
         losses = (*remade, *result.losses)
-        generations = {key: lives.generation(key) for key in result.starts if lives.generation(key)}
+        generations = {key: current.generation(key) for key in result.starts if current.generation(key)}
         plan = LandingPlan(self.alias, result.starts, generations)
         told = {key: why for key, why in refused.items() if topics[key[0]].readable}
         waiting, still_open = _waiting(decisions, losses), _named(decisions, ids)
         return Planned(
-            plan, topics, log, losses, result.given_up, told, unanswered, lives, still_open, waiting, covered
+            plan, topics, log, losses, result.given_up, told, unanswered, current, still_open, waiting, covered
         )
 
     def differs(self, planned: Planned, covered: Mapping[TopicAndPartition, int]) -> bool:
@@ -171,11 +171,11 @@ class LandingPlanner:
         """A query has read these: what was refused of them is over."""
         self._refusals.forget(keys)
 
-    def _lives(self, ids: Mapping[str, str]) -> Lives:
-        lives = self._store.lives()
-        new = {topic: Life(0, topic_id) for topic, topic_id in ids.items() if topic not in lives.topics}
+    def _current_generations(self, ids: Mapping[str, str]) -> CurrentGenerations:
+        current = self._store.current_generations()
+        new = {topic: TopicGeneration(0, topic_id) for topic, topic_id in ids.items() if topic not in current.topics}
         self._store.begin(new)
-        return Lives({**lives.topics, **new}, lives.branches)
+        return CurrentGenerations({**current.topics, **new}, current.branches)
 
     def _refused(self, topics: Mapping[str, SourceTopic]) -> dict[TopicAndPartition, str]:
         """The partitions that must not be asked for now: whatever stops one would stop all in one query."""
@@ -192,23 +192,26 @@ class LandingPlanner:
         self,
         log: Mapping[TopicAndPartition, LogEnds],
         positions: Mapping[TopicAndPartition, int],
-        lives: Lives,
+        current: CurrentGenerations,
         decisions: Collection[Decision],
     ) -> dict[TopicAndPartition, int]:
         """The partitions that the source has not as they are staged, as far as nobody was told, and from where on."""
         waiting = blocked(decisions)[1]
         ends = {key: end for key, end in positions.items() if key not in waiting}
-        return self._rewinds.rewound(log, ends, {key: lives.topics[key[0]].generation for key in ends})
+        return self._rewinds.rewound(log, ends, {key: current.topics[key[0]].generation for key in ends})
 
     def _still_covered(
-        self, covered: Mapping[TopicAndPartition, int], log: Mapping[TopicAndPartition, LogEnds], lives: Lives
+        self,
+        covered: Mapping[TopicAndPartition, int],
+        log: Mapping[TopicAndPartition, LogEnds],
+        current: CurrentGenerations,
     ) -> dict[TopicAndPartition, int]:
         """What queries covered, without what they covered of a generation before the newest one."""
-        before, self._generations = self._generations, {key: lives.generation(key) for key in log}
+        before, self._generations = self._generations, {key: current.generation(key) for key in log}
         return {
             key: min(end, log[key].end) if key in log else end
             for key, end in covered.items()
-            if before.get(key, lives.generation(key)) == lives.generation(key)
+            if before.get(key, current.generation(key)) == current.generation(key)
         }
 
     def _seen(
@@ -217,7 +220,7 @@ class LandingPlanner:
         positions: Mapping[TopicAndPartition, int],
         covered: Mapping[TopicAndPartition, int],
         decisions: Collection[Decision],
-        lives: Lives,
+        current: CurrentGenerations,
     ) -> dict[TopicAndPartition, int]:
         """How far landing came, asked of the lake only for those partitions where it makes a difference."""
         seen = dict(covered)
@@ -226,7 +229,7 @@ class LandingPlanner:
             key
             for key, ends in log.items()
             if ends.start > max(place.get(key, 0) for place in (positions, seen, accepted))
-            and not lives.generation(key)  # samples do not say of which generation they are
+            and not current.generation(key)  # samples do not say of which generation they are
         ]
         for key, position in (self._store.seen(doubtful) if doubtful else {}).items():
             seen[key] = max(position, seen.get(key, 0))

@@ -10,7 +10,7 @@ from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.lease import Lease
 from mirrorlake.lake.stage_index import StageFiles
 from mirrorlake.lake.table_upkeep import removals_from
-from mirrorlake.landing.generations import lives_of
+from mirrorlake.landing.generations import generations_of
 from mirrorlake.landing.land import land_again
 from mirrorlake.landing.survey import Branch, LandingPlan
 from mirrorlake.offsets.positions import TopicAndPartition
@@ -63,8 +63,8 @@ def _first_staged(lake: Lake, alias: str, key: TopicAndPartition, generation: in
 
 def _generation(lake: Lake, connections: Connections, alias: str, key: TopicAndPartition, first: int, last: int) -> int:
     """The generation in which the offsets were staged. Raises InputError if the source has another one now."""
-    topic, lives = key[0], lives_of(lake, alias)
-    generation, branch = lives.generation(key), lives.branches.get(key, Branch(0, 0))
+    topic, current = key[0], generations_of(lake, alias)
+    generation, branch = current.generation(key), current.branches.get(key, Branch(0, 0))
     staged = any(
         (item.topic, item.partition, item.generation) == (*key, generation)
         and item.first_offset <= first
@@ -72,7 +72,8 @@ def _generation(lake: Lake, connections: Connections, alias: str, key: TopicAndP
         for item in removals_from(lake, alias)
     )
     same = (
-        topic in lives.topics and connections.admin(alias).topic_ids([topic]).get(topic) == lives.topics[topic].topic_id
+        topic in current.topics
+        and connections.admin(alias).topic_ids([topic]).get(topic) == current.topics[topic].topic_id
     )
     if not (staged and same) or first < branch.first:
         raise InputError(

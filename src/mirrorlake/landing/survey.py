@@ -15,8 +15,8 @@ LossKind = Literal["topic_recreated", "source_truncated", "source_rewound"]
 
 
 @dataclass(frozen=True)
-class Life:
-    """One life of a topic: its generation (from 0) and Kafka's id of it."""
+class TopicGeneration:
+    """One generation of a topic: its number (from 0) and Kafka's id of it."""
 
     generation: int
     topic_id: str
@@ -31,21 +31,21 @@ class Branch:
 
 
 @dataclass(frozen=True)
-class Lives:
-    """The newest life of every topic, and of the partitions whose generation is newer than their topic's."""
+class CurrentGenerations:
+    """The newest generation of every topic, and of the partitions whose generation is newer than their topic's."""
 
-    topics: Mapping[str, Life] = field(default_factory=dict)
+    topics: Mapping[str, TopicGeneration] = field(default_factory=dict)
     branches: Mapping[TopicAndPartition, Branch] = field(default_factory=dict)
 
     def generation(self, key: TopicAndPartition) -> int:
         """The generation in which a partition's records are staged now."""
         branch = self.branches.get(key)
-        return branch.generation if branch is not None else self.topics.get(key[0], Life(0, "")).generation
+        return branch.generation if branch is not None else self.topics.get(key[0], TopicGeneration(0, "")).generation
 
     def newest(self, topic: str) -> int:
         """The newest generation of any of a topic's partitions."""
         branches = [branch.generation for key, branch in self.branches.items() if key[0] == topic]
-        return max([self.topics.get(topic, Life(0, "")).generation, *branches])
+        return max([self.topics.get(topic, TopicGeneration(0, "")).generation, *branches])
 
 
 @dataclass(frozen=True)
@@ -93,13 +93,13 @@ class Survey:
     starts: Mapping[TopicAndPartition, int]
 
 
-def recreated(ids: Mapping[str, str], lives: Lives, decisions: Iterable[Decision]) -> tuple[Loss, ...]:
-    """The topics that have another id than their newest life, as far as nobody was told."""
+def recreated(ids: Mapping[str, str], current: CurrentGenerations, decisions: Iterable[Decision]) -> tuple[Loss, ...]:
+    """The topics that have another id than their newest generation, as far as nobody was told."""
     told = {item.topic for item in decisions if item.kind == "topic_recreated" and waits(item)}
     return tuple(
         Loss("topic_recreated", topic)
         for topic, topic_id in sorted(ids.items())
-        if topic in lives.topics and lives.topics[topic].topic_id != topic_id and topic not in told
+        if topic in current.topics and current.topics[topic].topic_id != topic_id and topic not in told
     )
 
 
@@ -168,12 +168,12 @@ def accepted_starts(decisions: Iterable[Decision]) -> dict[TopicAndPartition, in
 
 
 def position_of(
-    key: TopicAndPartition, lives: Lives, staged: Mapping[TopicAndPartition, tuple[int, int]]
+    key: TopicAndPartition, current: CurrentGenerations, staged: Mapping[TopicAndPartition, tuple[int, int]]
 ) -> int | None:
     """The next offset of a partition, by what is staged of it: (generation, next offset). None when there is nothing in
     its newest generation, and nothing from which it began."""
     generation, position = staged.get(key, (-1, 0))
-    if generation == lives.generation(key):
+    if generation == current.generation(key):
         return position
-    branch = lives.branches.get(key)
+    branch = current.branches.get(key)
     return None if branch is None else branch.first

@@ -29,7 +29,7 @@ from mirrorlake.landing.query import progress_ends, stop_between_batches
 from mirrorlake.landing.refusals import places_in
 from mirrorlake.landing.source import ClusterSource
 from mirrorlake.landing.source_states import note_fresh_topics
-from mirrorlake.landing.survey import Lives
+from mirrorlake.landing.survey import CurrentGenerations
 from mirrorlake.naming.selection import TopicSelection
 from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.spark.causes import FAILURES, cause_of, causes_of, in_our_words
@@ -79,7 +79,7 @@ class LandingWorker:
         self._planner = LandingPlanner(alias, source, LakeLandingStore(lake, stage, alias))
         self._query: StreamingQuery | None = None
         self._covered: dict[TopicAndPartition, int] = {}
-        self._lives = Lives()
+        self._current_generations = CurrentGenerations()
         self._named_before: Collection[TopicAndPartition] = ()
         self._lease = Lease(lake, f"landing of cluster {alias}")
         self._thread = threading.Thread(target=self._run, name=f"land {alias}", daemon=True)
@@ -114,11 +114,11 @@ class LandingWorker:
 
     def generation(self, topic: str, partition: int) -> int:
         """The generation in which a partition is landed now."""
-        return self._lives.generation((topic, partition))
+        return self._current_generations.generation((topic, partition))
 
-    def life(self, topic: str) -> int:
+    def topic_generation(self, topic: str) -> int:
         """The newest generation of a topic's partitions."""
-        return self._lives.newest(topic)
+        return self._current_generations.newest(topic)
 
     def _read(self) -> object:
         """What decides what the query reads, and how."""
@@ -196,7 +196,7 @@ class LandingWorker:
             planned = self._planner.plan(self._covered)
             if not planned.leaderless or self._stop.wait(LEADERLESS_SECONDS):
                 break
-        self._covered, self._lives = dict(planned.covered), planned.lives
+        self._covered, self._current_generations = dict(planned.covered), planned.current_generations
         with self._lock:
             flows = list(zip([flow.name for flow in self._flows], self._selections(), strict=True))
         self.error = self._news.tell(planned, flows)

@@ -70,7 +70,7 @@ class ControlLoop:
             lake,
             connections,
             worker.mirrors,
-            worker.life,
+            worker.topic_generation,
             self._passed,
             published,
             journal,

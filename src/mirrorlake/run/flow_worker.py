@@ -117,9 +117,9 @@ class FlowWorker:
         """Whether the flow mirrors a topic of its source."""
         return self.targets.selection.selects(topic) and self.targets.remote_topic(topic) is not None
 
-    def life(self, topic: str) -> int:
-        """Which life of a topic is landed now."""
-        return self._landing.life(topic)
+    def topic_generation(self, topic: str) -> int:
+        """Which generation of a topic is landed now."""
+        return self._landing.topic_generation(topic)
 
     def _run(self) -> None:
         attempt = 0

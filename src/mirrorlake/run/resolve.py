@@ -11,9 +11,9 @@ from mirrorlake.kafka.connections import Connections
 from mirrorlake.lake.incidents import READ_AGAIN, Incidents
 from mirrorlake.lake.journal import Journal
 from mirrorlake.lake.lake import Lake
-from mirrorlake.landing.generations import begin_branches, begin_lives, decisions_of, lives_of
+from mirrorlake.landing.generations import begin_branches, begin_generations, decisions_of, generations_of
 from mirrorlake.landing.read_again import read_again
-from mirrorlake.landing.survey import Branch, Life, blocked
+from mirrorlake.landing.survey import Branch, TopicGeneration, blocked
 from mirrorlake.offsets.positions import TopicAndPartition
 
 #: What can be chosen for each kind of incident, and what it means. Any other kind can only be acknowledged.
@@ -118,21 +118,21 @@ def resolve(lake: Lake, connections: Connections, wanted: Wanted, choice: str) -
 
 
 def _begin(lake: Lake, connections: Connections, alias: str, topics: Sequence[str]) -> None:
-    """Let the next life of topics begin, with the topic that has the name now."""
+    """Let the next generation of topics begin, with the topic that has the name now."""
     if not topics:
         return
-    lives, ids = lives_of(lake, alias), connections.admin(alias).topic_ids(topics)
+    current, ids = generations_of(lake, alias), connections.admin(alias).topic_ids(topics)
     for topic in topics:
         if topic not in ids:
             raise InputError(f"topic {topic} is not at cluster {alias} now; decide when it is there again", topic=topic)
     # A decision that was noted before, and died before the incident was closed, is not noted twice.
-    begin_lives(
+    begin_generations(
         lake,
         alias,
         {
-            topic: Life(lives.newest(topic) + 1, ids[topic])
+            topic: TopicGeneration(current.newest(topic) + 1, ids[topic])
             for topic in topics
-            if topic in lives.topics and lives.topics[topic].topic_id != ids[topic]
+            if topic in current.topics and current.topics[topic].topic_id != ids[topic]
         },
     )
 
@@ -155,15 +155,15 @@ def _branch(lake: Lake, alias: str, incidents: Sequence[Mapping[str, Any]]) -> N
     """Let partitions whose log went back begin a generation of their own, from where they differ."""
     if not incidents:
         return
-    lives = lives_of(lake, alias)
+    current = generations_of(lake, alias)
     # One that has begun, by a decision that died before the incident was closed, or with its whole topic, is not known
     # as open any more.
     waiting = blocked(item for item in decisions_of(lake, alias) if item.open and item.kind == "source_rewound")[1]
     first: dict[TopicAndPartition, int] = {
         (item["topic"], item["partition"]): item["first_offset"] for item in incidents
     }
-    begun = {key: Branch(lives.generation(key) + 1, offset) for key, offset in first.items() if key in waiting}
-    begin_branches(lake, alias, begun, lives)
+    begun = {key: Branch(current.generation(key) + 1, offset) for key, offset in first.items() if key in waiting}
+    begin_branches(lake, alias, begun, current)
 
 
 def _nothing(found: Sequence[Mapping[str, Any]], choice: str) -> str:

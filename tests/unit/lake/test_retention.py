@@ -10,8 +10,8 @@ offsets = st.lists(st.integers(0, 60), min_size=1, max_size=25, unique=True).map
 
 
 @st.composite
-def lives(draw: st.DrawFn) -> list[Staged]:
-    """Lives of orders-0 and payments-0 in two clusters; landed in order, so what is old comes first."""
+def extents(draw: st.DrawFn) -> list[Staged]:
+    """Generations of orders-0 and payments-0 in two clusters; landed in order, so what is old comes first."""
     found = []
     for cluster in ("east", "north"):
         for topic in ("orders", "payments"):
@@ -32,23 +32,23 @@ readers = st.builds(
 )
 
 
-@given(lives(), st.lists(readers, max_size=3))
+@given(extents(), st.lists(readers, max_size=3))
 def test_nothing_goes_that_a_flow_lacks_and_the_newest_stays(staged: list[Staged], flows: list[Reader]) -> None:
     cuts, _ = cut_records(staged, flows)
     assert len({(cut.source_cluster, cut.topic, cut.generation) for cut in cuts}) == len(cuts)
     for cut in cuts:
-        (life,) = [
+        (extent,) = [
             item
             for item in staged
             if (item.source_cluster, item.topic, item.generation) == (cut.source_cluster, cut.topic, cut.generation)
         ]
         newest = max(i.generation for i in staged if (i.source_cluster, i.topic) == (cut.source_cluster, cut.topic))
-        for offset in range(life.first, min(cut.below, life.last + 1)):
-            assert offset < life.last or life.generation < newest
+        for offset in range(extent.first, min(cut.below, extent.last + 1)):
+            assert offset < extent.last or extent.generation < newest
             for flow in flows:
-                if flow.source_cluster == life.source_cluster and flow.mirrors(life.topic):
-                    generation, position = flow.floors.get((life.topic, 0), (0, 0))
-                    assert (life.generation, offset) < (generation, position)
+                if flow.source_cluster == extent.source_cluster and flow.mirrors(extent.topic):
+                    generation, position = flow.floors.get((extent.topic, 0), (0, 0))
+                    assert (extent.generation, offset) < (generation, position)
 
 
 def test_all_that_is_old_goes_but_the_newest_when_every_flow_has_it() -> None:
@@ -75,18 +75,18 @@ def test_flows_of_another_source_and_disabled_ones_hold_nothing() -> None:
 def test_a_disabled_flow_holds_records_until_they_are_released() -> None:
     off = Reader("c", "east", lambda topic: True, {KEY: (0, 20)}, enabled=False)
     for released, below, offset in ((None, 20, 20), (10, 20, 20), (40, 41, 41)):
-        life = Staged("east", *KEY, 0, 5, 99, 60, released)
-        assert cut_records([life], [off]) == ([Cut("east", *KEY, 0, below)], [Held("c", *KEY, 0, offset)])
+        extent = Staged("east", *KEY, 0, 5, 99, 60, released)
+        assert cut_records([extent], [off]) == ([Cut("east", *KEY, 0, below)], [Held("c", *KEY, 0, offset)])
     assert cut_records([Staged("east", *KEY, 0, 5, 99, 60, 60)], [off]) == ([Cut("east", *KEY, 0, 61)], [])
 
 
 def test_what_is_noted_is_what_is_old_enough() -> None:
-    lives = [Staged("east", *KEY, 0, 5, 99, 60), Staged("east", "other", 0, 0, 5, 99, 60)]
+    extents = [Staged("east", *KEY, 0, 5, 99, 60), Staged("east", "other", 0, 0, 5, 99, 60)]
     cuts = [Cut("east", *KEY, 0, 70), Cut("east", "other", 0, 0, 40)]
-    assert removals_of(lives, cuts) == [Removal("east", *KEY, 0, 5, 61), Removal("east", "other", 0, 0, 5, 40)]
+    assert removals_of(extents, cuts) == [Removal("east", *KEY, 0, 5, 61), Removal("east", "other", 0, 0, 5, 40)]
 
 
-def test_an_elder_life_goes_whole_once_a_flow_is_in_the_newer_one() -> None:
+def test_a_previous_generation_goes_whole_once_a_flow_is_in_the_newer_one() -> None:
     staged = [Staged("east", *KEY, 0, 0, 9, 9), Staged("east", *KEY, 1, 0, 4, 4)]
     behind, ahead = (Reader("a", "east", lambda topic: True, {KEY: floor}) for floor in ((0, 7), (1, 2)))
     assert cut_records(staged, [ahead])[0] == [Cut("east", *KEY, 0, 10), Cut("east", *KEY, 1, 2)]

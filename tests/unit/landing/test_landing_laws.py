@@ -12,7 +12,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from mirrorlake.landing.survey import Branch, Decision, Life, Lives
+from mirrorlake.landing.survey import Branch, CurrentGenerations, Decision, TopicGeneration
 from mirrorlake.offsets.positions import TopicAndPartition
 from tests.unit.landing.test_landing_plan import Log, Model
 
@@ -145,17 +145,17 @@ class LandingLaws(RuleBasedStateMachine):
         self.covered[key] = end
 
     def _begin(self, topic: str) -> None:
-        lives = self.model.known
-        life = Life(lives.newest(topic) + 1, self.model.ids[topic])
-        branches = {key: branch for key, branch in lives.branches.items() if key[0] != topic}
-        self.model.known = Lives({**lives.topics, topic: life}, branches)
+        current = self.model.known
+        generation = TopicGeneration(current.newest(topic) + 1, self.model.ids[topic])
+        branches = {key: branch for key, branch in current.branches.items() if key[0] != topic}
+        self.model.known = CurrentGenerations({**current.topics, topic: generation}, branches)
         self._forget_decisions(lambda item: item.topic == topic)
 
     def _branch(self, key: TopicAndPartition) -> None:
-        lives, first = self.model.known, self.firsts[key]
+        current, first = self.model.known, self.firsts[key]
         assert first is not None
-        branches = {**lives.branches, key: Branch(lives.generation(key) + 1, first)}
-        self.model.known = Lives(lives.topics, branches)
+        branches = {**current.branches, key: Branch(current.generation(key) + 1, first)}
+        self.model.known = CurrentGenerations(current.topics, branches)
         self._forget_decisions(lambda item: (item.topic, item.partition) == key)
 
     def _forget_decisions(self, of):  # type: ignore[no-untyped-def]

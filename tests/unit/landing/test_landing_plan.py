@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from mirrorlake.kafka.values import Row
 from mirrorlake.landing.plan import LandingPlanner, SourceTopic
 from mirrorlake.landing.refusals import WAIT_SECONDS, places_in
-from mirrorlake.landing.survey import Branch, Decision, Life, Lives, Loss
+from mirrorlake.landing.survey import Branch, CurrentGenerations, Decision, Loss, TopicGeneration
 from mirrorlake.offsets.positions import LogEnds, TopicAndPartition
 
 T0, T1 = ("t", 0), ("t", 1)
@@ -49,7 +49,7 @@ class Model:
     leaderless: set[TopicAndPartition] = field(default_factory=set)
     silent: set[TopicAndPartition] = field(default_factory=set)
     staged: dict[tuple[str, int, int], dict[int, Row]] = field(default_factory=dict)
-    known: Lives = field(default_factory=Lives)
+    known: CurrentGenerations = field(default_factory=CurrentGenerations)
     told: list[Decision] = field(default_factory=list)
     samples: dict[TopicAndPartition, int] = field(default_factory=dict)
     leaders: dict[TopicAndPartition, int] = field(default_factory=dict)
@@ -70,11 +70,11 @@ class Model:
         found = {key: [row for row in self.logs[key].rows if row.offset >= at] for key, at in offsets.items()}
         return {key: rows[0] for key, rows in found.items() if rows}
 
-    def lives(self) -> Lives:
+    def current_generations(self) -> CurrentGenerations:
         return self.known
 
-    def begin(self, lives: Mapping[str, Life]) -> None:
-        self.known = replace(self.known, topics={**self.known.topics, **lives})
+    def begin(self, begun: Mapping[str, TopicGeneration]) -> None:
+        self.known = replace(self.known, topics={**self.known.topics, **begun})
 
     def decisions(self) -> Collection[Decision]:
         return list(self.told)
@@ -271,7 +271,7 @@ def test_what_queries_covered_counts_for_their_generation_only() -> None:
     planner.plan({})
     model.logs[T0].truncate(53)
     assert planner.plan({T0: 53}).losses == ()
-    model.ids, model.known = {"t": "new"}, Lives({"t": Life(1, "new")})
+    model.ids, model.known = {"t": "new"}, CurrentGenerations({"t": TopicGeneration(1, "new")})
     model.logs[T0] = Log()
     planned = planner.plan({T0: 53, T1: 50})
     assert planned.covered == {} and planned.plan.starts == {T0: 0, T1: 0}

@@ -6,7 +6,17 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirrorlake.landing.survey import Branch, Decision, Life, Lives, Loss, Survey, position_of, recreated, survey
+from mirrorlake.landing.survey import (
+    Branch,
+    CurrentGenerations,
+    Decision,
+    Loss,
+    Survey,
+    TopicGeneration,
+    position_of,
+    recreated,
+    survey,
+)
 from mirrorlake.offsets.positions import LogEnds, TopicAndPartition
 
 OLD, NEW = "old-id", "new-id"
@@ -43,14 +53,16 @@ def test_what_is_new_begins_where_its_log_does() -> None:
     assert look({}, {T0: 60}, seen={T0: 60}).starts == {T0: 60}
 
 
-def test_a_topic_made_again_is_told_once_and_goes_on_when_a_new_life_has_begun() -> None:
-    lives = Lives({"t": Life(0, OLD), "u": Life(0, "u")})
-    assert recreated({"t": NEW, "u": "u", "new": "n"}, lives, ()) == (Loss("topic_recreated", "t"),)
-    assert recreated({"t": NEW}, lives, (remade(open=True),)) == ()
+def test_a_topic_made_again_is_told_once_and_goes_on_when_a_new_generation_has_begun() -> None:
+    current = CurrentGenerations({"t": TopicGeneration(0, OLD), "u": TopicGeneration(0, "u")})
+    assert recreated({"t": NEW, "u": "u", "new": "n"}, current, ()) == (Loss("topic_recreated", "t"),)
+    assert recreated({"t": NEW}, current, (remade(open=True),)) == ()
     assert look({T0: 9, U0: 5}, {T0: 0, U0: 0}, (remade(open=True),)).starts == {U0: 5}
     decided = (remade(resolution="new-generation"),)
-    assert recreated({"t": NEW}, Lives({"t": Life(1, NEW)}), decided) == ()
-    assert recreated({"t": "newest"}, Lives({"t": Life(1, NEW)}), decided) == (Loss("topic_recreated", "t"),)
+    assert recreated({"t": NEW}, CurrentGenerations({"t": TopicGeneration(1, NEW)}), decided) == ()
+    assert recreated({"t": "newest"}, CurrentGenerations({"t": TopicGeneration(1, NEW)}), decided) == (
+        Loss("topic_recreated", "t"),
+    )
     assert look({T0: 9}, {T0: 0}, decided).starts == {T0: 9}
     assert look({T0: 9}, {T0: 0}, (remade(resolution="stop"),)).waiting == {T0}
 
@@ -91,12 +103,12 @@ def test_a_rewound_partition_waits_alone_and_says_what_is_gone() -> None:
 
 
 def test_where_a_partition_goes_on_is_what_its_newest_generation_holds() -> None:
-    lives = Lives({"t": Life(1, NEW)}, {T1: Branch(2, 30)})
-    assert position_of(T0, lives, {T0: (1, 9)}) == 9
-    assert position_of(T0, lives, {T0: (0, 9)}) is None, "of the topic before"
-    assert position_of(T1, lives, {T1: (1, 50)}) == 30, "where its log differs"
-    assert position_of(T1, lives, {T1: (2, 44)}) == 44
-    assert position_of(U0, lives, {}) is None
+    current = CurrentGenerations({"t": TopicGeneration(1, NEW)}, {T1: Branch(2, 30)})
+    assert position_of(T0, current, {T0: (1, 9)}) == 9
+    assert position_of(T0, current, {T0: (0, 9)}) is None, "of the topic before"
+    assert position_of(T1, current, {T1: (1, 50)}) == 30, "where its log differs"
+    assert position_of(T1, current, {T1: (2, 44)}) == 44
+    assert position_of(U0, current, {}) is None
 
 
 @given(

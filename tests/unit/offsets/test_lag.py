@@ -42,7 +42,7 @@ def test_catching_up_makes_it_younger() -> None:
 def test_an_end_that_goes_back_begins_anew() -> None:
     history = LagHistory()
     looks(history, (0, 0, 0), (10, 0, 100))
-    assert history.look(KEY, 5000, 0, 50) == 0, "another life: when its first record came is not known"
+    assert history.look(KEY, 5000, 0, 50) == 0, "another generation: when its first record came is not known"
     assert history.look(KEY, 5010, 0, 50) == 10
 
 

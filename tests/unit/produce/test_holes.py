@@ -61,13 +61,13 @@ def test_a_target_topic_that_was_made_again_gets_what_the_stage_holds() -> None:
     assert holes([removal(0, 80)], Floor(20, 20), (0, 80, 99), target=TargetGeneration(1, 0)) == [(0, 20, 79)]
 
 
-def test_each_life_is_looked_at_and_one_is_told_at_a_time() -> None:
+def test_each_generation_is_checked_and_one_is_told_at_a_time() -> None:
     gone = [removal(0, 60, 1), removal(0, 100, 0)]
     there = (1, 60, 70)
     assert holes(gone, Floor(20, 20), there) == [(0, 20, 99)]
     assert holes(gone, Floor(20, 20), there, accepted=((20, 99),)) == [(1, 0, 59)]
     assert holes(gone, Floor(20, 20), there, accepted=((20, 99), (0, 59))) == []
-    assert holes(gone, Floor(10, 10, generation=1), there) == [(1, 10, 59)], "the elder life is behind it"
+    assert holes(gone, Floor(10, 10, generation=1), there) == [(1, 10, 59)], "the previous generation is behind it"
 
 
 def test_one_that_grew_since_it_was_accepted_is_told_again() -> None:

@@ -18,7 +18,7 @@ from mirrorlake.lake.map_store import LakeMap
 from mirrorlake.lake.opening import open_lake
 from mirrorlake.lake.samples import lag_seeds
 from mirrorlake.lake.stage_index import StageFiles
-from mirrorlake.landing.generations import decisions_of, lives_of
+from mirrorlake.landing.generations import decisions_of, generations_of
 from mirrorlake.spark.session import local_session
 
 _WARM = History(100, 100, 1, partitions=2)
@@ -77,7 +77,7 @@ def _timed(directory: Path) -> dict[str, float]:
     lake: Lake = ask("open", lambda: open_lake(spark, _topology().lake, directory))
     journal = Journal(lake)
     ask("clusters", lambda: lake.query("known_clusters").collect())
-    ask("generations", lambda: lives_of(lake, "east"))
+    ask("generations", lambda: generations_of(lake, "east"))
     ask("decisions", lambda: (decisions_of(lake, "east"), journal.incidents.decided(FLOW)))
     ask("stage", lambda: StageFiles(lake).ends("east"))
     ask("map", LakeMap(lake, FLOW).ends)

@@ -2,7 +2,7 @@
 -- from the newest sample. Reads the coordinates of all staged records of the flow's topics. Records that provenance left
 -- out, since they came from the target, count as not_mapped only where the view divergence says so. Parameters: flow.
 WITH staged AS (
-  SELECT topic, partition, count(*) AS records, count(DISTINCT struct(coalesce(generation, 0) AS life, offset)) AS distinct_records,
+  SELECT topic, partition, count(*) AS records, count(DISTINCT struct(coalesce(generation, 0) AS generation, offset)) AS distinct_records,
          min(offset) AS first_offset, max(offset) AS last_offset, max(landed_at) AS landed_at
   FROM records
   WHERE source_cluster = split(:flow, '->')[0]

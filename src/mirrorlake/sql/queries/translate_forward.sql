@@ -1,13 +1,13 @@
 -- The law of translation, forward: a source position goes to the target offset of the first mapped record at or behind
 -- it. Without such a record the position is behind all that is mapped: it goes behind the last one, exactly if nothing
--- staged or to be staged lies in between (covered). A position is one in the newest life of its topic, since the offsets
--- of elder ones are no more; but below the offset from which a partition began a generation by itself (branches), they
--- are the same records as before. A sample counts only once the map has come as far as it says (mapped_end; where an
--- earlier version took it, as far as all that was produced): rows of the map follow production by some moments; and only
--- for the generation of the target topic that it is of. While a target topic is gone, or was made again and nobody has
--- decided what becomes of it, every position leads to its start, which skips nothing, and none exactly.
--- Frames: asked (topic, partition, offset), runs (of offset_translation, all that the positions can need), samples (of
--- positions). Parameters: flow. One row per position asked.
+-- staged or to be staged lies in between (covered). A position is one in the newest generation of its topic, since the
+-- offsets of previous ones are no more; but below the offset from which a partition began a generation by itself
+-- (branches), they are the same records as before. A sample counts only once the map has come as far as it says
+-- (mapped_end; where an earlier version took it, as far as all that was produced): rows of the map follow production by
+-- some moments; and only for the generation of the target topic that it is of. While a target topic is gone, or was
+-- made again and nobody has decided what becomes of it, every position leads to its start, which skips nothing, and
+-- none exactly. Frames: asked (topic, partition, offset), runs (of offset_translation, all that the positions can
+-- need), samples (of positions). Parameters: flow. One row per position asked.
 -- All goes through one pass: each table is read once and shuffled once, by topic.
 WITH branches AS (
   SELECT topic, partition, max(started_at) AS began, collect_list(struct(generation, first_offset)) AS later
@@ -60,11 +60,11 @@ ended AS (
          max(IF(is_living, at, NULL)) OVER (PARTITION BY topic, partition) AS source_last,
          sample.sampled_at >= life_began
            AND (newest_target IS NULL OR newest_target.target_topic <> sample.target_topic
-                OR newest_target.lives AND newest_target.target_generation = sample.target_generation) AS is_of_life
+                OR newest_target.lives AND newest_target.target_generation = sample.target_generation) AS is_of_generation
   FROM noted
 ),
 weighed AS (
-  SELECT *, is_of_life AND coalesce(sample.mapped_end, sample.produced_end) <= coalesce(source_last + 1, 0L) AS counts
+  SELECT *, is_of_generation AND coalesce(sample.mapped_end, sample.produced_end) <= coalesce(source_last + 1, 0L) AS counts
   FROM ended
 ),
 told AS (
@@ -77,7 +77,7 @@ told AS (
     max(run.target_last) OVER whole_partition AS elder_last,
     max_by(run.target_topic, run.target_last) OVER whole_partition AS partition_mirror,
     max(IF(counts, sample.produced_end, NULL)) OVER whole_partition AS produced_end,
-    max_by(sample.target_topic, IF(is_of_life, sample.sampled_at, NULL)) OVER whole_partition AS sampled_mirror,
+    max_by(sample.target_topic, IF(is_of_generation, sample.sampled_at, NULL)) OVER whole_partition AS sampled_mirror,
     count(sample) OVER whole_partition AS samples
   FROM weighed
   WINDOW whole_partition AS (PARTITION BY topic, partition)

@@ -18,7 +18,7 @@ CREATE TABLE IF NOT EXISTS offset_map (
   stage_version BIGINT COMMENT 'version of records that the batch was planned from; for information only',
   first_batch_id BIGINT
     COMMENT 'first batch of a row that was made of several, batch_id and produced_at are of the last; else null',
-  generation INT COMMENT 'life of the source topic that the source offsets belong to; 0 is the first',
+  generation INT COMMENT 'generation of the source topic that the source offsets belong to; 0 is the first',
   target_generation INT COMMENT 'generation of the target topic, which begins when it is made again there; 0 is the first',
   segments ARRAY<STRUCT<source_first: BIGINT, stride: BIGINT, target_first: BIGINT, record_count: BIGINT>>
     COMMENT 'stretches of equally distant source offsets: what makes gaps cheap'

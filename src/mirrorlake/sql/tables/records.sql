@@ -12,7 +12,7 @@ CREATE TABLE IF NOT EXISTS records (
   headers ARRAY<STRUCT<key: STRING, value: BINARY>>,
   landed_at TIMESTAMP,
   batch_id BIGINT,
-  generation INT COMMENT 'life of a topic that was deleted and made again at the source; 0 is the first'
+  generation INT COMMENT 'generation of a topic that was deleted and made again at the source; 0 is the first'
 ) USING DELTA
 COMMENT 'mirrorlake: every source record, once'
 TBLPROPERTIES (

@@ -1,6 +1,6 @@
--- Staged records that a flow never brought to its target, per partition and life of its topic: those behind the end of
--- the map, and those that were given up in between. Records that were on the target already (provenance) are none.
--- Reads the coordinates of the stage: for the day after an unclean failover.
+-- Staged records that a flow never brought to its target, per partition and generation of its topic: those behind the
+-- end of the map, and those that were given up in between. Records that were on the target already (provenance) are
+-- none. Reads the coordinates of the stage: for the day after an unclean failover.
 CREATE OR REPLACE VIEW divergence AS
 WITH targets AS (SELECT alias, max_by(cluster_id, last_seen) AS cluster_id FROM clusters GROUP BY alias),
 mirrored AS (
