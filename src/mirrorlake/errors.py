@@ -17,7 +17,7 @@
         ├── StageTrimmed              retention deleted staged records that a flow has not produced
         ├── LayoutError               a file of the stage does not hold a partition's offsets in rising order
         ├── FilesUnreadable           workers cannot open files of the stage themselves
-        ├── HeldElsewhere             another process does this already
+        ├── LeaseTaken             another process does this already
         └── MapError                  the stage, the map and the target's positions contradict each other
 
 Each carries its facts as attributes and reads as one sentence: what is wrong, where, and what to do.
@@ -118,7 +118,7 @@ class FilesUnreadable(ReplicationError):
     """Raised when workers cannot open files of the stage themselves; Spark then reads them. Facts: path."""
 
 
-class HeldElsewhere(ReplicationError):
+class LeaseTaken(ReplicationError):
     """Raised when another process lands this cluster or produces this flow. Facts: what, holder."""
 
 

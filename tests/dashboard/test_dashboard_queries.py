@@ -84,10 +84,10 @@ def test_groups_that_are_held_would_read_again_what_is_not_mirrored(history_data
     assert exactly == {"billing", "warehouse", "fraud-scoring", "stock-sync"}
     assert (groups["funnel"]["positions"], groups["funnel"]["exact_positions"]) == (14, 13)
     (refused,) = [row for row in rows_of(history_data, "ds_lag") if (row["topic"], row["partition"]) == ("clicks", 5)]
-    held = [row for row in rows_of(history_data, "ds_group_positions") if row["state"] == "held back"]
-    assert {(row["topic"], row["partition"]) for row in held} == {("clicks", 5)}
-    assert {row["read_again"] for row in held} == {held[0]["source_position"] - refused["produced_end"]}
-    assert groups["funnel"]["read_again"] == held[0]["read_again"] > 100
+    held_back = [row for row in rows_of(history_data, "ds_group_positions") if row["state"] == "held back"]
+    assert {(row["topic"], row["partition"]) for row in held_back} == {("clicks", 5)}
+    assert {row["read_again"] for row in held_back} == {held_back[0]["source_position"] - refused["produced_end"]}
+    assert groups["funnel"]["read_again"] == held_back[0]["read_again"] > 100
 
 
 def test_too_many_rows_are_cut_to_the_newest_and_it_is_said(history: Lake, history_data: dict[str, Any]) -> None:

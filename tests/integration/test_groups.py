@@ -18,7 +18,7 @@ from mirrorlake.cli.main import app
 from mirrorlake.config.topology import load_topology
 from mirrorlake.errors import InputError
 from mirrorlake.failover.failover import MoveOptions, move_groups
-from mirrorlake.groups.checkpoint_plan import GONE, HELD, Checkpoint
+from mirrorlake.groups.checkpoint_plan import GONE, HELD_BACK, Checkpoint
 from mirrorlake.groups.checkpoint_sync import Checkpoints
 from mirrorlake.groups.shared_topics import Way
 from mirrorlake.groups.sync_plan import ACTIVE, BEHIND
@@ -181,7 +181,7 @@ def test_a_run_writes_checkpoints_and_moves_absent_groups(scene: Scene) -> None:
     newest = scene.newest()
     assert {key[0] for key in newest} == {*(f"lag{lag}" for lag in LAGS), "tx0", "tx10", "tx100", "txend", "held"}
     assert newest["lag0", "plain", 1]["target_position"] == 0
-    assert (newest["held", "plain", 0]["target_position"], newest["held", "plain", 0]["reason"]) == (RECORDS, HELD)
+    assert (newest["held", "plain", 0]["target_position"], newest["held", "plain", 0]["reason"]) == (RECORDS, HELD_BACK)
     for lag in LAGS:
         row = newest[f"lag{lag}", "plain", 0]
         assert (row["synced"], row["reason"], row["metadata"]) == (True, None, f"m{lag}")

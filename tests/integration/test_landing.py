@@ -36,7 +36,7 @@ def test_no_batch_compiles_code_of_its_own(
 def test_records_go_on_where_objectives_cannot_be_noted(
     spark: SparkSession, clusters: ClusterPair, topic_name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What a flow is held to is noted beside its start; a run that could not note it replicates, and says so."""
+    """The objectives of a flow are noted beside its start; a run that could not note it replicates, and says so."""
 
     def refuse(*_: object, **__: object) -> None:
         raise LakeError("the table objectives takes no rows")

@@ -76,7 +76,7 @@ def test_a_disabled_flow_holds_records_for_the_time_that_the_file_says(spark: Sp
     append(lake, "offset_map", [run_row(0, 109), run_row(0, 9, flow="east->north")])
     found = maintain(lake, topology, Maintenance(retention_days=7, disabled_hold_days=30))
     assert offsets(lake) == list(range(50, 110)), "of those of 40 days ago it lacks 10 to 29"
-    assert [(held["flow"], held["offset"]) for held in found["records"]["held"]] == [("east->north", 30)]
+    assert [(retained["flow"], retained["offset"]) for retained in found["records"]["held"]] == [("east->north", 30)]
     assert removals(lake) == [("orders", 0, 0, 30)]
     maintain(lake, topology, Maintenance(retention_days=7, disabled_hold_days=0))
     assert offsets(lake) == list(range(80, 110)) and removals(lake) == [("orders", 0, 0, 80)]

@@ -115,10 +115,10 @@ class MemoryStage:
         self._index = None
 
     def _ranges(self, path: str) -> list[StagedRange]:
-        held: dict[tuple[str, str, int, int], list[int]] = {}
+        offsets: dict[tuple[str, str, int, int], list[int]] = {}
         for row in self._world.stage.files[path]:
-            held.setdefault(row[:4], []).append(row.offset)
-        return [StagedRange(*place, min(of), max(of), len(of)) for place, of in held.items()]
+            offsets.setdefault(row[:4], []).append(row.offset)
+        return [StagedRange(*place, min(of), max(of), len(of)) for place, of in offsets.items()]
 
 
 class MemoryMap:
@@ -330,7 +330,7 @@ class Driver:
             True,
             max_records=world.settings.max_records,
             reader=world.settings.reader,
-            held=frozenset(stopped),
+            blocked=frozenset(stopped),
             skipped=skipped,
             known_foreign=foreign,
             targets=self._targets.living,

@@ -59,10 +59,10 @@ class ThreeBrokers:
                 yield
             return
         self.kill(node)
-        with ExitStack() as held:
+        with ExitStack() as sockets:
             if how == "refusing":
                 port = int(self.address.split(",")[node].rpartition(":")[2])
-                held.enter_context(trap(closes(Path()), port))
+                sockets.enter_context(trap(closes(Path()), port))
             yield
         self.bring_back(node)
 

@@ -17,7 +17,7 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from mirrorlake.config.topology import Lake as Location
-from mirrorlake.groups.checkpoint_plan import GONE, HELD
+from mirrorlake.groups.checkpoint_plan import GONE, HELD_BACK
 from mirrorlake.groups.sync_plan import ACTIVE
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.opening import open_lake
@@ -240,16 +240,18 @@ class _History:
             for item in self.all:
                 if item.stream.flow != flow or item.stream.topic not in topics:
                     continue
-                held = item.number in ahead and item.stream.topic == "clicks"
-                rows += self._checkpoint(item, group, held, reason)
+                held_back = item.number in ahead and item.stream.topic == "clicks"
+                rows += self._checkpoint(item, group, held_back, reason)
         kinds = {"source_position": pa.int64(), "target_position": pa.int64(), "partition": pa.int32()}
         return _rows(rows, {**kinds, "checkpointed_at": TIME, "synced": pa.bool_()})
 
-    def _checkpoint(self, item: _Partition, group: str, held: bool, reason: str | None) -> Iterator[dict[str, object]]:
+    def _checkpoint(
+        self, item: _Partition, group: str, held_back: bool, reason: str | None
+    ) -> Iterator[dict[str, object]]:
         """The group's position some minutes ago, and now."""
         behind = 30 + 25 * (len(group) + item.number)
         for step in (self.steps - 1 - 5 * 60 // STEP, self.steps - 1):
-            source = int(item.made[step]) - 60 if held else int(item.mirrored[step]) - behind
+            source = int(item.made[step]) - 60 if held_back else int(item.mirrored[step]) - behind
             safe = min(source, int(item.mirrored[step]))
             yield {
                 "flow": item.stream.flow,
@@ -261,8 +263,8 @@ class _History:
                 "target_position": safe + 40 * (item.number + 1),
                 "metadata": "",
                 "checkpointed_at": self.times[step] - timedelta(seconds=3 + item.number),
-                "synced": reason is None and not held,
-                "reason": HELD if held else reason,
+                "synced": reason is None and not held_back,
+                "reason": HELD_BACK if held_back else reason,
             }
 
     def incidents(self) -> pa.Table:

@@ -1,4 +1,4 @@
-"""Laws of replication, held against what the tables and the clusters say now. Pure.
+"""Laws of replication, checked against what the tables and the clusters say now. Pure.
 
 A staged record that others have overtaken must have a target offset, however long ago that was; and a target must still
 have what the map says it got.

@@ -39,12 +39,12 @@ def maintain(
         shared.say(
             f"{records['removed']:,} records landed before {records['before']:%Y-%m-%d %H:%M} UTC " + _verb(dry_run)
         )
-    for flow, count in _held(records["held"]).items():
+    for flow, count in _retained(records["held"]).items():
         shared.say(f"{flow} has not produced all of what is that old: records of {count} partitions are kept for it")
     table = plain_table("table", "files", "bytes")
     for name, size in found["tables"].items():
-        files, held = f"{size['files_before']:,} → {size['files']:,}", f"{size['bytes_before']:,} → {size['bytes']:,}"
-        table.add_row(name, files, held)
+        files, volume = f"{size['files_before']:,} → {size['files']:,}", f"{size['bytes_before']:,} → {size['bytes']:,}"
+        table.add_row(name, files, volume)
     shared.out.print(table)
 
 
@@ -52,7 +52,7 @@ def _verb(dry_run: bool) -> str:
     return "would be deleted" if dry_run else "were deleted"
 
 
-def _held(items: list[dict[str, object]]) -> dict[str, int]:
+def _retained(items: list[dict[str, object]]) -> dict[str, int]:
     counts: dict[str, int] = {}
     for item in items:
         counts[str(item["flow"])] = counts.get(str(item["flow"]), 0) + 1

@@ -1,7 +1,7 @@
 """Objectives: the thresholds behind `alerts`, written down once, in the topology file, for every reader of the lake.
 
 The replicator and `maintain` copy them into the table `objectives` (`lake/objectives.py`), so that the view `alerts`,
-`mirrorlake status` and the alerts of a workspace hold a flow to the same numbers.
+`mirrorlake status` and the alerts of a workspace measure a flow by the same numbers.
 """
 
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ StandStill = Annotated[int, Field(ge=10, le=12 * 3600)]
 
 
 class FlowObjectives(Model):
-    """What one flow is held to where it differs; null is as for the others."""
+    """The objectives of one flow where they differ; null is as for the others."""
 
     lag_seconds: Threshold | None = None
     latency_p99_ms: Annotated[int, Field(ge=1)] | None = None
@@ -26,7 +26,7 @@ class FlowObjectives(Model):
 
 
 class Objectives(Model):
-    """What flows are held to; `flows` says where one differs."""
+    """The objectives of flows; `flows` says where one differs."""
 
     lag_seconds: Threshold = 60
     latency_p99_ms: int = Field(default=5000, ge=1)

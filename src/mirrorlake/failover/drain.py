@@ -5,7 +5,7 @@ import time
 from dataclasses import dataclass
 
 from mirrorlake.config.topology import ResolvedFlow
-from mirrorlake.errors import HeldElsewhere, LakeError
+from mirrorlake.errors import LakeError, LeaseTaken
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.lease import Lease
@@ -37,7 +37,7 @@ def drain(lake: Lake, connections: Connections, flow: ResolvedFlow) -> Drained:
     """Bring a flow up to the end of its source: by this process, or by waiting for the one that runs it.
 
     Where it cannot be known that no other process runs the flow, this one does not: two that produce would write twice.
-    What stops it is told and not raised; positions behind what is there are then held. Raises ClusterUnusable, and
+    What stops it is told and not raised; positions behind what is there are then held back. Raises ClusterUnusable, and
     LakeError when the lake was opened to be read.
     """
     ends, silent = _ends(connections, flow)
@@ -79,7 +79,7 @@ def _is_free(lake: Lake, flow: ResolvedFlow) -> tuple[bool, str | None]:
     lease = Lease(lake, f"flow {flow.name}")
     try:
         lease.take(sure=True)
-    except HeldElsewhere:
+    except LeaseTaken:
         return False, None
     except LakeError as error:
         return False, str(error)

@@ -46,7 +46,7 @@ class MoveOptions:
 def move_groups(lake: Lake, connections: Connections, way: Way, options: MoveOptions) -> dict[str, Any]:
     """Move groups along a way; returns what was done, as one document. `complete` is whether nothing is left.
 
-    Raises InputError for groups that are nowhere, ClusterUnusable when the goal cannot be used, HeldElsewhere while
+    Raises InputError for groups that are nowhere, ClusterUnusable when the goal cannot be used, LeaseTaken while
     another process moves groups between the clusters, and LakeError for a lake that was opened to be read, unless
     nothing is to be drained.
     """
@@ -169,7 +169,7 @@ def _left(way: Way, found: Survey, outcomes: Sequence[Outcome], drained: Sequenc
         else:
             again = item.standing.again
             meaning = f"up to {again} records will be read again" if again else "the opposite flow has not caught up"
-            left.append(f"{where}: held at {place.target_position}, {meaning}")
+            left.append(f"{where}: held back at {place.target_position}, {meaning}")
     return left
 
 

@@ -18,7 +18,7 @@ Place = tuple[str, str, int]
 #: Groups that hold the positions of flows (`produce.spec.name_at_target`): of any lake, since lakes share clusters.
 _OURS = re.compile(r"mirrorlake-[0-9a-f]{8}-.+->.+")
 
-HELD = "the position is ahead of the mirror: held at the highest safe one"
+HELD_BACK = "the position is ahead of the mirror: held at the highest safe one"
 REWOUND = "the group was set back at the target since it was moved: left where it is until the source has moved on"
 GONE = "the group has no position there any more"
 OTHER_KIND = "a share or streams group (KIP-932, KIP-1071): its positions are not mirrored, since no client tells them"
@@ -53,7 +53,7 @@ class Checkpoint:
     @property
     def is_exact(self) -> bool:
         """Whether the position was translated exactly, so that it is good for ever."""
-        return self.reason is None or not self.reason.startswith(HELD)
+        return self.reason is None or not self.reason.startswith(HELD_BACK)
 
     @property
     def is_rewound(self) -> bool:
@@ -134,7 +134,7 @@ def plan_checkpoints(
 
 def _checkpoint(place: Place, position: Committed, found: Translated) -> Checkpoint:
     group, topic, partition = place
-    reason = None if found.exact else HELD
+    reason = None if found.exact else HELD_BACK
     return Checkpoint(
         group, topic, partition, position.offset, found.topic, found.offset, position.metadata, False, reason
     )
@@ -143,7 +143,7 @@ def _checkpoint(place: Place, position: Committed, found: Translated) -> Checkpo
 def _still_rewound(fresh: Checkpoint, known: Checkpoint | None) -> Checkpoint:
     if known is None or not known.is_rewound or known.source_position != fresh.source_position:
         return fresh
-    return replace(fresh, synced=True, reason=REWOUND if fresh.is_exact else f"{HELD}; {REWOUND}")
+    return replace(fresh, synced=True, reason=REWOUND if fresh.is_exact else f"{HELD_BACK}; {REWOUND}")
 
 
 def _said(checkpoint: Checkpoint) -> tuple[object, ...]:

@@ -12,7 +12,7 @@ from datetime import datetime, timezone
 
 from mirrorlake import failpoints
 from mirrorlake.config.topology import ResolvedFlow
-from mirrorlake.errors import HeldElsewhere, ReplicationError
+from mirrorlake.errors import LeaseTaken, ReplicationError
 from mirrorlake.groups.checkpoint_plan import (
     OTHER_KIND,
     REWOUND,
@@ -133,8 +133,8 @@ class Checkpoints:
         try:
             with sole_mover(self._lake, self.flow, OTHERS_SECONDS):
                 return self._sync()
-        except HeldElsewhere as held:
-            logger.info("flow %s: %s; group positions wait for the next round", self.flow.name, held)
+        except LeaseTaken as taken:
+            logger.info("flow %s: %s; group positions wait for the next round", self.flow.name, taken)
             return []
 
     def _sync(self) -> list[Checkpoint]:

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from mirrorlake.config.topology import ResolvedFlow
-from mirrorlake.errors import ClusterUnusable, HeldElsewhere, LakeError
+from mirrorlake.errors import ClusterUnusable, LakeError, LeaseTaken
 from mirrorlake.groups.checkpoint_plan import Checkpoint
 from mirrorlake.groups.sync_plan import Keep, TargetGroup, decide
 from mirrorlake.kafka.groups import GroupAdmin
@@ -39,7 +39,7 @@ class Sent:
 
 @contextmanager
 def sole_mover(lake: Lake, flow: ResolvedFlow, seconds: float = 0.0) -> Iterator[None]:
-    """Do what moves groups along a flow as the only one that does. Raises HeldElsewhere when another one is still at it
+    """Do what moves groups along a flow as the only one that does. Raises LeaseTaken when another one is still at it
     after so long. The opposite flow counts as the same one: where both use one name for a topic they move one group.
 
     Where the lake has no locks, or was opened to be read, nobody can know, and it is done all the same.
@@ -61,7 +61,7 @@ def _take(lease: Lease, deadline: float) -> None:
     while True:
         try:
             return lease.take(sure=True)
-        except HeldElsewhere:
+        except LeaseTaken:
             if time.monotonic() >= deadline:
                 raise
             time.sleep(_LOOK_SECONDS)

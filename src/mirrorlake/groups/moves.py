@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Literal
 
-from mirrorlake.groups.checkpoint_plan import HELD, Checkpoint, Place
+from mirrorlake.groups.checkpoint_plan import HELD_BACK, Checkpoint, Place
 from mirrorlake.groups.sync_plan import THERE, Keep, Move, TargetGroup, decide
 from mirrorlake.lake.changes import Change
 from mirrorlake.lake.changes import Outcome as ChangeOutcome
@@ -76,7 +76,7 @@ class Outcome:
         """As a row of `checkpoints`, whose source is always the flow's; `word` is the command."""
         item = self.standing.checkpoint
         synced = self.done in ("moved", "there")
-        said = "; ".join(part for part in (None if self.standing.exact else HELD, word, self.detail) if part)
+        said = "; ".join(part for part in (None if self.standing.exact else HELD_BACK, word, self.detail) if part)
         kept = replace(item, synced=synced, reason=said)
         return flipped(kept) if reverse else kept
 

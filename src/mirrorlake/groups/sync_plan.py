@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from mirrorlake.groups.checkpoint_plan import HELD, REWOUND, Checkpoint
+from mirrorlake.groups.checkpoint_plan import HELD_BACK, REWOUND, Checkpoint
 from mirrorlake.offsets.positions import Committed, TopicAndPartition
 
 #: States of a group without members. A group that is not there has none either; any other state may have some.
@@ -74,7 +74,7 @@ def decide(checkpoint: Checkpoint, group: TargetGroup, force: bool = False) -> M
 
 
 def noted(checkpoint: Checkpoint, synced: bool, said: str | None) -> Checkpoint:
-    """The checkpoint with what became of it; a held one says so still."""
-    held = not checkpoint.is_exact
-    reason = "; ".join(part for part in (HELD if held else None, said) if part) or None
+    """The checkpoint with what became of it; one that is held back says so still."""
+    held_back = not checkpoint.is_exact
+    reason = "; ".join(part for part in (HELD_BACK if held_back else None, said) if part) or None
     return replace(checkpoint, synced=synced, reason=reason)

@@ -58,15 +58,15 @@ class IndexCopy:
         self._since = 0
         fresh = self._file.with_name(f"{self._file.name}.{os.getpid()}")
         places, ranges = [], []
-        for *place, held in index.parts():
-            places.append((*place, len(held)))
-            ranges.append(held)
+        for *place, staged in index.parts():
+            places.append((*place, len(staged)))
+            ranges.append(staged)
         try:
             with pa.OSFile(str(fresh), "wb") as sink:
                 numbers = index.numbers()
                 _write(sink, _PATHS, [list(numbers.values()), list(numbers)])
                 _write(sink, _PARTS, [list(column) for column in zip(*places, strict=True)])
-                columns = zip(*(held.columns() for held in ranges), strict=True)
+                columns = zip(*(staged.columns() for staged in ranges), strict=True)
                 _write(sink, _RANGES, [np.frombuffer(b"".join(column), np.int64) for column in columns])
             os.replace(fresh, self._file)
         except OSError as error:
@@ -74,8 +74,8 @@ class IndexCopy:
 
 
 def _write(sink: pa.NativeFile, schema: pa.Schema, columns: list[object]) -> None:
-    held = columns or [[] for _ in schema]
-    arrays = [pa.array(values, field.type) for values, field in zip(held, schema, strict=True)]
+    filled = columns or [[] for _ in schema]
+    arrays = [pa.array(values, field.type) for values, field in zip(filled, schema, strict=True)]
     with pa.ipc.new_stream(sink, schema) as writer:
         writer.write_table(pa.Table.from_arrays(arrays, schema=schema))
 

@@ -16,7 +16,7 @@ import uuid
 from datetime import datetime, timezone
 from typing import NamedTuple
 
-from mirrorlake.errors import HeldElsewhere, LakeError
+from mirrorlake.errors import LakeError, LeaseTaken
 from mirrorlake.lake.lake import Lake
 
 logger = logging.getLogger(__name__)
@@ -42,7 +42,7 @@ class Lease:
         self._handle: int | None = None
 
     def take(self, sure: bool = False) -> None:
-        """Take it. Raises HeldElsewhere, which names the process that has it.
+        """Take it. Raises LeaseTaken, which names the process that has it.
 
         Where no file can be locked, or a process of another host had it and has not given it back, it is taken all the
         same, with a warning; `sure` raises LakeError there instead: nobody knows whether that process still works.
@@ -74,7 +74,7 @@ class Lease:
 
     def _locked(self) -> tuple[int, Holder | None]:
         """A handle of the file with the lock, in which the holder's name is noted, and who of another host has not
-        given it back. Raises OSError, HeldElsewhere."""
+        given it back. Raises OSError, LeaseTaken."""
         handle = os.open(self._file, os.O_RDWR | os.O_CREAT, 0o644)
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -84,7 +84,7 @@ class Lease:
         except BlockingIOError:
             holder = _holder(handle) or "another process"
             os.close(handle)
-            raise HeldElsewhere(
+            raise LeaseTaken(
                 f"{self.what} is held by {holder}; stop that process, or let it do the work",
                 what=self.what,
                 holder=holder,

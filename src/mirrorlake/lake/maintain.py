@@ -27,7 +27,7 @@ def maintain(lake: Lake, topology: Topology, kept: Maintenance, dry_run: bool = 
 
     Returns {"dry_run", "settings", "records": {"before", "removed", "held": [...]}, "history": {table: rows removed},
     "map": {"rows_before", "rows"} of those that were merged (None in a dry run), "tables": {table: {"files_before",
-    "files", "bytes_before", "bytes"}}}. Raises HeldElsewhere when another process maintains this lake.
+    "files", "bytes_before", "bytes"}}}. Raises LeaseTaken when another process maintains this lake.
     """
     lease = Lease(lake, "maintenance of the lake")
     lease.take()
@@ -71,14 +71,14 @@ def _retain_records(lake: Lake, topology: Topology, kept: Maintenance, dry_run: 
         return {"before": None, "removed": 0, "held": []}
     cutoff = _days_ago(kept.retention_days)
     staged, readers = stage_of(lake, topology, cutoff, _days_ago(kept.disabled_hold_days))
-    cuts, held = cut_records(staged, readers)
+    cuts, retained = cut_records(staged, readers)
     if not dry_run:  # before anything goes: a flow that lacks it has to be told, whatever dies in between
         table_upkeep.note_removals(lake, removals_of(staged, cuts))
     removed = table_upkeep.remove_records(lake, cuts, _ms(cutoff), dry_run)
     if removed and not dry_run:
         said = f"{removed} records landed before {cutoff.isoformat(timespec='seconds')} were deleted"
         Journal(lake).record(WHOLE_LAKE, [Change("retention", "records", None, said, "done", None)])
-    return {"before": cutoff, "removed": removed, "held": [asdict(item) for item in held]}
+    return {"before": cutoff, "removed": removed, "held": [asdict(item) for item in retained]}
 
 
 def stage_of(lake: Lake, topology: Topology, cutoff: datetime, released: datetime) -> tuple[list[Staged], list[Reader]]:

@@ -1,4 +1,4 @@
-"""What flows are held to, from the topology file into the table `objectives`, where the view `alerts` finds it."""
+"""The objectives of flows, from the topology file into the table `objectives`, where the view `alerts` finds it."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -14,9 +14,9 @@ Mode = Literal["continuous", "once", "stopped"]
 
 
 def note_objectives(lake: Lake, topology: Topology, modes: Mapping[str, Mode], gone: Iterable[str] = ()) -> None:
-    """Write what all flows of a file are held to, and how those in `modes` run; doing it again changes nothing.
+    """Write the objectives of all flows of a file, and how those in `modes` run; doing it again changes nothing.
 
-    Flows in `gone` were taken out of the file: they are held to nothing any more.
+    Flows in `gone` were taken out of the file: they have no objectives any more.
     """
     rows: list[dict[str, object]] = [{"flow": name, "enabled": False} for name in gone if name not in topology.flows]
     for name in topology.flows:

@@ -49,8 +49,8 @@ def ranges_of_files(
         generations = pc.fill_null(rows["generation"], 0)
         rows = rows.set_column(rows.schema.get_field_index("generation"), "generation", generations)
     keys = ["file", *(name for name in wanted.names if name != "offset")]
-    held = rows.append_column("file", pa.array(files)).group_by(keys, use_threads=False)
-    columns = held.aggregate([("offset", how) for how in ("min", "max", "count")]).to_pydict()
+    grouped = rows.append_column("file", pa.array(files)).group_by(keys, use_threads=False)
+    columns = grouped.aggregate([("offset", how) for how in ("min", "max", "count")]).to_pydict()
     columns |= {name: [value] * len(columns["file"]) for name, value in said.items() if value is not None}
     found: list[list[StagedRange]] = [[] for _ in paths]
     ranges = map(StagedRange, *(columns[name] for name in (*_PLACE, "offset_min", "offset_max", "offset_count")))

@@ -63,7 +63,7 @@ class Removal:
 
 
 @dataclass(frozen=True)
-class Held:
+class Retained:
     """Old records of a partition, from `offset` on, that wait for a flow."""
 
     flow: str
@@ -73,14 +73,14 @@ class Held:
     offset: int
 
 
-def cut_records(staged: Iterable[Staged], readers: Sequence[Reader]) -> tuple[list[Cut], list[Held]]:
+def cut_records(staged: Iterable[Staged], readers: Sequence[Reader]) -> tuple[list[Cut], list[Retained]]:
     """What may be deleted of the stage, and what is old enough but waits for a flow. `staged` is the whole stage."""
     extents = list(staged)
     newest: dict[tuple[str, str, int], int] = {}
     for extent in extents:
         key = (extent.source_cluster, extent.topic, extent.partition)
         newest[key] = max(newest.get(key, 0), extent.generation)
-    cuts, held = [], []
+    cuts, retained = [], []
     for extent in extents:
         if extent.old_last is None:
             continue
@@ -91,11 +91,11 @@ def cut_records(staged: Iterable[Staged], readers: Sequence[Reader]) -> tuple[li
                 produced = produced_end(reader, extent)
                 if produced <= extent.old_last:
                     offset = max(produced, extent.first)
-                    held.append(Held(reader.flow, extent.topic, extent.partition, extent.generation, offset))
+                    retained.append(Retained(reader.flow, extent.topic, extent.partition, extent.generation, offset))
                 below = min(below, produced)
         if below > extent.first:
             cuts.append(Cut(extent.source_cluster, extent.topic, extent.partition, extent.generation, below))
-    return cuts, held
+    return cuts, retained
 
 
 def produced_end(reader: Reader, extent: Staged) -> int:

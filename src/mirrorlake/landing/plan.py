@@ -179,7 +179,7 @@ class LandingPlanner:
 
     def _refused(self, topics: Mapping[str, SourceTopic]) -> dict[TopicAndPartition, str]:
         """The partitions that must not be asked for now: whatever stops one would stop all in one query."""
-        refused = {key: why for key, why in self._refusals.held(self._clock()).items() if key[0] in topics}
+        refused = {key: why for key, why in self._refusals.excluded(self._clock()).items() if key[0] in topics}
         for name, topic in topics.items():
             for partition in range(topic.partitions):
                 if not topic.readable:

@@ -24,7 +24,7 @@ def read_again(lake: Lake, connections: Connections, alias: str, incident: Mappi
 
     Returns the first offset that was read: above `first_offset` where the source has trimmed its log too. What the
     source has compacted away since is not there any more, and is not told. Who dies meanwhile may ask again: it is
-    landed once. Raises InputError where the source has nothing of it, ClusterUnreachable, and HeldElsewhere while
+    landed once. Raises InputError where the source has nothing of it, ClusterUnreachable, and LeaseTaken while
     another process does the same.
     """
     key, first, last = (incident["topic"], incident["partition"]), incident["first_offset"], incident["last_offset"]

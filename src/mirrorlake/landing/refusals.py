@@ -24,27 +24,27 @@ class Refusals:
     """What is left out of landing for now. Times are seconds of any clock that the caller keeps to."""
 
     def __init__(self) -> None:
-        self._held: dict[TopicAndPartition, _Refusal] = {}
+        self._excluded: dict[TopicAndPartition, _Refusal] = {}
 
     def add(self, refused: Mapping[TopicAndPartition, str], now: float) -> None:
         """Note that partitions were refused, and why; each wait is longer than the one before."""
         for key, reason in refused.items():
-            times = self._held[key].times + 1 if key in self._held else 1
+            times = self._excluded[key].times + 1 if key in self._excluded else 1
             wait = WAIT_SECONDS[min(times, len(WAIT_SECONDS)) - 1]
-            self._held[key] = _Refusal(reason, times, now + wait)
+            self._excluded[key] = _Refusal(reason, times, now + wait)
 
-    def held(self, now: float) -> dict[TopicAndPartition, str]:
+    def excluded(self, now: float) -> dict[TopicAndPartition, str]:
         """What is left out now, with the reason."""
-        return {key: item.reason for key, item in self._held.items() if now < item.until}
+        return {key: item.reason for key, item in self._excluded.items() if now < item.until}
 
     def over(self, since: float, now: float) -> bool:
         """Whether a wait came to its end behind `since`."""
-        return any(since < item.until <= now for item in self._held.values())
+        return any(since < item.until <= now for item in self._excluded.values())
 
     def forget(self, keys: Collection[TopicAndPartition]) -> None:
         """They were read: the next refusal is a first one."""
         for key in keys:
-            self._held.pop(key, None)
+            self._excluded.pop(key, None)
 
 
 def places_in(error: str, keys: Collection[TopicAndPartition]) -> dict[TopicAndPartition, str]:

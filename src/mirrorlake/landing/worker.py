@@ -14,7 +14,7 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql.streaming.query import StreamingQuery
 
 from mirrorlake.config.topology import Cluster, ResolvedFlow
-from mirrorlake.errors import HeldElsewhere, MirrorlakeError, ReplicationError
+from mirrorlake.errors import LeaseTaken, MirrorlakeError, ReplicationError
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.kafka.renewal import LiveSettings
 from mirrorlake.lake.journal import Journal
@@ -160,10 +160,10 @@ class LandingWorker:
             try:
                 self._lease.take()
                 break
-            except HeldElsewhere as held:
+            except LeaseTaken as taken:
                 if self._once and time.monotonic() > deadline:
                     raise
-                logger.info("%s", held)
+                logger.info("%s", taken)
                 self._stop.wait(2.0)
         try:
             return True if self._stop.is_set() else work()

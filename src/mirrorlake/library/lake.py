@@ -169,7 +169,7 @@ class OpenLake:
 
         Raises:
             TopologyError: flows must not run; nothing was done.
-            ClusterUnusable, LakeError, HeldElsewhere: a cluster or the lake cannot be used, or another process runs it.
+            ClusterUnusable, LakeError, LeaseTaken: a cluster or the lake cannot be used, or another process runs it.
             ReplicationError: what an operator has to decide about, after all else has ended.
         """
         return replicated(self.internals, flows, once, report, stop, reader)
@@ -229,7 +229,7 @@ class OpenLake:
         Raises:
             InputError: a group is nowhere.
             ClusterUnusable: the target cannot be used.
-            HeldElsewhere: another process moves groups between these clusters.
+            LeaseTaken: another process moves groups between these clusters.
             LakeError: the lake was opened to be read; it is then for a dry run, or for `drain=False`.
         """
         return moved(self.internals, self.flows[flow].name, False, groups, dry_run, force, drain)
@@ -257,7 +257,7 @@ class OpenLake:
             dry_run: change nothing.
 
         Raises:
-            HeldElsewhere: another process maintains this lake.
+            LeaseTaken: another process maintains this lake.
         """
         topology = self.internals.topology
         said = topology.maintain

@@ -87,13 +87,13 @@ def plan_batch(
     remote_topic: Callable[[str], str | None],
     shard_count: int,
     max_records: int,
-    held: Container[TopicAndPartition] = frozenset(),
+    blocked: Container[TopicAndPartition] = frozenset(),
     targets: Mapping[str, TargetGeneration] | None = None,
 ) -> BatchPlan:
     """The next batch of a flow: about `max_records` records of what the stage holds above its progress.
 
-    Left out are the partitions in `held`, and topics that `remote_topic` gives no name (None): not selected, paused, or
-    refused, which is told elsewhere. A batch never holds two generations of a partition: the oldest goes first.
+    Left out are the partitions in `blocked`, and topics that `remote_topic` gives no name (None): not selected, paused,
+    or refused, which is told elsewhere. A batch never holds two generations of a partition: the oldest goes first.
     `targets` are the living generations of target topics, for partitions of which nothing is mapped.
     """
     windows: dict[TopicAndPartition, _Window] = {}
@@ -103,7 +103,7 @@ def plan_batch(
             continue
         start = replace(NOTHING_MAPPED, target_generation=(targets or {}).get(name, FIRST).number)
         for partition, ranges in partitions.items():
-            if (topic, partition) not in held:
+            if (topic, partition) not in blocked:
                 window = _Window(topic, partition, name, ranges, floors.get((topic, partition), start))
                 if window.upcoming is not None:
                     windows[topic, partition] = window

@@ -101,7 +101,7 @@ class FlowProducer:
                 spec.remote_topic,
                 spec.shard_count,
                 spec.max_records,
-                spec.held,
+                spec.blocked,
                 spec.targets,
             )
         if not plan.shards:
@@ -119,7 +119,7 @@ class FlowProducer:
         complete = bool(pc.all(result["complete"], min_count=0).as_py())
         self._advance(result)
         self._pass_empty(plan, result)
-        self._hold_refused(result)
+        self._block_refused(result)
         self._ledger.add(result, self.batch_id, version)
         if not complete:
             self._ledger.drain()  # the metadata was full: it has room again when the map has what it tells of
@@ -132,7 +132,7 @@ class FlowProducer:
         known = self._floors.get((plan.topic, plan.partition), NOTHING_MAPPED)
         return plan.generation > known.generation
 
-    def _hold_refused(self, result: pa.Table) -> None:
+    def _block_refused(self, result: pa.Table) -> None:
         """Leave alone, from now on, the partitions of which the target refused a record; the others go on."""
         for row in result.filter(pc.is_valid(result["refused_first"])).to_pylist():
             refusal = _REFUSALS[row["refused_kind"]](
@@ -145,7 +145,7 @@ class FlowProducer:
             if self.spec.on_refused is None:
                 raise refusal
             self.spec.on_refused(refusal)
-            self.spec = replace(self.spec, held=self.spec.held | {(row["topic"], row["partition"])})
+            self.spec = replace(self.spec, blocked=self.spec.blocked | {(row["topic"], row["partition"])})
 
     def drain(self) -> None:
         """Wait until everything produced is in the map. Raises what its append raised."""

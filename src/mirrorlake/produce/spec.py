@@ -20,10 +20,10 @@ class FlowSpec:
     """One flow. `client` and `producer` are rendered librdkafka settings with secrets; `name_at_target` is the group of
     its positions, and what its transactional ids begin with.
 
-    `remote_topic` gives None for a topic that is not to be produced (not selected, paused, refused by its name). `held`
-    are partitions that wait for an operator, and `skipped` ranges of offsets (inclusive) that one gave up. One said of
-    those in `known_foreign` that what lies in the target behind the map's end is not the flow's, when the flow went on
-    at this source offset. `targets` are the living generations of target topics.
+    `remote_topic` gives None for a topic that is not to be produced (not selected, paused, refused by its name).
+    `blocked` are partitions that wait for an operator, and `skipped` ranges of offsets (inclusive) that one gave up.
+    One said of those in `known_foreign` that what lies in the target behind the map's end is not the flow's, when the
+    flow went on at this source offset. `targets` are the living generations of target topics.
     """
 
     name: str
@@ -37,7 +37,7 @@ class FlowSpec:
     max_records: int = 2_000_000
     reader: str = "auto"
     left_out: tuple[str, ...] = ()
-    held: frozenset[TopicAndPartition] = frozenset()
+    blocked: frozenset[TopicAndPartition] = frozenset()
     skipped: Mapping[TopicAndPartition, tuple[tuple[int, int], ...]] = field(default_factory=dict)
     known_foreign: Mapping[TopicAndPartition, int] = field(default_factory=dict)
     targets: Mapping[str, TargetGeneration] = field(default_factory=dict)

@@ -93,23 +93,23 @@ class _Pushback:
 
     def __init__(self, batches: Iterator[pa.RecordBatch]) -> None:
         self._batches = batches
-        self._held: pa.RecordBatch | None = None
+        self._buffered: pa.RecordBatch | None = None
 
     def shard(self) -> int | None:
         """The shard of the next row; None at the end."""
-        while self._held is None or self._held.num_rows == 0:
-            self._held = next(self._batches, None)
-            if self._held is None:
+        while self._buffered is None or self._buffered.num_rows == 0:
+            self._buffered = next(self._batches, None)
+            if self._buffered is None:
                 return None
-        return int(self._held.column("shard")[0].as_py())
+        return int(self._buffered.column("shard")[0].as_py())
 
     def of_shard(self, shard: int) -> Iterator[pa.RecordBatch]:
         """The rows up to the first one of another shard."""
         while self.shard() == shard:
-            batch = self._held
+            batch = self._buffered
             shards = batch.column("shard").to_numpy(zero_copy_only=False)  # type: ignore[union-attr]
             end = int(np.searchsorted(shards, shard, side="right"))
-            self._held = batch.slice(end)  # type: ignore[union-attr]
+            self._buffered = batch.slice(end)  # type: ignore[union-attr]
             yield batch.slice(0, end)  # type: ignore[union-attr]
 
 

@@ -48,7 +48,7 @@ def flow_spec(
             *sorted(closed),
             *(() if isinstance(settings.paused, bool) else settings.paused),
         ),
-        held=decided.stopped,
+        blocked=decided.stopped,
         skipped=decided.skipped,
         known_foreign=decided.foreign,
         targets=targets.generations.living,

@@ -12,8 +12,8 @@ from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.control.topic_sync import TargetTopics, TopicsUnmade
 from mirrorlake.errors import (
     ClusterUnusable,
-    HeldElsewhere,
     InputError,
+    LeaseTaken,
     MapError,
     MirrorlakeError,
     ReplicationError,
@@ -149,7 +149,7 @@ class FlowWorker:
         if isinstance(error, ReplicationError) or isinstance(problem, MapError) or over:
             logger.error("%s", problem)
             self.error = problem
-            if not isinstance(error, HeldElsewhere):  # the flow is well: somebody else does it
+            if not isinstance(error, LeaseTaken):  # the flow is well: somebody else does it
                 self._journal.incidents.tell(self.flow.name, incident_kind(problem), problem)
             return False
         said = error if isinstance(error, MirrorlakeError) else cause_of(error)
@@ -267,7 +267,7 @@ class FlowWorker:
             self.error = self.error or problem
             self._refused_here |= news.keys()
             self._journal.incidents.tell_all(self.flow.name, problem.incident_kind, list(news.values()))
-            producer.spec = replace(producer.spec, held=producer.spec.held | news.keys())
+            producer.spec = replace(producer.spec, blocked=producer.spec.blocked | news.keys())
 
     def _spec(self, decided: Decided, clients: tuple[Settings, Settings]) -> FlowSpec:
         provenance = provenance_of(self.flow, self._lake, self._connections)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from mirrorlake.checks.preflight import Verdict, judge
 from mirrorlake.config.topology import ResolvedFlow, Topology
-from mirrorlake.errors import HeldElsewhere, MirrorlakeError, ReplicationError, TopologyError
+from mirrorlake.errors import LeaseTaken, MirrorlakeError, ReplicationError, TopologyError
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.lake.changes import Change, Outcome
 from mirrorlake.lake.identity import store_identity
@@ -113,13 +113,13 @@ class Replicator:
             raise error
 
     def _check_alone(self) -> None:
-        """Raise HeldElsewhere where leases are no locks, and another process runs one of the flows: both would write,
+        """Raise LeaseTaken where leases are no locks, and another process runs one of the flows: both would write,
         and fence each other for ever."""
         if locks_work(self.lake):
             return
         flow = run_elsewhere(self.lake, [item.name for item in self._flows])
         if flow is not None:
-            raise HeldElsewhere(
+            raise LeaseTaken(
                 f"flow {flow} is run by another process: its samples go on coming; stop that process, or let it do the "
                 "work",
                 what=f"flow {flow}",
@@ -152,12 +152,12 @@ class Replicator:
         self._note(list(wanted), "once" if self._options.once else "continuous", gone=before)
 
     def _note(self, flows: Sequence[str], mode: Mode, gone: Sequence[str] = ()) -> None:
-        """Tell the lake what the flows are held to, and how these of them run: `alerts` go by it. Records go on where
+        """Tell the lake the objectives of the flows, and how these of them run: `alerts` go by it. Records go on where
         that fails; the run's end tells it."""
         try:
             note_objectives(self.lake, self._connections.topology, dict.fromkeys(flows, mode), gone)
         except FAILURES as error:
-            problem = in_our_words(error, "noting what the flows are held to")
+            problem = in_our_words(error, "noting the objectives of the flows")
             logger.error("%s", problem)
             self._errors.append(problem)
 

@@ -65,7 +65,7 @@ def passed(snapshot: Snapshot, targets: TargetTopics, key: TopicAndPartition) ->
 
 def _nothing_left(snapshot: Snapshot, targets: TargetTopics, key: TopicAndPartition) -> bool:
     """Whether a look found that all of a partition has been produced."""
-    waits = key in snapshot.held or key[0] in snapshot.left_out or targets.produced_topic(key[0]) is None
+    waits = key in snapshot.blocked or key[0] in snapshot.left_out or targets.produced_topic(key[0]) is None
     return snapshot.caught_up and not waits
 
 

@@ -18,7 +18,7 @@ class Snapshot:
     caught_up: bool
     floors: dict[TopicAndPartition, int]
     mapped: dict[TopicAndPartition, int]
-    held: frozenset[TopicAndPartition]
+    blocked: frozenset[TopicAndPartition]
     left_out: frozenset[str]
     target_generations: Mapping[str, int] = field(default_factory=dict)
 
@@ -36,4 +36,4 @@ def snapshot_of(
     # Of a target topic that was made again the map has nothing yet, however far the one before it went.
     mapped = {key: floor.source for key, floor in living.items() if floor.target is not None}
     spec = producer.spec
-    return Snapshot(covered, caught_up, floors, mapped, spec.held, frozenset(spec.left_out), target_generations)
+    return Snapshot(covered, caught_up, floors, mapped, spec.blocked, frozenset(spec.left_out), target_generations)

@@ -12,7 +12,7 @@ from mirrorlake.config.flow import Flow
 from mirrorlake.errors import InputError
 from mirrorlake.groups.checkpoint_plan import (
     GONE,
-    HELD,
+    HELD_BACK,
     REWOUND,
     Checkpoint,
     plan_checkpoints,
@@ -58,7 +58,7 @@ def test_groups_are_selected_by_whole_names_and_never_our_own(group: str, wanted
 def test_only_positions_whose_translation_is_not_known_are_asked_for() -> None:
     committed = {PLACE: Committed(10), ("b", "orders", 0): Committed(10), ("b", "orders", 1): Committed(3)}
     assert to_translate(committed, {}) == {("orders", 0, 10), ("orders", 1, 3)}
-    newest = {PLACE: KNOWN, ("b", "orders", 0): replace(KNOWN, group_id="b", reason=f"{HELD}; {ACTIVE}")}
+    newest = {PLACE: KNOWN, ("b", "orders", 0): replace(KNOWN, group_id="b", reason=f"{HELD_BACK}; {ACTIVE}")}
     assert to_translate(committed, newest) == {("orders", 0, 10), ("orders", 1, 3)}
     assert to_translate({PLACE: Committed(10)}, newest) == frozenset()
 
@@ -92,19 +92,19 @@ def test_what_its_owner_set_back_at_the_target_stays_until_the_source_moves_on()
     assert decide(row, goal) == Keep(REWOUND, there=True), "the source has not moved, only its metadata"
     (past,) = planned(Committed(12, "m"), Translated("east.orders", 0, 9, True), rewound)
     assert isinstance(decide(past, goal), Move)
-    held = noted(replace(KNOWN, reason=HELD), True, REWOUND)
-    (later,) = planned(Committed(10, "m"), Translated("east.orders", 0, 9, False), held)
+    held_back = noted(replace(KNOWN, reason=HELD_BACK), True, REWOUND)
+    (later,) = planned(Committed(10, "m"), Translated("east.orders", 0, 9, False), held_back)
     assert decide(later, goal) == Keep(REWOUND, there=True), "the mirror came nearer, the source did not move"
     assert not later.is_exact
 
 
 def test_a_position_ahead_of_the_mirror_is_held_until_the_mirror_is_there() -> None:
-    held = Translated("east.orders", 0, 7, False)
-    (row,) = planned(Committed(99), held, None)
-    assert (row.target_position, row.reason) == (7, HELD)
+    held_back = Translated("east.orders", 0, 7, False)
+    (row,) = planned(Committed(99), held_back, None)
+    assert (row.target_position, row.reason) == (7, HELD_BACK)
     synced = noted(row, True, None)
-    assert synced.reason == HELD
-    assert planned(Committed(99), held, synced) == []
+    assert synced.reason == HELD_BACK
+    assert planned(Committed(99), held_back, synced) == []
     (arrived,) = planned(Committed(99), Translated("east.orders", 0, 60, True), synced)
     assert (arrived.target_position, arrived.reason, arrived.synced) == (60, None, False)
 
@@ -164,8 +164,8 @@ def test_positions_never_go_back_whatever_the_source_does(rounds: list[tuple[int
 def test_what_a_live_group_reads_again() -> None:
     exact = stand(PLACE, Committed(10, "m"), Translated("east.orders", 0, 7, True, end=50))
     assert (exact.again, exact.exact, exact.checkpoint.metadata) == (0, True, "m")
-    held = stand(PLACE, Committed(60), Translated("east.orders", 0, 40, False, ahead=False, end=50))
-    assert (held.again, held.exact) == (10, False)
+    held_back = stand(PLACE, Committed(60), Translated("east.orders", 0, 40, False, ahead=False, end=50))
+    assert (held_back.again, held_back.exact) == (10, False)
 
 
 def test_what_a_group_of_a_lost_cluster_reads_again_at_most() -> None:

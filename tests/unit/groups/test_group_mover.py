@@ -9,7 +9,7 @@ import pytest
 
 from mirrorlake.config.flow import Flow
 from mirrorlake.config.topology import ResolvedFlow
-from mirrorlake.errors import ClusterUnreachable, HeldElsewhere, LakeError
+from mirrorlake.errors import ClusterUnreachable, LakeError, LeaseTaken
 from mirrorlake.groups.checkpoint_plan import Checkpoint
 from mirrorlake.groups.mover import move_in_steps, sole_mover
 from mirrorlake.groups.sync_plan import BEHIND, TargetGroup
@@ -80,7 +80,7 @@ def test_one_process_at_a_time(tmp_path: Path) -> None:
         with sole_mover(lake, flow("north->west")):
             pass
         for name in ("east->west", "west->east"):
-            with pytest.raises(HeldElsewhere), sole_mover(lake, flow(name), 0.3):
+            with pytest.raises(LeaseTaken), sole_mover(lake, flow(name), 0.3):
                 pass
     with sole_mover(lake, flow("east->west")):
         pass

@@ -9,7 +9,7 @@ from typing import cast
 
 import pytest
 
-from mirrorlake.errors import HeldElsewhere, LakeError
+from mirrorlake.errors import LakeError, LeaseTaken
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.lease import Lease, locks_work
 
@@ -39,7 +39,7 @@ def test_one_that_another_host_has_not_given_back_is_not_free(lake: Lake) -> Non
             Lease(lake, WHAT).take(sure=True)
     assert json.loads(lease._file.read_text()) == json.loads(other), "to ask takes nothing away"
     lease.take()  # `run` goes on where that process died
-    with pytest.raises(HeldElsewhere):
+    with pytest.raises(LeaseTaken):
         Lease(lake, WHAT).take(sure=True)
     lease.release()
     last = Lease(lake, WHAT)

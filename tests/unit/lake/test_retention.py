@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirrorlake.lake.retention import Cut, Held, Reader, Removal, Staged, cut_records, removals_of
+from mirrorlake.lake.retention import Cut, Reader, Removal, Retained, Staged, cut_records, removals_of
 
 KEY = ("orders", 0)
 offsets = st.lists(st.integers(0, 60), min_size=1, max_size=25, unique=True).map(sorted)
@@ -62,9 +62,11 @@ def test_all_that_is_old_goes_but_the_newest_when_every_flow_has_it() -> None:
 
 def test_a_flow_that_has_never_run_holds_all_back_and_is_named() -> None:
     fresh = Reader("c", "east", lambda topic: topic == "orders", {})
-    cuts, held = cut_records([Staged("east", *KEY, 0, 5, 99, 60), Staged("east", "other", 0, 0, 5, 99, 60)], [fresh])
+    cuts, retained = cut_records(
+        [Staged("east", *KEY, 0, 5, 99, 60), Staged("east", "other", 0, 0, 5, 99, 60)], [fresh]
+    )
     assert cuts == [Cut("east", "other", 0, 0, 99)]
-    assert held == [Held("c", "orders", 0, 0, 5)]
+    assert retained == [Retained("c", "orders", 0, 0, 5)]
 
 
 def test_flows_of_another_source_and_disabled_ones_hold_nothing() -> None:
@@ -76,7 +78,7 @@ def test_a_disabled_flow_holds_records_until_they_are_released() -> None:
     off = Reader("c", "east", lambda topic: True, {KEY: (0, 20)}, enabled=False)
     for released, below, offset in ((None, 20, 20), (10, 20, 20), (40, 41, 41)):
         extent = Staged("east", *KEY, 0, 5, 99, 60, released)
-        assert cut_records([extent], [off]) == ([Cut("east", *KEY, 0, below)], [Held("c", *KEY, 0, offset)])
+        assert cut_records([extent], [off]) == ([Cut("east", *KEY, 0, below)], [Retained("c", *KEY, 0, offset)])
     assert cut_records([Staged("east", *KEY, 0, 5, 99, 60, 60)], [off]) == ([Cut("east", *KEY, 0, 61)], [])
 
 
@@ -92,7 +94,7 @@ def test_a_previous_generation_goes_whole_once_a_flow_is_in_the_newer_one() -> N
     assert cut_records(staged, [ahead])[0] == [Cut("east", *KEY, 0, 10), Cut("east", *KEY, 1, 2)]
     assert cut_records(staged, [behind, ahead]) == (
         [Cut("east", *KEY, 0, 7)],
-        [Held("a", *KEY, 0, 7), Held("a", *KEY, 1, 0), Held("a", *KEY, 1, 2)],
+        [Retained("a", *KEY, 0, 7), Retained("a", *KEY, 1, 0), Retained("a", *KEY, 1, 2)],
     )
 
 

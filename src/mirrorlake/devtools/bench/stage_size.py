@@ -120,7 +120,7 @@ def _measure(directory: Path) -> dict[str, float]:
     stage = StageFiles(cast(Lake, SimpleNamespace(directory=directory, checkpoints=directory)))
     with stage.reading() as index:
         built, taken = time.perf_counter() - began, time.process_time() - used
-        held, version, files = _mib(), index.version, len(index.paths())
+        mib, version, files = _mib(), index.version, len(index.paths())
         peak = _peak_mib()
     plans, cpu = [], []
     for number in range(_BATCHES):
@@ -137,7 +137,7 @@ def _measure(directory: Path) -> dict[str, float]:
     return {
         "build_seconds": round(built, 2),
         "build_cpu_seconds": round(taken, 2),
-        "mib": round(held - before, 1),
+        "mib": round(mib - before, 1),
         "peak_mib": round(peak - before, 1),
         "plan_ms": round(statistics.median(plans), 1),
         "plan_cpu_ms": round(statistics.median(cpu), 1),

@@ -47,7 +47,7 @@ class Outcome:
 
     @property
     def proven(self) -> bool:
-        """Whether all of it held."""
+        """Whether all of it was proven."""
         return self.equal and not self.group_read_twice and not self.group_never_read
 
 

@@ -19,12 +19,12 @@ _lock = threading.Lock()
 def free_ports(count: int) -> list[int]:
     """Return `count` different ports of 127.0.0.1 that nobody listens on and that this process never gave before."""
     ports: list[int] = []
-    with _lock, ExitStack() as held:
+    with _lock, ExitStack() as sockets:
         for _ in range(_TRIES):
             if len(ports) == count:
                 break
             port = random.randint(_LOWEST, _HIGHEST)
-            if port not in _given and _bound(port, held):
+            if port not in _given and _bound(port, sockets):
                 ports.append(port)
                 _given.add(port)
     if len(ports) < count:
@@ -34,8 +34,8 @@ def free_ports(count: int) -> list[int]:
 
 def is_free(port: int) -> bool:
     """Tell whether a server could listen on this port of 127.0.0.1 now."""
-    with ExitStack() as held:
-        return _bound(port, held)
+    with ExitStack() as sockets:
+        return _bound(port, sockets)
 
 
 def is_open(port: int) -> bool:
@@ -45,8 +45,8 @@ def is_open(port: int) -> bool:
         return client.connect_ex(("127.0.0.1", port)) == 0
 
 
-def _bound(port: int, held: ExitStack) -> bool:
-    server = held.enter_context(socket.socket())
+def _bound(port: int, sockets: ExitStack) -> bool:
+    server = sockets.enter_context(socket.socket())
     server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         server.bind(("127.0.0.1", port))

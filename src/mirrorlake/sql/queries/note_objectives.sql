@@ -1,4 +1,4 @@
--- Note what flows are held to, and how they run. A row whose mode is null says nothing about that.
+-- Note the objectives of flows, and how they run. A row whose mode is null says nothing about that.
 -- Parameters: rows (JSON array of objects with the columns of objectives but for the times).
 MERGE INTO objectives AS known
 USING (

@@ -1,4 +1,4 @@
--- One row is one flow: what it is held to, as the topology file says it, and whether a process is to be running it.
+-- One row is one flow: its objectives, as the topology file says them, and whether a process is to be running it.
 CREATE TABLE IF NOT EXISTS objectives (
   flow STRING NOT NULL,
   lag_seconds BIGINT,
@@ -13,5 +13,5 @@ CREATE TABLE IF NOT EXISTS objectives (
   since TIMESTAMP COMMENT 'since when it is in this mode, and enabled or not',
   noted_at TIMESTAMP
 ) USING DELTA
-COMMENT 'mirrorlake: what flows are held to'
+COMMENT 'mirrorlake: the objectives of flows'
 TBLPROPERTIES ('delta.enableDeletionVectors' = 'false')
