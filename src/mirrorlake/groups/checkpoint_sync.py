@@ -34,7 +34,7 @@ from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.translate import Translator
 from mirrorlake.mm2.formats import Checkpoint as PublishedCheckpoint
 from mirrorlake.mm2.mirror_topics import CheckpointTopic
-from mirrorlake.offsets.positions import Committed, Passed, TopicAndPartition
+from mirrorlake.offsets.positions import Committed, Reached, TopicAndPartition
 
 logger = logging.getLogger(__name__)
 
@@ -48,7 +48,7 @@ class Checkpoints:
     `topic` publishes them for MirrorMaker 2's clients, `log` is told of each position that is set. `mirrored` says
     whether a source topic is mirrored, `topic_generation` which generation of it is landed, `target_generation` which
     generation of its target topic it is produced to (None: none, and no group is moved there), which `check_targets`
-    compares with what is there; `passed` is how far the flow is in partitions of its own knowledge (None if it cannot
+    compares with what is there; `reached` is how far the flow is in partitions of its own knowledge (None if it cannot
     tell now).
     """
 
@@ -59,7 +59,7 @@ class Checkpoints:
         connections: Connections,
         mirrored: Callable[[str], bool],
         topic_generation: Callable[[str], int],
-        passed: Callable[[Iterable[TopicAndPartition]], Mapping[TopicAndPartition, Passed] | None],
+        reached: Callable[[Iterable[TopicAndPartition]], Mapping[TopicAndPartition, Reached] | None],
         topic: CheckpointTopic,
         log: ChangeLog,
         target_generation: Callable[[str], int | None] = lambda _topic: 0,
@@ -74,7 +74,7 @@ class Checkpoints:
         self._topic_generation = topic_generation
         self._target_generation = target_generation
         self._check_targets = check_targets
-        self._passed = passed
+        self._reached = reached
         self._topic = topic
         self._log = log
         self._translator = Translator(lake, flow.name)
@@ -105,8 +105,8 @@ class Checkpoints:
         wanted = to_translate(committed, newest)
         translated = {}
         if wanted:
-            passed = self._passed({(topic, partition) for topic, partition, _ in wanted})
-            found = self._translator.translate(wanted, passed)
+            reached = self._reached({(topic, partition) for topic, partition, _ in wanted})
+            found = self._translator.translate(wanted, reached)
             translated = joined(self._lake, self._connections, Way(self.flow), found)
         changed = [
             replace(row, target_generation=generations[row.topic])

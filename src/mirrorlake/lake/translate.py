@@ -16,7 +16,7 @@ from pyspark.sql import functions as F
 
 from mirrorlake.errors import UnknownOffset
 from mirrorlake.lake.lake import ADDED_COLUMNS, Lake, arrow_table
-from mirrorlake.offsets.positions import Passed, TopicAndPartition, Translated
+from mirrorlake.offsets.positions import Reached, TopicAndPartition, Translated
 
 #: (topic, partition, position), the topic as on the side that the position is from.
 Asked = tuple[str, int, int]
@@ -104,9 +104,9 @@ class Translator:
         self._ends = {key: end for key, end in (self._ends or {}).items() if key[0] != topic}
 
     def translate(
-        self, asked: Iterable[Asked], passed: Mapping[TopicAndPartition, Passed] | None
+        self, asked: Iterable[Asked], reached: Mapping[TopicAndPartition, Reached] | None
     ) -> dict[Asked, Translated]:
-        """Translate positions; `passed` is how far the flow is, else the newest sample of each partition says so.
+        """Translate positions; `reached` is how far the flow is, else the newest sample of each partition says so.
 
         A partition that was never seen, of a topic that was, has its target offset from 0 on.
         """
@@ -116,22 +116,22 @@ class Translator:
         topics = sorted({topic for topic, _, _ in rows})
         ends = self._known_ends()
         runs = self._near(rows, ends)
-        if passed is None:
+        if reached is None:
             samples = _newest(
                 _samples_of(self._lake).where((F.col("flow") == self._flow) & F.col("topic").isin(topics))
             )
         else:
-            samples = self._samples({key: item for key, item in passed.items() if key[0] in set(topics)})
+            samples = self._samples({key: item for key, item in reached.items() if key[0] in set(topics)})
         found = _run(self._lake, self._flow, rows, runs, samples, False)
         for (topic, partition, _), (item, _) in found.items():
             ends[topic, partition] = item.end
         return {key: item for key, (item, known) in found.items() if known or item.mapped}
 
-    def _samples(self, passed: Mapping[TopicAndPartition, Passed]) -> DataFrame:
+    def _samples(self, reached: Mapping[TopicAndPartition, Reached]) -> DataFrame:
         now = datetime.now(timezone.utc)
         rows = [
             {"topic": topic, "partition": partition, "sampled_at": now, **vars(item)}
-            for (topic, partition), item in passed.items()
+            for (topic, partition), item in reached.items()
         ]
         return self._lake.spark.createDataFrame(arrow_table(rows, _SAMPLES))
 

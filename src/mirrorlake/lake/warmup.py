@@ -33,13 +33,13 @@ def rehearse(directory: Path) -> None:
 def _stream(lake: Lake, directory: Path) -> None:
     """Queries over a table: one hands each batch to Python workers, as producing does, one writes a table."""
     table = lake.spark.readStream.table(lake.name("latency"))
-    passed_on = table.writeStream.foreachBatch(_pass_on)
+    copied_on = table.writeStream.foreachBatch(_copy_on)
     copied = table.writeStream.format("delta").option("path", str(directory / "copy"))
-    for name, query in (("passed-on", passed_on), ("copied", copied)):
+    for name, query in (("copied-on", copied_on), ("copied", copied)):
         query.option("checkpointLocation", str(directory / name)).trigger(availableNow=True).start().awaitTermination()
 
 
-def _pass_on(batch: DataFrame, _number: int) -> None:
+def _copy_on(batch: DataFrame, _number: int) -> None:
     batch.mapInArrow(_same, batch.schema).toArrow()
 
 

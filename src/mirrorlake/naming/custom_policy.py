@@ -81,7 +81,7 @@ class CustomPolicy:
         return self._ask(self.naming.upstream_topic, topic)
 
     def cycle_regex(self, target_alias: str) -> str | None:
-        """Heartbeats topics that passed the target: what the class knows of cycles cannot be a regex."""
+        """Heartbeats topics that have been on the target: what the class knows of cycles cannot be a regex."""
         return heartbeats_cycle_regex(self, target_alias)
 
     def _ask(self, method: Callable[..., object], *arguments: str) -> str | None:

@@ -113,7 +113,7 @@ class IdentityPolicy:
         return default_names(self).upstream_topic(topic) if is_heartbeats(self, topic) else topic
 
     def cycle_regex(self, target_alias: str) -> str | None:
-        """Heartbeats topics that passed the target; nothing else is recognised as a cycle."""
+        """Heartbeats topics that have been on the target; nothing else is recognised as a cycle."""
         return heartbeats_cycle_regex(self, target_alias)
 
 
@@ -164,7 +164,7 @@ def heartbeats_regex(policy: ReplicationPolicy) -> str:
 
 
 def heartbeats_cycle_regex(policy: ReplicationPolicy, target_alias: str) -> str | None:
-    """Regex of the heartbeats topics that passed the target; None if the alias cannot stand in a name."""
+    """Regex of the heartbeats topics that have been on the target; None if the alias cannot stand in a name."""
     cycle = default_names(policy).cycle_regex(target_alias)
     return None if cycle is None else cycle.removesuffix(".*") + heartbeats_regex(policy)
 

@@ -45,7 +45,7 @@ class Translated:
 
 
 @dataclass(frozen=True)
-class Passed:
+class Reached:
     """How far a flow is in a partition, of its own knowledge: produced up to `produced_end` (transaction markers too),
     of which the map must have what is before `mapped_end`, in this generation of the target topic."""
 

@@ -84,7 +84,7 @@ class FlowProducer:
         store.note_shard_count(count)  # only now: who dies before this does it again
 
     def floors(self) -> dict[TopicAndPartition, Floor]:
-        """Where the flow goes on, of every source partition of which it has mapped or passed something."""
+        """Where the flow goes on, of every source partition of which it has mapped or skipped something."""
         return dict(self._floors)
 
     def step(self) -> BatchReport | None:
@@ -118,7 +118,7 @@ class FlowProducer:
         failpoints.reached("produced")
         complete = bool(pc.all(result["complete"], min_count=0).as_py())
         self._advance(result)
-        self._pass_empty(plan, result)
+        self._skip_empty(plan, result)
         self._block_refused(result)
         self._ledger.add(result, self.batch_id, version)
         if not complete:
@@ -252,8 +252,8 @@ class FlowProducer:
         for shard in set(result.filter(result["recovering"])["shard"].to_pylist()):
             self._owners.pop(shard, None)  # the target has more than was rebuilt: the next task asks again
 
-    def _pass_empty(self, plan: BatchPlan, result: pa.Table) -> None:
-        """Pass the windows of shards that reported nothing: Spark runs no task where it finds no row."""
+    def _skip_empty(self, plan: BatchPlan, result: pa.Table) -> None:
+        """Skip the windows of shards that reported nothing: Spark runs no task where it finds no row."""
         reported = set(result["shard"].to_pylist())
         for item in (item for shard in plan.shards if shard.shard not in reported for item in shard.partitions):
             floor = self._floors.get((item.topic, item.partition), item.floor).of_generation(item.generation)

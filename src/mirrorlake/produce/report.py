@@ -167,7 +167,7 @@ def _partition_row(state: Progress, complete: bool) -> dict[str, object]:
 def _reached(state: Progress, segments: Sequence[Segment], recovering: bool, complete: bool) -> int:
     """The next source offset to read of a partition."""
     if complete and state.refused is None:
-        # What the target's position has passed without leaving anything to rebuild was left out on purpose.
+        # What lies below the target's position without leaving anything to rebuild was left out on purpose.
         return state.plan.last + 1 if recovering else max(state.plan.last + 1, state.position)
     return segments[-1].source_last + 1 if segments else state.plan.first
 

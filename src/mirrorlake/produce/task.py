@@ -120,7 +120,7 @@ def produce_shard(job: ShardJob, rows: Iterator[tuple[PartitionPlan, pa.RecordBa
         progress = _progress(job, writer)
         complete = _write_all(writer, progress, without(unsent(rows, job.target.provenance), job.skipped))
         if complete and job.target.transactional:
-            _pass_left_out(writer, progress.values())
+            _skip_left_out(writer, progress.values())
     except BaseException:
         # Whatever it was, this producer's state is not known any more; the next attempt starts a fresh one.
         _writers.pop(job.target.transactional_id, None)
@@ -218,16 +218,16 @@ def _write_all(
     return not pending or _commit(writer, progress, pending)
 
 
-def _pass_left_out(writer: ShardWriter, states: Iterable[Progress]) -> None:
-    """Let the committed positions pass what was left out on purpose (records that were on the target already, or that
-    an operator gave up): it has no row in the map, and would be read again at every start."""
+def _skip_left_out(writer: ShardWriter, states: Iterable[Progress]) -> None:
+    """Move the committed positions behind what was left out on purpose (records that were on the target already, or
+    that an operator gave up): it has no row in the map, and would be read again at every start."""
     ends = []
     for state in states:
         end = state.plan.last + 1
         position = state.segments[-1].source_last + 1 if state.segments else state.position
         if state.refused is None and end > position:
             ends.append((state.plan, end, state.written))
-    with suppress(MetadataFull):  # they pass with the next batch, when the map has what is unmapped now
+    with suppress(MetadataFull):  # they move with the next batch, when the map has what is unmapped now
         if ends:
             writer.commit_positions(ends)
 

@@ -19,10 +19,10 @@ from mirrorlake.kafka.values import Acl
 from mirrorlake.lake.journal import Journal
 from mirrorlake.lake.lake import Lake
 from mirrorlake.mm2.mirror_topics import CheckpointTopic, Heartbeats
-from mirrorlake.offsets.positions import Passed, TopicAndPartition
+from mirrorlake.offsets.positions import Reached, TopicAndPartition
 from mirrorlake.run.control_news import ControlNews
 from mirrorlake.run.flow_worker import FlowWorker
-from mirrorlake.run.samples import FlowLag, Sampler, passed
+from mirrorlake.run.samples import FlowLag, Sampler, reached
 from mirrorlake.run.snapshot import Snapshot
 from mirrorlake.spark.causes import FAILURES
 
@@ -71,7 +71,7 @@ class ControlLoop:
             connections,
             worker.mirrors,
             worker.topic_generation,
-            self._passed,
+            self._reached,
             published,
             journal,
             worker.target_generation,
@@ -148,15 +148,15 @@ class ControlLoop:
     def _snapshot(self) -> Snapshot | None:
         return self._worker.last_snapshot if self._worker.ended.is_set() else self._worker.snapshot(SNAPSHOT_SECONDS)
 
-    def _passed(self, keys: Iterable[TopicAndPartition]) -> dict[TopicAndPartition, Passed] | None:
+    def _reached(self, keys: Iterable[TopicAndPartition]) -> dict[TopicAndPartition, Reached] | None:
         """How far the flow is in partitions; None when it does not come to a look in time."""
         snapshot = self._snapshot()
         if snapshot is None:
             return None
         targets = self._worker.targets
         return {
-            key: Passed(
-                passed(snapshot, targets, key)[1],
+            key: Reached(
+                reached(snapshot, targets, key)[1],
                 snapshot.mapped.get(key, 0),
                 name,
                 snapshot.target_generations.get(name, 0),

@@ -53,10 +53,10 @@ class _Places:
         return self.target.get((self.names[key[0]], key[1]))
 
 
-def passed(snapshot: Snapshot, targets: TargetTopics, key: TopicAndPartition) -> tuple[int, int]:
+def reached(snapshot: Snapshot, targets: TargetTopics, key: TopicAndPartition) -> tuple[int, int]:
     """How far a partition is landed and how far it is produced, as of a look.
 
-    What a look found nothing behind has been produced: the flow has passed the transaction markers there too.
+    What a look found nothing behind has been produced: the flow is behind the transaction markers there too.
     """
     floor = snapshot.floors.get(key, 0)
     covered = max(floor, snapshot.covered.get(key, floor))
@@ -115,7 +115,7 @@ class Sampler:
     ) -> dict[str, object]:
         topic, partition = key
         start, end = bounds
-        covered, produced = passed(snapshot, self._targets, key)
+        covered, produced = reached(snapshot, self._targets, key)
         target_end = places.target_end(key)
         return {
             "flow": self.flow.name,

@@ -16,7 +16,7 @@ from mirrorlake.lake.changes import MemoryLog
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.opening import open_lake
 from mirrorlake.mm2.mirror_topics import CheckpointTopic
-from mirrorlake.offsets.positions import Committed, Passed, TopicAndPartition
+from mirrorlake.offsets.positions import Committed, Reached, TopicAndPartition
 from mirrorlake.produce.report import SEGMENT
 from mirrorlake.spark.session import local_session
 
@@ -81,7 +81,7 @@ def time_rounds(lake: Lake, connections: Connections, topology: Topology) -> Gro
         connections,
         flow.selection(topology.aliases).selects,
         lambda _topic: 0,
-        _passed,
+        _reached,
         CheckpointTopic(flow, connections, log),
         log,
     )
@@ -132,6 +132,6 @@ def fill_map(lake: Lake) -> None:
         lake.append("offset_map", pa.Table.from_pylist(rows, _MAP))
 
 
-def _passed(keys: Iterable[TopicAndPartition]) -> dict[TopicAndPartition, Passed]:
+def _reached(keys: Iterable[TopicAndPartition]) -> dict[TopicAndPartition, Reached]:
     end = RUNS * RUN_RECORDS
-    return {key: Passed(end, end, f"east.{key[0]}") for key in keys}
+    return {key: Reached(end, end, f"east.{key[0]}") for key in keys}
