@@ -40,7 +40,7 @@ FOUND_SECONDS = 30.0
 
 
 @dataclass
-class Place:
+class Scene:
     """The two clusters and a family of topics on them."""
 
     clusters: ClusterPair
@@ -84,13 +84,13 @@ class Place:
 
 
 @pytest.fixture
-def place(clusters: ClusterPair) -> Iterator[Place]:
-    yield Place(clusters, f"s{uuid.uuid4().hex[:6]}-")
+def scene(clusters: ClusterPair) -> Iterator[Scene]:
+    yield Scene(clusters, f"s{uuid.uuid4().hex[:6]}-")
 
 
-def flow_file(place: Place, directory: Path) -> Path:
-    addresses = {"east": place.clusters.east, "west": place.clusters.west}
-    return write_flows(directory, addresses, {FLOW: {"topics": [f"{place.prefix}.*"]}})
+def flow_file(scene: Scene, directory: Path) -> Path:
+    addresses = {"east": scene.clusters.east, "west": scene.clusters.west}
+    return write_flows(directory, addresses, {FLOW: {"topics": [f"{scene.prefix}.*"]}})
 
 
 def told(run: Live, kind: str) -> dict[tuple[str, int | None], tuple[int | None, int | None]]:
@@ -100,113 +100,113 @@ def told(run: Live, kind: str) -> dict[tuple[str, int | None], tuple[int | None,
     }
 
 
-def test_topics_that_grow_come_go_and_come_again(spark: SparkSession, place: Place, tmp_path: Path) -> None:
+def test_topics_that_grow_come_go_and_come_again(spark: SparkSession, scene: Scene, tmp_path: Path) -> None:
     """While up: a partition more, a new topic, a deleted one, one deleted and made again; while down: one made again,
     one truncated. The bystander never waits."""
-    topology = flow_file(place, tmp_path)
+    topology = flow_file(scene, tmp_path)
     for name in ("stays", "grows", "goes", "again", "down", "cut"):
-        place.create(name)
-        place.fill(name, "a", 100)
+        scene.create(name)
+        scene.fill(name, "a", 100)
     with live(spark, topology) as run:
         until(
-            lambda: all(place.arrived(name) >= 100 for name in ("stays", "grows", "goes", "again", "down", "cut")), "a"
+            lambda: all(scene.arrived(name) >= 100 for name in ("stays", "grows", "goes", "again", "down", "cut")), "a"
         )
-        _grown(place)
-        _new(place)
-        _gone(run, place)
-        _made_again_while_up(run, place)
+        _grown(scene)
+        _new(scene)
+        _gone(run, scene)
+        _made_again_while_up(run, scene)
         assert not run.incidents(), run.incidents()
-    place.delete("down")
-    place.create("down")
-    place.fill("down", "b", 60)
-    place.fill("cut", "b", 100)
-    place.truncate("cut", 80)  # partition 0 was landed up to 50
+    scene.delete("down")
+    scene.create("down")
+    scene.fill("down", "b", 60)
+    scene.fill("cut", "b", 100)
+    scene.truncate("cut", 80)  # partition 0 was landed up to 50
     with live(spark, topology) as run:
-        _made_again_while_down(run, place)
-        _overtaken(run, place)
+        _made_again_while_down(run, scene)
+        _overtaken(run, scene)
         until(lambda: not run.incidents(), "nothing is left open")
-    _translated(run, place)
+    _translated(run, scene)
     for name in ("stays", "grows", "new", "goes", "again", "down", "cut"):
-        rows, records = staged_count(run.lake, place.source(name))
+        rows, records = staged_count(run.lake, scene.source(name))
         assert rows == records > 0, name
 
 
-def _grown(place: Place) -> None:
-    name = place.source("grows")
-    admin = AdminClient({"bootstrap.servers": place.clusters.east})
+def _grown(scene: Scene) -> None:
+    name = scene.source("grows")
+    admin = AdminClient({"bootstrap.servers": scene.clusters.east})
     admin.create_partitions([NewPartitions(name, 4)])[name].result(20)
-    until(lambda: partition_count(place.clusters.east, name) == 4, "grown at the source")
-    place.fill("grows", "b", 100, partitions=4)
-    seconds = until(lambda: partition_count(place.clusters.west, place.target("grows")) == 4, "grown at the target")
+    until(lambda: partition_count(scene.clusters.east, name) == 4, "grown at the source")
+    scene.fill("grows", "b", 100, partitions=4)
+    seconds = until(lambda: partition_count(scene.clusters.west, scene.target("grows")) == 4, "grown at the target")
     assert seconds < FOUND_SECONDS
-    until(lambda: place.arrived("grows") >= 200, "records of new partitions")
-    assert place.seen("grows", 3) == texts("b", 100, 4, 3)
-    assert place.seen("grows", 0) == texts("a", 100) + texts("b", 100, 4, 0)
+    until(lambda: scene.arrived("grows") >= 200, "records of new partitions")
+    assert scene.seen("grows", 3) == texts("b", 100, 4, 3)
+    assert scene.seen("grows", 0) == texts("a", 100) + texts("b", 100, 4, 0)
 
 
-def _new(place: Place) -> None:
-    place.create("new", 3)
-    place.fill("new", "a", 90, 3)
-    assert until(lambda: place.arrived("new") >= 90, "a new topic") < FOUND_SECONDS
-    assert partition_count(place.clusters.west, place.target("new")) == 3
+def _new(scene: Scene) -> None:
+    scene.create("new", 3)
+    scene.fill("new", "a", 90, 3)
+    assert until(lambda: scene.arrived("new") >= 90, "a new topic") < FOUND_SECONDS
+    assert partition_count(scene.clusters.west, scene.target("new")) == 3
 
 
-def _gone(run: Live, place: Place) -> None:
-    place.delete("goes")
-    place.goes_on("stays", "b", 100)
-    changes = run.lake.table("changes").where(f"outcome = 'gone' AND resource = '{place.source('goes')}'")
+def _gone(run: Live, scene: Scene) -> None:
+    scene.delete("goes")
+    scene.goes_on("stays", "b", 100)
+    changes = run.lake.table("changes").where(f"outcome = 'gone' AND resource = '{scene.source('goes')}'")
     until(lambda: changes.count() == 1, "told in changes")
-    assert place.seen("goes") == texts("a", 100)
+    assert scene.seen("goes") == texts("a", 100)
     until(lambda: not run.incidents(), "a deleted topic is no incident")
 
 
-def _made_again_while_up(run: Live, place: Place) -> None:
-    again = place.source("again")
-    place.delete("again")
-    place.create("again")
-    place.fill("again", "b", 40)
+def _made_again_while_up(run: Live, scene: Scene) -> None:
+    again = scene.source("again")
+    scene.delete("again")
+    scene.create("again")
+    scene.fill("again", "b", 40)
     until(lambda: (again, None) in told(run, "topic_recreated"), "made again: told")
-    place.goes_on("stays", "c", 100)
-    assert place.seen("again") == texts("a", 100), "nothing is produced before the decision"
+    scene.goes_on("stays", "c", 100)
+    assert scene.seen("again") == texts("a", 100), "nothing is produced before the decision"
     run.decide("new-generation", topic=again)
-    place.wait_for("again", "b:38")
-    place.wait_for("again", "b:39", 1)
-    place.fill("again", "b", 60, start=40)
-    place.wait_for("again", "b:98")
-    assert place.seen("again") == texts("a", 100) + texts("b", 100)
+    scene.wait_for("again", "b:38")
+    scene.wait_for("again", "b:39", 1)
+    scene.fill("again", "b", 60, start=40)
+    scene.wait_for("again", "b:98")
+    assert scene.seen("again") == texts("a", 100) + texts("b", 100)
     until(lambda: not run.incidents(), "decided")
 
 
-def _made_again_while_down(run: Live, place: Place) -> None:
-    down, cut = place.source("down"), place.source("cut")
+def _made_again_while_down(run: Live, scene: Scene) -> None:
+    down, cut = scene.source("down"), scene.source("cut")
     until(lambda: (down, None) in told(run, "topic_recreated"), "made again while down: told")
     until(lambda: (cut, 0) in told(run, "source_truncated"), "truncated: told")
     assert told(run, "source_truncated") == {(cut, 0): (50, 79)}
     assert told(run, "topic_recreated") == {(down, None): (None, None)}
-    place.goes_on("stays", "d", 100)
+    scene.goes_on("stays", "d", 100)
     # A topic that had a previous generation goes on where it was after a restart.
-    place.goes_on("again", "c", 20)
-    assert place.seen("again") == texts("a", 100) + texts("b", 100) + texts("c", 20)
+    scene.goes_on("again", "c", 20)
+    assert scene.seen("again") == texts("a", 100) + texts("b", 100) + texts("c", 20)
     run.decide("new-generation", topic=down)
-    place.wait_for("down", "b:58")
-    assert place.seen("down") == texts("a", 100) + texts("b", 60)
+    scene.wait_for("down", "b:58")
+    assert scene.seen("down") == texts("a", 100) + texts("b", 60)
 
 
-def _overtaken(run: Live, place: Place) -> None:
-    assert place.seen("cut") == texts("a", 100)
-    run.decide("continue", topic=place.source("cut"))
-    place.wait_for("cut", "b:98")
+def _overtaken(run: Live, scene: Scene) -> None:
+    assert scene.seen("cut") == texts("a", 100)
+    run.decide("continue", topic=scene.source("cut"))
+    scene.wait_for("cut", "b:98")
     lost = texts("b", 100)[:30]  # offsets 50 to 79 of partition 0
-    assert place.seen("cut") == texts("a", 100) + [value for value in texts("b", 100) if value not in lost]
-    assert place.seen("cut", 1) == texts("a", 100, partition=1) + texts("b", 100, partition=1)
+    assert scene.seen("cut") == texts("a", 100) + [value for value in texts("b", 100) if value not in lost]
+    assert scene.seen("cut", 1) == texts("a", 100, partition=1) + texts("b", 100, partition=1)
 
 
-def _translated(run: Live, place: Place) -> None:
+def _translated(run: Live, scene: Scene) -> None:
     """Of a topic with two generations: positions of the newest one, and the target's whole history."""
-    again = place.source("again")
+    again = scene.source("again")
     source, target = (
-        read_topic(place.clusters.east, again)[0],
-        read_topic(place.clusters.west, place.target("again"))[0],
+        read_topic(scene.clusters.east, again)[0],
+        read_topic(scene.clusters.west, scene.target("again"))[0],
     )
     assert map_pairs(run.lake, FLOW, again, 0, 1) == [
         (record.offset, other.offset) for record, other in zip(source, target[50:], strict=True)
@@ -214,13 +214,13 @@ def _translated(run: Live, place: Place) -> None:
     for index in (0, 7, len(source) - 1):
         there = translate(run.lake, FLOW, again, 0, source[index].offset)
         assert (there.offset, there.exact) == (target[50 + index].offset, True)
-        back = translate(run.lake, FLOW, place.target("again"), 0, there.offset, reverse=True)
+        back = translate(run.lake, FLOW, scene.target("again"), 0, there.offset, reverse=True)
         assert (back.offset, back.exact) == (source[index].offset, True)
-    previous = translate(run.lake, FLOW, place.target("again"), 0, target[3].offset, reverse=True)
+    previous = translate(run.lake, FLOW, scene.target("again"), 0, target[3].offset, reverse=True)
     assert previous.offset == 3
     assert assert_mapped(
-        run.lake, FLOW, read_topic(place.clusters.east, place.source("stays")), place.source("stays"),
-        read_topic(place.clusters.west, place.target("stays")),
+        run.lake, FLOW, read_topic(scene.clusters.east, scene.source("stays")), scene.source("stays"),
+        read_topic(scene.clusters.west, scene.target("stays")),
     ) == 400  # fmt: skip
 
 

@@ -32,7 +32,7 @@ READ = 40
 
 
 @dataclass
-class Place:
+class Scene:
     """The two clusters and a family of topics on them, of one partition each."""
 
     clusters: ClusterPair
@@ -72,13 +72,13 @@ class Place:
 
 
 @pytest.fixture
-def place(clusters: ClusterPair) -> Iterator[Place]:
-    yield Place(clusters, f"g{uuid.uuid4().hex[:6]}-")
+def scene(clusters: ClusterPair) -> Iterator[Scene]:
+    yield Scene(clusters, f"g{uuid.uuid4().hex[:6]}-")
 
 
-def flow_file(place: Place, directory: Path, **settings: object) -> Path:
-    addresses = {"east": place.clusters.east, "west": place.clusters.west}
-    return write_flows(directory, addresses, {FLOW: {"topics": [f"{place.prefix}.*"], **settings}})
+def flow_file(scene: Scene, directory: Path, **settings: object) -> Path:
+    addresses = {"east": scene.clusters.east, "west": scene.clusters.west}
+    return write_flows(directory, addresses, {FLOW: {"topics": [f"{scene.prefix}.*"], **settings}})
 
 
 def commit(bootstrap: str, group: str, topic: str, offset: int) -> None:
@@ -105,146 +105,146 @@ def decide(lake: Lake, topology: Path, choice: str, topic: str) -> None:
     assert resolve(lake, Connections(load_topology(topology)), Wanted(topic=topic, kind="target_recreated"), choice)
 
 
-def assert_exact(lake: Lake, place: Place, name: str, first: int, last: int) -> None:
+def assert_exact(lake: Lake, scene: Scene, name: str, first: int, last: int) -> None:
     """Every source record from `first` to `last` (offsets, inclusive) is mapped once, to the same record in the topic
     that is there now, and nothing else is; translation agrees in both directions."""
-    source = {record.offset: record.value for record in read_topic(place.clusters.east, place.source(name))[0]}
-    target = {record.offset: record.value for record in read_topic(place.clusters.west, place.target(name))[0]}
-    pairs = map_pairs(lake, FLOW, place.source(name), 0)
+    source = {record.offset: record.value for record in read_topic(scene.clusters.east, scene.source(name))[0]}
+    target = {record.offset: record.value for record in read_topic(scene.clusters.west, scene.target(name))[0]}
+    pairs = map_pairs(lake, FLOW, scene.source(name), 0)
     assert [one for one, _ in pairs] == list(range(first, last + 1)), name
     assert all(source[one] == target[other] for one, other in pairs), name
     assert [other for _, other in pairs] == [offset for offset, value in target.items() if value != b"foreign"], name
-    there = translate_all(lake, FLOW, [(place.source(name), 0, one) for one, _ in pairs])
+    there = translate_all(lake, FLOW, [(scene.source(name), 0, one) for one, _ in pairs])
     found = {position[2]: (item.offset, item.exact) for position, item in there.items()}
     assert found == {one: (other, True) for one, other in pairs}, name
-    back = translate_all(lake, FLOW, [(place.target(name), 0, other) for _, other in pairs], reverse=True)
+    back = translate_all(lake, FLOW, [(scene.target(name), 0, other) for _, other in pairs], reverse=True)
     found = {position[2]: (item.offset, item.exact) for position, item in back.items()}
     assert found == {other: (one, True) for one, other in pairs}, name
 
 
 @pytest.mark.slow
-def test_topics_that_were_deleted_while_nobody_ran(spark: SparkSession, place: Place, tmp_path: Path) -> None:
+def test_topics_that_were_deleted_while_nobody_ran(spark: SparkSession, scene: Scene, tmp_path: Path) -> None:
     """Deleted (gone), deleted and made again (made, on, over): told, waited for, and each choice."""
-    topology = flow_file(place, tmp_path, emit_checkpoints_enabled=True)
+    topology = flow_file(scene, tmp_path, emit_checkpoints_enabled=True)
     lost = ("gone", "made", "on", "over")
-    place.begin("stays", *lost)
+    scene.begin("stays", *lost)
     for name in ("stays", *lost):
-        commit(place.clusters.east, place.prefix + name, place.source(name), READ)
+        commit(scene.clusters.east, scene.prefix + name, scene.source(name), READ)
     replicate_once(spark, topology)
-    place.delete(*lost)
-    place.make_again("made", "on", "over")
+    scene.delete(*lost)
+    scene.make_again("made", "on", "over")
     for name in ("stays", *lost):
-        place.fill(name, "b", 10)
+        scene.fill(name, "b", 10)
     lake = lake_of(spark, topology)
     for _ in range(2):  # it is told once, and waited for each time
         with pytest.raises(ReplicationError, match="resolve"):
             replicate_once(spark, topology)
-        assert place.seen("stays") == texts("a", 100, 1) + texts("b", 10, 1)
-        assert place.target("gone") not in topics_of(place.clusters.west)
-        assert [place.seen(name) for name in lost[1:]] == [["foreign"]] * 3, "nothing is produced before the decision"
-    _told(lake, topology, place, lost)
-    decide(lake, topology, "again", place.source("gone"))
-    decide(lake, topology, "again", place.source("made"))
-    decide(lake, topology, "continue", place.source("on"))
-    decide(lake, topology, "stop", place.source("over"))
+        assert scene.seen("stays") == texts("a", 100, 1) + texts("b", 10, 1)
+        assert scene.target("gone") not in topics_of(scene.clusters.west)
+        assert [scene.seen(name) for name in lost[1:]] == [["foreign"]] * 3, "nothing is produced before the decision"
+    _told(lake, topology, scene, lost)
+    decide(lake, topology, "again", scene.source("gone"))
+    decide(lake, topology, "again", scene.source("made"))
+    decide(lake, topology, "continue", scene.source("on"))
+    decide(lake, topology, "stop", scene.source("over"))
     replicate_once(spark, topology)
-    assert place.seen("gone") == texts("a", 100, 1) + texts("b", 10, 1)
-    assert place.seen("made") == ["foreign", *texts("a", 100, 1), *texts("b", 10, 1)]
-    assert place.seen("on") == ["foreign", *texts("b", 10, 1)]
-    assert place.seen("over") == ["foreign"]
+    assert scene.seen("gone") == texts("a", 100, 1) + texts("b", 10, 1)
+    assert scene.seen("made") == ["foreign", *texts("a", 100, 1), *texts("b", 10, 1)]
+    assert scene.seen("on") == ["foreign", *texts("b", 10, 1)]
+    assert scene.seen("over") == ["foreign"]
     for name, first in (("stays", 0), ("gone", 0), ("made", 0), ("on", 100)):
-        assert_exact(lake, place, name, first, 109)
-    _groups(place)
+        assert_exact(lake, scene, name, first, 109)
+    _groups(scene)
     assert not broken(lake, topology)
-    place.fill("on", "c", 5)
+    scene.fill("on", "c", 5)
     replicate_once(spark, topology)
-    assert place.seen("on") == ["foreign", *texts("b", 10, 1), *texts("c", 5, 1)]
-    assert_exact(lake, place, "on", 100, 114)
+    assert scene.seen("on") == ["foreign", *texts("b", 10, 1), *texts("c", 5, 1)]
+    assert_exact(lake, scene, "on", 100, 114)
 
 
-def _told(lake: Lake, topology: Path, place: Place, lost: tuple[str, ...]) -> None:
+def _told(lake: Lake, topology: Path, scene: Scene, lost: tuple[str, ...]) -> None:
     """While it waits: incidents with offsets, nothing is exact, and no group is moved by what was there."""
     found = {row["topic"]: row for row in incidents(lake)}
     assert {row["kind"] for row in found.values()} == {"target_recreated"}
     assert {name: (row["first_offset"], row["last_offset"]) for name, row in found.items()} == {
-        place.source(name): (0, 99) for name in lost
+        scene.source(name): (0, 99) for name in lost
     }
     assert broken(lake, topology) == {"incident"}
     for name in lost:
         for offset in (0, READ, 100):
-            there = translate(lake, FLOW, place.source(name), 0, offset)
-            assert (there.topic, there.offset, there.exact) == (place.target(name), 0, False), name
-        back = translate(lake, FLOW, place.target(name), 0, 5, reverse=True)
-        assert (back.topic, back.offset, back.exact) == (place.source(name), 0, False), name
-        assert position(place.clusters.west, place.prefix + name, place.target(name)) is None, name
-    assert position(place.clusters.west, place.prefix + "stays", place.target("stays")) == READ
-    options = MoveOptions(tuple(place.prefix + name for name in ("stays", "made")), drain=False)
+            there = translate(lake, FLOW, scene.source(name), 0, offset)
+            assert (there.topic, there.offset, there.exact) == (scene.target(name), 0, False), name
+        back = translate(lake, FLOW, scene.target(name), 0, 5, reverse=True)
+        assert (back.topic, back.offset, back.exact) == (scene.source(name), 0, False), name
+        assert position(scene.clusters.west, scene.prefix + name, scene.target(name)) is None, name
+    assert position(scene.clusters.west, scene.prefix + "stays", scene.target("stays")) == READ
+    options = MoveOptions(tuple(scene.prefix + name for name in ("stays", "made")), drain=False)
     flow = load_topology(topology).flow(FLOW)
     moved = move_groups(lake, Connections(load_topology(topology)), Way(flow), options)
-    assert [item["group"] for item in moved["groups"]] == [place.prefix + "stays"]
-    assert not moved["complete"] and any(place.source("made") in line for line in moved["left"])
+    assert [item["group"] for item in moved["groups"]] == [scene.prefix + "stays"]
+    assert not moved["complete"] and any(scene.source("made") in line for line in moved["left"])
 
 
-def _groups(place: Place) -> None:
+def _groups(scene: Scene) -> None:
     """Each reads on at the first record that it has not read, in the topic that is there now."""
     for name, wanted in (("stays", "a:40"), ("gone", "a:40"), ("made", "a:40"), ("on", "b:0")):
-        offset = position(place.clusters.west, place.prefix + name, place.target(name))
-        records = read_topic(place.clusters.west, place.target(name))[0]
+        offset = position(scene.clusters.west, scene.prefix + name, scene.target(name))
+        records = read_topic(scene.clusters.west, scene.target(name))[0]
         at = next(record for record in records if offset is not None and record.offset >= offset)
         assert (at.value or b"").decode() == wanted, name
-    assert position(place.clusters.west, place.prefix + "over", place.target("over")) is None
+    assert position(scene.clusters.west, scene.prefix + "over", scene.target("over")) is None
 
 
 @pytest.mark.slow
-def test_topics_that_are_deleted_while_the_flow_runs(spark: SparkSession, place: Place, tmp_path: Path) -> None:
+def test_topics_that_are_deleted_while_the_flow_runs(spark: SparkSession, scene: Scene, tmp_path: Path) -> None:
     """Records come while nobody has noticed yet: none may be written twice, or be mapped to what was there before."""
-    topology = flow_file(place, tmp_path)
-    place.begin("stays", "gone", "made")
+    topology = flow_file(scene, tmp_path)
+    scene.begin("stays", "gone", "made")
     with live(spark, topology, expect=True) as run:
-        until(lambda: all(len(place.seen(name)) == 100 for name in ("stays", "gone", "made")), "a")
-        place.delete("gone", "made")
-        place.make_again("made")
+        until(lambda: all(len(scene.seen(name)) == 100 for name in ("stays", "gone", "made")), "a")
+        scene.delete("gone", "made")
+        scene.make_again("made")
         for name in ("stays", "gone", "made"):
-            place.fill(name, "b", 10)
-        wanted = {place.source("gone"), place.source("made")}
+            scene.fill(name, "b", 10)
+        wanted = {scene.source("gone"), scene.source("made")}
         until(lambda: {row["topic"] for row in run.incidents("target_recreated")} == wanted, "told")
-        until(lambda: len(place.seen("stays")) == 110, "the other topics go on")
-        assert place.seen("made") == ["foreign"]
-        _decided_while_up(run, place)
+        until(lambda: len(scene.seen("stays")) == 110, "the other topics go on")
+        assert scene.seen("made") == ["foreign"]
+        _decided_while_up(run, scene)
         until(lambda: not run.incidents(), "nothing is left open")
     assert not run.raised, run.raised
-    assert_exact(run.lake, place, "stays", 0, 119)
-    assert_exact(run.lake, place, "made", 0, 119)
-    assert_exact(run.lake, place, "gone", 100, 119)
+    assert_exact(run.lake, scene, "stays", 0, 119)
+    assert_exact(run.lake, scene, "made", 0, 119)
+    assert_exact(run.lake, scene, "gone", 100, 119)
 
 
 @pytest.mark.slow
 def test_a_position_that_the_target_forgot_while_rows_were_not_mapped(
-    spark: SparkSession, place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession, scene: Scene, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The flow's group is deleted: what lies behind the map's end may be the flow's own, so an operator says."""
-    topology = flow_file(place, tmp_path)
-    place.begin("stays", "lost")
+    topology = flow_file(scene, tmp_path)
+    scene.begin("stays", "lost")
     lake = replicate_once(spark, topology).lake
     with monkeypatch.context() as patch:
         patch.setattr(LakeMap, "append_map", lambda *_: None)
-        place.fill("lost", "b", 10)
+        scene.fill("lost", "b", 10)
         replicate_once(spark, topology)
-    admin = AdminClient({"bootstrap.servers": place.clusters.west})
+    admin = AdminClient({"bootstrap.servers": scene.clusters.west})
     group = name_at_target(lake, FLOW)
     admin.delete_consumer_groups([group])[group].result(20)
     for name in ("stays", "lost"):
-        place.fill(name, "c", 10)
+        scene.fill(name, "c", 10)
     for _ in range(2):
         with pytest.raises(ReplicationError, match="resolve"):
             replicate_once(spark, topology)
-    assert place.seen("lost") == [*texts("a", 100, 1), *texts("b", 10, 1)], "nothing is written twice"
-    assert place.seen("stays") == [*texts("a", 100, 1), *texts("c", 10, 1)]
+    assert scene.seen("lost") == [*texts("a", 100, 1), *texts("b", 10, 1)], "nothing is written twice"
+    assert scene.seen("stays") == [*texts("a", 100, 1), *texts("c", 10, 1)]
     assert [(row["kind"], row["topic"], row["partition"], row["first_offset"]) for row in incidents(lake)] == [
-        ("position_lost", place.source("lost"), 0, 100)
+        ("position_lost", scene.source("lost"), 0, 100)
     ]
     assert broken(lake, topology) == {"incident"}
-    resolve(lake, Connections(load_topology(topology)), Wanted(topic=place.source("lost")), "continue")
+    resolve(lake, Connections(load_topology(topology)), Wanted(topic=scene.source("lost")), "continue")
     replicate_once(spark, topology)
     # The operator was wrong, and is taken at their word.
     twice = [
@@ -252,16 +252,16 @@ def test_a_position_that_the_target_forgot_while_rows_were_not_mapped(
         *texts("b", 10, 1),
         *texts("c", 10, 1),
     ]
-    assert place.seen("lost") == [*texts("a", 100, 1), *twice]
+    assert scene.seen("lost") == [*texts("a", 100, 1), *twice]
     assert not broken(lake, topology)
 
 
-def _decided_while_up(run: Live, place: Place) -> None:
-    run.decide("again", topic=place.source("made"), kind="target_recreated")
-    run.decide("continue", topic=place.source("gone"), kind="target_recreated")
+def _decided_while_up(run: Live, scene: Scene) -> None:
+    run.decide("again", topic=scene.source("made"), kind="target_recreated")
+    run.decide("continue", topic=scene.source("gone"), kind="target_recreated")
     for name in ("stays", "gone", "made"):
-        place.fill(name, "c", 10)
+        scene.fill(name, "c", 10)
     new = [*texts("b", 10, 1), *texts("c", 10, 1)]
-    until(lambda: place.seen("gone") == new, "gone goes on")
-    until(lambda: place.seen("made") == ["foreign", *texts("a", 100, 1), *new], "made gets all again")
-    until(lambda: place.seen("stays") == [*texts("a", 100, 1), *new], "stays goes on")
+    until(lambda: scene.seen("gone") == new, "gone goes on")
+    until(lambda: scene.seen("made") == ["foreign", *texts("a", 100, 1), *new], "made gets all again")
+    until(lambda: scene.seen("stays") == [*texts("a", 100, 1), *new], "stays goes on")

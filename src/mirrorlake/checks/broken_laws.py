@@ -56,8 +56,8 @@ def broken_laws(
             unchecked.append(f"what the target of flow {item.flow.name} holds was not checked: {why}")
             continue
         for short in shortfalls(item.extents, mirrored[item.flow.name], ends):
-            place = short.extent
-            alerts.append(_alert(place, "target_behind", short.missing, short.detail()))
+            extent = short.extent
+            alerts.append(_alert(extent, "target_behind", short.missing, short.detail()))
         alerts += item.made_again()
     return alerts, unchecked
 
@@ -91,8 +91,8 @@ def _map_gaps(lake: Lake, flows: Sequence[ResolvedFlow], extents: Sequence[MapEx
     ]
 
 
-def _alert(place: Any, name: str, missing: int, detail: str) -> dict[str, Any]:
-    where = {"flow": place.flow, "alert": name, "topic": place.topic, "partition": place.partition}
+def _alert(extent: Any, name: str, missing: int, detail: str) -> dict[str, Any]:
+    where = {"flow": extent.flow, "alert": name, "topic": extent.topic, "partition": extent.partition}
     return {**where, "value": float(missing), "threshold": 0.0, "since": None, "detail": detail}
 
 

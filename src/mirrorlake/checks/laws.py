@@ -64,10 +64,10 @@ def overtaken(
             one = ranges[at]
             if one.generation > newest or (one.generation == newest and one.last >= end):
                 continue
-            place = (topic, partition, one.generation)
-            known = found.get(place, Stretch(flow, *place, one.first, one.last, 0))
+            extent_key = (topic, partition, one.generation)
+            known = found.get(extent_key, Stretch(flow, *extent_key, one.first, one.last, 0))
             first, last = min(known.first, one.first), max(known.last, one.last)
-            found[place] = Stretch(flow, *place, first, last, known.record_count + one.record_count)
+            found[extent_key] = Stretch(flow, *extent_key, first, last, known.record_count + one.record_count)
     return list(found.values())
 
 
@@ -80,12 +80,12 @@ class Shortfall:
 
     def detail(self) -> str:
         """One sentence."""
-        place = self.extent
-        name = f"{place.target_topic}-{place.target_partition}"
+        item = self.extent
+        name = f"{item.target_topic}-{item.target_partition}"
         if self.log_end is None:
-            return f"the map says that {name} has records up to offset {place.target_end - 1}, and it is not there"
+            return f"the map says that {name} has records up to offset {item.target_end - 1}, and it is not there"
         return (
-            f"{name} ends at {self.log_end}, and the map says that it has records up to offset {place.target_end - 1}: "
+            f"{name} ends at {self.log_end}, and the map says that it has records up to offset {item.target_end - 1}: "
             "the target lost them, or the topic was made again"
         )
 
@@ -105,12 +105,12 @@ def shortfalls(
     """
     living: dict[TopicAndPartition, MapExtent] = {}
     for item in extents:
-        place = (item.target_topic, item.target_partition)
-        known = living.get(place)
+        extent_key = (item.target_topic, item.target_partition)
+        known = living.get(extent_key)
         if known is None or (item.target_generation, item.target_end) > (known.target_generation, known.target_end):
-            living[place] = item
+            living[extent_key] = item
     return [
-        Shortfall(item, log_ends.get(place))
-        for place, item in sorted(living.items())
-        if (item.topic, item.partition) in mirrored and log_ends.get(place, -1) < item.target_end
+        Shortfall(item, log_ends.get(extent_key))
+        for extent_key, item in sorted(living.items())
+        if (item.topic, item.partition) in mirrored and log_ends.get(extent_key, -1) < item.target_end
     ]

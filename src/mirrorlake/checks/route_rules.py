@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 
 from mirrorlake.checks.problem import Problem
-from mirrorlake.checks.routes import STEP_LIMIT, Double, Place, Round, Routes, Step, origins
+from mirrorlake.checks.routes import STEP_LIMIT, ClusterTopic, Double, Round, Routes, Step, origins
 from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.naming.policy import check_topic_name
 
@@ -34,18 +34,18 @@ def check_routes(
 
 
 class _Words:
-    """What sentences are made of: flows by name, and places as people call them."""
+    """What sentences are made of: flows by name, and topics as people call them."""
 
     def __init__(self, flows: Sequence[ResolvedFlow]) -> None:
         self.flows = {flow.name: flow for flow in flows}
 
-    def place(self, place: Place) -> str:
-        return f"topic {place.topic} of cluster {place.cluster}"
+    def topic(self, cluster_topic: ClusterTopic) -> str:
+        return f"topic {cluster_topic.topic} of cluster {cluster_topic.cluster}"
 
-    def places(self, places: Iterable[Place]) -> str:
-        """The first of some places, which may repeat, and how many others there are."""
-        first, *others = dict.fromkeys(places)
-        return self.place(first) + (f" (and {_count(len(others), 'other topic')})" if others else "")
+    def topics(self, cluster_topics: Iterable[ClusterTopic]) -> str:
+        """The first of some topics, which may repeat, and how many others there are."""
+        first, *others = dict.fromkeys(cluster_topics)
+        return self.topic(first) + (f" (and {_count(len(others), 'other topic')})" if others else "")
 
 
 def _rounds(say: _Words, rounds: Sequence[Round]) -> Iterator[Problem]:
@@ -54,7 +54,7 @@ def _rounds(say: _Words, rounds: Sequence[Round]) -> Iterator[Problem]:
     for one in rounds:
         groups.setdefault((tuple(sorted({step.flow for step in one.steps})), one.grows), []).append(one)
     for (names, grows), group in groups.items():
-        about = say.places(one.steps[0].start for one in group)
+        about = say.topics(one.steps[0].start for one in group)
         without = [name for name in names if say.flows[name].settings.provenance == "none"]
         strips = [name for name in names if say.flows[name].settings.provenance == "strip"]
         if grows:
@@ -103,59 +103,59 @@ def _doubles(say: _Words, doubles: Sequence[Double]) -> Iterator[Problem]:
             "refuse",
             names,
             one.second[-1].end.topic,
-            f"each record of {say.places(each.origin for each in group)} would arrive twice in "
-            f"{say.place(one.second[-1].end)}: by {_way(one.first)} and by {_way(one.second)}",
+            f"each record of {say.topics(each.origin for each in group)} would arrive twice in "
+            f"{say.topic(one.second[-1].end)}: by {_way(one.first)} and by {_way(one.second)}",
             "exclude these topics from one of the two ways with topics_exclude, or use policy: default",
         )
 
 
 def _too_long(say: _Words, routes: Routes) -> Iterator[Problem]:
     """Names that Kafka would refuse, at the first hop or at a later one."""
-    for place in sorted(place for place in routes.arrivals if check_topic_name(place.topic)):
-        for step, way in sorted(routes.arrivals[place].items()):
+    for end in sorted(end for end in routes.arrivals if check_topic_name(end.topic)):
+        for step, way in sorted(routes.arrivals[end].items()):
             came = f" (which comes by {_way(way)})" if way else ""
-            reason = check_topic_name(place.topic)
+            reason = check_topic_name(end.topic)
             yield Problem(
                 "topic-name",
                 "refuse",
                 (step.flow,),
                 step.end.topic,
-                f"flow {step.flow} cannot mirror {say.place(step.start)}{came}: on the target, {reason}",
+                f"flow {step.flow} cannot mirror {say.topic(step.start)}{came}: on the target, {reason}",
                 "exclude it with topics_exclude, or use shorter cluster aliases",
                 topic=step.start.topic,
             )
 
 
-def _meetings(say: _Words, routes: Routes, doubled: set[Place]) -> Iterator[Problem]:
+def _meetings(say: _Words, routes: Routes, doubled: set[ClusterTopic]) -> Iterator[Problem]:
     """Several topics that become one: fan-in, which is meant under the identity policy alone, or a collision."""
-    fan_in: dict[tuple[str, ...], list[Place]] = {}
-    for place in sorted(place for place, steps in routes.arrivals.items() if len(steps) > 1 and place not in doubled):
-        steps = sorted(routes.arrivals[place])
+    fan_in: dict[tuple[str, ...], list[ClusterTopic]] = {}
+    for end in sorted(end for end, steps in routes.arrivals.items() if len(steps) > 1 and end not in doubled):
+        steps = sorted(routes.arrivals[end])
         names = tuple(sorted({step.flow for step in steps}))
         if len(steps) == len(names) and all(say.flows[name].settings.policy == "identity" for name in names):
-            fan_in.setdefault(names, []).append(place)
-        elif check_topic_name(place.topic) is None:
-            yield from _collisions(say, place, steps)
-    for names, places in fan_in.items():
+            fan_in.setdefault(names, []).append(end)
+        elif check_topic_name(end.topic) is None:
+            yield from _collisions(say, end, steps)
+    for names, ends in fan_in.items():
         yield Problem(
             "fan-in",
             "note",
             names,
-            places[0].topic,
-            f"{say.places(places)} gets the records of several sources, by {_and(names)}; each keeps its own order",
+            ends[0].topic,
+            f"{say.topics(ends)} gets the records of several sources, by {_and(names)}; each keeps its own order",
         )
 
 
-def _collisions(say: _Words, place: Place, steps: Sequence[Step]) -> Iterator[Problem]:
+def _collisions(say: _Words, end: ClusterTopic, steps: Sequence[Step]) -> Iterator[Problem]:
     for flow, group in groupby(steps, key=lambda step: step.flow):
         for step in group:
-            others = [say.place(other.start) for other in steps if other != step]
+            others = [say.topic(other.start) for other in steps if other != step]
             yield Problem(
                 "collision",
                 "refuse",
                 (flow,),
-                place.topic,
-                f"flow {flow} would mirror {say.place(step.start)} into {say.place(place)}, where {_and(others)} "
+                end.topic,
+                f"flow {flow} would mirror {say.topic(step.start)} into {say.topic(end)}, where {_and(others)} "
                 "goes too",
                 "exclude all of them but one with topics_exclude, or change the policy so that each has its own name",
                 topic=step.start.topic,

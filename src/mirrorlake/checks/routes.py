@@ -1,7 +1,7 @@
 """Where each topic gets to when flows are chained: topic names followed through all flows. Pure.
 
-A *place* is a topic on a cluster, a *step* is a flow that takes a place to the next. `checks.route_rules` refuses
-shapes of these routes: rounds, two ways to one place, two topics that become one, names that Kafka would refuse.
+A *cluster topic* is a topic on a cluster, a *step* is a flow that takes one to the next. `checks.route_rules` refuses
+shapes of these routes: rounds, two ways to one topic, two topics that become one, names that Kafka would refuse.
 """
 
 import re
@@ -18,7 +18,7 @@ STEP_LIMIT = 50_000
 """Steps that are followed in all, which takes seconds. A full mesh of ten clusters has millions (default policy)."""
 
 
-class Place(NamedTuple):
+class ClusterTopic(NamedTuple):
     """A topic on a cluster, by its alias."""
 
     cluster: str
@@ -29,8 +29,8 @@ class Step(NamedTuple):
     """A flow takes a topic of its source to a topic of its target."""
 
     flow: str
-    start: Place
-    end: Place
+    start: ClusterTopic
+    end: ClusterTopic
 
 
 @dataclass(frozen=True)
@@ -43,9 +43,9 @@ class Round:
 
 @dataclass(frozen=True)
 class Double:
-    """Two routes from one topic to one place: each of its records would arrive twice."""
+    """Two routes from one topic to another: each of its records would arrive twice."""
 
-    origin: Place
+    origin: ClusterTopic
     first: tuple[Step, ...]
     second: tuple[Step, ...]
 
@@ -55,14 +55,14 @@ class Routes:
 
     Raises TopologyError if a policy of the user's own fails.
 
-    `arrivals` holds, for the `real` origins followed so far, the steps that end at each place, and how a topic came to
+    `arrivals` holds, for the `real` origins followed so far, the steps that end at each topic, and how a topic came to
     where the step begins (nothing, where it was there at first).
     """
 
     def __init__(self, aliases: frozenset[str], flows: Sequence[ResolvedFlow]) -> None:
-        self.arrivals: dict[Place, dict[Step, tuple[Step, ...]]] = {}
+        self.arrivals: dict[ClusterTopic, dict[Step, tuple[Step, ...]]] = {}
         self._rules = [(flow, flow.policy_object(aliases), flow.selection(aliases)) for flow in flows]
-        self._steps: dict[Place, list[Step]] = {}
+        self._steps: dict[ClusterTopic, list[Step]] = {}
         self._count = 0
 
     @property
@@ -70,29 +70,33 @@ class Routes:
         """Whether all was followed, and not cut off at STEP_LIMIT."""
         return self._count < STEP_LIMIT
 
-    def steps(self, place: Place) -> list[Step]:
+    def steps(self, cluster_topic: ClusterTopic) -> list[Step]:
         """Every flow that mirrors this topic, and the name it gives it, legal or not."""
-        if place not in self._steps:
-            self._steps[place] = [
-                Step(flow.name, place, Place(flow.target, policy.remote_topic(flow.source, place.topic)))
+        if cluster_topic not in self._steps:
+            self._steps[cluster_topic] = [
+                Step(
+                    flow.name,
+                    cluster_topic,
+                    ClusterTopic(flow.target, policy.remote_topic(flow.source, cluster_topic.topic)),
+                )
                 for flow, policy, selection in self._rules
-                if flow.source == place.cluster and selection.selects(place.topic)
+                if flow.source == cluster_topic.cluster and selection.selects(cluster_topic.topic)
             ]
-        return self._steps[place]
+        return self._steps[cluster_topic]
 
-    def follow(self, origin: Place, real: bool = True) -> Iterator[Round | Double]:
+    def follow(self, origin: ClusterTopic, real: bool = True) -> Iterator[Round | Double]:
         """Follow one topic as far as it gets, breadth first. `real` is false for a name that only might be there."""
-        ways: dict[Place, tuple[Step, ...]] = {origin: ()}
+        ways: dict[ClusterTopic, tuple[Step, ...]] = {origin: ()}
         queue = deque([origin])
         while queue and self.complete:
-            way = ways[place := queue.popleft()]
-            for step in self.steps(place):
+            way = ways[cluster_topic := queue.popleft()]
+            for step in self.steps(cluster_topic):
                 self._count += 1
                 if real:
                     self._arrive(step, way)
                 if check_topic_name(step.end.topic):
                     continue
-                been = [one.start for one in way] + [place]
+                been = [one.start for one in way] + [cluster_topic]
                 taken = [one.flow for one in way]
                 if step.end in been:
                     yield Round((*way, step)[been.index(step.end) :], grows=False)
@@ -109,14 +113,16 @@ class Routes:
         ways[step] = min(ways.get(step, way), way, key=len)
 
 
-def origins(flows: Sequence[ResolvedFlow], topics: Mapping[str, Collection[str]]) -> tuple[list[Place], list[Place]]:
+def origins(
+    flows: Sequence[ResolvedFlow], topics: Mapping[str, Collection[str]]
+) -> tuple[list[ClusterTopic], list[ClusterTopic]]:
     """Where routes may begin: the topics that are there, by alias, and examples of names that the flows ask for.
 
     The examples find what an empty cluster would do once somebody makes such a topic. One of them is `heartbeats`.
     """
-    real = {Place(alias, topic) for alias, names in topics.items() for topic in names}
+    real = {ClusterTopic(alias, topic) for alias, names in topics.items() for topic in names}
     asked = {
-        Place(flow.source, name)
+        ClusterTopic(flow.source, name)
         for flow in flows
         for name in (HEARTBEATS, *(name for pattern in flow.settings.topics for name in examples(pattern)))
     }

@@ -65,19 +65,19 @@ def survey_targets(
         if known is None:
             begin[topic] = (0, "stage")
             continue
-        place = (topic, known.number)
-        if said.get(place) == "stop":
+        key = (topic, known.number)
+        if said.get(key) == "stop":
             stopped.add(topic)
         elif known.topic_id and ids.get(target) == known.topic_id:
             living[topic] = known
-            if place in said and (said[place] is None or said[place] in BEGINNINGS):
+            if key in said and (said[key] is None or said[key] in BEGINNINGS):
                 unfounded.add(topic)
-        elif not told and known.topic_id and said.get(place, "") not in (None, *BEGINNINGS):
+        elif not told and known.topic_id and said.get(key, "") not in (None, *BEGINNINGS):
             living[topic] = known
-        elif (choice := said.get(place)) in BEGINNINGS:
+        elif (choice := said.get(key)) in BEGINNINGS:
             begin[topic] = (known.number + 1, BEGINNINGS[str(choice)])
         else:
             waiting.add(topic)
-            if place not in said or choice is not None:
+            if key not in said or choice is not None:
                 losses.append(TargetLoss(topic, target, known.number, target in ids))
     return TargetSurvey(living, begin, tuple(losses), frozenset(waiting), frozenset(stopped), frozenset(unfounded))

@@ -15,7 +15,7 @@ from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.errors import ClusterUnusable, MirrorlakeError
 from mirrorlake.failover.divergence import divergence_of
 from mirrorlake.failover.drain import Drained, drain
-from mirrorlake.groups.checkpoint_plan import OTHER_KIND, Place
+from mirrorlake.groups.checkpoint_plan import OTHER_KIND, GroupPartition
 from mirrorlake.groups.checkpoint_table import append_checkpoints, newest_checkpoints
 from mirrorlake.groups.mover import Sent, move_in_steps, sole_mover, target_groups
 from mirrorlake.groups.moves import FAILBACK, Outcome, documents, kept, marked, plan_moves, verified
@@ -105,7 +105,7 @@ def _planned(
 ) -> tuple[list[Outcome], dict[str, TargetGroup]]:
     """What is to be done, and the groups at the goal that it was decided by."""
     goals, errors = target_groups(connections.groups(way.goal), {item.checkpoint.group_id for item in found.standings})
-    newest = {place: item for place, (item, _) in newest_checkpoints(lake, way.flow.name).items()}
+    newest = {key: item for key, (item, _) in newest_checkpoints(lake, way.flow.name).items()}
     return plan_moves(marked(found.standings, newest, way.reverse), goals, errors, force), goals
 
 
@@ -114,13 +114,13 @@ def _carry_out(
 ) -> list[Outcome]:
     """Send what is to be moved, group by group, and read it back."""
     moving = [item.standing.checkpoint for item in outcomes if item.done == "would move"]
-    sent: dict[Place, Sent] = {}
+    sent: dict[GroupPartition, Sent] = {}
     for step in move_in_steps(goal, goals, moving, force, at_once=1):
-        sent.update({item.checkpoint.place: item for item in step})
+        sent.update({item.checkpoint.group_partition: item for item in step})
         failpoints.reached("group-moved")
     now = _read_back(goal, {item.group_id for item in moving})
     return [
-        item if item.done != "would move" else _done(item, sent[item.standing.checkpoint.place], now)
+        item if item.done != "would move" else _done(item, sent[item.standing.checkpoint.group_partition], now)
         for item in outcomes
     ]
 
@@ -162,14 +162,14 @@ def _left(way: Way, found: Survey, outcomes: Sequence[Outcome], drained: Sequenc
     for item in outcomes:
         if not item.is_left:
             continue
-        place = item.standing.checkpoint
-        where = f"group {place.group_id}, {place.target_topic}-{place.partition}"
+        checkpoint = item.standing.checkpoint
+        where = f"group {checkpoint.group_id}, {checkpoint.target_topic}-{checkpoint.partition}"
         if item.done in ("kept", "failed"):
             left.append(f"{where}: {item.detail}")
         else:
             again = item.standing.again
             meaning = f"up to {again} records will be read again" if again else "the opposite flow has not caught up"
-            left.append(f"{where}: held back at {place.target_position}, {meaning}")
+            left.append(f"{where}: held back at {checkpoint.target_position}, {meaning}")
     return left
 
 

@@ -13,7 +13,7 @@ from mirrorlake.naming.selection import matches_any
 from mirrorlake.offsets.positions import Committed, TopicAndPartition, Translated
 
 #: (group, topic, partition).
-Place = tuple[str, str, int]
+GroupPartition = tuple[str, str, int]
 
 #: Groups that hold the positions of flows (`produce.spec.name_at_target`): of any lake, since lakes share clusters.
 _OURS = re.compile(r"mirrorlake-[0-9a-f]{8}-.+->.+")
@@ -41,7 +41,7 @@ class Checkpoint:
     target_generation: int = 0
 
     @property
-    def place(self) -> Place:
+    def group_partition(self) -> GroupPartition:
         """What the newest row is found by."""
         return self.group_id, self.topic, self.partition
 
@@ -86,13 +86,13 @@ def is_own_group(group: str) -> bool:
 
 
 def to_translate(
-    committed: Mapping[Place, Committed], newest: Mapping[Place, Checkpoint]
+    committed: Mapping[GroupPartition, Committed], newest: Mapping[GroupPartition, Checkpoint]
 ) -> frozenset[tuple[str, int, int]]:
     """The distinct (topic, partition, position) whose translation is not known from the newest checkpoints."""
     return frozenset(
-        (place[1], place[2], position.offset)
-        for place, position in committed.items()
-        if not _is_known(position, newest.get(place))
+        (key[1], key[2], position.offset)
+        for key, position in committed.items()
+        if not _is_known(position, newest.get(key))
     )
 
 
@@ -101,9 +101,9 @@ def _is_known(position: Committed, known: Checkpoint | None) -> bool:
 
 
 def plan_checkpoints(
-    committed: Mapping[Place, Committed],
+    committed: Mapping[GroupPartition, Committed],
     translated: Mapping[tuple[str, int, int], Translated],
-    newest: Mapping[Place, Checkpoint],
+    newest: Mapping[GroupPartition, Checkpoint],
     asked: Iterable[str],
 ) -> list[Checkpoint]:
     """The checkpoints that differ from the newest ones. `asked` are the groups whose positions are known to be all.
@@ -112,28 +112,28 @@ def plan_checkpoints(
     What the owner of a group did at the target holds until the source's position itself is another one.
     """
     changed = []
-    for place, position in sorted(committed.items()):
-        known = newest.get(place)
+    for key, position in sorted(committed.items()):
+        known = newest.get(key)
         if known is not None and _is_known(position, known):
             if known.metadata != position.metadata or known.is_gone:
                 fresh = replace(known, metadata=position.metadata, synced=False, reason=None)
                 changed.append(_still_rewound(fresh, known))
             continue
-        found = translated.get((place[1], place[2], position.offset))
+        found = translated.get((key[1], key[2], position.offset))
         if found is None or not found.mapped:
             continue
-        fresh = _checkpoint(place, position, found)
+        fresh = _checkpoint(key, position, found)
         if known is None or _said(known) != _said(fresh):
             changed.append(_still_rewound(fresh, known))
     wanted = frozenset(asked)
-    for place, known in sorted(newest.items()):
-        if place[0] in wanted and place not in committed and not known.is_gone:
+    for key, known in sorted(newest.items()):
+        if key[0] in wanted and key not in committed and not known.is_gone:
             changed.append(replace(known, synced=False, reason=GONE))
     return changed
 
 
-def _checkpoint(place: Place, position: Committed, found: Translated) -> Checkpoint:
-    group, topic, partition = place
+def _checkpoint(key: GroupPartition, position: Committed, found: Translated) -> Checkpoint:
+    group, topic, partition = key
     reason = None if found.exact else HELD_BACK
     return Checkpoint(
         group, topic, partition, position.offset, found.topic, found.offset, position.metadata, False, reason

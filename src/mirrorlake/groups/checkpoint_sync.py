@@ -17,7 +17,7 @@ from mirrorlake.groups.checkpoint_plan import (
     OTHER_KIND,
     REWOUND,
     Checkpoint,
-    Place,
+    GroupPartition,
     plan_checkpoints,
     selects_group,
     to_translate,
@@ -78,8 +78,8 @@ class Checkpoints:
         self._topic = topic
         self._log = log
         self._translator = Translator(lake, flow.name)
-        self._newest: dict[Place, Checkpoint] | None = None
-        self._unpublished: dict[Place, Checkpoint] = {}
+        self._newest: dict[GroupPartition, Checkpoint] | None = None
+        self._unpublished: dict[GroupPartition, Checkpoint] = {}
         self._topic_generations: dict[str, int] = {}
         self._listed: Listing | None = None
         self._other_kinds: frozenset[str] = frozenset()
@@ -92,16 +92,16 @@ class Checkpoints:
         """
         listing = self._listing()
         # Those that are not listed any more are asked for too: only their coordinator knows whether they are gone.
-        known = {place[0] for place, item in self._known().items() if not item.is_gone}
+        known = {key[0] for key, item in self._known().items() if not item.is_gone}
         groups = [group for group in known | listing.states.keys() if selects_group(self.flow.settings, group)]
         read_at = datetime.now(timezone.utc)
         told = self._source.positions(groups)
         committed = self._mirrored_only(told.positions)
-        self._begin_generations({place[1] for place in committed})
+        self._begin_generations({key[1] for key in committed})
         newest = self._known()
         # As of before the translation: one of a generation that ends meanwhile is not used again.
-        generations = self._generations(place[1] for place in (*committed, *newest))
-        committed = {place: position for place, position in committed.items() if place[1] in generations}
+        generations = self._generations(key[1] for key in (*committed, *newest))
+        committed = {key: position for key, position in committed.items() if key[1] in generations}
         wanted = to_translate(committed, newest)
         translated = {}
         if wanted:
@@ -154,7 +154,7 @@ class Checkpoints:
         tried = [item for item in sent if item.kept is None]
         rows += [_kept(item.checkpoint, item.kept) for item in sent if item.kept is not None]
         rows += [noted(item.checkpoint, item.refused is None, item.refused) for item in tried]
-        self._write(changed := [row for row in rows if row != self._known()[row.place]])
+        self._write(changed := [row for row in rows if row != self._known()[row.group_partition]])
         self._log.record(self.flow.name, [change_of(item.checkpoint, item.before, item.refused) for item in tried])
         refused = [item.refused for item in tried if item.refused is not None]
         if tried:
@@ -166,20 +166,20 @@ class Checkpoints:
             )
         return changed
 
-    def _known(self) -> dict[Place, Checkpoint]:
+    def _known(self) -> dict[GroupPartition, Checkpoint]:
         """The newest checkpoints, but for those of groups that the flow does not mirror (any more), and of generations
         of target topics that are over: they say nothing."""
         if self._newest is None:
             found = newest_checkpoints(self._lake, self.flow.name)
-            ours = {place for place in found if selects_group(self.flow.settings, place[0])}
-            self._newest = {place: found[place][0] for place in ours}
+            ours = {key for key in found if selects_group(self.flow.settings, key[0])}
+            self._newest = {key: found[key][0] for key in ours}
             self._unpublished = dict(self._newest)  # a process before this one may have died between the two
-        living = self._generations(place[1] for place in self._newest)
-        over = {place for place, item in self._newest.items() if living.get(place[1]) != item.target_generation}
-        for place in over:
-            self._translator.forget(place[1])
-            del self._newest[place]
-            self._unpublished.pop(place, None)
+        living = self._generations(key[1] for key in self._newest)
+        over = {key for key, item in self._newest.items() if living.get(key[1]) != item.target_generation}
+        for key in over:
+            self._translator.forget(key[1])
+            del self._newest[key]
+            self._unpublished.pop(key, None)
         return self._newest
 
     def _generations(self, topics: Iterable[str]) -> dict[str, int]:
@@ -196,17 +196,17 @@ class Checkpoints:
             return []
         self._check_targets()
         known = self._known()
-        return [item for item in moves if item.place in known]
+        return [item for item in moves if item.group_partition in known]
 
     def _publish(self, changed: Sequence[Checkpoint]) -> None:
         """What changed, and what an earlier round could not publish."""
-        self._unpublished.update({row.place: row for row in changed})
+        self._unpublished.update({row.group_partition: row for row in changed})
         self._topic.publish(_published(item) for item in self._unpublished.values() if not item.is_gone)
         self._unpublished = {}
 
     def _write(self, rows: Sequence[Checkpoint], read_at: datetime | None = None) -> None:
         append_checkpoints(self._lake, self.flow.name, rows, read_at)
-        self._known().update({row.place: row for row in rows})
+        self._known().update({row.group_partition: row for row in rows})
 
     def _listing(self) -> Listing:
         """The source's groups, asked for again when the last answer is old enough."""
@@ -224,7 +224,9 @@ class Checkpoints:
                 logger.warning("flow %s leaves out group %s, which is %s", self.flow.name, group, OTHER_KIND)
         self._other_kinds = groups
 
-    def _mirrored_only(self, positions: Mapping[str, Mapping[TopicAndPartition, Committed]]) -> dict[Place, Committed]:
+    def _mirrored_only(
+        self, positions: Mapping[str, Mapping[TopicAndPartition, Committed]]
+    ) -> dict[GroupPartition, Committed]:
         topics = {topic for items in positions.values() for topic, _ in items}
         mirrored = {topic for topic in topics if self._mirrored(topic)}
         return {
@@ -246,7 +248,7 @@ class Checkpoints:
             if self._topic_generations.setdefault(topic, 0) != topic_generation:
                 self._topic_generations[topic] = topic_generation
                 self._translator.forget(topic)
-                self._newest = newest = {place: item for place, item in newest.items() if place[1] != topic}
+                self._newest = newest = {key: item for key, item in newest.items() if key[1] != topic}
 
 
 def _named(errors: Mapping[str, str]) -> list[str]:

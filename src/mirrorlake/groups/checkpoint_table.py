@@ -5,7 +5,7 @@ from datetime import datetime, timezone
 
 import pyarrow as pa
 
-from mirrorlake.groups.checkpoint_plan import Checkpoint, Place
+from mirrorlake.groups.checkpoint_plan import Checkpoint, GroupPartition
 from mirrorlake.lake.lake import Lake, arrow_table
 
 _CHECKPOINTS = pa.schema(
@@ -27,14 +27,14 @@ _CHECKPOINTS = pa.schema(
 )
 
 
-def newest_checkpoints(lake: Lake, flow: str) -> dict[Place, tuple[Checkpoint, datetime]]:
+def newest_checkpoints(lake: Lake, flow: str) -> dict[GroupPartition, tuple[Checkpoint, datetime]]:
     """The newest checkpoint of every group and partition of a flow, with the time (UTC) it was written."""
     found = {}
     for row in lake.query("newest_checkpoints", flow=flow).collect():
         values = row.asDict()
         at = values.pop("checkpointed_at").replace(tzinfo=timezone.utc)
         checkpoint = Checkpoint(**{**values, "metadata": values["metadata"] or ""})
-        found[checkpoint.place] = (checkpoint, at)
+        found[checkpoint.group_partition] = (checkpoint, at)
     return found
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Literal
 
-from mirrorlake.groups.checkpoint_plan import HELD_BACK, Checkpoint, Place
+from mirrorlake.groups.checkpoint_plan import HELD_BACK, Checkpoint, GroupPartition
 from mirrorlake.groups.sync_plan import THERE, Keep, Move, TargetGroup, decide
 from mirrorlake.lake.changes import Change
 from mirrorlake.lake.changes import Outcome as ChangeOutcome
@@ -100,9 +100,9 @@ def flipped(checkpoint: Checkpoint) -> Checkpoint:
     )
 
 
-def stand(place: Place, position: Committed, found: Translated) -> Standing:
+def stand(key: GroupPartition, position: Committed, found: Translated) -> Standing:
     """Where a live group stands: what is not replicated yet comes later, and is then read a second time."""
-    group, topic, partition = place
+    group, topic, partition = key
     checkpoint = Checkpoint(group, topic, partition, position.offset, found.topic, found.offset, position.metadata)
     missing = 0 if found.exact else max(0, position.offset - found.end)
     return Standing(checkpoint, found.exact, missing + found.again)
@@ -166,7 +166,7 @@ def kept(standing: Standing, before: Committed | None, decision: Keep) -> Outcom
     return Outcome(standing, "there" if decision.there else "kept", before, told)
 
 
-def marked(standings: Sequence[Standing], newest: Mapping[Place, Checkpoint], reverse: bool) -> list[Standing]:
+def marked(standings: Sequence[Standing], newest: Mapping[GroupPartition, Checkpoint], reverse: bool) -> list[Standing]:
     """Standings whose very position the newest checkpoints say was brought to the goal before: these are `synced`.
 
     A checkpoint that failback wrote tells of the way home only, and no other one does.
@@ -174,9 +174,9 @@ def marked(standings: Sequence[Standing], newest: Mapping[Place, Checkpoint], re
     return [_marked(standing, newest, reverse) for standing in standings]
 
 
-def _marked(standing: Standing, newest: Mapping[Place, Checkpoint], reverse: bool) -> Standing:
+def _marked(standing: Standing, newest: Mapping[GroupPartition, Checkpoint], reverse: bool) -> Standing:
     item = flipped(standing.checkpoint) if reverse else standing.checkpoint
-    known = newest.get(item.place)
+    known = newest.get(item.group_partition)
     if known is None or not known.synced or (FAILBACK in (known.reason or "")) is not reverse:
         return standing
     same = (known.source_position, known.target) == (item.source_position, item.target)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.control.target_generations import closed_targets
 from mirrorlake.errors import ClusterUnusable, InputError
-from mirrorlake.groups.checkpoint_plan import OTHER_KIND, Place, is_own_group, selects_group
+from mirrorlake.groups.checkpoint_plan import OTHER_KIND, GroupPartition, is_own_group, selects_group
 from mirrorlake.groups.checkpoint_table import newest_checkpoints
 from mirrorlake.groups.moves import Standing, stand, stand_by_checkpoint
 from mirrorlake.groups.shared_topics import Way, joined
@@ -92,9 +92,9 @@ def _by_cluster(lake: Lake, connections: Connections, way: Way, named: Sequence[
     }
     found = _translated(lake, connections, way, committed)
     standings = [
-        stand(place, position, item)
-        for place, position in sorted(committed.items())
-        if (item := found.get((place[1], place[2], position.offset))) is not None and item.mapped
+        stand(key, position, item)
+        for key, position in sorted(committed.items())
+        if (item := found.get((key[1], key[2], position.offset))) is not None and item.mapped
     ]
     mapped = {(item.checkpoint.topic, item.checkpoint.partition) for item in standings}
     unmapped = frozenset(topic for _, topic, partition in committed if (topic, partition) not in mapped)
@@ -116,7 +116,7 @@ def _checkpointed(lake: Lake, way: Way) -> set[str]:
     """Groups that had positions at the flow's source when it told last. On the way home nobody knows such groups."""
     if way.reverse:
         return set()
-    return {place[0] for place, (item, _) in newest_checkpoints(lake, way.flow.name).items() if not item.is_gone}
+    return {key[0] for key, (item, _) in newest_checkpoints(lake, way.flow.name).items() if not item.is_gone}
 
 
 def _mirrors(connections: Connections, flow: ResolvedFlow, topic: str) -> bool:
@@ -127,11 +127,11 @@ def _by_checkpoints(lake: Lake, connections: Connections, way: Way, named: Seque
     newest = newest_checkpoints(lake, way.flow.name)
     if named is not None:
         _refuse_own(named)
-        _refuse_unknown(named, {place[0] for place in newest}, "the table checkpoints")
+        _refuse_unknown(named, {key[0] for key in newest}, "the table checkpoints")
     chosen = {
-        place: (item, at)
-        for place, (item, at) in newest.items()
-        if (place[0] in named if named is not None else selects_group(way.flow.settings, place[0]) and not item.is_gone)
+        key: (item, at)
+        for key, (item, at) in newest.items()
+        if (key[0] in named if named is not None else selects_group(way.flow.settings, key[0]) and not item.is_gone)
     }
     asked = [(item.topic, item.partition, item.source_position) for item, _ in chosen.values()]
     found = joined(lake, connections, way, translate_all(lake, way.flow.name, asked))
@@ -164,7 +164,7 @@ def _refuse_unknown(named: Sequence[str], known: set[str], where: str) -> None:
 
 
 def _translated(
-    lake: Lake, connections: Connections, way: Way, committed: Mapping[Place, Committed]
+    lake: Lake, connections: Connections, way: Way, committed: Mapping[GroupPartition, Committed]
 ) -> dict[tuple[str, int, int], Translated]:
-    asked = {(place[1], place[2], position.offset) for place, position in committed.items()}
+    asked = {(key[1], key[2], position.offset) for key, position in committed.items()}
     return joined(lake, connections, way, translate_all(lake, way.flow.name, asked, way.reverse))

@@ -6,7 +6,7 @@ from typing import Any
 
 from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.errors import ClusterUnusable
-from mirrorlake.groups.checkpoint_plan import OTHER_KIND, REWOUND, Checkpoint, Place
+from mirrorlake.groups.checkpoint_plan import OTHER_KIND, REWOUND, Checkpoint, GroupPartition
 from mirrorlake.groups.checkpoint_table import newest_checkpoints
 from mirrorlake.groups.moves import Standing
 from mirrorlake.groups.shared_topics import Way
@@ -38,7 +38,7 @@ def read_groups(
     )
     wanted = [item.checkpoint.target for item in found.standings]
     target_ends = {} if silent else _ends(connections.admin(flow.target), wanted)
-    newest = {place: item for place, (item, _) in newest_checkpoints(lake, flow.name).items()}
+    newest = {key: item for key, (item, _) in newest_checkpoints(lake, flow.name).items()}
     return {
         "flow": flow.name,
         "source_unreachable": found.gone,
@@ -58,10 +58,10 @@ def _row(
     told: Told,
     source_ends: dict[TopicAndPartition, int],
     target_ends: dict[TopicAndPartition, int],
-    newest: dict[Place, Checkpoint],
+    newest: dict[GroupPartition, Checkpoint],
 ) -> dict[str, Any]:
     item = standing.checkpoint
-    known = newest.get(item.place)
+    known = newest.get(item.group_partition)
     at_target = told.positions.get(item.group_id, {}).get(item.target)
     position = None if at_target is None else at_target.offset
     return {

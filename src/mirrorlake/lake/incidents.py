@@ -31,7 +31,7 @@ _INCIDENTS = pa.schema(
 _FACTS = ("topic", "partition", "first_offset", "last_offset", "target_generation")
 #: How records that the stage had lost are staged again; with ` from <offset>` behind it, only from there on.
 READ_AGAIN = "read-again"
-Place = tuple[str, str, str | None, int | None]
+IncidentKey = tuple[str, str, str | None, int | None]
 
 
 class Refusal(NamedTuple):
@@ -83,9 +83,9 @@ class Incidents:
     def close(self, over: Callable[[str, str, str | None, int | None], bool]) -> None:
         """Close what went away by itself: `over` is asked with flow, kind, topic and partition of what is open."""
         with self._use:
-            for place in self._open():
-                if over(*place):
-                    self.settle(*place, "it came through again")
+            for incident in self._open():
+                if over(*incident):
+                    self.settle(*incident, "it came through again")
 
     def came_through(self, flows: Iterable[str], kinds: Iterable[str]) -> None:
         """Close what is over: what was wrong with these flows went away by itself."""
@@ -129,7 +129,7 @@ class Incidents:
                 foreign[key] = max(foreign.get(key, -1), row["first_offset"])
         return Decided(stopped, skipped, foreign, trimmed)
 
-    def _open(self) -> set[Place]:
+    def _open(self) -> set[IncidentKey]:
         rows = self._lake.table("open_incidents").select("flow", "kind", "topic", "partition").collect()
         return {(row["flow"], row["kind"], row["topic"], row["partition"]) for row in rows}
 

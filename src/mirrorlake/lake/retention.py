@@ -114,8 +114,8 @@ def removals_of(staged: Iterable[Staged], cuts: Iterable[Cut]) -> list[Removal]:
     extents = {(extent.source_cluster, extent.topic, extent.partition, extent.generation): extent for extent in staged}
     found = []
     for cut in cuts:
-        place = (cut.source_cluster, cut.topic, cut.partition, cut.generation)
-        extent = extents[place]
+        key = (cut.source_cluster, cut.topic, cut.partition, cut.generation)
+        extent = extents[key]
         if extent.old_last is not None and min(cut.below, extent.old_last + 1) > extent.first:
-            found.append(Removal(*place, extent.first, min(cut.below, extent.old_last + 1)))
+            found.append(Removal(*key, extent.first, min(cut.below, extent.old_last + 1)))
     return found

@@ -153,8 +153,8 @@ def _told(stats: str) -> list[StagedRange] | None:
         return None
     if len(low["topic"]) > _EXACT_TEXT or len(low["source_cluster"]) > _EXACT_TEXT or "offset" not in low:
         return None
-    place = (low["source_cluster"], low["topic"], low["partition"], low["generation"])
-    return [StagedRange(*place, low["offset"], high["offset"], found["numRecords"])]
+    key = (low["source_cluster"], low["topic"], low["partition"], low["generation"])
+    return [StagedRange(*key, low["offset"], high["offset"], found["numRecords"])]
 
 
 def _told_by_statistics(files: pa.Table) -> dict[int, list[StagedRange]]:

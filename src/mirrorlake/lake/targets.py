@@ -91,8 +91,8 @@ def mapped_targets(lake: Lake, flow: str, topics: Collection[str]) -> dict[str, 
     runs = lake.table("offset_map").where((F.col("flow") == flow) & F.col("topic").isin(sorted(topics)))
     found: dict[str, list[MappedTarget]] = {}
     for row in lake.query_over("mapped_targets", {"runs": runs}).collect():
-        place = (row["topic"], row["target_partition"], row["target_generation"])
-        mapped = MappedTarget(*place, row["source_first"], row["source_last"], row["record_count"], row["target_end"])
+        key = (row["topic"], row["target_partition"], row["target_generation"])
+        mapped = MappedTarget(*key, row["source_first"], row["source_last"], row["record_count"], row["target_end"])
         found.setdefault(row["target_topic"], []).append(mapped)
     return found
 

@@ -69,7 +69,7 @@ class Delivery:
             _objects(rows.column("key")),
             repeat(partition),
             self._callbacks(rows.num_rows),
-            repeat(None),  # on_delivery's place: by place, the one before, its deprecated name, is what counts
+            repeat(None),  # on_delivery by position: the argument before, its deprecated name, is what counts
             times.to_pylist(),
             _headers(rows.column("headers"), self._provenance),
         ]

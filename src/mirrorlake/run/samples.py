@@ -41,7 +41,7 @@ class FlowLag:
 
 
 @dataclass(frozen=True)
-class _Places:
+class _TargetEnds:
     """A flow's partitions, what their topics are called at the target, and the ends there (of those that are made)."""
 
     keys: Sequence[TopicAndPartition]
@@ -86,37 +86,44 @@ class Sampler:
         `look` gives where the flow is now, or None when it does not come to a look in time: then nothing is sampled.
         A partition whose leader at the source does not answer has no row.
         """
-        places = self._places()  # before the look, which then knows of all that the flow wrote in front of these ends
+        target_ends = (
+            self._target_ends()
+        )  # before the look, which then knows of all that the flow wrote in front of these ends
         snapshot = look()
         if snapshot is None:
             return None
         source = self._connections.admin(self.flow.source)
-        starts, ends = source.told_starts(places.keys), source.told_ends(places.keys)
+        starts, ends = source.told_starts(target_ends.keys), source.told_ends(target_ends.keys)
         now = datetime.now(timezone.utc)
         told = [key for key in ends if key in starts]
-        rows = [self._row(key, places, (starts[key], ends[key]), snapshot, now) for key in told]
+        rows = [self._row(key, target_ends, (starts[key], ends[key]), snapshot, now) for key in told]
         self._add_seconds(rows, now)
-        self._history.keep(set(places.keys))  # of those that were not told too: their lag goes on
+        self._history.keep(set(target_ends.keys))  # of those that were not told too: their lag goes on
         self._lake.append("positions", arrow_table(rows, _POSITIONS))
         lags = [(int(str(row["lag_records"])), float(str(row["lag_seconds"]))) for row in rows]
         return FlowLag(sum(records for records, _ in lags), max((seconds for _, seconds in lags), default=0.0))
 
-    def _places(self) -> _Places:
+    def _target_ends(self) -> _TargetEnds:
         source, target = self._connections.admin(self.flow.source), self._connections.admin(self.flow.target)
         topics = {name: info for name, info in source.topics().items() if self._targets.selection.selects(name)}
         keys = [(name, partition) for name, info in topics.items() for partition in range(info.partitions)]
         names = {name: self._targets.remote_topic(name) or "" for name in topics}
         there = target.topics()
         remote = [(names[t], p) for t, p in keys if names[t] in there and p < there[names[t]].partitions]
-        return _Places(keys, names, target.told_ends(remote))
+        return _TargetEnds(keys, names, target.told_ends(remote))
 
     def _row(
-        self, key: TopicAndPartition, places: _Places, bounds: tuple[int, int], snapshot: Snapshot, now: datetime
+        self,
+        key: TopicAndPartition,
+        target_ends: _TargetEnds,
+        bounds: tuple[int, int],
+        snapshot: Snapshot,
+        now: datetime,
     ) -> dict[str, object]:
         topic, partition = key
         start, end = bounds
         covered, produced = reached(snapshot, self._targets, key)
-        target_end = places.target_end(key)
+        target_end = target_ends.target_end(key)
         return {
             "flow": self.flow.name,
             "topic": topic,
@@ -129,11 +136,11 @@ class Sampler:
             "target_end": target_end,
             # What the source has forgotten is no longer waited for.
             "lag_records": max(0, end - max(produced, start)),
-            "target_topic": places.names[topic] or None,
+            "target_topic": target_ends.names[topic] or None,
             "mapped_end": snapshot.mapped.get(key, 0),
             "target_passed_end": target_end if _nothing_left(snapshot, self._targets, key) else None,
             # Of the producer that the look was at: what it had produced is nothing to a generation that began since.
-            "target_generation": snapshot.target_generations.get(places.names[topic], 0),
+            "target_generation": snapshot.target_generations.get(target_ends.names[topic], 0),
         }
 
     def _add_seconds(self, rows: Sequence[dict[str, object]], now: datetime) -> None:

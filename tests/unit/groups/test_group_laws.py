@@ -250,7 +250,7 @@ def shared_topics(draw: st.DrawFn) -> tuple[list[str], list[str]]:
 def _interleaved(draw: st.DrawFn, some: list[str], others: list[str]) -> list[str]:
     places = draw(st.permutations([True] * len(some) + [False] * len(others)))
     one, other = iter(some), iter(others)
-    return [next(one) if place else next(other) for place in places]
+    return [next(one) if key else next(other) for key in places]
 
 
 def _way(origin: list[str], goal: list[str], kind: str, position: int) -> Translated:
@@ -289,8 +289,8 @@ def test_two_ways_skip_nothing_of_what_never_came_to_the_origin(
     late = data.draw(st.integers(0, 3))
     places = sorted(data.draw(st.lists(st.integers(0, len(goal)), min_size=late, max_size=late)))
     first = max((index + 1 for index, name in enumerate(goal) if name.startswith("g")), default=0)
-    for number, place in enumerate(places):
-        goal = [*goal[: max(first, place) + number], f"late{number}", *goal[max(first, place) + number :]]
+    for number, key in enumerate(places):
+        goal = [*goal[: max(first, key) + number], f"late{number}", *goal[max(first, key) + number :]]
     if not any(name.startswith("g") for name in origin):
         return  # of a flow that has brought nothing yet, nothing is known
     position = data.draw(st.integers(0, len(origin)))

@@ -119,7 +119,7 @@ def committed() -> dict[str, dict[TopicAndPartition, Committed]]:
 
 def fill_map(lake: Lake) -> None:
     """A map as batches leave it: each has a run of every partition."""
-    places = [(f"{PREFIX}{topic:03}", partition) for topic in range(TOPICS) for partition in range(PARTITIONS)]
+    targets = [(f"{PREFIX}{topic:03}", partition) for topic in range(TOPICS) for partition in range(PARTITIONS)]
     for number in range(RUNS):
         first, there = number * RUN_RECORDS, number * (RUN_RECORDS + 1)
         ends = (first, first + RUN_RECORDS - 1, there, there + RUN_RECORDS - 1, RUN_RECORDS, number)
@@ -127,7 +127,7 @@ def fill_map(lake: Lake) -> None:
         rows = [
             {"flow": FLOW, "topic": topic, "partition": partition, "target_topic": f"east.{topic}"}
             | {"target_partition": partition, **dict(zip(_LONGS, ends, strict=True)), "segments": [segment]}
-            for topic, partition in places
+            for topic, partition in targets
         ]
         lake.append("offset_map", pa.Table.from_pylist(rows, _MAP))
 
