@@ -13,7 +13,7 @@ from mirrorlake.config.maintenance import Maintenance
 from mirrorlake.control.acl_plan import owned_acls
 from mirrorlake.kafka.values import Acl
 from mirrorlake.lake import table_upkeep
-from mirrorlake.lake.changes import Change, Outcome
+from mirrorlake.lake.changes import Change, ChangeOutcome
 from mirrorlake.lake.journal import Journal
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.maintain import maintain
@@ -22,7 +22,7 @@ from mirrorlake.offsets.runs import Segment, runs_of, segments_of
 from tests.support.lake_rows import FLOW, ago, append, opened, run_row, write_file
 
 DAY = 86_400
-OUTCOMES: list[Outcome] = ["done", "gone", "refused"]
+OUTCOMES: list[ChangeOutcome] = ["done", "gone", "refused"]
 Batches = list[tuple[list[int], int, bool]]
 
 

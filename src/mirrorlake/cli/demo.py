@@ -23,10 +23,10 @@ def demo(
 ) -> None:
     """Two real clusters, a flow, a crash, a failover, and the proof: nothing lost, nothing twice."""
     shared: Context = context.obj
-    outcome = tell(directory, records, partial(_say, shared))
+    result = tell(directory, records, partial(_say, shared))
     if as_json:
-        shared.answer(vars(outcome))
-    if not outcome.proven:
+        shared.answer(vars(result))
+    if not result.proven:
         raise typer.Exit(1)
 
 

@@ -18,7 +18,7 @@ from mirrorlake.failover.drain import Drained, drain
 from mirrorlake.groups.checkpoint_plan import OTHER_KIND, GroupPartition
 from mirrorlake.groups.checkpoint_table import append_checkpoints, newest_checkpoints
 from mirrorlake.groups.mover import Sent, move_in_steps, sole_mover, target_groups
-from mirrorlake.groups.moves import FAILBACK, Outcome, documents, kept, marked, plan_moves, verified
+from mirrorlake.groups.moves import FAILBACK, MoveResult, documents, kept, marked, plan_moves, verified
 from mirrorlake.groups.shared_topics import Way
 from mirrorlake.groups.survey import Survey, silence, survey
 from mirrorlake.groups.sync_plan import TargetGroup, may_have_members
@@ -57,13 +57,13 @@ def move_groups(lake: Lake, connections: Connections, way: Way, options: MoveOpt
     drained = [] if gone or options.dry_run or not options.drain else _catch_up(lake, connections, way)
     found = survey(lake, connections, way, options.groups, gone)
     if options.dry_run:
-        outcomes = _planned(lake, connections, way, found, options.force)[0]
+        results = _planned(lake, connections, way, found, options.force)[0]
     else:
         with sole_mover(lake, way.flow, SYNC_SECONDS):  # group sync would move the same groups beside us
-            outcomes, goals = _planned(lake, connections, way, found, options.force)
-            outcomes = _carry_out(connections.groups(way.goal), outcomes, goals, options.force)
-            _note_down(lake, way, outcomes)
-    left = _left(way, found, outcomes, drained)
+            results, goals = _planned(lake, connections, way, found, options.force)
+            results = _carry_out(connections.groups(way.goal), results, goals, options.force)
+            _note_down(lake, way, results)
+    left = _left(way, found, results, drained)
     return {
         "flow": way.flow.name,
         "command": _word(way),
@@ -71,7 +71,7 @@ def move_groups(lake: Lake, connections: Connections, way: Way, options: MoveOpt
         "complete": not left,
         "origin_unreachable": found.gone,
         "drained": [asdict(item) for item in drained],
-        "groups": documents(outcomes),
+        "groups": documents(results),
         "warnings": _warnings(lake, way, found),
         "left": left,
         **({} if found.gone is None else divergence_of(lake, way.flow.name)),
@@ -102,7 +102,7 @@ def _drained(lake: Lake, connections: Connections, flow: ResolvedFlow) -> Draine
 
 def _planned(
     lake: Lake, connections: Connections, way: Way, found: Survey, force: bool
-) -> tuple[list[Outcome], dict[str, TargetGroup]]:
+) -> tuple[list[MoveResult], dict[str, TargetGroup]]:
     """What is to be done, and the groups at the goal that it was decided by."""
     goals, errors = target_groups(connections.groups(way.goal), {item.checkpoint.group_id for item in found.standings})
     newest = {key: item for key, (item, _) in newest_checkpoints(lake, way.flow.name).items()}
@@ -110,10 +110,10 @@ def _planned(
 
 
 def _carry_out(
-    goal: GroupAdmin, outcomes: Sequence[Outcome], goals: Mapping[str, TargetGroup], force: bool
-) -> list[Outcome]:
+    goal: GroupAdmin, results: Sequence[MoveResult], goals: Mapping[str, TargetGroup], force: bool
+) -> list[MoveResult]:
     """Send what is to be moved, group by group, and read it back."""
-    moving = [item.standing.checkpoint for item in outcomes if item.done == "would move"]
+    moving = [item.standing.checkpoint for item in results if item.done == "would move"]
     sent: dict[GroupPartition, Sent] = {}
     for step in move_in_steps(goal, goals, moving, force, at_once=1):
         sent.update({item.checkpoint.group_partition: item for item in step})
@@ -121,19 +121,19 @@ def _carry_out(
     now = _read_back(goal, {item.group_id for item in moving})
     return [
         item if item.done != "would move" else _done(item, sent[item.standing.checkpoint.group_partition], now)
-        for item in outcomes
+        for item in results
     ]
 
 
-def _done(outcome: Outcome, sent: Sent, now: Told) -> Outcome:
+def _done(result: MoveResult, sent: Sent, now: Told) -> MoveResult:
     item = sent.checkpoint
     if sent.kept is not None:
-        return kept(outcome.standing, sent.before, sent.kept)
+        return kept(result.standing, sent.before, sent.kept)
     refused = sent.refused
     if item.group_id in now.errors:
         refused = refused or f"not read back: {now.errors[item.group_id]}"
     position = now.positions.get(item.group_id, {}).get(item.target)
-    return verified(replace(outcome, before=sent.before), refused, position)
+    return verified(replace(result, before=sent.before), refused, position)
 
 
 def _read_back(goal: GroupAdmin, groups: set[str]) -> Told:
@@ -143,9 +143,9 @@ def _read_back(goal: GroupAdmin, groups: set[str]) -> Told:
         return Told({}, dict.fromkeys(groups, str(error)))
 
 
-def _note_down(lake: Lake, way: Way, outcomes: Sequence[Outcome]) -> None:
+def _note_down(lake: Lake, way: Way, results: Sequence[MoveResult]) -> None:
     # What is there and was never noted was moved by a run that was killed before it came to this.
-    changed = [item for item in outcomes if item.done != "there" or not item.standing.checkpoint.synced]
+    changed = [item for item in results if item.done != "there" or not item.standing.checkpoint.synced]
     Journal(lake).record(way.flow.name, [item.change() for item in changed])
     # What failback did not move is no position of the source, and so no checkpoint.
     noted = ("moved", "there") if way.reverse else ("moved", "there", "kept", "failed")
@@ -153,13 +153,13 @@ def _note_down(lake: Lake, way: Way, outcomes: Sequence[Outcome]) -> None:
     append_checkpoints(lake, way.flow.name, rows)
 
 
-def _left(way: Way, found: Survey, outcomes: Sequence[Outcome], drained: Sequence[Drained]) -> list[str]:
+def _left(way: Way, found: Survey, results: Sequence[MoveResult], drained: Sequence[Drained]) -> list[str]:
     """What is not as it should be, one sentence each."""
     left = [f"flow {item.flow} was not drained: {_why(item)}" for item in drained if not item.complete]
     left += [f"cluster {way.origin} did not tell all its groups: {why}" for why in found.untold]
     left += [f"group {group} was not told: {why}" for group, why in sorted(found.errors.items())]
     left += [f"topic {topic}: {why}" for topic, why in found.closed.items()]
-    for item in outcomes:
+    for item in results:
         if not item.is_left:
             continue
         checkpoint = item.standing.checkpoint

@@ -11,8 +11,7 @@ from typing import Any, Literal
 
 from mirrorlake.groups.checkpoint_plan import HELD_BACK, Checkpoint, GroupPartition
 from mirrorlake.groups.sync_plan import THERE, Keep, Move, TargetGroup, decide
-from mirrorlake.lake.changes import Change
-from mirrorlake.lake.changes import Outcome as ChangeOutcome
+from mirrorlake.lake.changes import Change, ChangeOutcome
 from mirrorlake.offsets.positions import Committed, Translated
 
 KIND = "group"
@@ -35,7 +34,7 @@ class Standing:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class MoveResult:
     """What a command did, or would do, about one standing. `before` is the goal's own position, None for none."""
 
     standing: Standing
@@ -141,29 +140,29 @@ def join_ways(primary: Translated, other: Translated | None, reverse: bool, sett
 
 def plan_moves(
     standings: Sequence[Standing], goals: Mapping[str, TargetGroup], errors: Mapping[str, str], force: bool
-) -> list[Outcome]:
+) -> list[MoveResult]:
     """What is to be done about each; `goals` are the groups at the goal, `errors` of those it did not tell about."""
-    outcomes = []
+    results = []
     for standing in standings:
         item = standing.checkpoint
         if item.group_id not in goals:
             detail = f"the cluster did not tell about the group: {errors.get(item.group_id, 'no answer')}"
-            outcomes.append(Outcome(standing, "failed", None, detail))
+            results.append(MoveResult(standing, "failed", None, detail))
             continue
         group = goals[item.group_id]
         before = group.positions.get(item.target)
         decision = decide(item, group, force)
         if isinstance(decision, Move):
-            outcomes.append(Outcome(standing, "would move", before, "backwards" if decision.backwards else None))
+            results.append(MoveResult(standing, "would move", before, "backwards" if decision.backwards else None))
         else:
-            outcomes.append(kept(standing, before, decision))
-    return outcomes
+            results.append(kept(standing, before, decision))
+    return results
 
 
-def kept(standing: Standing, before: Committed | None, decision: Keep) -> Outcome:
+def kept(standing: Standing, before: Committed | None, decision: Keep) -> MoveResult:
     """What is left as it is at the goal."""
     told = None if decision.reason == THERE else decision.reason
-    return Outcome(standing, "there" if decision.there else "kept", before, told)
+    return MoveResult(standing, "there" if decision.there else "kept", before, told)
 
 
 def marked(standings: Sequence[Standing], newest: Mapping[GroupPartition, Checkpoint], reverse: bool) -> list[Standing]:
@@ -185,16 +184,16 @@ def _marked(standing: Standing, newest: Mapping[GroupPartition, Checkpoint], rev
     return replace(standing, checkpoint=replace(standing.checkpoint, synced=True))
 
 
-def verified(outcome: Outcome, refused: str | None, now: Committed | None) -> Outcome:
+def verified(result: MoveResult, refused: str | None, now: Committed | None) -> MoveResult:
     """A move that was sent, by what the goal said to it and by the position read back."""
-    wanted = outcome.standing.checkpoint.target_position
+    wanted = result.standing.checkpoint.target_position
     if now is not None and now.offset == wanted:
-        return replace(outcome, done="moved")
+        return replace(result, done="moved")
     if refused is None:
         refused = f"read back {'no position' if now is None else now.offset}"
-    return replace(outcome, done="failed", detail=refused)
+    return replace(result, done="failed", detail=refused)
 
 
-def documents(outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
+def documents(results: Sequence[MoveResult]) -> list[dict[str, Any]]:
     """As the commands show them."""
-    return [outcome.document() for outcome in outcomes]
+    return [result.document() for result in results]

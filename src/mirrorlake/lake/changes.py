@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
-Outcome = Literal["begun", "done", "refused", "skipped", "gone"]
+ChangeOutcome = Literal["begun", "done", "refused", "skipped", "gone"]
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,7 @@ class Change:
     resource: str
     before: str | None
     after: str | None
-    outcome: Outcome = "done"
+    outcome: ChangeOutcome = "done"
     error: str | None = None
     policy: str | None = None
 

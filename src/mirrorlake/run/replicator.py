@@ -11,7 +11,7 @@ from mirrorlake.checks.preflight import Verdict, judge
 from mirrorlake.config.topology import ResolvedFlow, Topology
 from mirrorlake.errors import LeaseTaken, MirrorlakeError, ReplicationError, TopologyError
 from mirrorlake.kafka.connections import Connections
-from mirrorlake.lake.changes import Change, Outcome
+from mirrorlake.lake.changes import Change, ChangeOutcome
 from mirrorlake.lake.identity import store_identity
 from mirrorlake.lake.journal import Journal
 from mirrorlake.lake.lake import Lake
@@ -296,7 +296,7 @@ class Replicator:
                 )
         return flows
 
-    def _tell_edit(self, path: Path, outcome: Outcome, error: str | None) -> None:
+    def _tell_edit(self, path: Path, outcome: ChangeOutcome, error: str | None) -> None:
         for flow in self._flows:
             self.journal.record(flow.name, [Change("topology", str(path), None, None, outcome, error)])
 

@@ -20,7 +20,7 @@ from mirrorlake.groups.checkpoint_plan import (
     to_translate,
 )
 from mirrorlake.groups.moves import (
-    Outcome,
+    MoveResult,
     Standing,
     flipped,
     join_ways,
@@ -219,7 +219,7 @@ def test_a_group_that_was_moved_and_has_read_on_is_not_left(state: str) -> None:
 
 def test_rows_of_a_move() -> None:
     standing = Standing(KNOWN, True, 0)
-    outcome = Outcome(standing, "moved", Committed(3))
+    outcome = MoveResult(standing, "moved", Committed(3))
     change = outcome.change()
     assert (change.kind, change.resource, change.before, change.after, change.outcome) == (
         "group",

@@ -31,7 +31,7 @@ _MARKER = ".mirrorlake-demo"
 
 
 @dataclass(frozen=True)
-class Outcome:
+class DemoResult:
     """What the demo proved: records at the source and at the target, whether they are equal and the offset came back,
     one offset there and back, and what the group that was moved read twice or never."""
 
@@ -51,7 +51,7 @@ class Outcome:
         return self.equal and not self.group_read_twice and not self.group_never_read
 
 
-def tell(directory: Path, records: int, say: Say) -> Outcome:
+def tell(directory: Path, records: int, say: Say) -> DemoResult:
     """Play the story in `directory`, which is made afresh. Raises InputError when something else lives there."""
     directory = directory.absolute()
     _fresh(directory)
@@ -71,7 +71,7 @@ def _fresh(directory: Path) -> None:
     (directory / _MARKER).touch()
 
 
-def _play(directory: Path, clusters: dict[str, EmbeddedCluster], records: int, say: Say) -> Outcome:
+def _play(directory: Path, clusters: dict[str, EmbeddedCluster], records: int, say: Say) -> DemoResult:
     for name, cluster in clusters.items():
         say(f"      {name} is up at {cluster.bootstrap_servers}")
     topology = _write_topology(directory, clusters)
@@ -106,7 +106,7 @@ def _crash_and_recover(topology: Path, source: str, target: str, records: int, s
 
 def _prove(
     topology: Topology, clusters: dict[str, EmbeddedCluster], read: Counter[bytes], records: int, say: Say
-) -> Outcome:
+) -> DemoResult:
     """Chapters 5 to 7."""
     source, target = clusters["east"].bootstrap_servers, clusters["west"].bootstrap_servers
     say("5/7 Comparing both sides with a read_committed consumer, record by record")
@@ -120,7 +120,7 @@ def _prove(
     moved = _fail_over(lake, topology, read, target, {value or b"" for part in wanted for _, value, _ in part}, say)
     _tell_what_next(topology.directory, lake, say)
     total = sum(map(len, there))
-    return Outcome(
+    return DemoResult(
         records, total, equal and back == offset, offset, forth, back, moved.twice, moved.never, str(lake.directory)
     )
 

@@ -10,32 +10,32 @@ UNKNOWN = "mirrorlake does not know this key; neither MirrorMaker's own settings
 
 
 @dataclass
-class _Outcome:
+class _Verdict:
     to: list[str] = field(default_factory=list)
     not_needed: list[str] = field(default_factory=list)
     not_supported: list[str] = field(default_factory=list)
 
 
 class Report:
-    """Collects outcomes while files are read. An entry may have several: it may serve two clusters."""
+    """Collects verdicts while files are read. An entry may have several: it may serve two clusters."""
 
     def __init__(self, entries: Iterable[Entry]) -> None:
-        self._outcomes: dict[Entry, _Outcome] = {entry: _Outcome() for entry in entries}
+        self._verdicts: dict[Entry, _Verdict] = {entry: _Verdict() for entry in entries}
         self._follows: list[tuple[Entry, Entry]] = []
         self.arrives: list[str] = []
         self.notes: list[str] = []
 
     def carry(self, entry: Entry, to: str) -> None:
         """Say under which key of the topology the entry's value went on."""
-        _append(self._outcomes[entry].to, to)
+        _append(self._verdicts[entry].to, to)
 
     def skip(self, entry: Entry, reason: str) -> None:
         """Say why nothing is lost without the entry."""
-        _append(self._outcomes[entry].not_needed, reason)
+        _append(self._verdicts[entry].not_needed, reason)
 
     def refuse(self, entry: Entry, reason: str) -> None:
         """Say why the entry's meaning is lost, and what to do."""
-        _append(self._outcomes[entry].not_supported, reason)
+        _append(self._verdicts[entry].not_supported, reason)
 
     def follow(self, entry: Entry, other: Entry) -> None:
         """Say that what becomes of `other` becomes of `entry`, which means the same."""
@@ -53,23 +53,23 @@ class Report:
         """Give the report for `--json`: carried, not_needed, not_supported, notes; among these what arrives comes
         first."""
         for entry, other in self._follows:
-            mine, theirs = self._outcomes[entry], self._outcomes[other]
+            mine, theirs = self._verdicts[entry], self._verdicts[other]
             for name in ("to", "not_needed", "not_supported"):
                 for text in getattr(theirs, name):
                     _append(getattr(mine, name), text)
         self._follows.clear()
         notes = [*self.arrives, *self.notes]
         document: dict[str, Any] = {"carried": [], "not_needed": [], "not_supported": [], "notes": notes}
-        for entry, outcome in self._outcomes.items():
+        for entry, verdict in self._verdicts.items():
             place = {"file": entry.file, "line": entry.line, "key": entry.key}
-            if outcome.to:
-                document["carried"].append({**place, "to": ", ".join(outcome.to)})
-            elif outcome.not_needed:
-                document["not_needed"].append({**place, "reason": "; ".join(outcome.not_needed)})
-            elif not outcome.not_supported:
-                outcome.not_supported.append(UNKNOWN)
-            if outcome.not_supported:
-                document["not_supported"].append({**place, "reason": "; ".join(outcome.not_supported)})
+            if verdict.to:
+                document["carried"].append({**place, "to": ", ".join(verdict.to)})
+            elif verdict.not_needed:
+                document["not_needed"].append({**place, "reason": "; ".join(verdict.not_needed)})
+            elif not verdict.not_supported:
+                verdict.not_supported.append(UNKNOWN)
+            if verdict.not_supported:
+                document["not_supported"].append({**place, "reason": "; ".join(verdict.not_supported)})
         return document
 
 
