@@ -15,7 +15,7 @@ from mirrorlake.config.topology import Lake as Location
 from mirrorlake.lake.opening import open_lake
 from mirrorlake.lake.translate import translate
 from mirrorlake.landing.generations import begin_generations, decisions_of
-from mirrorlake.landing.survey import TopicGeneration, accepted_starts, blocked
+from mirrorlake.landing.source_comparison import TopicGeneration, accepted_starts, blocked
 from tests.support.clusters import ClusterPair
 from tests.support.kafka import create_topic, delete_topic, partition_count, read_topic, topics_of, truncate
 from tests.support.replication import FLOW

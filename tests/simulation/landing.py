@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping
 
 from mirrorlake.kafka.values import Row as SingleRow
 from mirrorlake.landing.plan import LandingPlanner, Planned, SourceTopic
-from mirrorlake.landing.survey import CurrentGenerations, Decision, TopicGeneration
+from mirrorlake.landing.source_comparison import CurrentGenerations, Decision, TopicGeneration
 from mirrorlake.offsets.positions import LogEnds, TopicAndPartition
 from tests.simulation.kafka import timed_out
 from tests.simulation.streaming import Checkpoint, Query, QueryFailed, QueryPlan

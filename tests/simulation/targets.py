@@ -42,13 +42,13 @@ class MemoryTargets:
 
     def differs(self, closed: frozenset[str]) -> bool:
         """Whether the flow has to begin anew, which left these out."""
-        self._survey(())
+        self._comparison(())
         return closed != self.closed() or bool(self._generations.decided)
 
     def refresh(self, begins: bool, staged: Iterable[str] = ()) -> None:
         """Make what is missing of what the source has and of what is `staged`; with `begins` also what was decided."""
         wanted = {*(self._world.source.topics.keys() & self._world.selected), *staged}
-        found = self._survey(wanted)
+        found = self._comparison(wanted)
         wanted = (wanted | found.decided if begins else wanted - found.decided) - found.waiting - found.stopped
         for topic in sorted(wanted):
             self._make(topic)
@@ -61,9 +61,9 @@ class MemoryTargets:
         if any(plan.target_topic not in self.living for plan in plans):
             raise TargetsUnmade
 
-    def _survey(self, names: Collection[str]) -> Any:
+    def _comparison(self, names: Collection[str]) -> Any:
         noted = self._generations.names().keys() & self._world.selected
-        return self._generations.survey({topic: topic for topic in sorted({*names, *noted})})
+        return self._generations.comparison({topic: topic for topic in sorted({*names, *noted})})
 
     def _make(self, topic: str) -> None:
         """With as many partitions as the source ever had."""

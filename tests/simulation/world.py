@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from mirrorlake.landing.survey import Branch, CurrentGenerations, TopicGeneration
+from mirrorlake.landing.source_comparison import Branch, CurrentGenerations, TopicGeneration
 from mirrorlake.offsets.generations import NotedTarget, counts_from
 from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.produce import task

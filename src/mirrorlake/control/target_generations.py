@@ -12,7 +12,7 @@ from collections.abc import Collection, Mapping, Sequence
 from confluent_kafka import KafkaException
 
 from mirrorlake.config.topology import ResolvedFlow
-from mirrorlake.control.target_survey import TargetLoss, TargetSurvey, survey_targets
+from mirrorlake.control.target_comparison import TargetComparison, TargetLoss, compare_targets
 from mirrorlake.errors import ClusterUnusable, TargetRecreated, TargetRefused
 from mirrorlake.kafka.admin import ClusterAdmin, TopicIdentity
 from mirrorlake.kafka.connections import Connections
@@ -72,7 +72,7 @@ class TargetGenerations:
         """How many partitions a target topic had when it was noted last."""
         return len(self._load()[target][-1].began)
 
-    def survey(self, names: Mapping[str, str]) -> TargetSurvey:
+    def comparison(self, names: Mapping[str, str]) -> TargetComparison:
         """Compare target topics, by source topic, with what was noted; tell what is new. One question to the target.
 
         Raises ClusterUnreachable, KafkaException.
@@ -81,18 +81,19 @@ class TargetGenerations:
         self._note_previous({topic: target for topic, target in names.items() if target not in noted})
         asked = sorted({target for target in names.values() if target in noted})
         found, missing = self._target.identities(asked)
-        survey = self._compared(names, found, missing)
-        gone = {loss.target_topic for loss in survey.losses if not loss.made_again}
+        comparison = self._compared(names, found, missing)
+        gone = {loss.target_topic for loss in comparison.losses if not loss.made_again}
         if gone:
             confirmed, still = self._until_known(gone, GONE_SECONDS)
-            survey = self._compared(names, {**found, **confirmed}, (missing - gone) | still)
-        for topic in survey.unfounded:
-            close_unfounded(self._lake, self._flow, topic, survey.living[topic].number)
-        self._take(names, survey)
-        return survey
+            comparison = self._compared(names, {**found, **confirmed}, (missing - gone) | still)
+        for topic in comparison.unfounded:
+            close_unfounded(self._lake, self._flow, topic, comparison.living[topic].number)
+        self._take(names, comparison)
+        return comparison
 
-    def begin(self, survey: TargetSurvey, names: Mapping[str, str]) -> dict[str, TargetRefused]:
-        """Note the generations that a survey wants to begin, of target topics (by source topic) that have been made.
+    def begin(self, comparison: TargetComparison, names: Mapping[str, str]) -> dict[str, TargetRefused]:
+        """Note the generations that a comparison wants to begin, of target topics (by source topic) that have been
+        made.
 
         Returns what could not be noted, by source topic: nothing may be written there.
         """
@@ -102,7 +103,7 @@ class TargetGenerations:
         ends = self._ends({target: found[target].partitions for target in names.values() if target in found})
         begun = {
             (topic, target): NotedTarget(
-                survey.begin[topic][0], found[target].topic_id, survey.begin[topic][1], ends[target]
+                comparison.begin[topic][0], found[target].topic_id, comparison.begin[topic][1], ends[target]
             )
             for topic, target in names.items()
             if target in ends
@@ -117,26 +118,27 @@ class TargetGenerations:
 
     def _compared(
         self, names: Mapping[str, str], found: Mapping[str, TopicIdentity], missing: Collection[str]
-    ) -> TargetSurvey:
+    ) -> TargetComparison:
         ids = {target: topic.topic_id for target, topic in found.items()}
         noted = {target: items[-1] for target, items in self._load().items()}
         same = all(ids.get(target) in (None, noted[target].topic_id) for target in names.values() if target in noted)
         if noted and (self._decisions is None or not same or missing or self.waiting or self.stopped):
             self._decisions = target_decisions(self._lake, self._flow)
-        return survey_targets(names, ids, missing, noted, self._decisions or [])
+        return compare_targets(names, ids, missing, noted, self._decisions or [])
 
-    def _take(self, names: Mapping[str, str], survey: TargetSurvey) -> None:
+    def _take(self, names: Mapping[str, str], comparison: TargetComparison) -> None:
         """Remember what may be written to, and tell operators what they have to decide."""
-        for topic in (survey.waiting | survey.stopped | survey.begin.keys()) & names.keys():
+        for topic in (comparison.waiting | comparison.stopped | comparison.begin.keys()) & names.keys():
             self.living.pop(names[topic], None)
-        for topic in survey.living:
+        for topic in comparison.living:
             self._live(names[topic])
-        for loss in survey.losses:
+        for loss in comparison.losses:
             self._tell(loss)
         self.waiting = {
-            topic: self.waiting.get(topic) or self._reminder(topic, names[topic]) for topic in sorted(survey.waiting)
+            topic: self.waiting.get(topic) or self._reminder(topic, names[topic])
+            for topic in sorted(comparison.waiting)
         }
-        self.stopped, self.decided = survey.stopped, survey.decided
+        self.stopped, self.decided = comparison.stopped, comparison.decided
 
     def _live(self, target: str) -> None:
         generations = self._load()[target]

@@ -8,8 +8,8 @@ from collections.abc import Collection, Mapping, Sequence
 from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.control.config_sync import ConfigSync
 from mirrorlake.control.stated_topics import StatedTopics
+from mirrorlake.control.target_comparison import TargetComparison
 from mirrorlake.control.target_generations import TargetGenerations
-from mirrorlake.control.target_survey import TargetSurvey
 from mirrorlake.control.topic_plan import TopicPlan, plan_topics, refusals
 from mirrorlake.errors import ClusterUnusable, ReplicationError, TargetRefused
 from mirrorlake.kafka.admin import ClusterAdmin, TopicInfo
@@ -150,7 +150,7 @@ class TargetTopics:
         """
         with self._use:
             plans = self._planned(begins)
-            found = self._survey({plan.topic: plan.target_topic for plan in plans if plan.action != "refuse"})
+            found = self._comparison({plan.topic: plan.target_topic for plan in plans if plan.action != "refuse"})
             later = found.waiting | found.stopped | (frozenset() if begins else found.decided)
             plans = [plan for plan in plans if plan.topic not in later]
             refused = self._carry_out(plans)
@@ -173,7 +173,7 @@ class TargetTopics:
     def check(self) -> None:
         """Compare the target's topics with those that were noted; changes nothing on the target."""
         with self._use:
-            self._survey({})
+            self._comparison({})
 
     def _planned(self, begins: bool) -> list[TopicPlan]:
         """What the target lacks. Its own topics are watched even while the source does not answer."""
@@ -184,12 +184,12 @@ class TargetTopics:
         except ClusterUnusable as error:
             if error.facts.get("alias") == self.flow.source:
                 self._silent = True
-                found = self._survey({})
+                found = self._comparison({})
                 if begins:
                     self.unmade.update(self._begin_decided(found, ()))
             raise
 
-    def _survey(self, names: Mapping[str, str]) -> TargetSurvey:
+    def _comparison(self, names: Mapping[str, str]) -> TargetComparison:
         """Compare these target topics, by source topic, and all that were noted, with what is there."""
         noted = {
             topic: target
@@ -197,16 +197,16 @@ class TargetTopics:
             if self.selection.selects(topic) and self.remote_topic(topic) == target
         }
         wanted = {**noted, **names}
-        found = self.generations.survey(wanted)
+        found = self.generations.comparison(wanted)
         for topic in wanted.keys() - found.living.keys():
             self._ready.pop(wanted[topic], None)
         return found
 
-    def _begin(self, found: TargetSurvey, names: Mapping[str, str]) -> dict[str, TargetRefused]:
+    def _begin(self, found: TargetComparison, names: Mapping[str, str]) -> dict[str, TargetRefused]:
         """Note the generations that begin now of topics that are there; returns those of which that cannot be done."""
         return self.generations.begin(found, {topic: target for topic, target in names.items() if topic in found.begin})
 
-    def _begin_decided(self, found: TargetSurvey, told: Collection[str]) -> dict[str, TargetRefused]:
+    def _begin_decided(self, found: TargetComparison, told: Collection[str]) -> dict[str, TargetRefused]:
         """Begin what an operator has decided about topics of which the source has not `told`: it does not answer, or
         they are gone there. Returns those of which that cannot be done."""
         left = {
@@ -288,7 +288,7 @@ class TargetTopics:
         lacking = {topic: target for topic, target in names.items() if needed[target] > self._ready.get(target, 0)}
         if not lacking:
             return
-        found = self._survey(lacking)
+        found = self._comparison(lacking)
         first = {topic: target for topic, target in lacking.items() if topic in found.begin.keys() - found.decided}
         seen = self._target.topics()
         refused = self._make_by_states({t: name for t, name in first.items() if name not in seen}, needed)

@@ -17,10 +17,10 @@ from mirrorlake.failover.divergence import divergence_of
 from mirrorlake.failover.drain import Drained, drain
 from mirrorlake.groups.checkpoint_plan import OTHER_KIND, GroupPartition
 from mirrorlake.groups.checkpoint_table import append_checkpoints, newest_checkpoints
+from mirrorlake.groups.inventory import GroupInventory, silence, take_inventory
 from mirrorlake.groups.mover import Sent, move_in_steps, sole_mover, target_groups
 from mirrorlake.groups.moves import FAILBACK, MoveResult, documents, kept, marked, plan_moves, verified
 from mirrorlake.groups.shared_topics import Way
-from mirrorlake.groups.survey import Survey, silence, survey
 from mirrorlake.groups.sync_plan import TargetGroup, may_have_members
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.kafka.groups import GroupAdmin, Told
@@ -55,7 +55,7 @@ def move_groups(lake: Lake, connections: Connections, way: Way, options: MoveOpt
     connections.admin(way.goal).cluster_id()
     gone = silence(connections, way)
     drained = [] if gone or options.dry_run or not options.drain else _catch_up(lake, connections, way)
-    found = survey(lake, connections, way, options.groups, gone)
+    found = take_inventory(lake, connections, way, options.groups, gone)
     if options.dry_run:
         results = _planned(lake, connections, way, found, options.force)[0]
     else:
@@ -101,7 +101,7 @@ def _drained(lake: Lake, connections: Connections, flow: ResolvedFlow) -> Draine
 
 
 def _planned(
-    lake: Lake, connections: Connections, way: Way, found: Survey, force: bool
+    lake: Lake, connections: Connections, way: Way, found: GroupInventory, force: bool
 ) -> tuple[list[MoveResult], dict[str, TargetGroup]]:
     """What is to be done, and the groups at the goal that it was decided by."""
     goals, errors = target_groups(connections.groups(way.goal), {item.checkpoint.group_id for item in found.standings})
@@ -153,7 +153,7 @@ def _note_down(lake: Lake, way: Way, results: Sequence[MoveResult]) -> None:
     append_checkpoints(lake, way.flow.name, rows)
 
 
-def _left(way: Way, found: Survey, results: Sequence[MoveResult], drained: Sequence[Drained]) -> list[str]:
+def _left(way: Way, found: GroupInventory, results: Sequence[MoveResult], drained: Sequence[Drained]) -> list[str]:
     """What is not as it should be, one sentence each."""
     left = [f"flow {item.flow} was not drained: {_why(item)}" for item in drained if not item.complete]
     left += [f"cluster {way.origin} did not tell all its groups: {why}" for why in found.untold]
@@ -179,7 +179,7 @@ def _why(item: Drained) -> str:
     return f"{len(item.missing)} partitions are not at their end, such as {item.missing[0]}"
 
 
-def _warnings(lake: Lake, way: Way, found: Survey) -> list[str]:
+def _warnings(lake: Lake, way: Way, found: GroupInventory) -> list[str]:
     """What an operator should know before consumers start: members left at the origin, open incidents of the flow."""
     warnings = [
         f"group {group} still has members on {way.origin}: stop them, then run this again, or they read on there"

@@ -8,9 +8,9 @@ from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.errors import ClusterUnusable
 from mirrorlake.groups.checkpoint_plan import OTHER_KIND, REWOUND, Checkpoint, GroupPartition
 from mirrorlake.groups.checkpoint_table import newest_checkpoints
+from mirrorlake.groups.inventory import GroupInventory, silence, take_inventory
 from mirrorlake.groups.moves import Standing
 from mirrorlake.groups.shared_topics import Way
-from mirrorlake.groups.survey import Survey, silence, survey
 from mirrorlake.kafka.admin import ClusterAdmin
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.kafka.groups import Listing, Told
@@ -31,7 +31,7 @@ def read_groups(
     What an unreachable cluster would tell is null. Raises InputError for a group that is nowhere.
     """
     way = Way(flow)
-    found = survey(lake, connections, way, named, silence(connections, way))
+    found = take_inventory(lake, connections, way, named, silence(connections, way))
     listing, told, silent = _target(connections, flow, sorted({item.checkpoint.group_id for item in found.standings}))
     source_ends = (
         {} if found.gone else _ends(connections.admin(flow.source), [_source(item) for item in found.standings])
@@ -52,7 +52,7 @@ def read_groups(
 
 
 def _row(
-    found: Survey,
+    found: GroupInventory,
     standing: Standing,
     listing: Listing,
     told: Told,

@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 from mirrorlake.kafka.values import Row
 from mirrorlake.lake.lake import Lake, arrow_table
 from mirrorlake.lake.stage_index import StageFiles
-from mirrorlake.landing.survey import Branch, CurrentGenerations, Decision, TopicGeneration
+from mirrorlake.landing.source_comparison import Branch, CurrentGenerations, Decision, TopicGeneration
 from mirrorlake.offsets.positions import TopicAndPartition
 
 _GENERATIONS = pa.schema(

@@ -17,7 +17,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from mirrorlake.config.topology import Landing
 from mirrorlake.lake.lake import Lake
-from mirrorlake.landing.survey import LandingPlan
+from mirrorlake.landing.source_comparison import LandingPlan
 from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.spark.query_files import starting_offsets
 from mirrorlake.spark.session import redact_secrets

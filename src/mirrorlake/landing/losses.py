@@ -7,7 +7,7 @@ from mirrorlake.errors import MirrorlakeError, ReplicationError, SourceDataLost
 from mirrorlake.lake.changes import Change
 from mirrorlake.lake.journal import Journal
 from mirrorlake.landing.plan import Planned
-from mirrorlake.landing.survey import Loss
+from mirrorlake.landing.source_comparison import Loss
 from mirrorlake.naming.selection import TopicSelection
 from mirrorlake.offsets.positions import TopicAndPartition
 

@@ -12,7 +12,7 @@ from typing import Protocol
 
 from mirrorlake.landing.refusals import Refusals
 from mirrorlake.landing.rewound import RewindCheck, SourceRows, StagedRows
-from mirrorlake.landing.survey import (
+from mirrorlake.landing.source_comparison import (
     CurrentGenerations,
     Decision,
     LandingPlan,
@@ -20,9 +20,9 @@ from mirrorlake.landing.survey import (
     TopicGeneration,
     accepted_starts,
     blocked,
+    compare_source,
     position_of,
     recreated,
-    survey,
 )
 from mirrorlake.offsets.positions import LogEnds, TopicAndPartition
 
@@ -140,7 +140,7 @@ class LandingPlanner:
         covered = self._still_covered(covered, log, current)
         seen = self._seen(log, positions, covered, decisions, current)
         rewound = self._rewound(log, positions, current, decisions)
-        result = survey(log, positions, decisions, seen, rewound)
+        result = compare_source(log, positions, decisions, seen, rewound)
         self._rewinds.note({key: log[key].epoch for key in result.starts})
         losses = (*remade, *result.losses)
         generations = {key: current.generation(key) for key in result.starts if current.generation(key)}

@@ -12,7 +12,7 @@ from mirrorlake.lake.stage_index import StageFiles
 from mirrorlake.lake.table_upkeep import removals_from
 from mirrorlake.landing.generations import generations_of
 from mirrorlake.landing.land import land_again
-from mirrorlake.landing.survey import Branch, LandingPlan
+from mirrorlake.landing.source_comparison import Branch, LandingPlan
 from mirrorlake.offsets.positions import TopicAndPartition
 
 logger = logging.getLogger(__name__)

@@ -28,8 +28,8 @@ from mirrorlake.landing.plan import LandingPlanner, Planned
 from mirrorlake.landing.query import progress_ends, stop_between_batches
 from mirrorlake.landing.refusals import places_in
 from mirrorlake.landing.source import ClusterSource
+from mirrorlake.landing.source_comparison import CurrentGenerations
 from mirrorlake.landing.source_states import note_fresh_topics
-from mirrorlake.landing.survey import CurrentGenerations
 from mirrorlake.naming.selection import TopicSelection
 from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.spark.causes import FAILURES, cause_of, causes_of, in_our_words
@@ -38,7 +38,7 @@ logger = logging.getLogger(__name__)
 
 #: How often the query is looked at, how often its source's topics are, and the waits after failures, seconds.
 LOOK_SECONDS = 0.2
-SURVEY_SECONDS = 5.0
+COMPARE_SECONDS = 5.0
 RETRY_SECONDS = (1.0, 2.0, 5.0, 10.0)
 #: A partition that has just lost its leader mostly has another one soon: how often it is waited for, and how long.
 LEADERLESS_TRIES, LEADERLESS_SECONDS = 3, 2.0
@@ -221,7 +221,7 @@ class LandingWorker:
                 return error is None
             if self._changed.is_set() or (not self._once and options.renewed()):
                 return False
-            if time.monotonic() - looked >= SURVEY_SECONDS and not self._once:
+            if time.monotonic() - looked >= COMPARE_SECONDS and not self._once:
                 looked = time.monotonic()
                 if self._planner.differs(planned, self.covered()):
                     return False
@@ -229,7 +229,7 @@ class LandingWorker:
 
     def _wait(self, planned: Planned) -> bool:
         """Nothing may be read now: look again from time to time."""
-        while not self._once and not self._stop.wait(SURVEY_SECONDS):
+        while not self._once and not self._stop.wait(COMPARE_SECONDS):
             if self._changed.is_set() or self._planner.differs(planned, {}):
                 return False
         return True

@@ -13,7 +13,7 @@ from mirrorlake.lake.journal import Journal
 from mirrorlake.lake.lake import Lake
 from mirrorlake.landing.generations import begin_branches, begin_generations, decisions_of, generations_of
 from mirrorlake.landing.read_again import read_again
-from mirrorlake.landing.survey import Branch, TopicGeneration, blocked
+from mirrorlake.landing.source_comparison import Branch, TopicGeneration, blocked
 from mirrorlake.offsets.positions import TopicAndPartition
 
 #: What can be chosen for each kind of incident, and what it means. Any other kind can only be acknowledged.

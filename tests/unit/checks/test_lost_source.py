@@ -14,8 +14,8 @@ import pytest
 from mirrorlake.checks.preflight import judge
 from mirrorlake.config.topology import Topology
 from mirrorlake.errors import AuthenticationFailed, ClusterUnusable
+from mirrorlake.groups.inventory import silence
 from mirrorlake.groups.shared_topics import Way
-from mirrorlake.groups.survey import silence
 from mirrorlake.kafka.connections import Connections
 from tests.support.traps import garbage, out_of_date, trap
 

@@ -127,7 +127,7 @@ def world(monkeypatch: pytest.MonkeyPatch) -> World:
 def begun(world: World) -> TargetGenerations:
     """A process that has made the topic and may write to it."""
     process = world.process()
-    found = process.survey(NAMES)
+    found = process.comparison(NAMES)
     if "east.t" not in world.there:
         world.make(0, 0)
     process.begin(found, {topic: NAMES[topic] for topic in found.begin})
@@ -137,7 +137,7 @@ def begun(world: World) -> TargetGenerations:
 def test_a_topic_is_noted_with_its_ends_before_it_may_be_written_to(world: World) -> None:
     world.make(3, 0)
     process = world.process()
-    found = process.survey(NAMES)
+    found = process.comparison(NAMES)
     assert not process.living and not world.noted
     process.begin(found, NAMES)
     assert world.noted == [("t", "east.t", NotedTarget(0, world.there["east.t"].topic_id, "stage", (3, 0)))]
@@ -148,7 +148,7 @@ def test_who_noted_a_generation_knows_that_nobody_else_wrote_for_the_flow(world:
     world.make(3, 0)
     assert begun(world).living["east.t"].began == ()
     later = world.process()
-    later.survey(NAMES)
+    later.comparison(NAMES)
     assert later.living["east.t"].began == (3, 0)
 
 
@@ -156,18 +156,18 @@ def test_each_refresh_asks_the_target_one_question(world: World) -> None:
     process = begun(world)
     world.asked = 0
     for _ in range(3):
-        process.survey(NAMES)
+        process.comparison(NAMES)
     assert world.asked == 3
 
 
 def test_a_death_between_making_a_topic_and_noting_it_is_made_up_for(world: World) -> None:
-    world.process().survey(NAMES)
+    world.process().comparison(NAMES)
     world.make(0)  # and the process dies
     assert begun(world).living["east.t"].number == 0
     world.there.clear()
-    world.process().survey(NAMES)
+    world.process().comparison(NAMES)
     world.decide("again")
-    world.process().survey(NAMES)
+    world.process().comparison(NAMES)
     world.make(0)  # and dies again
     again = begun(world)
     assert again.living["east.t"].number == again.living["east.t"].counts_from == 1
@@ -180,12 +180,12 @@ def test_a_topic_that_was_made_again_gets_nothing_until_it_is_decided(world: Wor
     world.mapped = {"east.t": [MappedTarget("t", 0, 0, 5, 9, 5, 5), MappedTarget("t", 1, 0, 0, 3, 4, 4)]}
     world.make(0, 0)
     for _ in range(2):
-        assert process.survey(NAMES).waiting == {"t"} and not process.living
+        assert process.comparison(NAMES).waiting == {"t"} and not process.living
         process = world.process()
     assert [(row["first_offset"], row["last_offset"], row["target_generation"]) for row in world.told] == [(0, 9, 0)]
     assert "9 records of t (source offsets, partition 0: 5 to 9, partition 1: 0 to 3)" in world.told[0]["said"]
     world.decide(choice)
-    found = process.survey(NAMES)
+    found = process.comparison(NAMES)
     assert not process.waiting and not process.living, "nothing before it is noted"
     process.begin(found, {topic: NAMES[topic] for topic in found.begin})
     if choice == "stop":
@@ -200,7 +200,7 @@ def test_a_topic_that_only_one_answer_did_not_know_is_not_gone(world: World, mon
     answers = [({}, frozenset({"east.t"}))]
     real = world.identities
     monkeypatch.setattr(world, "identities", lambda topics: answers.pop() if answers else real(topics))
-    assert not process.survey(NAMES).losses and not world.told
+    assert not process.comparison(NAMES).losses and not world.told
     assert process.living
 
 
@@ -209,11 +209,11 @@ def test_one_topic_more_that_is_gone_brings_none_back_that_waits(world: World) -
     world.make(0)
     world.make(0, name="east.u")
     process = world.process()
-    process.begin(process.survey(both), both)
+    process.begin(process.comparison(both), both)
     del world.there["east.t"]
-    assert process.survey(both).waiting == {"t"}
+    assert process.comparison(both).waiting == {"t"}
     del world.there["east.u"]
-    assert process.survey(both).waiting == {"t", "u"} and not process.living
+    assert process.comparison(both).waiting == {"t", "u"} and not process.living
 
 
 def test_a_lake_of_an_earlier_version_notes_what_is_there_unless_it_has_less_than_the_map_says(world: World) -> None:
@@ -226,7 +226,7 @@ def test_a_lake_of_an_earlier_version_notes_what_is_there_unless_it_has_less_tha
         world.told.clear()
         world.decisions.clear()
         change()
-        found = world.process().survey(NAMES)
+        found = world.process().comparison(NAMES)
         assert found.waiting == {"t"} and len(world.told) == 1
         assert [noted.topic_id for *_, noted in world.noted] == [""]
 
@@ -327,7 +327,7 @@ def test_a_silent_sources_topic_is_made_as_the_lake_knows_it(world: World, tmp_p
     if decided:
         world.make(0, name="east.t")
         first = world.process()
-        first.begin(first.survey(NAMES), NAMES)
+        first.begin(first.comparison(NAMES), NAMES)
         world.there.clear()
         topics.check()
         world.decide("again")

@@ -12,7 +12,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from mirrorlake.landing.survey import Branch, CurrentGenerations, Decision, TopicGeneration
+from mirrorlake.landing.source_comparison import Branch, CurrentGenerations, Decision, TopicGeneration
 from mirrorlake.offsets.positions import TopicAndPartition
 from tests.unit.landing.test_landing_plan import Log, Model
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from mirrorlake.kafka.values import Row
 from mirrorlake.landing.plan import LandingPlanner, SourceTopic
 from mirrorlake.landing.refusals import WAIT_SECONDS, places_in
-from mirrorlake.landing.survey import Branch, CurrentGenerations, Decision, Loss, TopicGeneration
+from mirrorlake.landing.source_comparison import Branch, CurrentGenerations, Decision, Loss, TopicGeneration
 from mirrorlake.offsets.positions import LogEnds, TopicAndPartition
 
 T0, T1 = ("t", 0), ("t", 1)

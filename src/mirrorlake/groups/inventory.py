@@ -18,7 +18,7 @@ from mirrorlake.offsets.positions import Committed, Translated
 
 
 @dataclass(frozen=True)
-class Survey:
+class GroupInventory:
     """What was found. `states` of the groups at the origin, `errors` of groups that were not told, by group; `untold`
     says why the origin may have more groups than it told. `gone` says why the origin's positions are those of the last
     checkpoints; `closed` of source topics why no position in their target topics means anything now: these have no
@@ -36,7 +36,9 @@ class Survey:
     unmapped: frozenset[str] = frozenset()
 
 
-def survey(lake: Lake, connections: Connections, way: Way, named: Sequence[str] | None, gone: str | None) -> Survey:
+def take_inventory(
+    lake: Lake, connections: Connections, way: Way, named: Sequence[str] | None, gone: str | None
+) -> GroupInventory:
     """Where groups stand now: those `named`, else all that the flow mirrors.
 
     When the source of a flow is `gone` (see `silence`), the last checkpoints stand for it. Raises InputError for a
@@ -49,7 +51,7 @@ def survey(lake: Lake, connections: Connections, way: Way, named: Sequence[str] 
     return _without_closed(found, closed_targets(lake, connections, way.flow), way.reverse)
 
 
-def _without_closed(found: Survey, closed: Mapping[str, str], reverse: bool) -> Survey:
+def _without_closed(found: GroupInventory, closed: Mapping[str, str], reverse: bool) -> GroupInventory:
     def topic(item: Standing) -> str:
         return item.checkpoint.target_topic if reverse else item.checkpoint.topic
 
@@ -70,7 +72,7 @@ def silence(connections: Connections, way: Way) -> str | None:
     return None
 
 
-def _by_cluster(lake: Lake, connections: Connections, way: Way, named: Sequence[str] | None) -> Survey:
+def _by_cluster(lake: Lake, connections: Connections, way: Way, named: Sequence[str] | None) -> GroupInventory:
     admin = connections.groups(way.origin)
     listing = admin.listing()
     others = admin.other_kinds(listing)
@@ -101,7 +103,7 @@ def _by_cluster(lake: Lake, connections: Connections, way: Way, named: Sequence[
     states = {group: listing.states[group] for group in told.positions if group in listing.states}
     unmapped = frozenset() if way.reverse else unmapped
     shown = tuple(sorted(group for group in others if named is None and selects_group(way.flow.settings, group)))
-    return Survey(tuple(standings), states, told.errors, listing.errors, other_kinds=shown, unmapped=unmapped)
+    return GroupInventory(tuple(standings), states, told.errors, listing.errors, other_kinds=shown, unmapped=unmapped)
 
 
 def _told(admin: GroupAdmin, groups: Sequence[str]) -> Told:
@@ -123,7 +125,9 @@ def _mirrors(connections: Connections, flow: ResolvedFlow, topic: str) -> bool:
     return flow.selection(connections.topology.aliases).selects(topic)
 
 
-def _by_checkpoints(lake: Lake, connections: Connections, way: Way, named: Sequence[str] | None, gone: str) -> Survey:
+def _by_checkpoints(
+    lake: Lake, connections: Connections, way: Way, named: Sequence[str] | None, gone: str
+) -> GroupInventory:
     newest = newest_checkpoints(lake, way.flow.name)
     if named is not None:
         _refuse_own(named)
@@ -142,7 +146,7 @@ def _by_checkpoints(lake: Lake, connections: Connections, way: Way, named: Seque
         key = (item.topic, item.partition, item.source_position)
         if key in found or not item.is_over:
             standings.append(stand_by_checkpoint(item, found.get(key, kept), at))
-    return Survey(tuple(standings), gone=gone)
+    return GroupInventory(tuple(standings), gone=gone)
 
 
 def _refuse_own(named: Sequence[str]) -> None:

@@ -23,7 +23,7 @@ class TargetLoss:
 
 
 @dataclass(frozen=True)
-class TargetSurvey:
+class TargetComparison:
     """What follows, by source topic.
 
     `living` may be produced to; `begin` says the number of the generation that is to be noted before that, and where
@@ -44,13 +44,13 @@ class TargetSurvey:
         return frozenset(topic for topic, (number, _) in self.begin.items() if number > 0)
 
 
-def survey_targets(
+def compare_targets(
     names: Mapping[str, str],
     ids: Mapping[str, str],
     missing: Collection[str],
     noted: Mapping[str, NotedTarget],
     decisions: Iterable[TargetDecision],
-) -> TargetSurvey:
+) -> TargetComparison:
     """Compare. `names` are the target topics by source topic, `ids` Kafka's ids of those that are at the target now,
     and `missing` those that are not; what is in neither was not told (a missing right), and counts as unchanged.
     `noted` is the newest generation of each target topic, `decisions` come oldest first."""
@@ -80,4 +80,4 @@ def survey_targets(
             waiting.add(topic)
             if key not in said or choice is not None:
                 losses.append(TargetLoss(topic, target, known.number, target in ids))
-    return TargetSurvey(living, begin, tuple(losses), frozenset(waiting), frozenset(stopped), frozenset(unfounded))
+    return TargetComparison(living, begin, tuple(losses), frozenset(waiting), frozenset(stopped), frozenset(unfounded))

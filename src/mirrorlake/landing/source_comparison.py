@@ -82,7 +82,7 @@ class Loss:
 
 
 @dataclass(frozen=True)
-class Survey:
+class SourceComparison:
     """What follows: the topics and partitions that wait for an operator (of a topic all, those of `log` named each),
     news for the operators, what was lost behind a loss that they accepted already, and the next offset to read of each
     partition that is read."""
@@ -103,13 +103,13 @@ def recreated(ids: Mapping[str, str], current: CurrentGenerations, decisions: It
     )
 
 
-def survey(
+def compare_source(
     log: Mapping[TopicAndPartition, LogEnds],
     positions: Mapping[TopicAndPartition, int],
     decisions: Collection[Decision],
     seen: Mapping[TopicAndPartition, int] | None = None,
     rewound: Mapping[TopicAndPartition, int] | None = None,
-) -> Survey:
+) -> SourceComparison:
     """Compare what the source has with what was landed, partition by partition.
 
     `positions` are the next offsets by the stage; a partition without one is new, and begins where its log does: what
@@ -142,7 +142,7 @@ def survey(
                 waiting.add(key)
                 continue
         starts[key] = max(positions.get(key, 0), accepted.get(key, 0), ends.start)
-    return Survey(frozenset(waiting), tuple(losses), tuple(given_up), starts)
+    return SourceComparison(frozenset(waiting), tuple(losses), tuple(given_up), starts)
 
 
 def waits(decision: Decision) -> bool:

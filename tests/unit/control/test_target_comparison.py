@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirrorlake.control.target_survey import TargetLoss, TargetSurvey, survey_targets
+from mirrorlake.control.target_comparison import TargetComparison, TargetLoss, compare_targets
 from mirrorlake.offsets.generations import NotedTarget, TargetDecision, counts_from
 
 OLD, NEW = "old-id", "new-id"
@@ -12,11 +12,11 @@ FIRST = NotedTarget(0, OLD)
 
 def look(
     there: str | None = OLD, noted: NotedTarget | None = FIRST, *decisions: TargetDecision, told: bool = True
-) -> TargetSurvey:
-    """A survey of the one topic `t`, mirrored to `east.t`, which has the id `there` now (None: it is gone)."""
+) -> TargetComparison:
+    """A comparison of the one topic `t`, mirrored to `east.t`, which has the id `there` now (None: it is gone)."""
     ids = {"east.t": there} if there is not None and told else {}
     missing = {"east.t"} if there is None else set()
-    return survey_targets({"t": "east.t"}, ids, missing, {} if noted is None else {"east.t": noted}, decisions)
+    return compare_targets({"t": "east.t"}, ids, missing, {} if noted is None else {"east.t": noted}, decisions)
 
 
 def said(resolution: str | None, generation: int = 0) -> TargetDecision:

@@ -6,16 +6,16 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirrorlake.landing.survey import (
+from mirrorlake.landing.source_comparison import (
     Branch,
     CurrentGenerations,
     Decision,
     Loss,
-    Survey,
+    SourceComparison,
     TopicGeneration,
+    compare_source,
     position_of,
     recreated,
-    survey,
 )
 from mirrorlake.offsets.positions import LogEnds, TopicAndPartition
 
@@ -29,9 +29,11 @@ def look(
     decisions: Collection[Decision] = (),
     seen: Mapping[TopicAndPartition, int] | None = None,
     rewound: Mapping[TopicAndPartition, int] | None = None,
-) -> Survey:
-    """A survey of logs that begin at `starts` and end at 1,000."""
-    return survey({key: LogEnds(start, 1_000) for key, start in starts.items()}, positions, decisions, seen, rewound)
+) -> SourceComparison:
+    """A comparison of logs that begin at `starts` and end at 1,000."""
+    return compare_source(
+        {key: LogEnds(start, 1_000) for key, start in starts.items()}, positions, decisions, seen, rewound
+    )
 
 
 def remade(**said: Any) -> Decision:
@@ -43,7 +45,7 @@ def cut(last: int, **said: Any) -> Decision:
 
 
 def test_nothing_happened() -> None:
-    assert look({T0: 50}, {T0: 50}) == Survey(frozenset(), (), (), {T0: 50})
+    assert look({T0: 50}, {T0: 50}) == SourceComparison(frozenset(), (), (), {T0: 50})
 
 
 def test_what_is_new_begins_where_its_log_does() -> None:
@@ -90,7 +92,7 @@ def test_an_accepted_loss_is_stepped_over_and_grows_until_something_is_landed_be
 
 def test_markers_at_the_end_are_no_loss() -> None:
     """Everything was landed, the last offsets were transaction markers, and retention took it all."""
-    assert look({T0: 50}, {T0: 53}, seen={T0: 53}) == Survey(frozenset(), (), (), {T0: 53})
+    assert look({T0: 50}, {T0: 53}, seen={T0: 53}) == SourceComparison(frozenset(), (), (), {T0: 53})
     assert look({T0: 50}, {T0: 0}, seen={T0: 53}).starts == {T0: 50}, "no place to go on from"
 
 
