@@ -19,11 +19,11 @@ from mirrorlake.spark.session import local_session
 FLOW = "east->west"
 
 
-def rehearse(directory: Path) -> None:
+def warm_up(directory: Path) -> None:
     """Open a lake, append to it, stream from it, translate, and read its view of views."""
     lake = open_lake(local_session("2", short=True), Location(path="./lake"), directory)
-    lake.append("latency", pa.table({"flow": [FLOW], "topic": ["orders"], "batch_id": [0]}), "rehearsal", 1)
-    lake.append("changes", pa.table({"flow": [FLOW], "detail": ["rehearsal"]}))
+    lake.append("latency", pa.table({"flow": [FLOW], "topic": ["orders"], "batch_id": [0]}), "warmup", 1)
+    lake.append("changes", pa.table({"flow": [FLOW], "detail": ["warmup"]}))
     _stream(lake, directory)
     translate_all(lake, FLOW, [("orders", 0, 0)])
     lake.table("flow_status").collect()
@@ -48,5 +48,5 @@ def _same(batches: Iterable[pa.RecordBatch]) -> Iterable[pa.RecordBatch]:
 
 
 if __name__ == "__main__":
-    with tempfile.TemporaryDirectory(prefix="mirrorlake-rehearsal-") as folder:
-        rehearse(Path(folder))
+    with tempfile.TemporaryDirectory(prefix="mirrorlake-warmup-") as folder:
+        warm_up(Path(folder))

@@ -2,7 +2,7 @@
 
 Else each session reads some 15,000 classes from 250 jars and verifies them: half of the time until its first answer.
 Java binds an archive to the paths of those jars, so it lives in the Python environment that holds them. It is made
-once, by a rehearsal (`lake/warmup.py`) in a process of its own; whoever comes meanwhile goes without. Where it
+once, by a warmup (`lake/warmup.py`) in a process of its own; whoever comes meanwhile goes without. Where it
 cannot be made, sessions start as before. `MIRRORLAKE_CLASS_ARCHIVE=off` does without.
 """
 
@@ -20,7 +20,7 @@ logger = logging.getLogger(__name__)
 
 VARIABLE = "MIRRORLAKE_CLASS_ARCHIVE"
 #: What makes the archive: a module that opens a session, works, and ends.
-REHEARSAL = "mirrorlake.lake.warmup"
+WARMUP = "mirrorlake.lake.warmup"
 _SECONDS = 300
 # A JVM tells of each class that it cannot archive, and of an archive that does not fit: both are no news for a person.
 _QUIET = ("-Xlog:cds=off", "-Xlog:cds+dynamic=off", "-Xlog:class+path=off")
@@ -53,7 +53,7 @@ def _place(java: Path, jars: Sequence[Path]) -> Path:
 
 
 def _make(archive: Path, progress: Callable[[str], None] | None) -> None:
-    """Rehearse, with a JVM that writes down what it loaded when it ends. The archive appears by one rename."""
+    """Warm up, with a JVM that writes down what it loaded when it ends. The archive appears by one rename."""
     if progress is not None:
         progress("preparing Java for faster starts, once (about 40 s)…")
     for stale in archive.parent.glob("*.jsa*"):
@@ -61,7 +61,7 @@ def _make(archive: Path, progress: Callable[[str], None] | None) -> None:
     written = archive.with_suffix(".jsa.new")
     options = " ".join([f"-XX:ArchiveClassesAtExit={written}", *_QUIET])
     environment = {**os.environ, VARIABLE: "off", "MIRRORLAKE_JAVA_OPTIONS": options, "MIRRORLAKE_CORES": "2"}
-    command = [sys.executable, "-m", REHEARSAL]
+    command = [sys.executable, "-m", WARMUP]
     try:
         # The JVM outlives its Python by the time it takes to write; its end of the pipe says when it is done.
         done = subprocess.run(
@@ -69,7 +69,7 @@ def _make(archive: Path, progress: Callable[[str], None] | None) -> None:
         )
         said = done.stderr.decode(errors="replace").strip()
     except subprocess.TimeoutExpired:
-        said = f"the rehearsal took more than {_SECONDS} s"
+        said = f"the warmup took more than {_SECONDS} s"
     if not written.exists() or not written.stat().st_size:
         logger.warning("no archive of Java's classes, so sessions start slowly: %s", said.splitlines()[-1:])
         written.touch()
