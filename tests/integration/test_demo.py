@@ -13,7 +13,7 @@ CHAPTERS = ("Starting two Kafka clusters", "Producing", "Killing the driver", "S
 
 
 @pytest.mark.slow
-def test_the_story_is_told_to_its_end(tmp_path: Path) -> None:
+def test_the_script_is_played_to_its_end(tmp_path: Path) -> None:
     """A crash and a lost cluster, 9,000 records: all there, each once, for the group that was moved too."""
     command = [sys.executable, "-m", "mirrorlake", "demo", "--records", "9000", "--json"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=360, cwd=tmp_path, check=False)

@@ -1,4 +1,4 @@
-"""`mirrorlake demo`: the whole story in two minutes, told by `mirrorlake.devtools.demo.story`."""
+"""`mirrorlake demo`: the whole script in two minutes, played by `mirrorlake.devtools.demo.script`."""
 
 from functools import partial
 from pathlib import Path
@@ -7,7 +7,7 @@ import typer
 from rich.text import Text
 
 from mirrorlake.cli.context import Context
-from mirrorlake.devtools.demo.story import tell
+from mirrorlake.devtools.demo.script import play
 
 
 def register(app: typer.Typer) -> None:
@@ -23,7 +23,7 @@ def demo(
 ) -> None:
     """Two real clusters, a flow, a crash, a failover, and the proof: nothing lost, nothing twice."""
     shared: Context = context.obj
-    result = tell(directory, records, partial(_say, shared))
+    result = play(directory, records, partial(_say, shared))
     if as_json:
         shared.answer(vars(result))
     if not result.proven:
@@ -31,7 +31,7 @@ def demo(
 
 
 def _say(shared: Context, line: str) -> None:
-    """A line of the story; its chapters and what it proves stand out."""
+    """A line of the script; its chapters and what it proves stand out."""
     text = Text(line)
     text.highlight_regex(r"^\d/\d", "bold")
     text.highlight_regex(r"\bequal, in order, each once$|\b0 twice, 0 never$", "green")

@@ -1,1 +1,1 @@
-"""The demo: its story, and the consumer group that survives it."""
+"""The demo: its script, and the consumer group that survives it."""

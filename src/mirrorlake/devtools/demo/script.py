@@ -1,4 +1,4 @@
-"""The demo's story: clusters, records, a driver killed with -9, a cluster lost, and the proof that nothing is lost or
+"""The demo's script: clusters, records, a driver killed with -9, a cluster lost, and the proof that nothing is lost or
 twice."""
 
 import os
@@ -16,7 +16,7 @@ import yaml
 from confluent_kafka import Consumer, Producer, TopicPartition
 
 from mirrorlake.config.topology import Topology, load_topology
-from mirrorlake.devtools.demo import shop
+from mirrorlake.devtools.demo import consumer_group
 from mirrorlake.devtools.local.cluster import EmbeddedCluster, start_clusters, stop_clusters
 from mirrorlake.errors import InputError, ReplicationError
 from mirrorlake.kafka.admin import ClusterAdmin, TopicInfo
@@ -51,8 +51,8 @@ class DemoResult:
         return self.equal and not self.group_read_twice and not self.group_never_read
 
 
-def tell(directory: Path, records: int, say: Say) -> DemoResult:
-    """Play the story in `directory`, which is made afresh. Raises InputError when something else lives there."""
+def play(directory: Path, records: int, say: Say) -> DemoResult:
+    """Play the script in `directory`, which is made afresh. Raises InputError when something else lives there."""
     directory = directory.absolute()
     _fresh(directory)
     say("1/7 Starting two Kafka clusters, east and west")
@@ -96,8 +96,8 @@ def _crash_and_recover(topology: Path, source: str, target: str, records: int, s
     finally:
         if run.poll() is None:
             run.kill()
-    read = shop.read_as_group(source, TOPIC, PARTITIONS, records // 3)
-    say(f"      meanwhile consumer group {shop.GROUP} reads {read.total():,} orders at east and commits")
+    read = consumer_group.read_as_group(source, TOPIC, PARTITIONS, records // 3)
+    say(f"      meanwhile consumer group {consumer_group.GROUP} reads {read.total():,} orders at east and commits")
     say("4/7 Starting it again; it goes on from the tables and from west's own positions")
     feeder.join()
     _finish(topology)
@@ -222,15 +222,16 @@ def _translate(lake: Lake, offset: int, say: Say) -> tuple[int, int]:
 
 def _fail_over(
     lake: Lake, topology: Topology, read: Counter[bytes], target: str, wanted: set[bytes], say: Say
-) -> shop.Moved:
-    for row in shop.move(lake, topology, FLOW):
+) -> consumer_group.Moved:
+    for row in consumer_group.move(lake, topology, FLOW):
         say(
             f"      {row['topic']}-{row['partition']} at {row['position']} on east is now "
             f"{row['to_topic']}-{row['partition']} at {row['to_position']} on west"
         )
-    moved = shop.compare(read, shop.read_as_group(target, REMOTE, PARTITIONS), wanted)
+    moved = consumer_group.compare(read, consumer_group.read_as_group(target, REMOTE, PARTITIONS), wanted)
     say(
-        f"      {shop.GROUP} reads the other {moved.after:,} orders there: {moved.twice:,} twice, {moved.never:,} never"
+        f"      {consumer_group.GROUP} reads the other {moved.after:,} orders there: "
+        f"{moved.twice:,} twice, {moved.never:,} never"
     )
     return moved
 
