@@ -153,7 +153,7 @@ def test_map_rows_that_were_lost_for_many_batches_are_rebuilt(
 ) -> None:
     """No row of several batches reaches the map: all are rebuilt from the target's metadata and the stage."""
     with monkeypatch.context() as patch:
-        patch.setattr("mirrorlake.produce.ledger.Ledger._append_all", lambda _self: None)
+        patch.setattr("mirrorlake.produce.map_writer.MapWriter._append_all", lambda _self: None)
         lost = replicate_once(spark, scene.topology)
         assert len(lost.reports) >= 1
     mapped = lost.lake.sql("SELECT sum(record_count) AS n FROM offset_map").collect()[0]["n"]

@@ -1,6 +1,6 @@
 """The process `mirrorlake run` as the simulation has it: the real code of producing over memory.
 
-What is real: the driver's side of a flow, its ledger, the index of the stage, planning, tasks and writers. What is
+What is real: the driver's side of a flow, its map writer, the index of the stage, planning, tasks and writers. What is
 replaced: Spark, Delta, the Kafka clients, the clock that numbers batches, and threads, whose work is done when a
 schedule says so.
 """
@@ -19,7 +19,7 @@ from mirrorlake import failpoints
 from mirrorlake.errors import MirrorlakeError, TargetRefused
 from mirrorlake.offsets.progress import MappedEnd
 from mirrorlake.offsets.stage_index import StagedRange, StageIndex
-from mirrorlake.produce import delivery, ledger, patience, stage_files, task, writer
+from mirrorlake.produce import delivery, map_writer, patience, stage_files, task, writer
 from mirrorlake.produce import flow as produce_flow
 from mirrorlake.produce.batch import PartitionPlan, shard_of
 from mirrorlake.produce.flow import FlowProducer
@@ -60,7 +60,7 @@ class Later(Future):  # type: ignore[type-arg]
 
 
 class Threads:
-    """A pool of threads: the ledger's one thread works later, the two that append beside it work at once."""
+    """A pool of threads: the map writer's one thread works later, the two that append beside it work at once."""
 
     def __init__(self, queue: list[Later], count: int) -> None:
         self._queue = queue
@@ -224,7 +224,7 @@ def install(world: World, stack: ExitStack) -> None:
         (task, "_paces", {}),
         (task, "WORKER", ""),
         (failpoints, "reached", lambda point: world.steps.reach(point, timed_out)),
-        (ledger, "ThreadPoolExecutor", lambda count, **_: Threads(world.later, count)),
+        (map_writer, "ThreadPoolExecutor", lambda count, **_: Threads(world.later, count)),
         (stage_files, "open_parquet", lambda uri: ParquetView(world.stage.batch(uri))),
         *stand_ins(),
         (produce_flow, "logger", quiet),

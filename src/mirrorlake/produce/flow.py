@@ -20,7 +20,7 @@ from mirrorlake.offsets.generations import FIRST
 from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.offsets.progress import NOTHING_MAPPED, Floor, floors_of
 from mirrorlake.produce.batch import BatchPlan, PartitionPlan, ShardPlan, plan_batch
-from mirrorlake.produce.ledger import Ledger, map_rows
+from mirrorlake.produce.map_writer import MapWriter, map_rows
 from mirrorlake.produce.ports import MapStore, Stage, Workers
 from mirrorlake.produce.spec import FlowSpec
 from mirrorlake.produce.task import ShardJob
@@ -70,7 +70,7 @@ class FlowProducer:
         ends, newest = store.ends()
         self._floors = floors_of(ends, spec.remote_topic, spec.targets)
         self.batch_id = _next_batch(max(newest, started))
-        self._ledger = Ledger(store, spec.name)
+        self._map_writer = MapWriter(store, spec.name)
 
     def _fence_other_shards(self, store: MapStore) -> None:
         """Let nobody write any more who was one of another number of shards: partitions have moved between
@@ -112,7 +112,7 @@ class FlowProducer:
     def _produce(self, plan: BatchPlan, version: int) -> BatchReport:
         self._ensure_targets(plan.partitions)
         if any(self._begins_generation(item) for item in plan.partitions):
-            self._ledger.drain()  # the metadata of a newer generation can no longer tell of an older one
+            self._map_writer.drain()  # the metadata of a newer generation can no longer tell of an older one
         failpoints.reached("planned")
         reader, result = self._run(plan)
         failpoints.reached("produced")
@@ -120,9 +120,9 @@ class FlowProducer:
         self._advance(result)
         self._skip_empty(plan, result)
         self._block_refused(result)
-        self._ledger.add(result, self.batch_id, version)
+        self._map_writer.add(result, self.batch_id, version)
         if not complete:
-            self._ledger.drain()  # the metadata was full: it has room again when the map has what it tells of
+            self._map_writer.drain()  # the metadata was full: it has room again when the map has what it tells of
         count = int(pc.sum(result["record_count"]).as_py() or 0)
         report = BatchReport(self.batch_id, version, count, reader, complete, _latest(result))
         self.batch_id = _next_batch(self.batch_id)
@@ -149,11 +149,11 @@ class FlowProducer:
 
     def drain(self) -> None:
         """Wait until everything produced is in the map. Raises what its append raised."""
-        self._ledger.drain()
+        self._map_writer.drain()
 
     def close(self) -> None:
-        """Drain, and end the ledger's thread."""
-        self._ledger.close()
+        """Drain, and end the map writer's thread."""
+        self._map_writer.close()
 
     def _run(self, plan: BatchPlan) -> tuple[str, pa.Table]:
         """Run a batch's tasks, and say who read the stage.
@@ -202,7 +202,8 @@ class FlowProducer:
         return replace(
             shard,
             partitions=tuple(
-                replace(plan, unmapped=self._ledger.unmapped(plan.topic, plan.partition)) for plan in shard.partitions
+                replace(plan, unmapped=self._map_writer.unmapped(plan.topic, plan.partition))
+                for plan in shard.partitions
             ),
         )
 

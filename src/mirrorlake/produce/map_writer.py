@@ -32,7 +32,7 @@ class _Entry:
     latency_rows: pa.Table
 
 
-class Ledger:
+class MapWriter:
     """The queue between producing and the map, of one flow. `add` never blocks on Delta."""
 
     def __init__(self, store: MapStore, flow: str) -> None:
