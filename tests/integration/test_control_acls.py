@@ -28,7 +28,7 @@ from mirrorlake.kafka.admin_acls import create_acls
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.kafka.values import Acl
 from mirrorlake.lake.changes import ChangeLog, MemoryLog
-from mirrorlake.lake.journal import Journal, WrittenChanges
+from mirrorlake.lake.event_log import EventLog, WrittenChanges
 from mirrorlake.run.control_loop import ControlLoop
 from mirrorlake.run.plan import make_plan
 from mirrorlake.run.resolve import Wanted, resolve
@@ -171,11 +171,11 @@ def test_what_is_ours_is_known_after_a_restart(
     create_topic(guarded.east, topic_name)
     add_acls(guarded.east, first)
     add_acls(guarded.west, acl(mirror, principal="User:hand"))
-    bench = Bench(tmp_path, guarded, topic_name, Journal(lake))
+    bench = Bench(tmp_path, guarded, topic_name, EventLog(lake))
     bench.sync()
     assert acl(mirror) in bench.on_target()
     remove_acls(guarded.east, first)
-    later = Bench(tmp_path, guarded, topic_name, Journal(lake))
+    later = Bench(tmp_path, guarded, topic_name, EventLog(lake))
     assert later.sync() == [("done", None)]
     assert later.on_target() == {acl(mirror, principal="User:hand")}
     rows = lake.table("changes").where("kind = 'acl'").orderBy("at").collect()
@@ -216,8 +216,8 @@ def test_opposite_flows_in_two_processes_know_of_each_other_at_each_round(
     document["flows"]["west->east"] = document["flows"][FLOW]
     topology.write_text(yaml.safe_dump(document, sort_keys=False), encoding="utf-8")
     lake = lake_of(spark, topology)
-    there = make_sync(AclSync, topology, Journal(lake))
-    back = make_sync(AclSync, topology, Journal(lake), "west->east")
+    there = make_sync(AclSync, topology, EventLog(lake))
+    back = make_sync(AclSync, topology, EventLog(lake), "west->east")
     for address in (guarded.east, guarded.west):
         create_topic(address, topic_name)
     assert there.sync() == [] == back.sync()
@@ -247,10 +247,10 @@ def test_an_acl_that_was_made_just_before_a_kill_is_ours(
     with monkeypatch.context() as patch:
         patch.setattr(acl_sync, "create_acls", make_and_die)
         with pytest.raises(KeyboardInterrupt):
-            make_sync(AclSync, topology, Journal(lake)).sync()
+            make_sync(AclSync, topology, EventLog(lake)).sync()
     eventually(lambda: acls_of(guarded.west, topic_name), {acl(f"east.{topic_name}")})
     remove_acls(guarded.east, acl(topic_name))
-    make_sync(AclSync, topology, Journal(lake)).sync()
+    make_sync(AclSync, topology, EventLog(lake)).sync()
     eventually(lambda: acls_of(guarded.west, topic_name), set())
 
 
@@ -263,11 +263,11 @@ def test_readers_of_mirrors_keep_their_rights_when_the_policy_changes(
     add_acls(guarded.east, acl(topic_name))
     topology = write_topology(tmp_path, guarded.east, guarded.west, {})
     lake = lake_of(spark, topology)
-    journal = Journal(lake)
-    Bench(tmp_path, guarded, topic_name, journal).sync()
+    event_log = EventLog(lake)
+    Bench(tmp_path, guarded, topic_name, event_log).sync()
     before, after = acl(f"east.{topic_name}"), acl(topic_name)
-    edited = Bench(tmp_path, guarded, topic_name, journal, policy="identity")
-    control: Any = SimpleNamespace(flow=edited.acls.flow, _journal=journal, _acls_left=None)
+    edited = Bench(tmp_path, guarded, topic_name, event_log, policy="identity")
+    control: Any = SimpleNamespace(flow=edited.acls.flow, _event_log=event_log, _acls_left=None)
     for _ in range(2):
         ControlLoop._sync_acls(control, edited.acls)
     eventually(edited.on_target, {before, after})

@@ -23,7 +23,7 @@ from mirrorlake.groups.checkpoint_sync import Checkpoints
 from mirrorlake.groups.shared_topics import Way
 from mirrorlake.groups.sync_plan import ACTIVE, BEHIND
 from mirrorlake.kafka.connections import Connections
-from mirrorlake.lake.journal import Journal
+from mirrorlake.lake.event_log import EventLog
 from mirrorlake.lake.lake import Lake
 from mirrorlake.mm2.mirror_topics import CheckpointTopic
 from mirrorlake.offsets.positions import Committed, TopicAndPartition
@@ -113,10 +113,10 @@ class Scene:
         connections = self.connections
         flow = connections.topology.flow(FLOW)
         selection = flow.selection(connections.topology.aliases)
-        journal = Journal(self.lake)
-        published = CheckpointTopic(flow, connections, journal)
+        event_log = EventLog(self.lake)
+        published = CheckpointTopic(flow, connections, event_log)
         mirrored = selection.selects
-        return Checkpoints(flow, self.lake, connections, mirrored, lambda _: 0, lambda _: None, published, journal)
+        return Checkpoints(flow, self.lake, connections, mirrored, lambda _: 0, lambda _: None, published, event_log)
 
     def newest(self) -> dict[tuple[str, str, int], Any]:
         rows = self.lake.sql(f"SELECT * FROM group_positions WHERE flow = '{FLOW}'").collect()

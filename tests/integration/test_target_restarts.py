@@ -11,7 +11,7 @@ from mirrorlake.config.topology import load_topology
 from mirrorlake.control.topic_sync import TargetTopics
 from mirrorlake.devtools.local.cluster import EmbeddedCluster
 from mirrorlake.kafka.connections import Connections
-from mirrorlake.lake.journal import Journal
+from mirrorlake.lake.event_log import EventLog
 from mirrorlake.offsets.progress import NOTHING_MAPPED
 from mirrorlake.produce.batch import PartitionPlan
 from mirrorlake.run.plan import make_plan
@@ -58,16 +58,16 @@ def test_topics_made_beside_a_restart_and_without_their_source_are_whole(
         ("east.t", 3, "")
     ]
     lake, loaded = lake_of(spark, topology), load_topology(topology)
-    TargetTopics(loaded.flow(FLOW), lake, Connections(loaded), Journal(lake)).refresh()
+    TargetTopics(loaded.flow(FLOW), lake, Connections(loaded), EventLog(lake)).refresh()
     eventually(lambda: replicas_of(target, "east.t"), [3] * 4)
     west.start_broker(2)
     replicate_once(spark, topology)
-    state = Journal(lake).states.of("east")["t"]
+    state = EventLog(lake).states.of("east")["t"]
     assert (state.partitions, state.factor, state.configs) == (4, 1, {"cleanup.policy": "compact"}) and state.topic_id
 
     # Another name for the same topic, wanted when its source is gone: nothing but the lake says how it was.
     again = load_topology(write_topology(tmp_path, source, target, {**flow, "policy": "identity"}))
-    topics = TargetTopics(again.flow(FLOW), lake, Connections(again), Journal(lake))
+    topics = TargetTopics(again.flow(FLOW), lake, Connections(again), EventLog(lake))
     east.kill()
     topics.ensure([PartitionPlan("t", 0, "t", NOTHING_MAPPED, 0, 0)])
     eventually(lambda: own_configs(target, "t"), {"cleanup.policy": "compact"})

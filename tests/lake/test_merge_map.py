@@ -14,7 +14,7 @@ from mirrorlake.control.acl_plan import owned_acls
 from mirrorlake.kafka.values import Acl
 from mirrorlake.lake import table_upkeep
 from mirrorlake.lake.changes import Change, ChangeOutcome
-from mirrorlake.lake.journal import Journal
+from mirrorlake.lake.event_log import EventLog
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.maintain import maintain
 from mirrorlake.lake.translate import translate_all
@@ -187,10 +187,10 @@ def test_changes_that_control_goes_by_stay(spark: SparkSession, tmp_path: Path) 
         rows.append({"flow": FLOW, "at": ago(age * DAY), **vars(Change("group", "g east.orders-0", "1", str(age)))})
     rows.append({"flow": FLOW, "at": ago(5), **vars(Change("group", "g east.orders-0", "1", "2"))})
     append(lake, "changes", rows)
-    owned = owned_acls(Journal(lake).history(FLOW, "acl"))
+    owned = owned_acls(EventLog(lake).history(FLOW, "acl"))
     assert 0 < len(owned) < len(acls)
     removed = maintain(lake, topology, Maintenance(history_days=90))["history"]["changes"]
-    assert owned_acls(Journal(lake).history(FLOW, "acl")) == owned
+    assert owned_acls(EventLog(lake).history(FLOW, "acl")) == owned
     left = lake.table("changes").where("kind <> 'acl'").collect()
     assert sorted((row["kind"], row["after"]) for row in left if row["kind"] == "group") == [("group", "2")]
     assert len([row for row in left if row["kind"] == "topic"]) == 1

@@ -9,7 +9,7 @@ from confluent_kafka.admin import AdminClient
 from mirrorlake.config.topology import load_topology
 from mirrorlake.groups.checkpoint_sync import Checkpoints
 from mirrorlake.kafka.connections import Connections
-from mirrorlake.lake.journal import Journal
+from mirrorlake.lake.event_log import EventLog
 from mirrorlake.lake.lake import Lake
 from mirrorlake.mm2.mirror_topics import CheckpointTopic
 from tests.support.replication import FLOW
@@ -19,10 +19,10 @@ def round_of(topology: Path, lake: Lake) -> Checkpoints:
     """The task as a replicator that has just started has it; it knows nothing but the lake."""
     connections = Connections(load_topology(topology))
     flow = connections.topology.flow(FLOW)
-    journal = Journal(lake)
-    published = CheckpointTopic(flow, connections, journal)
+    event_log = EventLog(lake)
+    published = CheckpointTopic(flow, connections, event_log)
     selects = flow.selection(connections.topology.aliases).selects
-    return Checkpoints(flow, lake, connections, selects, lambda _: 0, lambda _: None, published, journal)
+    return Checkpoints(flow, lake, connections, selects, lambda _: 0, lambda _: None, published, event_log)
 
 
 def commit_all(bootstrap: str, topic: str, groups: Iterable[str], position: int, partitions: int = 3) -> None:

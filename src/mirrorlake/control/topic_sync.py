@@ -15,7 +15,7 @@ from mirrorlake.errors import ClusterUnusable, ReplicationError, TargetRefused
 from mirrorlake.kafka.admin import ClusterAdmin, TopicInfo
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.kafka.values import TopicConfigs
-from mirrorlake.lake.journal import Journal
+from mirrorlake.lake.event_log import EventLog
 from mirrorlake.lake.lake import Lake
 from mirrorlake.landing.source_states import note_configs
 from mirrorlake.naming.policy import check_topic_name
@@ -70,21 +70,21 @@ class TargetTopics:
         flow: ResolvedFlow,
         lake: Lake,
         connections: Connections,
-        journal: Journal,
+        event_log: EventLog,
         left_out: Mapping[str, str] | None = None,
     ) -> None:
         aliases = connections.topology.aliases
         self.flow = flow
         self.selection = flow.selection(aliases)
         self.policy = flow.policy_object(aliases)
-        self.configs = ConfigSync(flow, connections, journal, self.remote_topic, self._note_configs)
+        self.configs = ConfigSync(flow, connections, event_log, self.remote_topic, self._note_configs)
         self._connections = connections
         self._target: ClusterAdmin = connections.admin(flow.target)
-        self._journal = journal
+        self._event_log = event_log
         self.left_out = dict(sorted((left_out or {}).items()))
         #: Source topics that the target would not make or grow, and what it said; each refresh tries them again.
         self.unmade: dict[str, TargetRefused] = {}
-        self.generations = TargetGenerations(lake, flow.name, self._target, journal.incidents)
+        self.generations = TargetGenerations(lake, flow.name, self._target, event_log.incidents)
         self._stated = StatedTopics(flow, self._target, self.configs.rules)
         self._there: Mapping[str, TopicInfo] = {}
         self._looked = False
@@ -140,7 +140,7 @@ class TargetTopics:
         return _observed(self.flow, self._connections, self.left_out, self._there)
 
     def _note_configs(self, told: Mapping[str, TopicConfigs]) -> None:
-        note_configs(self._journal.states, self.flow.source, self._there, told)
+        note_configs(self._event_log.states, self.flow.source, self._there, told)
 
     def refresh(self, begins: bool = True) -> list[TopicPlan]:
         """Make what is missing; returns the plans that were carried out or refused.
@@ -165,9 +165,9 @@ class TargetTopics:
             done = [plan for plan in plans if plan.action != "none" and plan not in self._told]
             for plan in refusals(done):
                 self._told.add(plan)
-                self._journal.incidents.tell(self.flow.name, "topic_refused", _refused(self.flow.name, plan))
+                self._event_log.incidents.tell(self.flow.name, "topic_refused", _refused(self.flow.name, plan))
             done = [plan for plan in done if plan.topic not in refused]
-            self._journal.record(self.flow.name, [plan.row() for plan in done])
+            self._event_log.record(self.flow.name, [plan.row() for plan in done])
             return done
 
     def check(self) -> None:
@@ -250,14 +250,14 @@ class TargetTopics:
     def _note_unmade(self, refused: Mapping[str, TargetRefused], still: Collection[str]) -> None:
         self._tell_unmade(refused)
         if not self._looked or self.unmade.keys() - refused.keys():  # a process before this one told some, perhaps
-            self._journal.incidents.over(self.flow.name, "topic_refused", still)
+            self._event_log.incidents.over(self.flow.name, "topic_refused", still)
             self._looked = True
         self.unmade = dict(sorted(refused.items()))
 
     def _tell_unmade(self, refused: Mapping[str, TargetRefused]) -> None:
         for topic in refused.keys() - self.unmade.keys():
             problem = ReplicationError(f"{refused[topic]}; the flow goes on without it", topic=topic)
-            self._journal.incidents.tell(self.flow.name, "topic_refused", problem)
+            self._event_log.incidents.tell(self.flow.name, "topic_refused", problem)
 
     def ensure(self, plans: Sequence[PartitionPlan]) -> None:
         """Be sure that the target answers and that the partitions of a batch are there; asks the clusters only for
@@ -310,7 +310,7 @@ class TargetTopics:
     def _make_by_states(self, lacking: Mapping[str, str], partitions: dict[str, int]) -> dict[str, TargetRefused]:
         if not lacking:
             return {}
-        states = self._journal.states.of(self.flow.source, fresh=True)
+        states = self._event_log.states.of(self.flow.source, fresh=True)
         return self._stated.make(lacking, states, partitions, self._silent)
 
 

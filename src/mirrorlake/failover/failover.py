@@ -24,7 +24,7 @@ from mirrorlake.groups.shared_topics import Way
 from mirrorlake.groups.sync_plan import TargetGroup, may_have_members
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.kafka.groups import GroupAdmin, Told
-from mirrorlake.lake.journal import Journal
+from mirrorlake.lake.event_log import EventLog
 from mirrorlake.lake.lake import Lake
 
 logger = logging.getLogger(__name__)
@@ -146,7 +146,7 @@ def _read_back(goal: GroupAdmin, groups: set[str]) -> Told:
 def _note_down(lake: Lake, way: Way, results: Sequence[MoveResult]) -> None:
     # What is there and was never noted was moved by a run that was killed before it came to this.
     changed = [item for item in results if item.done != "there" or not item.standing.checkpoint.synced]
-    Journal(lake).record(way.flow.name, [item.change() for item in changed])
+    EventLog(lake).record(way.flow.name, [item.change() for item in changed])
     # What failback did not move is no position of the source, and so no checkpoint.
     noted = ("moved", "there") if way.reverse else ("moved", "there", "kept", "failed")
     rows = [item.checkpoint(way.reverse, _word(way)) for item in changed if item.done in noted]

@@ -9,7 +9,7 @@ from mirrorlake.config.maintenance import Maintenance
 from mirrorlake.config.topology import ResolvedFlow, Topology
 from mirrorlake.lake import table_upkeep
 from mirrorlake.lake.changes import Change
-from mirrorlake.lake.journal import Journal
+from mirrorlake.lake.event_log import EventLog
 from mirrorlake.lake.lake import TABLES, Lake
 from mirrorlake.lake.lease import Lease
 from mirrorlake.lake.objectives import note_objectives
@@ -77,7 +77,7 @@ def _retain_records(lake: Lake, topology: Topology, kept: Maintenance, dry_run: 
     removed = table_upkeep.remove_records(lake, cuts, _ms(cutoff), dry_run)
     if removed and not dry_run:
         said = f"{removed} records landed before {cutoff.isoformat(timespec='seconds')} were deleted"
-        Journal(lake).record(WHOLE_LAKE, [Change("retention", "records", None, said, "done", None)])
+        EventLog(lake).record(WHOLE_LAKE, [Change("retention", "records", None, said, "done", None)])
     return {"before": cutoff, "removed": removed, "held": [asdict(item) for item in retained]}
 
 

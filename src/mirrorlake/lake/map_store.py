@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from mirrorlake.lake.changes import Change
-from mirrorlake.lake.journal import Journal
+from mirrorlake.lake.event_log import EventLog
 from mirrorlake.lake.lake import Lake
 from mirrorlake.offsets.progress import MappedEnd
 
@@ -20,7 +20,7 @@ class LakeMap:
         self._lake = lake
         self._flow = flow
         self._application = f"mirrorlake/{lake.lake_id}/{flow}"
-        self._journal = Journal(lake)
+        self._event_log = EventLog(lake)
 
     def take_over(self, batch_id: int) -> None:
         """See to it that no append of batches up to this one is taken any more, not even one that is on its way."""
@@ -28,12 +28,12 @@ class LakeMap:
 
     def shard_count(self) -> int | None:
         """Into how many shards the flow was dealt by whoever produced it last; None if nobody noted it."""
-        noted = self._journal.history(self._flow, _SHARDS)
+        noted = self._event_log.history(self._flow, _SHARDS)
         return int(noted[-1].after or 0) if noted else None
 
     def note_shard_count(self, count: int) -> None:
         """Note it."""
-        self._journal.record(self._flow, [Change(_SHARDS, "shards", None, str(count))])
+        self._event_log.record(self._flow, [Change(_SHARDS, "shards", None, str(count))])
 
     def ends(self) -> tuple[Sequence[MappedEnd], int]:
         """The ends of the map, and the number of the flow's newest batch (-1: none)."""

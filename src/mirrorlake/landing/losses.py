@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from mirrorlake.errors import MirrorlakeError, ReplicationError, SourceDataLost
 from mirrorlake.lake.changes import Change
-from mirrorlake.lake.journal import Journal
+from mirrorlake.lake.event_log import EventLog
 from mirrorlake.landing.plan import Planned
 from mirrorlake.landing.source_comparison import Loss
 from mirrorlake.naming.selection import TopicSelection
@@ -22,15 +22,15 @@ FAILED = "landing_failed"
 class LandingNews:
     """Writes the incidents and changes of one source cluster, to every flow that they concern."""
 
-    def __init__(self, alias: str, journal: Journal) -> None:
+    def __init__(self, alias: str, event_log: EventLog) -> None:
         self.alias = alias
-        self._journal = journal
+        self._event_log = event_log
 
     def tell(self, planned: Planned, flows: Flows) -> MirrorlakeError | None:
         """Tell what a plan found, before its query runs. Returns what operators have to know, if anything."""
         for loss in planned.given_up:
             for flow in _concerned(flows, loss.topic):
-                self._journal.incidents.note(flow, loss.kind, given_up(self.alias, loss), "continue")
+                self._event_log.incidents.note(flow, loss.kind, given_up(self.alias, loss), "continue")
         problems: list[MirrorlakeError] = []
         if planned.open:
             problems.append(waiting(self.alias, planned.open))
@@ -48,11 +48,11 @@ class LandingNews:
     def failed(self, flows: Collection[str], problem: MirrorlakeError) -> None:
         """Landing as a whole failed."""
         for flow in flows:
-            self._journal.incidents.tell(flow, FAILED, problem)
+            self._event_log.incidents.tell(flow, FAILED, problem)
 
     def came_through(self, flows: Collection[str], planned: Planned) -> None:
         """A query has read what was planned: close what is over."""
-        self._journal.incidents.close(
+        self._event_log.incidents.close(
             lambda flow, kind, topic, partition: (
                 flow in flows
                 and (
@@ -65,17 +65,17 @@ class LandingNews:
 
     def _tell(self, flow: str, kind: str, problem: MirrorlakeError) -> None:
         logger.error("%s", problem)
-        self._journal.incidents.tell(flow, kind, problem)
+        self._event_log.incidents.tell(flow, kind, problem)
 
     def _tell_gone(self, flows: Flows, gone: Collection[str]) -> None:
         """A topic that was deleted at the source stays on the target; it is said once."""
         for flow, selection in flows if gone else ():
-            told = {change.resource for change in self._journal.history(flow, "topic") if change.outcome == "gone"}
+            told = {change.resource for change in self._event_log.history(flow, "topic") if change.outcome == "gone"}
             news = sorted(name for name in set(gone) - told if selection.selects(name))
             for name in news:
                 logger.warning("topic %s is not at cluster %s any more; its mirror stays", name, self.alias)
             rows = [Change("topic", name, None, None, "gone", "deleted at the source") for name in news]
-            self._journal.record(flow, rows)
+            self._event_log.record(flow, rows)
 
 
 def _concerned(flows: Flows, topic: str) -> list[str]:

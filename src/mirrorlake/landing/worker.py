@@ -17,7 +17,7 @@ from mirrorlake.config.topology import Cluster, ResolvedFlow
 from mirrorlake.errors import LeaseTaken, MirrorlakeError, ReplicationError
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.kafka.renewal import LiveSettings
-from mirrorlake.lake.journal import Journal
+from mirrorlake.lake.event_log import EventLog
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.lease import Lease
 from mirrorlake.lake.stage_index import StageFiles
@@ -60,7 +60,7 @@ class LandingWorker:
         lake: Lake,
         stage: StageFiles,
         connections: Connections,
-        journal: Journal,
+        event_log: EventLog,
         once: bool,
     ) -> None:
         self.alias = alias
@@ -73,8 +73,8 @@ class LandingWorker:
         self._flows: list[ResolvedFlow] = []
         self._changed = threading.Event()
         self._stop = threading.Event()
-        self._news = LandingNews(alias, journal)
-        self._states = journal.states
+        self._news = LandingNews(alias, event_log)
+        self._states = event_log.states
         source = ClusterSource(alias, lambda: self._connections, self._selections)
         self._planner = LandingPlanner(alias, source, LakeLandingStore(lake, stage, alias))
         self._query: StreamingQuery | None = None

@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 from mirrorlake.config.maintenance import Maintenance
 from mirrorlake.errors import InputError
 from mirrorlake.groups.view import read_groups
-from mirrorlake.lake.journal import WrittenChanges
+from mirrorlake.lake.event_log import WrittenChanges
 from mirrorlake.lake.maintain import maintain
 from mirrorlake.lake.translate import Asked, translate, translate_all
 from mirrorlake.library.answers import Groups, Moves, Plan, Position, Produced, Rows, Status, Upkeep

@@ -16,7 +16,7 @@ from mirrorlake.errors import ReplicationError
 from mirrorlake.groups.checkpoint_sync import Checkpoints
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.kafka.values import Acl
-from mirrorlake.lake.journal import Journal
+from mirrorlake.lake.event_log import EventLog
 from mirrorlake.lake.lake import Lake
 from mirrorlake.mm2.mirror_topics import CheckpointTopic, Heartbeats
 from mirrorlake.offsets.positions import Reached, TopicAndPartition
@@ -56,15 +56,15 @@ class ControlLoop:
         flow: ResolvedFlow,
         lake: Lake,
         connections: Connections,
-        journal: Journal,
+        event_log: EventLog,
         worker: FlowWorker,
         sampled: Callable[[str, FlowLag], None] | None = None,
     ) -> None:
         self.flow = flow
         self._connections = connections
-        self._journal = journal
+        self._event_log = event_log
         self._worker = worker
-        published = CheckpointTopic(flow, connections, journal)
+        published = CheckpointTopic(flow, connections, event_log)
         self._groups = Checkpoints(
             flow,
             lake,
@@ -73,14 +73,14 @@ class ControlLoop:
             worker.topic_generation,
             self._reached,
             published,
-            journal,
+            event_log,
             worker.target_generation,
             worker.check_targets,
         )
         self._sampler = Sampler(lake, connections, flow, worker.targets)
         self._sampled = sampled or (lambda flow, lag: None)
         self.errors: list[ReplicationError] = []
-        self._news = ControlNews(flow.name, journal)
+        self._news = ControlNews(flow.name, event_log)
         self._acls_left: Mapping[Acl, str | None] | None = None  # not looked yet
         self._stop = threading.Event()
         self._tasks = self._made()
@@ -92,7 +92,7 @@ class ControlLoop:
         tasks = []
         # ACLs first: they are then there before the topics that they protect. Configs right behind the topics.
         if settings.sync_topic_acls_enabled:
-            acls = AclSync(flow, self._connections, self._journal, targets.remote_topic, targets.mirrored)
+            acls = AclSync(flow, self._connections, self._event_log, targets.remote_topic, targets.mirrored)
             tasks.append(Task("acls", settings.sync_topic_acls_interval_seconds, partial(self._sync_acls, acls)))
         refresh = settings.refresh_topics_interval_seconds
         if settings.refresh_topics_enabled:
@@ -106,7 +106,7 @@ class ControlLoop:
             if settings.sync_group_offsets_enabled:
                 tasks.append(Task("group offsets", settings.sync_group_offsets_interval_seconds, self._groups.sync))
         if settings.emit_heartbeats_enabled:
-            heartbeats = Heartbeats(flow, self._connections, self._journal)
+            heartbeats = Heartbeats(flow, self._connections, self._event_log)
             tasks.append(Task(HEARTBEATS, settings.emit_heartbeats_interval_seconds, heartbeats.beat, once=False))
         tasks.append(Task("refused records", SAMPLE_SECONDS, self._worker.look_at_refused))
         return tasks
@@ -117,9 +117,9 @@ class ControlLoop:
         if acls.left == self._acls_left:
             return
         if acls.left:
-            self._journal.incidents.tell(self.flow.name, LEFT, left_acls(self.flow.name, acls.left))
+            self._event_log.incidents.tell(self.flow.name, LEFT, left_acls(self.flow.name, acls.left))
         else:
-            self._journal.incidents.came_through([self.flow.name], [LEFT])
+            self._event_log.incidents.came_through([self.flow.name], [LEFT])
         self._acls_left = acls.left
 
     def start(self) -> None:
@@ -197,11 +197,11 @@ class ControlLoop:
         return None
 
 
-def beat_once(flow: ResolvedFlow, connections: Connections, journal: Journal) -> ReplicationError | None:
+def beat_once(flow: ResolvedFlow, connections: Connections, event_log: EventLog) -> ReplicationError | None:
     """One heartbeat of a flow for a run with an end, by two attempts; returns what an operator has to know."""
     if not flow.settings.emit_heartbeats_enabled:
         return None
-    news, heartbeats = ControlNews(flow.name, journal), Heartbeats(flow, connections, journal)
+    news, heartbeats = ControlNews(flow.name, event_log), Heartbeats(flow, connections, event_log)
     for _attempt in range(2):
         try:
             heartbeats.beat()

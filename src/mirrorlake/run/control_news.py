@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Iterable
 
 from mirrorlake.errors import ReplicationError
-from mirrorlake.lake.journal import Journal
+from mirrorlake.lake.event_log import EventLog
 from mirrorlake.spark.causes import FAILURES, cause_of
 
 logger = logging.getLogger(__name__)
@@ -20,9 +20,9 @@ class ControlNews:
     """Tells of tasks that failed twice in a row, and closes what is over, by the lake's open incidents and not by what
     this process has seen. For one thread at a time; `clock` gives seconds."""
 
-    def __init__(self, flow: str, journal: Journal, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, flow: str, event_log: EventLog, clock: Callable[[], float] = time.monotonic) -> None:
         self._flow = flow
-        self._incidents = journal.incidents
+        self._incidents = event_log.incidents
         self._clock = clock
         self._failing: set[str] = set()
         self._open: frozenset[str] = frozenset()

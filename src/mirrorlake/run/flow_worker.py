@@ -22,8 +22,8 @@ from mirrorlake.errors import (
     incident_kind,
 )
 from mirrorlake.kafka.connections import Connections
+from mirrorlake.lake.event_log import EventLog
 from mirrorlake.lake.incidents import Decided
-from mirrorlake.lake.journal import Journal
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.lease import Lease
 from mirrorlake.lake.map_store import LakeMap
@@ -59,7 +59,7 @@ class FlowWorker:
         lake: Lake,
         stage: StageFiles,
         connections: Connections,
-        journal: Journal,
+        event_log: EventLog,
         landing: LandingWorker,
         report: Callable[[str, BatchReport], None],
         once: bool = False,
@@ -69,11 +69,11 @@ class FlowWorker:
         self.flow = flow
         self.error: MirrorlakeError | None = None
         self.ended = threading.Event()
-        self.targets = TargetTopics(flow, lake, connections, journal, left_out)
+        self.targets = TargetTopics(flow, lake, connections, event_log, left_out)
         self._lake = lake
         self._stage = stage
         self._connections = connections
-        self._journal = journal
+        self._event_log = event_log
         self._landing = landing
         self._report = report
         self._once = once
@@ -150,13 +150,13 @@ class FlowWorker:
             logger.error("%s", problem)
             self.error = problem
             if not isinstance(error, LeaseTaken):  # the flow is well: somebody else does it
-                self._journal.incidents.tell(self.flow.name, incident_kind(problem), problem)
+                self._event_log.incidents.tell(self.flow.name, incident_kind(problem), problem)
             return False
         said = error if isinstance(error, MirrorlakeError) else cause_of(error)
         logger.warning("flow %s: %s; trying again", self.flow.name, said)
         if attempt == 2:
             kind = "cluster_unreachable" if isinstance(error, InputError) else "flow_waits"
-            self._journal.incidents.tell(self.flow.name, kind, problem)
+            self._event_log.incidents.tell(self.flow.name, kind, problem)
         return True
 
     def _hold(self) -> bool:
@@ -179,7 +179,7 @@ class FlowWorker:
 
     def _produce(self) -> bool:
         self._again.clear()
-        decided = self._journal.incidents.decided(self.flow.name)
+        decided = self._event_log.incidents.decided(self.flow.name)
         clients = [self._connections.live(self.flow.target, role) for role in ("admin", "producer")]
         producer = FlowProducer(
             self._stage,
@@ -203,7 +203,7 @@ class FlowWorker:
                 if report is not None:
                     self._report(self.flow.name, report)
                 if not told and (report is not None or ended):
-                    self._journal.incidents.came_through([self.flow.name], PASSING)
+                    self._event_log.incidents.came_through([self.flow.name], PASSING)
                     told = True
                 last = self._stop.is_set() or (ended and report is None)
                 if wanted or last:
@@ -246,12 +246,12 @@ class FlowWorker:
         if not (self._refused_here or self._refused_before):
             return  # nobody else tells of them
         snapshot = self._snapshot
-        waiting = self._journal.incidents.refused(self.flow.name)
+        waiting = self._event_log.incidents.refused(self.flow.name)
         self._refused_before = bool(waiting)
         for kind, topic, partition, last in waiting:
             taken = snapshot is not None and snapshot.floors.get((topic, partition), 0) > last
             if taken and kind == TargetRefused.incident_kind:
-                self._journal.incidents.settle(self.flow.name, kind, topic, partition, "the target took the records")
+                self._event_log.incidents.settle(self.flow.name, kind, topic, partition, "the target took the records")
         if self._refused_here - {(item.topic, item.partition) for item in waiting}:
             self._refused_here.clear()
             self.error = None
@@ -266,7 +266,7 @@ class FlowWorker:
             logger.error("%s (%d partitions in all)", problem, len(news))
             self.error = self.error or problem
             self._refused_here |= news.keys()
-            self._journal.incidents.tell_all(self.flow.name, problem.incident_kind, list(news.values()))
+            self._event_log.incidents.tell_all(self.flow.name, problem.incident_kind, list(news.values()))
             producer.spec = replace(producer.spec, blocked=producer.spec.blocked | news.keys())
 
     def _spec(self, decided: Decided, clients: tuple[Settings, Settings]) -> FlowSpec:
@@ -289,7 +289,7 @@ class FlowWorker:
             return
         self.error = self.error or refusal
         self._refused_here.add((str(refusal.facts["topic"]), int(str(refusal.facts["partition"]))))
-        self._journal.incidents.tell(self.flow.name, refusal.incident_kind, refusal)
+        self._event_log.incidents.tell(self.flow.name, refusal.incident_kind, refusal)
 
     def _contradicted(self, refusal: TargetRecreated) -> None:
         """Offsets below the map's end in the topic that was noted: it has fewer records than it had."""
@@ -297,4 +297,4 @@ class FlowWorker:
             f"{refusal.message}; its id is the one that it was, so the target has lost records of it", **refusal.facts
         )
         self.error = self.error or problem
-        self._journal.incidents.tell(self.flow.name, incident_kind(problem), problem)
+        self._event_log.incidents.tell(self.flow.name, incident_kind(problem), problem)

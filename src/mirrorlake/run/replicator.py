@@ -12,8 +12,8 @@ from mirrorlake.config.topology import ResolvedFlow, Topology
 from mirrorlake.errors import LeaseTaken, MirrorlakeError, ReplicationError, TopologyError
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.lake.changes import Change, ChangeOutcome
+from mirrorlake.lake.event_log import EventLog
 from mirrorlake.lake.identity import store_identity
-from mirrorlake.lake.journal import Journal
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.lease import locks_work
 from mirrorlake.lake.objectives import Mode, note_objectives
@@ -72,7 +72,7 @@ class Replicator:
         sampled: Callable[[str, FlowLag], None] | None = None,
     ) -> None:
         self.lake = lake
-        self.journal = Journal(lake)
+        self.event_log = EventLog(lake)
         self._stage = StageFiles(lake)
         self._connections = connections
         self._flows = list(flows)
@@ -136,7 +136,7 @@ class Replicator:
         self._connections, self._flows = verdict.connections, list(verdict.flows)
         self._complaints = verdict.complaints()
         if verdict.to_note:
-            self.journal.clusters(verdict.to_note)
+            self.event_log.clusters(verdict.to_note)
         wanted = {flow.name: flow for flow in verdict.flows if not flow.paused}
         before = list(self._running)
         for name, running in list(self._running.items()):
@@ -163,7 +163,7 @@ class Replicator:
 
     def _beat(self, flows: Sequence[ResolvedFlow]) -> None:
         """One heartbeat a flow for a run with an end, before landing asks for the ends: this run then mirrors it."""
-        found = [beat_once(flow, self._connections, self.journal) for flow in flows]
+        found = [beat_once(flow, self._connections, self.event_log) for flow in flows]
         self._control_errors += [problem for problem in found if problem is not None]
 
     def _apply_landings(self, verdict: Verdict) -> None:
@@ -180,7 +180,7 @@ class Replicator:
             fresh = source not in self._landings
             if fresh:
                 self._landings[source] = LandingWorker(
-                    source, self.lake, self._stage, self._connections, self.journal, self._options.once
+                    source, self.lake, self._stage, self._connections, self.event_log, self._options.once
                 )
             self._landings[source].want(flows, self._connections)
             if fresh:
@@ -192,14 +192,14 @@ class Replicator:
             self.lake,
             self._stage,
             self._connections,
-            self.journal,
+            self.event_log,
             self._landings[flow.source],
             self._report,
             self._options.once,
             self._options.reader,
             verdict.left_out.get(flow.name),
         )
-        control = ControlLoop(flow, self.lake, self._connections, self.journal, worker, self._sampled)
+        control = ControlLoop(flow, self.lake, self._connections, self.event_log, worker, self._sampled)
         self._running[flow.name] = _Running(worker, control, _made_of(flow, verdict))
         worker.start()
         if not self._options.once:
@@ -271,13 +271,13 @@ class Replicator:
                 self._tell_edit(watch.path, "refused", str(problem))
         said = ReplicationError(f"the edited {watch.path} is not in force: {problem}{later}")
         for flow in self._flows:
-            self.journal.incidents.tell(flow.name, EDIT, said)
+            self.event_log.incidents.tell(flow.name, EDIT, said)
 
     def _in_force(self, before: Iterable[str] = ()) -> None:
         """What the file says is in force: whoever told that it is not, of these flows or of those that are gone."""
         here = {*before, *(flow.name for flow in self._flows)}
         known = self._connections.topology.flows
-        self.journal.incidents.close(
+        self.event_log.incidents.close(
             lambda flow, kind, _topic, _partition: kind == EDIT and (flow in here or flow not in known)
         )
 
@@ -298,7 +298,7 @@ class Replicator:
 
     def _tell_edit(self, path: Path, outcome: ChangeOutcome, error: str | None) -> None:
         for flow in self._flows:
-            self.journal.record(flow.name, [Change("topology", str(path), None, None, outcome, error)])
+            self.event_log.record(flow.name, [Change("topology", str(path), None, None, outcome, error)])
 
 
 def _made_of(flow: ResolvedFlow, verdict: Verdict) -> object:

@@ -8,8 +8,8 @@ from typing import Any
 from mirrorlake.control.acl_sync import LEFT, AclSync
 from mirrorlake.errors import InputError
 from mirrorlake.kafka.connections import Connections
+from mirrorlake.lake.event_log import EventLog
 from mirrorlake.lake.incidents import READ_AGAIN, Incidents
-from mirrorlake.lake.journal import Journal
 from mirrorlake.lake.lake import Lake
 from mirrorlake.landing.generations import begin_branches, begin_generations, decisions_of, generations_of
 from mirrorlake.landing.read_again import read_again
@@ -148,7 +148,7 @@ def _settle_acls(lake: Lake, connections: Connections, name: str, revoke: bool) 
     """Take away, or give up, what a flow made under another policy."""
     flow = connections.topology.flow(name)
     policy = flow.policy_object(connections.topology.aliases)
-    AclSync(flow, connections, Journal(lake), partial(policy.remote_topic, flow.source)).settle_left(revoke)
+    AclSync(flow, connections, EventLog(lake), partial(policy.remote_topic, flow.source)).settle_left(revoke)
 
 
 def _branch(lake: Lake, alias: str, incidents: Sequence[Mapping[str, Any]]) -> None:

@@ -258,8 +258,8 @@ def topics_of_flow(world: World, tmp_path: Path, synced: bool) -> TargetTopics:
         topology=topology, admin=lambda alias: Source(world) if alias == "east" else world
     )
     states = SimpleNamespace(of=lambda cluster, fresh: world.states, note=lambda *_: None)
-    journal: Any = SimpleNamespace(incidents=world, states=states, record=lambda *_: None)
-    return TargetTopics(topology.flow(FLOW), world, connections, journal)  # type: ignore[arg-type]
+    event_log: Any = SimpleNamespace(incidents=world, states=states, record=lambda *_: None)
+    return TargetTopics(topology.flow(FLOW), world, connections, event_log)  # type: ignore[arg-type]
 
 
 def test_a_batch_is_handed_over_only_when_its_topics_are_noted(world: World, flow_topics: TargetTopics) -> None:

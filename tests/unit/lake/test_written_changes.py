@@ -9,7 +9,7 @@ from deltalake import write_deltalake
 
 from mirrorlake.control.acl_plan import AclChange, owned_acls
 from mirrorlake.lake.changes import Change
-from mirrorlake.lake.journal import WrittenChanges
+from mirrorlake.lake.event_log import WrittenChanges
 from tests.support.acls import acl
 
 FLOW = "east->west"

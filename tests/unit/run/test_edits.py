@@ -54,7 +54,7 @@ class Running:
         self.news = News()
         self.edit("a")
         topology = load_topology(self.path)
-        monkeypatch.setattr(module, "Journal", lambda _lake: self.news)
+        monkeypatch.setattr(module, "EventLog", lambda _lake: self.news)
         monkeypatch.setattr(module, "StageFiles", lambda _lake: None)
         monkeypatch.setattr(module, "judge", self.judge)
         monkeypatch.setattr(Replicator, "_apply", self.apply)

@@ -11,7 +11,7 @@ from mirrorlake.config.maintenance import Maintenance
 from mirrorlake.config.topology import Topology
 from mirrorlake.devtools.bench.made_up import DAY, FLOW, MAINTAINED, YEAR, History, make_history
 from mirrorlake.groups.checkpoint_table import newest_checkpoints
-from mirrorlake.lake.journal import Journal
+from mirrorlake.lake.event_log import EventLog
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.maintain import maintain
 from mirrorlake.lake.map_store import LakeMap
@@ -75,13 +75,13 @@ def _timed(directory: Path) -> dict[str, float]:
         return answer
 
     lake: Lake = ask("open", lambda: open_lake(spark, _topology().lake, directory))
-    journal = Journal(lake)
+    event_log = EventLog(lake)
     ask("clusters", lambda: lake.query("known_clusters").collect())
     ask("generations", lambda: generations_of(lake, "east"))
-    ask("decisions", lambda: (decisions_of(lake, "east"), journal.incidents.decided(FLOW)))
+    ask("decisions", lambda: (decisions_of(lake, "east"), event_log.incidents.decided(FLOW)))
     ask("stage", lambda: StageFiles(lake).ends("east"))
     ask("map", LakeMap(lake, FLOW).ends)
     ask("samples", lambda: lag_seeds(lake, FLOW))
     ask("checkpoints", lambda: newest_checkpoints(lake, FLOW))
-    ask("changes", lambda: journal.history(FLOW, "acl"))
+    ask("changes", lambda: event_log.history(FLOW, "acl"))
     return seconds

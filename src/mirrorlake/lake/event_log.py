@@ -22,7 +22,7 @@ _CHANGES = pa.schema(
 )
 
 
-class Journal:
+class EventLog:
     """Appends to the operators' tables of a lake."""
 
     def __init__(self, lake: Lake) -> None:
