@@ -65,7 +65,7 @@ nb.display(translation.back_and_there(nb, asked))
 # MAGIC %md
 # MAGIC ## The map, drawn
 # MAGIC
-# MAGIC The newest stretches of one partition. A straight line: nothing between the records. A step up: something else
+# MAGIC The newest ranges of one partition. A straight line: nothing between the records. A step up: something else
 # MAGIC was written at the target, or a transaction ended. A gap to the right: offsets that have no record at the
 # MAGIC source.
 

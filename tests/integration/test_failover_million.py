@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 from mirrorlake.cli.main import app
 from tests.support.clusters import ClusterPair
 from tests.support.kafka import NewRecord, create_topic, read_topic, transactional_producer, write
-from tests.support.readers import CLIENTS, Numbers, Reading, count, joined, stretches
+from tests.support.readers import CLIENTS, Numbers, Reading, count, joined, number_ranges
 from tests.support.replication import FLOW, write_topology
 
 pytestmark = pytest.mark.slow
@@ -99,7 +99,7 @@ def moved(spark: SparkSession, clusters: ClusterPair, tmp_path_factory: pytest.T
     whole: dict[str, Numbers] = {
         "million": {0: [[0, MILLION - 1]]},
         "marked": {partition: [[0, TRANSACTIONS - 1]] for partition in range(MARKED_PARTITIONS)},
-        "compacted": {0: stretches(left)},
+        "compacted": {0: number_ranges(left)},
     }
     assert len(whole["compacted"][0]) > 5_000, "compaction left no holes"
     before, after = {}, {}

@@ -30,7 +30,7 @@ def test_both_readers_are_exact_and_files_are_the_ordinary_one(
 def test_the_files_of_a_batch_share_one_large_partition(
     spark: SparkSession, clusters: ClusterPair, topic_name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its pieces go on from one file to the next, which are read in that order without sorting."""
+    """Its chunks go on from one file to the next, which are read in that order without sorting."""
     monkeypatch.setattr(land, "PIECE_RECORDS", 500)
     landing = {"max_records_per_batch": 4_000, "files_per_batch": 2}
     topology = write_topology(tmp_path, clusters.east, clusters.west, {"topics": [topic_name]}, landing)

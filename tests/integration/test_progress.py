@@ -171,7 +171,7 @@ def test_a_task_of_another_number_of_shards_writes_no_more(bench: Bench) -> None
     bench.assert_exact()
 
 
-def test_windows_without_a_record_are_passed(bench: Bench) -> None:
+def test_ranges_without_a_record_are_skipped(bench: Bench) -> None:
     """What a compacted topic leaves: few records, far apart."""
     bench.land({0: [0, 1, 1_000_000], 1: [7, 8, 9]})
     assert len(bench.run(max_records=1)) < 12

@@ -20,7 +20,7 @@ from tests.support.clusters import ClusterPair
 from tests.support.kafka import NewRecord, create_topic, read_topic, write
 from tests.support.quotas import produce_quota
 from tests.support.replication import assert_same, replicate_once, write_topology
-from tests.support.shards import job_for, stretches
+from tests.support.shards import chunks, job_for
 from tests.support.topologies import until
 
 MIB = 1 << 20
@@ -39,7 +39,7 @@ def test_it_is_waited_for_as_long_as_it_takes_records(
     job = job_for(clusters.west, topic_name, rows, transaction_timeout_ms=12_000)
     plan = job.plan.partitions[0]
     with produce_quota(clusters.west, job.target.group_id, MIB):
-        result = produce_shard(job, stretches(plan, rows, size, 128))
+        result = produce_shard(job, chunks(plan, rows, size, 128))
     assert result.column("record_count").to_pylist() == [rows] and result.column("complete").to_pylist() == [True]
     # A commit is told before the coordinator has written the markers.
     until(lambda: len(read_topic(clusters.west, topic_name)[0]) == rows, "all is committed")
@@ -73,12 +73,12 @@ def test_one_that_is_gone_is_noticed(clusters: ClusterPair, topic_name: str, mon
     create_topic(clusters.west, topic_name)
     job = job_for(clusters.west, topic_name, 1_000)
     plan = job.plan.partitions[0]
-    first = produce_shard(job, stretches(plan, 10, 100, 10))
+    first = produce_shard(job, chunks(plan, 10, 100, 10))
     gone = replace(job, owner=first.column("worker")[0].as_py())
     with frozen(clusters.embedded["west"]):
         begun = time.monotonic()
         with pytest.raises(KafkaException):
-            produce_shard(gone, stretches(plan, 1_000, 100, 1_000))
+            produce_shard(gone, chunks(plan, 1_000, 100, 1_000))
         assert time.monotonic() - begun < 30
 
 

@@ -235,7 +235,7 @@ def _checkpoint(topic: str, source: int, target: int) -> dict[str, object]:
 
 
 def map_rows(lake: Lake, topic: str) -> int:
-    """How many stretches of a topic lead anywhere."""
+    """How many ranges of a topic lead anywhere."""
     return lake.table("offset_translation").where(f"topic = '{topic}'").count()
 
 

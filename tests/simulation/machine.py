@@ -105,7 +105,7 @@ class Replication(RuleBasedStateMachine):
 
     @rule(number=NUMBER)
     def goes_on(self, number: int) -> None:
-        """Records come, and the replicator works; in one piece of its work a fault may strike."""
+        """Records come, and the replicator works; in one of its tasks a fault may strike."""
         dice = Dice(number)
         for _ in range(1 + dice.upto(2)):
             write = (dice.among(TOPICS), dice.upto(1), 1 + dice.upto(5), dice.among(TRANSACTIONS))
@@ -115,7 +115,7 @@ class Replication(RuleBasedStateMachine):
 
     @rule(number=NUMBER)
     def works(self, number: int) -> None:
-        """The replicator works; in one piece of its work a fault may strike."""
+        """The replicator works; in one of its tasks a fault may strike."""
         self._works(Dice(number))
 
     @rule(number=NUMBER)
@@ -305,9 +305,9 @@ class Replication(RuleBasedStateMachine):
             world.target.time_out()
             problem: Exception | None = None
             moved = False
-            for piece in work:
+            for task in work:
                 try:
-                    moved = bool(piece()) or moved
+                    moved = bool(task()) or moved
                 except Exception as error:  # noqa: BLE001 - tried again, as the replicator does
                     problem = error
             failures = failures + 1 if problem is not None else 0

@@ -10,7 +10,7 @@ from tests.simulation.steps import Fault
 
 
 class Schedule(Replication):
-    """A schedule that is written down: `do` works off pieces of work, as a machine's rules do."""
+    """A schedule that is written down: `do` works off tasks, as a machine's rules do."""
 
     fixed = {"max_records": 2, "shard_count": 1, "land_files": 1, "land_records": 100, "transaction_records": 2}
 
@@ -58,8 +58,8 @@ def test_an_append_of_a_dead_process_that_arrives_late_adds_nothing(schedule: Sc
     schedule.check()
 
 
-def test_a_window_without_a_row_is_passed_where_spark_reads_the_stage(schedule: Schedule) -> None:
-    """A batch's window may lie in a gap between two records of a file: no task runs, so none says that it is done."""
+def test_a_range_without_a_row_is_skipped_where_spark_reads_the_stage(schedule: Schedule) -> None:
+    """A batch's range may lie in a gap between two records of a file: no task runs, so none says that it is done."""
     world = schedule.world
     world.settings.reader = "rows"
     world.write("t0", 0, 1)
@@ -88,7 +88,7 @@ def test_a_task_of_another_number_of_shards_writes_no_more(schedule: Schedule, s
 
 
 def test_rows_that_a_compaction_turned_round_are_not_written_in_that_order(schedule: Schedule) -> None:
-    """A file holds a partition in two stretches, the later one first, and a transaction ends in between."""
+    """A file holds a partition in two ranges, the later one first, and a transaction ends in between."""
     world = schedule.world
     world.settings.max_records = 100
     for partition, count in ((1, 2), (0, 2), (1, 4)):

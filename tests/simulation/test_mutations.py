@@ -63,7 +63,7 @@ def appends_are_not_idempotent(patch: Patch) -> None:
     patch.setattr(Tables, "append", lambda self, table, rows, application=None, version=0: append(self, table, rows))
 
 
-def a_window_is_passed_that_was_not_produced(patch: Patch) -> None:
+def a_range_is_skipped_that_was_not_produced(patch: Patch) -> None:
     patch.setattr(report, "_reached", lambda state, segments, recovering, complete: state.plan.last + 1)
 
 
@@ -90,7 +90,7 @@ BUGS: Sequence[Callable[[Patch], None]] = (
     unmapped_rows_are_left_out_of_the_metadata,
     older_producers_are_not_fenced,
     appends_are_not_idempotent,
-    a_window_is_passed_that_was_not_produced,
+    a_range_is_skipped_that_was_not_produced,
 )
 
 

@@ -16,7 +16,7 @@ from tests.support.mirror_client import client_jars
 _READER = Path(__file__).parent / "java" / "GroupReader.java"
 _SILENCE_SECONDS = 60.0
 
-#: What a group read, in order: stretches [first, last] of numbers that follow each other by one, by partition.
+#: What a group read, in order: ranges [first, last] of numbers that follow each other by one, by partition.
 Numbers = Mapping[int, list[list[int]]]
 
 
@@ -29,15 +29,15 @@ class Reading(NamedTuple):
     limit: int | None = None
 
 
-def stretches(numbers: Iterable[int]) -> list[list[int]]:
-    """Numbers in order, as stretches."""
+def number_ranges(numbers: Iterable[int]) -> list[list[int]]:
+    """Numbers in order, as ranges."""
     return joined([[number, number] for number in numbers])
 
 
 def joined(*parts: Sequence[Sequence[int]]) -> list[list[int]]:
-    """Stretches one behind the other; where one goes on by one, they are one."""
+    """Ranges one behind the other; where one goes on by one, they are one."""
     found: list[list[int]] = []
-    for first, last in (stretch for part in parts for stretch in part):
+    for first, last in (chunk for part in parts for chunk in part):
         if found and found[-1][1] + 1 == first:
             found[-1][1] = last
         else:

@@ -25,9 +25,7 @@ def job_for(bootstrap: str, topic: str, rows: int, **producer: str | int) -> Sha
     return ShardJob(ShardPlan(0, (plan,), (), rows), target, None)
 
 
-def stretches(
-    plan: PartitionPlan, rows: int, size: int, at_a_time: int
-) -> Iterator[tuple[PartitionPlan, pa.RecordBatch]]:
+def chunks(plan: PartitionPlan, rows: int, size: int, at_a_time: int) -> Iterator[tuple[PartitionPlan, pa.RecordBatch]]:
     """Staged rows of `size` random bytes each, as a file's reader gives them."""
     for first in range(0, rows, at_a_time):
         offsets = np.arange(first, min(first + at_a_time, rows))

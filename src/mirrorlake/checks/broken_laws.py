@@ -12,7 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from mirrorlake.checks.laws import MapExtent, Stretch, overtaken, shortfalls
+from mirrorlake.checks.laws import MapExtent, OvertakenRange, overtaken, shortfalls
 from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.errors import MirrorlakeError
 from mirrorlake.kafka.connections import Connections
@@ -23,7 +23,7 @@ from mirrorlake.spark.causes import FAILURES, cause_of
 
 #: How long a target cluster is waited for once the tables have been read, seconds.
 ANSWER_SECONDS = 2.0
-_STRETCHES = pa.schema(
+_RANGES = pa.schema(
     [("flow", pa.string()), ("topic", pa.string()), ("partition", pa.int32()), ("generation", pa.int32())]
     + [(name, pa.int64()) for name in ("first", "last", "record_count")]
 )
@@ -70,15 +70,15 @@ def _is_living(item: MapExtent, targets: Mapping[tuple[str, str], Any]) -> bool:
 
 def _map_gaps(lake: Lake, flows: Sequence[ResolvedFlow], extents: Sequence[MapExtent]) -> list[dict[str, Any]]:
     """Staged records that others have overtaken and that have no target offset, however old they are."""
-    stretches: list[Stretch] = []
+    ranges: list[OvertakenRange] = []
     wanted = [flow for flow in flows if flow.settings.provenance == "none"]  # echoes have no row in the map
     if wanted and extents:
         with StageFiles(lake).reading() as index:
             for flow in wanted:
-                stretches += overtaken(flow.name, extents, index.topics(flow.source))
-    if not stretches:
+                ranges += overtaken(flow.name, extents, index.topics(flow.source))
+    if not ranges:
         return []
-    frame = lake.spark.createDataFrame(arrow_table([vars(item) for item in stretches], _STRETCHES))
+    frame = lake.spark.createDataFrame(arrow_table([vars(item) for item in ranges], _RANGES))
     return [
         _alert(
             row,
@@ -87,7 +87,7 @@ def _map_gaps(lake: Lake, flows: Sequence[ResolvedFlow], extents: Sequence[MapEx
             f"{row.missing} staged records between offsets {row.first_offset} and {row.last_offset} have no target "
             "offset; the view divergence says which",
         )
-        for row in lake.query_over("map_gaps", {"stretches": frame}).collect()
+        for row in lake.query_over("map_gaps", {"ranges": frame}).collect()
     ]
 
 

@@ -27,7 +27,7 @@ class MapExtent:
 
 
 @dataclass(frozen=True)
-class Stretch:
+class OvertakenRange:
     """Staged records (`record_count` of them, offsets inclusive) that a flow must have mapped all."""
 
     flow: str
@@ -41,7 +41,7 @@ class Stretch:
 
 def overtaken(
     flow: str, extents: Iterable[MapExtent], staged: Mapping[str, Mapping[int, PartitionRanges]]
-) -> list[Stretch]:
+) -> list[OvertakenRange]:
     """What is staged in front of the end of a flow's map, per partition and generation of the source topic.
 
     Ranges that the map's end lies in are left out: of those the counts do not tell. All of a generation that is not the
@@ -57,7 +57,7 @@ def overtaken(
     ends: dict[TopicAndPartition, tuple[int, int]] = {}
     for (key, _), (_, generation, end) in newest_parts.items():
         ends[key] = max(ends.get(key, (0, 0)), (generation, end))
-    found: dict[tuple[str, int, int], Stretch] = {}
+    found: dict[tuple[str, int, int], OvertakenRange] = {}
     for (topic, partition), (newest, end) in ends.items():
         ranges = staged.get(topic, {}).get(partition, PartitionRanges())
         for at in range(len(ranges)):
@@ -65,9 +65,9 @@ def overtaken(
             if one.generation > newest or (one.generation == newest and one.last >= end):
                 continue
             extent_key = (topic, partition, one.generation)
-            known = found.get(extent_key, Stretch(flow, *extent_key, one.first, one.last, 0))
+            known = found.get(extent_key, OvertakenRange(flow, *extent_key, one.first, one.last, 0))
             first, last = min(known.first, one.first), max(known.last, one.last)
-            found[extent_key] = Stretch(flow, *extent_key, first, last, known.record_count + one.record_count)
+            found[extent_key] = OvertakenRange(flow, *extent_key, first, last, known.record_count + one.record_count)
     return list(found.values())
 
 

@@ -16,7 +16,7 @@ from mirrorlake.dashboard.specs import ChartSpec, ComboSpec, HeatmapSpec, PieSpe
 
 #: Functions that the page registers: they write numbers and times as its counters and tables do.
 QUANTITY, INSTANT, CLOCK = "quantity", "instant", "clock"
-#: The width of a bar that stands for a stretch of time.
+#: The width of a bar that stands for a span of time.
 _TIME_UNITS = {"MINUTE": "utcyearmonthdatehoursminutes", "HOUR": "utcyearmonthdatehours", "DAY": "utcyearmonthdate"}
 _NO_FORMAT = Format(type="number")
 

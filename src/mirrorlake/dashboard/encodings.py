@@ -6,7 +6,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 
 class Part(BaseModel):
-    """A piece of the file. Unknown keys are errors."""
+    """A part of the file. Unknown keys are errors."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 

@@ -1,4 +1,4 @@
-"""The pieces of a .lvdash.json file, typed: what of Databricks' format (AI/BI dashboards, 12 columns) we use. Pure.
+"""The parts of a .lvdash.json file, typed: what of Databricks' format (AI/BI dashboards, 12 columns) we use. Pure.
 
 Names are the file's. A key, a widget type or a version that is not written down here is an error, so that a widget is
 never drawn in part.

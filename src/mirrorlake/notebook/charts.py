@@ -49,7 +49,7 @@ def bars(frame: DataFrame, name: list[str], measures: dict[str, str], title: str
 
 
 def offsets(frame: DataFrame, title: str) -> alt.Chart:
-    """The map of a partition: source offsets across, target offsets up; one line per stretch."""
+    """The map of a partition: source offsets across, target offsets up; one line per range."""
     chart: alt.Chart = _chart(
         _rows(frame), title, alt.MarkDef("rule", strokeWidth=4, strokeCap="round"), height=_HEIGHT
     ).encode(

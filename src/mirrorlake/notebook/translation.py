@@ -52,7 +52,7 @@ def at_time(nb: Notebook, at: str) -> DataFrame:
 
 
 def map_chart(nb: Notebook, partition: int) -> alt.Chart:
-    """The newest stretches of the map of a partition."""
+    """The newest ranges of the map of a partition."""
     frame = nb.query("map_of_partition", flow=nb.flow, topic=nb.topic, partition=partition)
     return charts.offsets(frame, f"{nb.flow}: {nb.topic}-{partition}")
 

@@ -45,7 +45,7 @@ class LagHistory:
         if points and end < points[-1][1]:
             points.clear()
         if len(points) > 1 and points[-1][1] == points[-2][1] == end:
-            points[-1] = (max(at, points[-1][0]), end)  # nothing came: one flat stretch, however long
+            points[-1] = (max(at, points[-1][0]), end)  # nothing came: one flat line, however long
         else:
             points.append((max(at, points[-1][0]) if points else at, end))
         ahead = next((index for index, point in enumerate(points) if point[1] > produced), len(points))

@@ -2,7 +2,7 @@
 
 A *run* is a sequence of consecutive staged records of one source partition that got consecutive offsets in one target
 partition. Source offsets inside a run may have gaps (compaction, transaction markers, aborted records), so a run holds
-*segments*: stretches of offsets that are equally far apart. A transactional source with a marker behind every record
+*segments*: ranges of offsets that are equally far apart. A transactional source with a marker behind every record
 is one segment of stride 2; a plain topic is one segment of stride 1.
 
 All offsets named `first` and `last` are inclusive; a *position* is the next offset to read (exclusive end).
@@ -91,7 +91,7 @@ def segments_of(offsets: Sequence[int] | np.ndarray, target_first: int) -> list[
 
 
 def _greedy(array: np.ndarray, steps: np.ndarray, target_first: int) -> list[Segment]:
-    """Take the longest stretch of equal steps from each start; the step that leaves a stretch belongs to no segment."""
+    """Take the longest range of equal steps from each start; the step that leaves a range belongs to no segment."""
     changes = np.flatnonzero(steps[1:] != steps[:-1]) + 1
     ends = np.append(changes, len(steps))  # exclusive ends of the groups of equal steps
     segments: list[Segment] = []

@@ -103,7 +103,7 @@ class PartitionRanges:
                 yield self[index]
 
     def within(self, generation: int, first: int, last: int) -> list[FileRange]:
-        """Ranges of a generation that hold something of a window of offsets (inclusive)."""
+        """Ranges of a generation that hold something of a range of offsets (inclusive)."""
         found = []
         for item in self.above(generation, first):
             if item.generation != generation or item.first > last:

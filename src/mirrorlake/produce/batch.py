@@ -1,6 +1,6 @@
 """Which staged offsets of a flow go to the target next, by whom, and whether the files hold them in order. Pure.
 
-The unit is a *batch*: windows of offsets above the flow's progress, taken from the index of the stage in the order in
+The unit is a *batch*: ranges of offsets above the flow's progress, taken from the index of the stage in the order in
 which files came. It is cut into *shards*. A source partition belongs to the same shard for ever, and a shard writes
 with one `transactional.id`: so whoever initialises that id last is the only one who can write the partition, whatever
 older attempt is still alive somewhere.
@@ -57,7 +57,7 @@ class ShardPlan:
 @dataclass(frozen=True)
 class BatchPlan:
     """A whole batch. `ordered` says that reading each shard's files one after another yields every partition's offsets
-    in rising order; where it is false, the rows have to be sorted. `record_count` is exact unless a window was cut
+    in rising order; where it is false, the rows have to be sorted. `record_count` is exact unless a range was cut
     within a range."""
 
     shards: tuple[ShardPlan, ...]
@@ -96,7 +96,7 @@ def plan_batch(
     or refused, which is told elsewhere. A batch never holds two generations of a partition: the oldest goes first.
     `targets` are the living generations of target topics, for partitions of which nothing is mapped.
     """
-    windows: dict[TopicAndPartition, _Window] = {}
+    takes: dict[TopicAndPartition, _PartitionTake] = {}
     for topic, partitions in index.topics(source_cluster).items():
         name = remote_topic(topic)
         if name is None:
@@ -104,32 +104,32 @@ def plan_batch(
         start = replace(NOTHING_MAPPED, target_generation=(targets or {}).get(name, FIRST).number)
         for partition, ranges in partitions.items():
             if (topic, partition) not in blocked:
-                window = _Window(topic, partition, name, ranges, floors.get((topic, partition), start))
-                if window.upcoming is not None:
-                    windows[topic, partition] = window
-    _fill(list(windows.values()), shard_count, max_records)
-    members: dict[int, list[_Window]] = defaultdict(list)
-    for key in sorted(windows):
-        if windows[key].record_count:
-            members[shard_of(*key, shard_count)].append(windows[key])
+                take = _PartitionTake(topic, partition, name, ranges, floors.get((topic, partition), start))
+                if take.upcoming is not None:
+                    takes[topic, partition] = take
+    _fill(list(takes.values()), shard_count, max_records)
+    members: dict[int, list[_PartitionTake]] = defaultdict(list)
+    for key in sorted(takes):
+        if takes[key].record_count:
+            members[shard_of(*key, shard_count)].append(takes[key])
     shards, ordered = [], True
     for shard in sorted(members):
-        chains = [window.files() for window in members[shard]]
+        chains = [take.files() for take in members[shard]]
         files = None if None in chains else _in_order([chain for chain in chains if chain is not None])
         ordered = ordered and files is not None
         shards.append(
             ShardPlan(
                 shard,
-                tuple(window.plan() for window in members[shard]),
+                tuple(take.plan() for take in members[shard]),
                 tuple(index.path(file) for file in files or ()),
-                sum(window.record_count for window in members[shard]),
+                sum(take.record_count for take in members[shard]),
                 source_cluster,
             )
         )
     return BatchPlan(tuple(shards), ordered, sum(shard.record_count for shard in shards))
 
 
-class _Window:
+class _PartitionTake:
     """What a batch takes of one partition: from the next offset to read up to `last`, range by range."""
 
     def __init__(self, topic: str, partition: int, target_topic: str, ranges: PartitionRanges, floor: Floor) -> None:
@@ -142,7 +142,7 @@ class _Window:
         self.first = self.floor.next
         self.last = -1
 
-    def take(self, most: int, share: int) -> int:
+    def take_next(self, most: int, share: int) -> int:
         """Take the upcoming range, or `share` records of it if it holds more than `most`; returns how many."""
         item = self.upcoming
         assert item is not None
@@ -158,7 +158,7 @@ class _Window:
         return count
 
     def files(self) -> list[int] | None:
-        """The files of the window in the order of their offsets; None if ranges overlap."""
+        """The files of the range in the order of their offsets; None if ranges overlap."""
         items = self._ranges.within(self.floor.generation, self.first, self.last)
         if any(one.last >= two.first for one, two in zip(items, items[1:], strict=False)):
             return None
@@ -168,19 +168,19 @@ class _Window:
         return PartitionPlan(self.topic, self.partition, self.target_topic, self.floor, self.first, self.last)
 
 
-def _fill(windows: Sequence[_Window], shard_count: int, max_records: int) -> None:
+def _fill(takes: Sequence[_PartitionTake], shard_count: int, max_records: int) -> None:
     """Take ranges in the order in which their files came, until the batch is full. Each partition gets its own in the
     order of offsets; one that lies in few large files is taken in parts, so that others get their turn."""
-    share = max(1, max_records // max(1, min(len(windows), shard_count)))
-    queue = [(window.upcoming.file, at) for at, window in enumerate(windows) if window.upcoming is not None]
+    share = max(1, max_records // max(1, min(len(takes), shard_count)))
+    queue = [(take.upcoming.file, at) for at, take in enumerate(takes) if take.upcoming is not None]
     heapq.heapify(queue)
     taken = 0
     while queue and taken < max_records:
         _, at = heapq.heappop(queue)
-        window = windows[at]
-        taken += max(1, window.take(max_records, share))
-        if window.upcoming is not None:
-            heapq.heappush(queue, (window.upcoming.file, at))
+        take = takes[at]
+        taken += max(1, take.take_next(max_records, share))
+        if take.upcoming is not None:
+            heapq.heappush(queue, (take.upcoming.file, at))
 
 
 def _in_order(chains: Sequence[Sequence[int]]) -> list[int] | None:

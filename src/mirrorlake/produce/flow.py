@@ -254,7 +254,7 @@ class FlowProducer:
             self._owners.pop(shard, None)  # the target has more than was rebuilt: the next task asks again
 
     def _skip_empty(self, plan: BatchPlan, result: pa.Table) -> None:
-        """Skip the windows of shards that reported nothing: Spark runs no task where it finds no row."""
+        """Skip the ranges of shards that reported nothing: Spark runs no task where it finds no row."""
         reported = set(result["shard"].to_pylist())
         for item in (item for shard in plan.shards if shard.shard not in reported for item in shard.partitions):
             floor = self._floors.get((item.topic, item.partition), item.floor).of_generation(item.generation)

@@ -32,8 +32,8 @@ def unsent(rows: Rows, provenance: Provenance | None) -> Rows:
     if provenance is None:
         yield from rows
         return
-    for plan, stretch in rows:
-        kept = stretch.filter(pc.invert(_has_been_on(stretch.column("headers"), provenance.target_id)))
+    for plan, chunk in rows:
+        kept = chunk.filter(pc.invert(_has_been_on(chunk.column("headers"), provenance.target_id)))
         if kept.num_rows:
             yield plan, kept
 

@@ -15,13 +15,13 @@ Rows = Iterator[tuple[PartitionPlan, pa.RecordBatch]]
 
 def without(rows: Rows, skipped: Skipped) -> Rows:
     """Leave out the records given up. They stay in the stage and get no row in the map."""
-    for plan, stretch in rows:
+    for plan, chunk in rows:
         ranges = skipped.get((plan.topic, plan.partition), ())
         if ranges:
-            offsets = stretch.column("offset").to_numpy(zero_copy_only=False)
+            offsets = chunk.column("offset").to_numpy(zero_copy_only=False)
             kept = np.ones(len(offsets), dtype=bool)
             for first, last in ranges:
                 kept &= (offsets < first) | (offsets > last)
-            stretch = stretch.filter(pa.array(kept))
-        if stretch.num_rows:
-            yield plan, stretch
+            chunk = chunk.filter(pa.array(kept))
+        if chunk.num_rows:
+            yield plan, chunk

@@ -24,19 +24,19 @@ BATCH_ROWS = 16_384
 
 
 def read_shard(shard: ShardPlan) -> Iterator[tuple[PartitionPlan, pa.RecordBatch]]:
-    """Yield stretches of rows of the shard's partitions, file by file, in the order in which the files hold them.
+    """Yield chunks of rows of the shard's partitions, file by file, in the order in which the files hold them.
 
     Raises LayoutError before the first one where offsets do not rise: later, when some are at the target in the wrong
     order, would be too late. That costs a reading of the coordinates, a few bytes a record.
     """
     reached: dict[TopicAndPartition, int] = {}
-    for plan, stretch in _stretches(shard, COORDINATES):
-        offsets = stretch.column("offset")
+    for plan, chunk in _chunks(shard, COORDINATES):
+        offsets = chunk.column("offset")
         key = (plan.topic, plan.partition)
         if offsets[0].as_py() <= reached.get(key, -1):
             raise disordered(plan, offsets[0].as_py())
         reached[key] = offsets[-1].as_py()
-    yield from _stretches(shard, COLUMNS)
+    yield from _chunks(shard, COLUMNS)
 
 
 def disordered(plan: PartitionPlan, offset: int) -> LayoutError:
@@ -49,7 +49,7 @@ def disordered(plan: PartitionPlan, offset: int) -> LayoutError:
     )
 
 
-def _stretches(shard: ShardPlan, columns: list[str]) -> Iterator[tuple[PartitionPlan, pa.RecordBatch]]:
+def _chunks(shard: ShardPlan, columns: list[str]) -> Iterator[tuple[PartitionPlan, pa.RecordBatch]]:
     plans = {(plan.topic, plan.partition): plan for plan in shard.partitions}
     for uri in shard.files:
         with _open(uri) as file:
@@ -77,7 +77,7 @@ def _of_cluster(batch: pa.RecordBatch, source_cluster: str) -> pa.RecordBatch:
 
 
 def _may_hold(file: pq.ParquetFile, group: int, plans: Mapping[TopicAndPartition, PartitionPlan]) -> bool:
-    """Whether a row group's statistics allow one of the wanted partitions within its window of offsets."""
+    """Whether a row group's statistics allow one of the wanted partitions within its range of offsets."""
     metadata = file.metadata.row_group(group)
     bounds: dict[str, tuple[object, object]] = {}
     for index in range(metadata.num_columns):
@@ -101,8 +101,8 @@ def _may_hold(file: pq.ParquetFile, group: int, plans: Mapping[TopicAndPartition
 def split_by_partition(
     batch: pa.RecordBatch, plans: Mapping[TopicAndPartition, PartitionPlan]
 ) -> Iterator[tuple[PartitionPlan, pa.RecordBatch]]:
-    """Cut rows where topic, partition or generation changes, and keep the stretches that are wanted, as far as they lie
-    in their window of offsets. Raises LayoutError where offsets do not rise."""
+    """Cut rows where topic, partition or generation changes, and keep the chunks that are wanted, as far as they lie
+    in their range of offsets. Raises LayoutError where offsets do not rise."""
     if batch.num_rows == 0:
         return
     topics = pc.dictionary_encode(batch.column("topic"))
@@ -117,18 +117,18 @@ def split_by_partition(
     for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
         plan = plans.get((topics.dictionary[codes[start]].as_py(), int(partitions[start])))
         if plan is not None and plan.generation == int(generations[start]):
-            stretch = _in_window(plan, batch.slice(start, end - start))
-            if stretch.num_rows:
-                yield plan, stretch
+            chunk = _in_range(plan, batch.slice(start, end - start))
+            if chunk.num_rows:
+                yield plan, chunk
 
 
-def _in_window(plan: PartitionPlan, stretch: pa.RecordBatch) -> pa.RecordBatch:
-    """The rows within a plan's window of offsets. Raises LayoutError where offsets do not rise: a search in them would
+def _in_range(plan: PartitionPlan, chunk: pa.RecordBatch) -> pa.RecordBatch:
+    """The rows within a plan's range of offsets. Raises LayoutError where offsets do not rise: a search in them would
     lose some."""
-    offsets = stretch.column("offset").to_numpy(zero_copy_only=False)
+    offsets = chunk.column("offset").to_numpy(zero_copy_only=False)
     if bool(np.any(np.diff(offsets) <= 0)):
         raise disordered(plan, int(offsets[0]))
     if offsets[0] >= plan.first and offsets[-1] <= plan.last:
-        return stretch
+        return chunk
     first, behind = np.searchsorted(offsets, [plan.first, plan.last + 1]).tolist()
-    return stretch.slice(first, behind - first)
+    return chunk.slice(first, behind - first)

@@ -11,7 +11,7 @@ from mirrorlake.produce.batch import PartitionPlan, shard_of
 
 
 def sorted_rows(lake: Lake, source_cluster: str, plans: Sequence[PartitionPlan], shard_count: int) -> DataFrame:
-    """The rows of some windows of offsets, each shard's in one task, by topic, partition and offset.
+    """The rows of some ranges of offsets, each shard's in one task, by topic, partition and offset.
 
     Reads the newest version by offsets, wherever its files have them. This is the plan with a payload shuffle: for
     files that are not in order, and for workers that cannot open files.

@@ -205,9 +205,9 @@ def _write_all(
     end = time.monotonic() + TASK_SECONDS
     pending: list[Chunk] = []
     records = size = 0
-    for plan, stretch in rows:
+    for plan, batch in rows:
         state = progress[plan.topic, plan.partition]
-        for chunk in _new_rows(state, stretch):
+        for chunk in _new_rows(state, batch):
             pending.append(chunk)
             records += len(chunk.offsets)
             size += chunk.rows.nbytes
@@ -232,18 +232,18 @@ def _skip_left_out(writer: ShardWriter, states: Iterable[Progress]) -> None:
             writer.commit_positions(ends)
 
 
-def _new_rows(state: Progress, stretch: pa.RecordBatch) -> Iterator[Chunk]:
+def _new_rows(state: Progress, batch: pa.RecordBatch) -> Iterator[Chunk]:
     """Put aside what the target has already; yield the rest."""
-    offsets = stretch.column("offset").to_numpy(zero_copy_only=False)
-    chunk = Chunk(state.plan, stretch, offsets)
+    offsets = batch.column("offset").to_numpy(zero_copy_only=False)
+    chunk = Chunk(state.plan, batch, offsets)
     check_rising(chunk, state.last)
     state.last = int(offsets[-1])
     known = int(np.searchsorted(offsets, state.position))
     if known:
         state.rebuilt.append(offsets[:known])
-        measure(state, stretch.slice(0, known), time.time_ns() // 1_000_000)
+        measure(state, batch.slice(0, known), time.time_ns() // 1_000_000)
     if known < len(offsets):
-        yield Chunk(state.plan, stretch.slice(known), offsets[known:])
+        yield Chunk(state.plan, batch.slice(known), offsets[known:])
 
 
 def _commit(writer: ShardWriter, progress: Mapping[TopicAndPartition, Progress], chunks: list[Chunk]) -> bool:

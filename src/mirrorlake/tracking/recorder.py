@@ -111,7 +111,7 @@ class Recorder:
             self._do(work)
 
     def _do(self, work: Work) -> None:
-        """Begin the run if that is still to be done, and one piece of work; what fails is dropped."""
+        """Begin the run if that is still to be done, and one task; what fails is dropped."""
         if time.monotonic() < self._not_before:
             return
         try:

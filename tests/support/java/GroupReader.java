@@ -1,7 +1,7 @@
 // Real consumers of Kafka's Java client: each joins its group, reads, commits, and leaves. What they read goes to stdout.
 // Run by `java -cp <jars> GroupReader.java <bootstrap> <auto.offset.reset> (<group> <topic> <limit>)...`; a limit below 0
 // is none: such a group reads to the end. Values are numbers. Prints {"group": {"partition": [[first, last], ...]}}, in
-// the order of reading, a stretch for numbers that follow each other by one.
+// the order of reading, a range for numbers that follow each other by one.
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -36,7 +36,7 @@ public class GroupReader {
         config.put("isolation.level", "read_committed");
         config.put("max.poll.records", "10000");
         Map<TopicPartition, Long> next = new HashMap<>();
-        Map<Integer, List<long[]>> stretches = new TreeMap<>();
+        Map<Integer, List<long[]>> ranges = new TreeMap<>();
         try (KafkaConsumer<String, String> consumer =
                 new KafkaConsumer<>(config, new StringDeserializer(), new StringDeserializer())) {
             consumer.subscribe(List.of(topic));
@@ -55,7 +55,7 @@ public class GroupReader {
                         break;
                     }
                     count++;
-                    note(stretches.computeIfAbsent(record.partition(), key -> new ArrayList<>()), record.value());
+                    note(ranges.computeIfAbsent(record.partition(), key -> new ArrayList<>()), record.value());
                     next.put(new TopicPartition(record.topic(), record.partition()), record.offset() + 1);
                     silentSince = System.currentTimeMillis();
                 }
@@ -68,9 +68,9 @@ public class GroupReader {
             consumer.commitSync(positions);
         }
         StringJoiner partitions = new StringJoiner(",", "{", "}");
-        stretches.forEach((partition, found) -> {
+        ranges.forEach((partition, found) -> {
             StringJoiner shown = new StringJoiner(",", "[", "]");
-            found.forEach(stretch -> shown.add(Arrays.toString(stretch)));
+            found.forEach(range -> shown.add(Arrays.toString(range)));
             partitions.add("\"" + partition + "\":" + shown);
         });
         return partitions.toString();
@@ -84,13 +84,13 @@ public class GroupReader {
         return ends.entrySet().stream().allMatch(end -> consumer.position(end.getKey()) >= end.getValue());
     }
 
-    private static void note(List<long[]> stretches, String value) {
+    private static void note(List<long[]> ranges, String value) {
         long number = Long.parseLong(value);
-        long[] last = stretches.isEmpty() ? null : stretches.get(stretches.size() - 1);
+        long[] last = ranges.isEmpty() ? null : ranges.get(ranges.size() - 1);
         if (last != null && last[1] + 1 == number) {
             last[1] = number;
         } else {
-            stretches.add(new long[] {number, number});
+            ranges.add(new long[] {number, number});
         }
     }
 }

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirrorlake.checks.laws import MapExtent, Stretch, overtaken, shortfalls
+from mirrorlake.checks.laws import MapExtent, OvertakenRange, overtaken, shortfalls
 from mirrorlake.offsets.stage_index import StagedRange, StageIndex
 
 FLOW = "east->west"
@@ -27,7 +27,9 @@ def test_all_that_lies_in_front_of_the_end_is_counted(files: list[tuple[int, int
     extents = [extent(newest, end), MapExtent("other", "orders", 0, 2, "o", 0, 0, 99, 99)]
     found = overtaken(FLOW, extents, index.topics("east"))
     assert {item.generation: item.record_count for item in found} == {at: n for at, n in wanted.items() if n}
-    assert all(item == Stretch(FLOW, "orders", 0, item.generation, 0, item.last, item.last + 1) for item in found)
+    assert all(
+        item == OvertakenRange(FLOW, "orders", 0, item.generation, 0, item.last, item.last + 1) for item in found
+    )
 
 
 def test_what_is_produced_again_is_not_overtaken_before_it_is() -> None:
@@ -35,7 +37,7 @@ def test_what_is_produced_again_is_not_overtaken_before_it_is() -> None:
     for first in range(0, 40, 10):
         index.apply([(str(first), [StagedRange("east", "orders", 0, 0, first, first + 9, 10)])], (), first)
     found = overtaken(FLOW, [extent(0, 40), extent(0, 20, target_generation=1)], index.topics("east"))
-    assert found == [Stretch(FLOW, "orders", 0, 0, 0, 19, 20)]
+    assert found == [OvertakenRange(FLOW, "orders", 0, 0, 0, 19, 20)]
 
 
 def test_a_target_lacks_what_the_newest_generation_says_it_got() -> None:

@@ -19,7 +19,7 @@ from mirrorlake.offsets.runs import (
 )
 from mirrorlake.produce.writer import add_written
 
-#: Steps between source offsets: stretches of equal ones, as markers make them, and any others.
+#: Steps between source offsets: ranges of equal ones, as markers make them, and any others.
 STEPS = st.lists(
     st.one_of(
         st.integers(1, 5).map(lambda step: [step]),

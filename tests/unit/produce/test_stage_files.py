@@ -30,10 +30,10 @@ def shard(files: list[str], first: int = 0, last: int = 9) -> ShardPlan:
 
 
 def offsets(plan: ShardPlan) -> list[int]:
-    return [offset for _, stretch in read_shard(plan) for offset in stretch.column("offset").to_pylist()]
+    return [offset for _, chunk in read_shard(plan) for offset in chunk.column("offset").to_pylist()]
 
 
-def test_a_window_is_read_whatever_lies_beside_it(tmp_path: Path) -> None:
+def test_a_range_is_read_whatever_lies_beside_it(tmp_path: Path) -> None:
     rows = [("a", 0, 3), ("t", 0, 1), ("t", 0, 2), ("t", 1, 2), ("b", 0, 1), ("t", 0, 4), ("t", 0, 7)]
     files = [
         written(tmp_path / "x", rows),

@@ -8,7 +8,7 @@ from mirrorlake.produce import pace, patience, task, writer
 from mirrorlake.produce.batch import NOTHING_MAPPED, PartitionPlan, ShardPlan
 from mirrorlake.produce.task import ShardJob, produce_shard
 from mirrorlake.produce.writer import Target
-from tests.support.shards import stretches
+from tests.support.shards import chunks
 
 ROWS, SIZE, AT_A_TIME = 450, 1_000, 50
 PLAN = PartitionPlan("t", 0, "t", NOTHING_MAPPED, 0, ROWS - 1)
@@ -36,7 +36,7 @@ def job(monkeypatch: pytest.MonkeyPatch) -> ShardJob:
 
 
 def test_all_is_written_at_the_rate_that_the_target_takes(job: ShardJob) -> None:
-    result = produce_shard(job, stretches(PLAN, ROWS, SIZE, AT_A_TIME))
+    result = produce_shard(job, chunks(PLAN, ROWS, SIZE, AT_A_TIME))
     assert result.column("record_count").to_pylist() == [ROWS] and result.column("complete").to_pylist() == [True]
     runs = result.column("runs")[0].as_py()
     assert runs[0]["source_first"] == 0 and runs[-1]["source_last"] == ROWS - 1
@@ -47,7 +47,7 @@ def test_all_is_written_at_the_rate_that_the_target_takes(job: ShardJob) -> None
 def test_what_takes_too_long_is_left_to_the_next_batch(job: ShardJob, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pace, "FIRST", 100_000)
     monkeypatch.setattr(task, "TASK_SECONDS", 1.0)
-    result = produce_shard(job, stretches(PLAN, ROWS, SIZE, AT_A_TIME))
+    result = produce_shard(job, chunks(PLAN, ROWS, SIZE, AT_A_TIME))
     count = result.column("record_count")[0].as_py()
     assert 0 < count < ROWS and result.column("complete").to_pylist() == [False]
     runs = result.column("runs")[0].as_py()

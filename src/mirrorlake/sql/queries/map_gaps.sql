@@ -1,6 +1,6 @@
--- Stretches of the stage of which the map has fewer records than are staged, whatever their age. Given up records count as
+-- Ranges of the stage of which the map has fewer records than are staged, whatever their age. Given up records count as
 -- mapped. What was produced again into a newer generation of a target topic counts once, from where that one begins.
--- Frames: stretches (flow, topic, partition, generation, first, last, record_count). One pass over the map, of which only
+-- Frames: ranges (flow, topic, partition, generation, first, last, record_count). One pass over the map, of which only
 -- runs that reach over an end of what is compared are taken apart.
 WITH parts AS (
   SELECT flow, topic, partition, coalesce(generation, 0) AS generation, target_topic,
@@ -10,13 +10,13 @@ WITH parts AS (
 ),
 bounded AS (
   SELECT parts.flow, parts.topic, parts.partition, parts.generation, parts.target_topic, parts.target_generation,
-         stretches.first, stretches.last, stretches.record_count AS staged,
+         ranges.first, ranges.last, ranges.record_count AS staged,
          min(began) OVER (
            PARTITION BY parts.flow, parts.topic, parts.partition, parts.generation, parts.target_topic
            ORDER BY parts.target_generation ROWS BETWEEN 1 FOLLOWING AND UNBOUNDED FOLLOWING) AS taken_over
   FROM parts
-  JOIN {stretches} AS stretches ON stretches.flow = parts.flow AND stretches.topic = parts.topic
-    AND stretches.partition = parts.partition AND stretches.generation = parts.generation
+  JOIN {ranges} AS ranges ON ranges.flow = parts.flow AND ranges.topic = parts.topic
+    AND ranges.partition = parts.partition AND ranges.generation = parts.generation
 ),
 runs AS (
   SELECT /*+ BROADCAST(bounded) */ bounded.flow, bounded.topic, bounded.partition, bounded.generation, source_first,
@@ -41,18 +41,18 @@ mapped AS (
   GROUP BY flow, topic, partition, generation
 ),
 given_up AS (
-  SELECT stretches.flow, stretches.topic, stretches.partition, stretches.generation,
+  SELECT ranges.flow, ranges.topic, ranges.partition, ranges.generation,
          sum(least(last, last_offset) - greatest(first, first_offset) + 1) AS record_count
-  FROM {stretches} AS stretches
-  JOIN incidents ON incidents.flow = stretches.flow AND incidents.topic = stretches.topic
-    AND incidents.partition = stretches.partition
+  FROM {ranges} AS ranges
+  JOIN incidents ON incidents.flow = ranges.flow AND incidents.topic = ranges.topic
+    AND incidents.partition = ranges.partition
   WHERE kind = 'target_refused' AND resolution = 'skip' AND first_offset <= last AND last_offset >= first
-  GROUP BY stretches.flow, stretches.topic, stretches.partition, stretches.generation
+  GROUP BY ranges.flow, ranges.topic, ranges.partition, ranges.generation
 )
-SELECT stretches.flow, stretches.topic, stretches.partition, stretches.generation, first AS first_offset,
+SELECT ranges.flow, ranges.topic, ranges.partition, ranges.generation, first AS first_offset,
        last AS last_offset,
-       stretches.record_count - coalesce(mapped.record_count, 0) - coalesce(given_up.record_count, 0) AS missing
-FROM {stretches} AS stretches
+       ranges.record_count - coalesce(mapped.record_count, 0) - coalesce(given_up.record_count, 0) AS missing
+FROM {ranges} AS ranges
 LEFT JOIN mapped USING (flow, topic, partition, generation)
 LEFT JOIN given_up USING (flow, topic, partition, generation)
-WHERE stretches.record_count > coalesce(mapped.record_count, 0) + coalesce(given_up.record_count, 0)
+WHERE ranges.record_count > coalesce(mapped.record_count, 0) + coalesce(given_up.record_count, 0)

@@ -16,45 +16,45 @@ USING (
     SELECT *, lag(struct(small, source_last, target_last)) OVER (PARTITION BY place ORDER BY source_first) AS before
     FROM sized
   ),
-  -- A stretch is rows that may become one: they rise on both sides, and no other row lies in between.
+  -- A chunk is rows that may become one: they rise on both sides, and no other row lies in between.
   cut AS (
     SELECT *, count_if(NOT coalesce(
         small AND before.small AND source_first > before.source_last AND target_first > before.target_last, false)) OVER (
-      PARTITION BY place ORDER BY source_first ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS stretch
+      PARTITION BY place ORDER BY source_first ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS chunk
     FROM met
   ),
-  counted AS (SELECT *, count(*) OVER (PARTITION BY place, stretch) AS row_count FROM cut),
+  counted AS (SELECT *, count(*) OVER (PARTITION BY place, chunk) AS row_count FROM cut),
   gone AS (SELECT * FROM counted WHERE row_count > 1),
   parts AS (
     SELECT gone.*, segment,
-           lag(segment) OVER (PARTITION BY place, stretch ORDER BY segment.source_first) AS left
+           lag(segment) OVER (PARTITION BY place, chunk ORDER BY segment.source_first) AS left
     FROM gone LATERAL VIEW explode(segments) AS segment
   ),
-  -- A piece is segments that go on in the same stride on the source, without a gap on the target: one segment.
-  pieced AS (
+  -- A segment group is segments that go on in the same stride on the source, without a gap on the target: one segment.
+  grouped AS (
     SELECT *, count_if(NOT coalesce(
         segment.stride = left.stride
         AND segment.source_first = left.source_first + left.record_count * left.stride
         AND segment.target_first = left.target_first + left.record_count, false)) OVER (
-      PARTITION BY place, stretch ORDER BY segment.source_first
-      ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS piece
+      PARTITION BY place, chunk ORDER BY segment.source_first
+      ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS segment_group
     FROM parts
   ),
   joined AS (
-    SELECT place, stretch, (piece - 1) DIV :max_segments AS pack,
+    SELECT place, chunk, (segment_group - 1) DIV :max_segments AS pack,
            struct(min(segment.source_first) AS source_first, min(segment.stride) AS stride,
                   min(segment.target_first) AS target_first, sum(segment.record_count) AS record_count) AS segment,
            max(produced_at) AS produced_at, max(batch_id) AS batch_id, max(stage_version) AS stage_version,
            min(coalesce(first_batch_id, batch_id)) AS first_batch_id
-    FROM pieced
-    GROUP BY place, stretch, piece
+    FROM grouped
+    GROUP BY place, chunk, segment_group
   ),
   packed AS (
     SELECT place, array_sort(collect_list(segment)) AS segments, sum(segment.record_count) AS record_count,
            max(produced_at) AS produced_at, max(batch_id) AS batch_id, max(stage_version) AS stage_version,
            min(first_batch_id) AS first_batch_id
     FROM joined
-    GROUP BY place, stretch, pack
+    GROUP BY place, chunk, pack
   ),
   made AS (SELECT *, segments[0] AS first, element_at(segments, -1) AS last FROM packed)
   SELECT true AS is_gone, place, source_first, source_last, target_first, target_last, record_count, produced_at, batch_id,

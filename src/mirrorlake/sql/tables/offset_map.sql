@@ -21,7 +21,7 @@ CREATE TABLE IF NOT EXISTS offset_map (
   generation INT COMMENT 'generation of the source topic that the source offsets belong to; 0 is the first',
   target_generation INT COMMENT 'generation of the target topic, which begins when it is made again there; 0 is the first',
   segments ARRAY<STRUCT<source_first: BIGINT, stride: BIGINT, target_first: BIGINT, record_count: BIGINT>>
-    COMMENT 'stretches of equally distant source offsets: what makes gaps cheap'
+    COMMENT 'ranges of equally distant source offsets: what makes gaps cheap'
 ) USING DELTA
 COMMENT 'mirrorlake: the exact map between source and target offsets'
 TBLPROPERTIES (

@@ -76,7 +76,7 @@ runs AS (
   FROM offset_map JOIN watched ON watched.flow = offset_map.flow
   WHERE gaps AND produced_at >= current_timestamp() - INTERVAL 1 DAY
 ),
-stretches AS (
+ranges AS (
   SELECT flow, topic, partition, generation, target_generation, min(source_first) AS first_offset,
          max(source_last) AS last_offset, sum(record_count) AS mapped,
          min(CASE WHEN source_first > before + 1 THEN produced_at END) AS since
@@ -90,18 +90,18 @@ given_up AS (
   WHERE kind = 'target_refused' AND resolution = 'skip'
 ),
 staged AS (
-  SELECT /*+ BROADCAST(stretches), BROADCAST(given_up) */ stretches.flow, stretches.topic, stretches.partition,
-         stretches.generation, stretches.first_offset, stretches.last_offset, mapped, since, count(*) AS staged
-  FROM stretches
-  JOIN records ON records.source_cluster = split(stretches.flow, '->')[0] AND records.topic = stretches.topic
-    AND records.partition = stretches.partition AND coalesce(records.generation, 0) = stretches.generation
-    AND records.offset BETWEEN stretches.first_offset AND stretches.last_offset
-  LEFT ANTI JOIN given_up ON given_up.flow = stretches.flow AND given_up.topic = stretches.topic
-    AND given_up.partition = stretches.partition
+  SELECT /*+ BROADCAST(ranges), BROADCAST(given_up) */ ranges.flow, ranges.topic, ranges.partition,
+         ranges.generation, ranges.first_offset, ranges.last_offset, mapped, since, count(*) AS staged
+  FROM ranges
+  JOIN records ON records.source_cluster = split(ranges.flow, '->')[0] AND records.topic = ranges.topic
+    AND records.partition = ranges.partition AND coalesce(records.generation, 0) = ranges.generation
+    AND records.offset BETWEEN ranges.first_offset AND ranges.last_offset
+  LEFT ANTI JOIN given_up ON given_up.flow = ranges.flow AND given_up.topic = ranges.topic
+    AND given_up.partition = ranges.partition
     AND records.offset BETWEEN given_up.first_offset AND given_up.last_offset
   WHERE records.batch_id >= unix_millis(current_timestamp() - INTERVAL 1 DAY)
-  GROUP BY stretches.flow, stretches.topic, stretches.partition, stretches.generation, stretches.target_generation,
-           stretches.first_offset, stretches.last_offset, mapped, since
+  GROUP BY ranges.flow, ranges.topic, ranges.partition, ranges.generation, ranges.target_generation,
+           ranges.first_offset, ranges.last_offset, mapped, since
 )
 SELECT flow, 'stuck' AS alert, topic, partition,
        CAST(unix_seconds(sampled_at) - unix_seconds(stuck_since) AS DOUBLE) AS value,
