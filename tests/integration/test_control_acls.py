@@ -207,7 +207,7 @@ def test_identity_in_both_directions_does_not_keep_an_acl_alive(
     assert there.on_target() == set() == acls_of(guarded.east, topic_name)
 
 
-def test_opposite_flows_in_two_processes_know_of_each_other_at_each_round(
+def test_opposite_flows_in_two_processes_know_of_each_other_at_each_turn(
     tmp_path: Path, guarded: ClusterPair, topic_name: str, spark: SparkSession
 ) -> None:
     """Each process has read the tables before the other made an ACL, and still does not take it for somebody's own."""

@@ -20,7 +20,7 @@ from mirrorlake.groups.checkpoint_plan import REWOUND
 from mirrorlake.groups.mover import sole_mover
 from mirrorlake.lake.lake import Lake
 from tests.support.clusters import ClusterPair
-from tests.support.groups import delete_groups, round_of
+from tests.support.groups import checkpoints_of, delete_groups
 from tests.support.kafka import create_topic, numbered, write
 from tests.support.replication import FLOW, replicate_once, write_topology
 
@@ -62,10 +62,10 @@ class Scene:
         return result.exit_code, json.loads(result.stdout)
 
     def round(self) -> None:
-        """One round of control as after a restart."""
-        rounds = round_of(self.topology, self.lake)
-        rounds.checkpoint()
-        rounds.sync()
+        """One turn of control as after a restart."""
+        checkpoints = checkpoints_of(self.topology, self.lake)
+        checkpoints.checkpoint()
+        checkpoints.sync()
 
     def _place(self, side: str) -> tuple[str, str]:
         return (self.clusters.east, self.topic) if side == "east" else (self.clusters.west, f"east.{self.topic}")

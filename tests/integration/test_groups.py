@@ -108,7 +108,7 @@ class Scene:
     def group(self, kind: str) -> str:
         return f"{self.name}-{kind}"
 
-    def rounds(self) -> Checkpoints:
+    def checkpoints(self) -> Checkpoints:
         """The control tasks of groups, as a replicator that has just started has them."""
         connections = self.connections
         flow = connections.topology.flow(FLOW)
@@ -188,8 +188,8 @@ def test_a_run_writes_checkpoints_and_moves_absent_groups(scene: Scene) -> None:
         assert scene.at_target(f"lag{lag}", "plain") == (row["target_position"], f"m{lag}")
     assert newest["txend", "marked", 0]["reason"] is None
     count = scene.lake.table("checkpoints").count()
-    rounds = scene.rounds()
-    assert (rounds.checkpoint(), rounds.sync()) == ([], [])
+    checkpoints = scene.checkpoints()
+    assert (checkpoints.checkpoint(), checkpoints.sync()) == ([], [])
     assert scene.lake.table("checkpoints").count() == count
 
 
@@ -229,11 +229,11 @@ def test_failback_reads_at_home_exactly_what_was_not_read_there(scene: Scene) ->
 
 def test_a_group_rewound_at_the_source_moves_only_when_forced(scene: Scene) -> None:
     group = scene.group("rewound")
-    rounds = scene.rounds()
+    checkpoints = scene.checkpoints()
     for position in (3_000, 1_200):
         commit(scene.clusters.east, group, scene.topic("plain"), 0, position)
-        rounds.checkpoint()
-        rounds.sync()
+        checkpoints.checkpoint()
+        checkpoints.sync()
     row = scene.newest()["rewound", "plain", 0]
     assert (row["source_position"], row["target_position"], row["synced"], row["reason"]) == (1200, 1200, False, BEHIND)
     assert scene.at_target("rewound", "plain") == (3_000, "")
@@ -269,9 +269,9 @@ def test_an_active_group_is_not_touched_and_an_empty_one_is(scene: Scene) -> Non
         commit(scene.clusters.west, scene.group("idle"), topic, 0, 11)
         for group in ("active", "idle"):
             commit(scene.clusters.east, scene.group(group), scene.topic("plain"), 0, 2_000)
-        rounds = scene.rounds()
-        rounds.checkpoint()
-        rounds.sync()
+        checkpoints = scene.checkpoints()
+        checkpoints.checkpoint()
+        checkpoints.sync()
         newest = scene.newest()
         assert newest["idle", "plain", 0]["synced"]
         assert (newest["active", "plain", 0]["synced"], newest["active", "plain", 0]["reason"]) == (False, ACTIVE)
@@ -282,23 +282,23 @@ def test_an_active_group_is_not_touched_and_an_empty_one_is(scene: Scene) -> Non
         consumer.close()
     assert scene.at_target("idle", "plain") == (2_000, "")
     assert scene.at_target("active", "plain") is None
-    scene.rounds().sync()
+    scene.checkpoints().sync()
     assert scene.at_target("active", "plain") == (2_000, ""), "its members left"
 
 
 def test_a_kill_between_checkpoint_and_sync_is_made_up_for(scene: Scene) -> None:
     commit(scene.clusters.east, scene.group("killed"), scene.topic("plain"), 0, 77, "k")
-    (row,) = scene.rounds().checkpoint()
+    (row,) = scene.checkpoints().checkpoint()
     assert isinstance(row, Checkpoint) and not row.synced
     assert scene.at_target("killed", "plain") is None
-    later = scene.rounds()  # knows nothing but the lake
+    later = scene.checkpoints()  # knows nothing but the lake
     assert later.checkpoint() == []
     later.sync()
     assert scene.at_target("killed", "plain") == (77, "k")
     scene.connections.admin("east").client.delete_consumer_groups([scene.group("killed")])[
         scene.group("killed")
     ].result(20)
-    fresh = scene.rounds()
+    fresh = scene.checkpoints()
     assert [item.reason for item in fresh.checkpoint()] == [GONE]
     assert fresh.sync() == []
 
@@ -346,9 +346,9 @@ def test_a_planned_migration_catches_up_first(scene: Scene) -> None:
 
 
 def test_a_source_that_is_gone_is_stood_for_by_the_last_checkpoints(scene: Scene) -> None:
-    rounds = scene.rounds()
+    checkpoints = scene.checkpoints()
     commit(scene.clusters.east, scene.group("lost"), scene.topic("plain"), 0, 4_000)
-    rounds.checkpoint()
+    checkpoints.checkpoint()
     document = yaml.safe_load(scene.topology.read_text(encoding="utf-8"))
     document["clusters"]["east"]["bootstrap_servers"] = "127.0.0.1:1"
     path = scene.topology.with_name("lost.yml")
@@ -381,9 +381,9 @@ def test_divergence_lists_what_never_reached_the_target(scene: Scene) -> None:
 
 def test_commands_say_what_is_and_refuse_what_is_wrong(scene: Scene) -> None:
     commit(scene.clusters.east, scene.group("shown"), scene.topic("plain"), 0, 2_000)
-    rounds = scene.rounds()
-    rounds.checkpoint()
-    rounds.sync()
+    checkpoints = scene.checkpoints()
+    checkpoints.checkpoint()
+    checkpoints.sync()
     result = CliRunner().invoke(app, ["-c", str(scene.topology), "groups", "--flow", FLOW, "--json"])
     assert result.exit_code == 0, result.output
     (flow,) = json.loads(result.stdout)["flows"]
@@ -424,7 +424,7 @@ def test_the_broker_lists_groups_of_the_new_protocol(scene: Scene) -> None:
         assert groups.listing().states[scene.group("kip848")] not in ("EMPTY", "DEAD")
         positions = groups.positions([scene.group("kip848")]).positions
         assert positions == {scene.group("kip848"): {(scene.topic("plain"), 0): Committed(last + 1)}}
-        scene.rounds().checkpoint()
+        scene.checkpoints().checkpoint()
         assert scene.newest()["kip848", "plain", 0]["target_position"] == last + 1
     finally:
         consumer.close()

@@ -19,7 +19,7 @@ from mirrorlake.kafka.groups import GroupAdmin
 from mirrorlake.kafka.renewal import LiveSettings
 from mirrorlake.offsets.positions import Committed
 from tests.support.clusters import ClusterPair
-from tests.support.groups import commit_all, delete_groups, round_of
+from tests.support.groups import checkpoints_of, commit_all, delete_groups
 from tests.support.half_alive import ThreeBrokers, three_brokers
 from tests.support.kafka import create_topic, numbered, write
 from tests.support.replication import FLOW, replicate_once, write_topology
@@ -69,14 +69,14 @@ def test_groups_of_a_coordinator_that_is_away_are_unknown_and_not_gone(
     assert flow["errors"].keys() == lost and {row["group"] for row in flow["groups"]} == groups - lost
 
     with pytest.raises(ReplicationError, match="did not tell"):
-        round_of(topology, lake).checkpoint()
+        checkpoints_of(topology, lake).checkpoint()
     rows = lake.sql(f"SELECT group_id, reason FROM group_positions WHERE flow = '{FLOW}'").collect()
     assert {row["group_id"] for row in rows} == groups and GONE not in {row["reason"] for row in rows}
 
     code, found = call(topology, "failover", "--flow", FLOW, "--all-groups")
     assert code == 1 and not found["complete"]
     assert {row["group"] for row in found["groups"]} == groups - lost
-    assert {row["done"] for row in found["groups"]} <= {"moved", "there"}, "the round before has moved them, or not yet"
+    assert {row["done"] for row in found["groups"]} <= {"moved", "there"}, "the turn before has moved them, or not yet"
     assert all(any(f"group {group} was not told" in line for line in found["left"]) for group in lost), found["left"]
     assert any(f"{name}-{leaderless}" in line for line in found["left"]), "its end is not known"
     code, found = call(topology, "failover", "--flow", FLOW, "--no-drain", "--group", f"{name}-g0")
@@ -88,7 +88,7 @@ def test_groups_of_a_coordinator_that_is_away_are_unknown_and_not_gone(
     east.bring_back(away)
     gone = f"{name}-g0"
     delete_groups(east.address, [gone])
-    round_of(topology, lake).checkpoint()
+    checkpoints_of(topology, lake).checkpoint()
     rows = lake.sql(f"SELECT group_id, reason FROM group_positions WHERE flow = '{FLOW}'").collect()
     assert {row["group_id"] for row in rows if row["reason"] == GONE} == {gone}
     code, found = call(topology, "failover", "--flow", FLOW, "--all-groups")

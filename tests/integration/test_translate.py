@@ -179,7 +179,7 @@ def test_what_was_never_seen_is_an_error(lake: Lake, flow: str, topic: str, part
 
 
 def test_only_files_that_can_matter_are_read(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Rounds of a running flow: Delta's statistics skip the rest of the map, and `records` is not read at all."""
+    """Turns of a running flow: Delta's statistics skip the rest of the map, and `records` is not read at all."""
     for start in range(0, 60, 10):
         fill(lake, "skipped", [(list(range(start, start + 10)), start)])  # a file each
     read: list[list[str]] = []

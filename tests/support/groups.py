@@ -15,7 +15,7 @@ from mirrorlake.mm2.mirror_topics import CheckpointTopic
 from tests.support.replication import FLOW
 
 
-def round_of(topology: Path, lake: Lake) -> Checkpoints:
+def checkpoints_of(topology: Path, lake: Lake) -> Checkpoints:
     """The task as a replicator that has just started has it; it knows nothing but the lake."""
     connections = Connections(load_topology(topology))
     flow = connections.topology.flow(FLOW)

@@ -1,4 +1,4 @@
-"""Rules about topic names: rounds, records that would arrive twice, topics that become one, names too long. Pure.
+"""Rules about topic names: cycles, records that would arrive twice, topics that become one, names too long. Pure.
 
 All of them look at where each topic gets to through all flows together (`checks.routes`).
 """
@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 
 from mirrorlake.checks.problem import Problem
-from mirrorlake.checks.routes import STEP_LIMIT, ClusterTopic, Double, Round, Routes, Step, origins
+from mirrorlake.checks.routes import STEP_LIMIT, ClusterTopic, Cycle, Double, Routes, Step, origins
 from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.naming.policy import check_topic_name
 
@@ -25,7 +25,7 @@ def check_routes(
     found = [one for origin in real for one in routes.follow(origin)] + supposed
     say = _Words(flows)
     problems = [
-        *_rounds(say, [one for one in found if isinstance(one, Round)]),
+        *_cycles(say, [one for one in found if isinstance(one, Cycle)]),
         *_doubles(say, [one for one in found if isinstance(one, Double)]),
         *_too_long(say, routes),
         *_meetings(say, routes, {one.second[-1].end for one in found if isinstance(one, Double)}),
@@ -48,10 +48,10 @@ class _Words:
         return self.topic(first) + (f" (and {_count(len(others), 'other topic')})" if others else "")
 
 
-def _rounds(say: _Words, rounds: Sequence[Round]) -> Iterator[Problem]:
-    """Flows that lead round: harmless only where each of them knows where a record has been (provenance)."""
-    groups: dict[tuple[tuple[str, ...], bool], list[Round]] = {}
-    for one in rounds:
+def _cycles(say: _Words, cycles: Sequence[Cycle]) -> Iterator[Problem]:
+    """Flows that form a cycle: harmless only where each of them knows where a record has been (provenance)."""
+    groups: dict[tuple[tuple[str, ...], bool], list[Cycle]] = {}
+    for one in cycles:
         groups.setdefault((tuple(sorted({step.flow for step in one.steps})), one.grows), []).append(one)
     for (names, grows), group in groups.items():
         about = say.topics(one.steps[0].start for one in group)

@@ -1,7 +1,7 @@
 """Where each topic gets to when flows are chained: topic names followed through all flows. Pure.
 
 A *cluster topic* is a topic on a cluster, a *step* is a flow that takes one to the next. `checks.route_rules` refuses
-shapes of these routes: rounds, two ways to one topic, two topics that become one, names that Kafka would refuse.
+shapes of these routes: cycles, two ways to one topic, two topics that become one, names that Kafka would refuse.
 """
 
 import re
@@ -34,8 +34,8 @@ class Step(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Round:
-    """Steps that lead round: the first could be taken again. `grows` says that the names are others each time round."""
+class Cycle:
+    """Steps that form a cycle: the first could be taken again. `grows` says that the names are others each time."""
 
     steps: tuple[Step, ...]
     grows: bool
@@ -84,7 +84,7 @@ class Routes:
             ]
         return self._steps[cluster_topic]
 
-    def follow(self, origin: ClusterTopic, real: bool = True) -> Iterator[Round | Double]:
+    def follow(self, origin: ClusterTopic, real: bool = True) -> Iterator[Cycle | Double]:
         """Follow one topic as far as it gets, breadth first. `real` is false for a name that only might be there."""
         ways: dict[ClusterTopic, tuple[Step, ...]] = {origin: ()}
         queue = deque([origin])
@@ -99,9 +99,9 @@ class Routes:
                 been = [one.start for one in way] + [cluster_topic]
                 taken = [one.flow for one in way]
                 if step.end in been:
-                    yield Round((*way, step)[been.index(step.end) :], grows=False)
+                    yield Cycle((*way, step)[been.index(step.end) :], grows=False)
                 elif step.flow in taken:
-                    yield Round((*way, step)[taken.index(step.flow) : -1], grows=True)
+                    yield Cycle((*way, step)[taken.index(step.flow) : -1], grows=True)
                 elif step.end in ways:
                     yield Double(origin, ways[step.end], (*way, step))
                 else:

@@ -1,6 +1,6 @@
 """Keeps the ACLs of a flow's target topics as `control.acl_plan` wants them, by difference.
 
-What the flow made is what `changes` says, which is asked at each round, and told before an ACL is made. So a process
+What the flow made is what `changes` says, which is asked at each turn, and told before an ACL is made. So a process
 that takes over, and the one that runs the opposite flow, know of each ACL whose it is, whenever its maker died.
 """
 

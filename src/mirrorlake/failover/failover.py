@@ -29,7 +29,7 @@ from mirrorlake.lake.lake import Lake
 
 logger = logging.getLogger(__name__)
 
-#: How long a round of group sync may take that is under way when groups are to be moved, seconds.
+#: How long a turn of group sync may take that is under way when groups are to be moved, seconds.
 SYNC_SECONDS = 120.0
 
 

@@ -1,7 +1,7 @@
 """Checkpoints of a flow's consumer groups, and their positions set on the target: two tasks of its control loop.
 
-A round asks the source once for each group, translates all that is new in one statement, and writes what changed. What
-is newest is kept in memory and read from the lake at the start, so a round in which nothing moved writes nothing.
+A turn asks the source once for each group, translates all that is new in one statement, and writes what changed. What
+is newest is kept in memory and read from the lake at the start, so a turn in which nothing moved writes nothing.
 """
 
 import logging
@@ -38,7 +38,7 @@ from mirrorlake.offsets.positions import Committed, Reached, TopicAndPartition
 
 logger = logging.getLogger(__name__)
 
-#: How long group sync waits for a round of the opposite flow, seconds; a command takes longer, the round is left out.
+#: How long group sync waits for a turn of the opposite flow, seconds; a command takes longer, the turn is left out.
 OTHERS_SECONDS = 2.0
 
 
@@ -86,7 +86,7 @@ class Checkpoints:
         self._listed_at = float("-inf")
 
     def checkpoint(self) -> list[Checkpoint]:
-        """Translate what groups have committed since the last round; returns the rows that it wrote.
+        """Translate what groups have committed since the last turn; returns the rows that it wrote.
 
         Raises ReplicationError when some groups were not told; the others are written before that.
         """
@@ -134,7 +134,7 @@ class Checkpoints:
             with sole_mover(self._lake, self.flow, OTHERS_SECONDS):
                 return self._sync()
         except LeaseTaken as taken:
-            logger.info("flow %s: %s; group positions wait for the next round", self.flow.name, taken)
+            logger.info("flow %s: %s; group positions wait for the next turn", self.flow.name, taken)
             return []
 
     def _sync(self) -> list[Checkpoint]:
@@ -199,7 +199,7 @@ class Checkpoints:
         return [item for item in moves if item.group_partition in known]
 
     def _publish(self, changed: Sequence[Checkpoint]) -> None:
-        """What changed, and what an earlier round could not publish."""
+        """What changed, and what an earlier turn could not publish."""
         self._unpublished.update({row.group_partition: row for row in changed})
         self._topic.publish(_published(item) for item in self._unpublished.values() if not item.is_gone)
         self._unpublished = {}

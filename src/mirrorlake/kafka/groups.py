@@ -3,7 +3,7 @@
 A process of its own asks what a group's coordinator has to answer. An AdminClient (librdkafka 2.16, its pull request
 5397) aborts its process when that coordinator is away at that moment, whether it lists positions or describes groups,
 and to look first leaves a gap. `Consumer.committed`, which is safe, wants a client with threads and connections for
-each group, 80 ms each. So the fast way is taken where a crash costs one round of some groups and not the replicator:
+each group, 80 ms each. So the fast way is taken where a crash costs one turn of some groups and not the replicator:
 500 groups in 0.6 s, one request a group. What was told before the crash is kept, and groups that were not told come
 last the next time: one bad coordinator holds up its own groups only.
 """

@@ -30,7 +30,7 @@ class NamingPolicy(Protocol):
     aliases) and `source_alias` (str) that its constructor takes. Heartbeats topics are never put to it.
 
     Laws: `source_of(remote_topic(a, t)) == a` and `upstream_topic(remote_topic(a, t)) == t`; without them cycles are
-    not recognised, and `plan` refuses flows that would go round.
+    not recognised, and `plan` refuses flows that would form a cycle.
     """
 
     def remote_topic(self, source_alias: str, topic: str) -> str:

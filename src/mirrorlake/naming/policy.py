@@ -176,7 +176,7 @@ def _prefixes(policy: ReplicationPolicy) -> str:
 
 
 def is_cycle(policy: ReplicationPolicy, topic: str, target_alias: str) -> bool:
-    """Whether the topic has already been on the target, so mirroring it would go round (isCycle, mm2.md 1.4)."""
+    """Whether the topic has already been on the target, so mirroring it would be a cycle (isCycle, mm2.md 1.4)."""
     seen = {topic}  # a user's own policy may lead back to a name
     while (source := policy.source_of(topic)) is not None:
         if source == target_alias:

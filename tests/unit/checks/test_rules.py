@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mirrorlake.checks.problem import Problem, left_out, refused_flows
-from mirrorlake.checks.routes import ClusterTopic, Round, Routes, examples
+from mirrorlake.checks.routes import ClusterTopic, Cycle, Routes, examples
 from mirrorlake.checks.rules import check_flows
 from mirrorlake.config.topology import ResolvedFlow, Topology
 from mirrorlake.control.topic_plan import plan_topics
@@ -372,7 +372,7 @@ def test_no_topic_goes_round_under_the_default_policy(
     routes = Routes(file.aliases, file.active_flows())
     for alias, names in topics.items():
         for name in names:
-            assert not [found for found in routes.follow(ClusterTopic(alias, name)) if isinstance(found, Round)]
+            assert not [found for found in routes.follow(ClusterTopic(alias, name)) if isinstance(found, Cycle)]
 
 
 @settings(max_examples=300, deadline=None)

@@ -254,10 +254,10 @@ rounds_of = st.lists(st.tuples(acl_sets, topic_sets, st.sampled_from(["abx", "no
 
 
 @given(rounds_of, acl_sets, ways)
-def test_by_difference_over_many_rounds(
+def test_by_difference_over_many_turns(
     rounds: list[tuple[frozenset[Acl], set[str], str]], hand: frozenset[Acl], way: str
 ) -> None:
-    """Nothing is left to do after a round, what people made stays, and what is ours is what the history says."""
+    """Nothing is left to do after a turn, what people made stays, and what is ours is what the history says."""
     target, history = hand, []
     for source, selected, strange in rounds:
         mirrors = mirrors_of(way, selected, ("a", "ab", "abc", "b"), strange)

@@ -149,7 +149,7 @@ def test_never_backwards_and_never_an_active_group(
 
 @given(st.lists(st.tuples(OFFSETS, st.booleans()), max_size=12))
 def test_positions_never_go_back_whatever_the_source_does(rounds: list[tuple[int, bool]]) -> None:
-    """Rounds of a replicator that dies now and then: it has no memory but the group itself."""
+    """Turns of a replicator that dies now and then: it has no memory but the group itself."""
     positions: dict[TopicAndPartition, Committed] = {}
     seen = [-1]
     for wanted, dies in rounds:

@@ -25,7 +25,7 @@ from mirrorlake.devtools.bench.contestants import (
     start_naive_pipeline,
 )
 from mirrorlake.devtools.bench.control import measure_control
-from mirrorlake.devtools.bench.group_rounds import measure_groups
+from mirrorlake.devtools.bench.group_sync import measure_groups
 from mirrorlake.devtools.bench.latency import Pace, measure_latency
 from mirrorlake.devtools.bench.measure import watch
 from mirrorlake.devtools.bench.payload import PARTITIONS, load_topic

@@ -1,4 +1,4 @@
-"""How long a round of checkpoints takes for many consumer groups: what it costs every ten seconds, for ever."""
+"""How long a turn of checkpoints takes for many consumer groups: what it costs every ten seconds, for ever."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -37,7 +37,7 @@ _MAP = pa.schema(
 
 @dataclass(frozen=True)
 class GroupTimes:
-    """Seconds of the first round of a process, and of later ones in which all groups have moved, every tenth, and none;
+    """Seconds of the first turn of a process, and of later ones in which all groups have moved, every tenth, and none;
     `positions` are committed ones, all of them different."""
 
     groups: int
@@ -50,7 +50,7 @@ class GroupTimes:
 
 
 def measure_groups(east: str, west: str, directory: Path) -> GroupTimes:
-    """Make 500 groups over 200 topics on `east`, a map of them in a new lake, and time rounds of checkpoints."""
+    """Make 500 groups over 200 topics on `east`, a map of them in a new lake, and time turns of checkpoints."""
     clusters = {"east": {"bootstrap_servers": east}, "west": {"bootstrap_servers": west}}
     flows = {FLOW: {"topics": [f"{PREFIX}.*"], "groups": [f"{PREFIX}.*"]}}
     document = {"clusters": clusters, "lake": {"path": "./lake"}, "flows": flows}
@@ -64,18 +64,18 @@ def measure_groups(east: str, west: str, directory: Path) -> GroupTimes:
     try:
         lake = open_lake(spark, topology.lake, directory)
         fill_map(lake)
-        return time_rounds(lake, connections, topology)
+        return time_turns(lake, connections, topology)
     finally:
         spark.stop()
 
 
-def time_rounds(lake: Lake, connections: Connections, topology: Topology) -> GroupTimes:
-    """Commit positions and time the rounds, which write `checkpoints` and MirrorMaker 2's topic too."""
+def time_turns(lake: Lake, connections: Connections, topology: Topology) -> GroupTimes:
+    """Commit positions and time the turns, which write `checkpoints` and MirrorMaker 2's topic too."""
     flow, log = topology.flow(FLOW), MemoryLog()
     groups = connections.groups("east")
     positions = committed()
     groups.move(positions)
-    rounds = Checkpoints(
+    checkpoints = Checkpoints(
         flow,
         lake,
         connections,
@@ -85,12 +85,12 @@ def time_rounds(lake: Lake, connections: Connections, topology: Topology) -> Gro
         CheckpointTopic(flow, connections, log),
         log,
     )
-    first = seconds_of(rounds.checkpoint)
+    first = seconds_of(checkpoints.checkpoint)
     groups.move(_moved(positions, 1, 1))
-    everyone = seconds_of(rounds.checkpoint)
+    everyone = seconds_of(checkpoints.checkpoint)
     groups.move(_moved(positions, 10, 2))
-    tenth = seconds_of(rounds.checkpoint)
-    nothing = seconds_of(rounds.checkpoint)
+    tenth = seconds_of(checkpoints.checkpoint)
+    nothing = seconds_of(checkpoints.checkpoint)
     count = sum(map(len, positions.values()))
     return GroupTimes(len(positions), TOPICS, count, first, everyone, tenth, nothing)
 
