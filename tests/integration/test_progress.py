@@ -156,7 +156,7 @@ def test_a_fallback_in_the_middle_of_a_batch_writes_nothing_twice(bench: Bench) 
 def test_a_task_of_another_number_of_shards_writes_no_more(bench: Bench) -> None:
     """One that outlived its driver has a partition that another transactional id has now."""
     bench.land({0: range(3), 1: range(3)})
-    bench.run(shard_count=2)
+    bench.run(produce_tasks=2)
     for shard in range(2):
         left = Producer({**bench.spec.client, "transactional.id": f"{bench.spec.name_at_target}-{shard}"})
         left.init_transactions(20)
@@ -164,10 +164,10 @@ def test_a_task_of_another_number_of_shards_writes_no_more(bench: Bench) -> None
         left.produce(bench.topic, b"twice", partition=shard)
         left.flush(20)
         bench.land({0: [3 + shard], 1: [3 + shard]})
-        bench.run(shard_count=1)
+        bench.run(produce_tasks=1)
         with pytest.raises(KafkaException, match="FENCED|INVALID_PRODUCER_EPOCH|fenced"):
             left.commit_transaction(20)
-        bench.run(shard_count=2)
+        bench.run(produce_tasks=2)
     bench.assert_exact()
 
 

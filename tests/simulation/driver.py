@@ -132,12 +132,12 @@ class MemoryMap:
         """Fence what an older process has on its way."""
         self._tables.fence("offset_map", f"{self._application}/map", batch_id)
 
-    def shard_count(self) -> int | None:
+    def produce_tasks(self) -> int | None:
         """The newest one that was noted."""
         noted = self._tables.of("changes")
         return noted[-1]["after"] if noted else None
 
-    def note_shard_count(self, count: int) -> None:
+    def note_produce_tasks(self, count: int) -> None:
         """Append."""
         self._tables.append("changes", pa.table({"after": [count]}))
 
@@ -176,14 +176,14 @@ class MemoryWorkers:
         reader = ReadFiles(jobs)
         return self._run(reader, [[pa.RecordBatch.from_pydict({"id": [number]})] for number in range(len(jobs))])
 
-    def rows(self, jobs: Sequence[ShardJob], plans: Sequence[PartitionPlan], shard_count: int) -> pa.Table:
+    def rows(self, jobs: Sequence[ShardJob], plans: Sequence[PartitionPlan], produce_tasks: int) -> pa.Table:
         """Run jobs over sorted rows of the newest version."""
         wanted = {(plan.topic, plan.partition, plan.generation): plan for plan in plans}
         by_shard: dict[int, list[Any]] = {}
         for row in self._world.stage.rows():
             plan = wanted.get((row.topic, row.partition, row.generation))
             if plan is not None and plan.first <= row.offset <= plan.last:
-                by_shard.setdefault(shard_of(row.topic, row.partition, shard_count), []).append(row)
+                by_shard.setdefault(shard_of(row.topic, row.partition, produce_tasks), []).append(row)
         parts: dict[int, list[pa.RecordBatch]] = {}
         for shard, found in sorted(by_shard.items()):
             batch = arrow(sorted(found, key=lambda row: (row.topic, row.partition, row.offset)))
@@ -326,7 +326,7 @@ class Driver:
             lambda topic: topic if topic in produced else None,
             {"bootstrap.servers": TARGET},
             {},
-            world.settings.shard_count,
+            world.settings.produce_tasks,
             True,
             max_records=world.settings.max_records,
             reader=world.settings.reader,

@@ -90,7 +90,7 @@ class Replication(RuleBasedStateMachine):
             max_records=dice.among((100, 2, 5, 3)),
             land_records=dice.among((100, 3, 100)),
             land_files=dice.among((1, 2)),
-            shard_count=dice.among((1, 2, 3)),
+            produce_tasks=dice.among((1, 2, 3)),
             transaction_records=dice.among((600_000, 2)),
             metadata_bytes=dice.among((4_000, 4_000, 60)),
             catalog=dice.among((False, False, True)),
@@ -142,7 +142,7 @@ class Replication(RuleBasedStateMachine):
         self._die()
         changed = {
             "max_records": dice.among((100, 2, 5)),
-            "shard_count": 1 + dice.upto(2),
+            "produce_tasks": 1 + dice.upto(2),
             "reader": dice.among(("auto", "rows")),
         }
         self._say(f"killed; comes back with {changed}")

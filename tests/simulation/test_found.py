@@ -12,7 +12,7 @@ from tests.simulation.steps import Fault
 class Schedule(Replication):
     """A schedule that is written down: `do` works off tasks, as a machine's rules do."""
 
-    fixed = {"max_records": 2, "shard_count": 1, "land_files": 1, "land_records": 100, "transaction_records": 2}
+    fixed = {"max_records": 2, "produce_tasks": 1, "land_files": 1, "land_records": 100, "transaction_records": 2}
 
     def do(self, *work: str, salt: int = 0) -> None:
         for name in work:
@@ -74,14 +74,14 @@ def test_a_task_of_another_number_of_shards_writes_no_more(schedule: Schedule, s
     """A partition's transactional id is another one when a flow comes back with another number of shards: whatever a
     task of before is about to do, nobody who initialises the new id fences it."""
     world = schedule.world
-    world.settings.shard_count = 2
+    world.settings.produce_tasks = 2
     schedule.do("land", "produce")
     for partition in (0, 1):
         world.write("t0", partition, 3)
     schedule.do("land")
     schedule._do("produce", 0, Fault("zombie", steps))
     schedule.killed()
-    world.settings.shard_count = 1
+    world.settings.produce_tasks = 1
     schedule.do("produce")
     world.wake()
     schedule.check()

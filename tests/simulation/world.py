@@ -32,7 +32,7 @@ class Settings:
     max_records: int = 100
     land_records: int = 100
     land_files: int = 1
-    shard_count: int = 2
+    produce_tasks: int = 2
     transaction_records: int = 600_000
     metadata_bytes: int = 4_000
     reader: str = "auto"

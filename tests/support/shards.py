@@ -21,7 +21,7 @@ def job_for(bootstrap: str, topic: str, rows: int, **producer: str | int) -> Sha
     plan = PartitionPlan(topic, 0, topic, NOTHING_MAPPED, 0, rows - 1)
     client = {"bootstrap.servers": bootstrap, "client.id": name}
     settings = {key.replace("_", "."): value for key, value in producer.items()}
-    target = Target(client, settings, group_id=name, transactional_id=name, shard_count=1, transactional=True)
+    target = Target(client, settings, group_id=name, transactional_id=name, produce_tasks=1, transactional=True)
     return ShardJob(ShardPlan(0, (plan,), (), rows), target, None)
 
 

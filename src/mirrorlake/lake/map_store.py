@@ -26,12 +26,12 @@ class LakeMap:
         """See to it that no append of batches up to this one is taken any more, not even one that is on its way."""
         self._lake.fence("offset_map", f"{self._application}/map", batch_id)
 
-    def shard_count(self) -> int | None:
+    def produce_tasks(self) -> int | None:
         """Into how many shards the flow was dealt by whoever produced it last; None if nobody noted it."""
         noted = self._event_log.history(self._flow, _SHARDS)
         return int(noted[-1].after or 0) if noted else None
 
-    def note_shard_count(self, count: int) -> None:
+    def note_produce_tasks(self, count: int) -> None:
         """Note it."""
         self._event_log.record(self._flow, [Change(_SHARDS, "shards", None, str(count))])
 

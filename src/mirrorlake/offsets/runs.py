@@ -150,14 +150,14 @@ class CommittedMetadata:
     """What the metadata of a committed position says: everything produced since the map was last appended to, by how
     many shards, and which generations of the source and of the target topic the offsets belong to."""
 
-    shard_count: int
+    produce_tasks: int
     generation: int
     target_generation: int
     written: tuple[Written, ...]
 
 
 def encode_written(
-    written: Sequence[Written], shard_count: int, generation: int = 0, target_generation: int = 0
+    written: Sequence[Written], produce_tasks: int, generation: int = 0, target_generation: int = 0
 ) -> str:
     """Write the metadata of a committed position.
 
@@ -165,7 +165,7 @@ def encode_written(
     `v2;<shard count>;<generation>;<target generation>;<source_first>,<target_first>,<count>;…`, all triples but the
     first as differences to the one before.
     """
-    parts = ["v2", str(shard_count), str(generation), str(target_generation)]
+    parts = ["v2", str(produce_tasks), str(generation), str(target_generation)]
     source = target = 0
     for item in written:
         parts.append(f"{item.source_first - source},{item.target_first - target},{item.record_count}")

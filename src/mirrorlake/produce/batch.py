@@ -75,9 +75,9 @@ class BatchPlan:
         return {path for shard in self.shards for path in shard.files}
 
 
-def shard_of(topic: str, partition: int, shard_count: int) -> int:
+def shard_of(topic: str, partition: int, produce_tasks: int) -> int:
     """The shard of a source partition: neighbouring partitions of a topic go to different shards."""
-    return (zlib.crc32(topic.encode()) + partition) % shard_count
+    return (zlib.crc32(topic.encode()) + partition) % produce_tasks
 
 
 def plan_batch(
@@ -85,7 +85,7 @@ def plan_batch(
     source_cluster: str,
     floors: Mapping[TopicAndPartition, Floor],
     remote_topic: Callable[[str], str | None],
-    shard_count: int,
+    produce_tasks: int,
     max_records: int,
     blocked: Container[TopicAndPartition] = frozenset(),
     targets: Mapping[str, TargetGeneration] | None = None,
@@ -107,11 +107,11 @@ def plan_batch(
                 take = _PartitionTake(topic, partition, name, ranges, floors.get((topic, partition), start))
                 if take.upcoming is not None:
                     takes[topic, partition] = take
-    _fill(list(takes.values()), shard_count, max_records)
+    _fill(list(takes.values()), produce_tasks, max_records)
     members: dict[int, list[_PartitionTake]] = defaultdict(list)
     for key in sorted(takes):
         if takes[key].record_count:
-            members[shard_of(*key, shard_count)].append(takes[key])
+            members[shard_of(*key, produce_tasks)].append(takes[key])
     shards, ordered = [], True
     for shard in sorted(members):
         chains = [take.files() for take in members[shard]]
@@ -168,10 +168,10 @@ class _PartitionTake:
         return PartitionPlan(self.topic, self.partition, self.target_topic, self.floor, self.first, self.last)
 
 
-def _fill(takes: Sequence[_PartitionTake], shard_count: int, max_records: int) -> None:
+def _fill(takes: Sequence[_PartitionTake], produce_tasks: int, max_records: int) -> None:
     """Take ranges in the order in which their files came, until the batch is full. Each partition gets its own in the
     order of offsets; one that lies in few large files is taken in parts, so that others get their turn."""
-    share = max(1, max_records // max(1, min(len(takes), shard_count)))
+    share = max(1, max_records // max(1, min(len(takes), produce_tasks)))
     queue = [(take.upcoming.file, at) for at, take in enumerate(takes) if take.upcoming is not None]
     heapq.heapify(queue)
     taken = 0

@@ -75,13 +75,13 @@ class FlowProducer:
     def _fence_other_shards(self, store: MapStore) -> None:
         """Let nobody write any more who was one of another number of shards: partitions have moved between
         transactional ids, and a task that outlived its driver would not be fenced by the one that has its partition."""
-        before, count = store.shard_count(), self.spec.shard_count
+        before, count = store.produce_tasks(), self.spec.produce_tasks
         if before == count or not self.spec.transactional:
             return
         if before is not None:
             for shard in range(max(before, count)):
                 fence(self._target(shard))
-        store.note_shard_count(count)  # only now: who dies before this does it again
+        store.note_produce_tasks(count)  # only now: who dies before this does it again
 
     def floors(self) -> dict[TopicAndPartition, Floor]:
         """Where the flow goes on, of every source partition of which it has mapped or skipped something."""
@@ -99,7 +99,7 @@ class FlowProducer:
                 spec.source_cluster,
                 self._floors,
                 spec.remote_topic,
-                spec.shard_count,
+                spec.produce_tasks,
                 spec.max_records,
                 spec.blocked,
                 spec.targets,
@@ -170,7 +170,7 @@ class FlowProducer:
                     if self.spec.reader == "files" or not _reader_failed(error):
                         raise
                     self._distrust(plan, _told(error))
-            return "rows", self._workers.rows(self._jobs(plan), plan.partitions, self.spec.shard_count)
+            return "rows", self._workers.rows(self._jobs(plan), plan.partitions, self.spec.produce_tasks)
         except BaseException:
             self._owners.clear()
             raise
@@ -228,7 +228,7 @@ class FlowProducer:
             self.spec.producer,
             group_id=name,
             transactional_id=f"{name}-{shard}",
-            shard_count=self.spec.shard_count,
+            produce_tasks=self.spec.produce_tasks,
             transactional=self.spec.transactional,
             provenance=self.spec.provenance,
         )

@@ -33,10 +33,10 @@ class MapStore(Protocol):
         """See to it that no append of batches up to this one is taken any more: what an older process has on its way
         to the map is rebuilt by this one."""
 
-    def shard_count(self) -> int | None:
+    def produce_tasks(self) -> int | None:
         """Into how many shards the flow was dealt by whoever produced it last; None if nobody noted it."""
 
-    def note_shard_count(self, count: int) -> None:
+    def note_produce_tasks(self, count: int) -> None:
         """Note it, before the first record is produced by so many."""
 
     def ends(self) -> tuple[Sequence[MappedEnd], int]:
@@ -58,5 +58,5 @@ class Workers(Protocol):
     def files(self, jobs: Sequence[ShardJob]) -> pa.Table:
         """Run jobs whose files hold all offsets in order."""
 
-    def rows(self, jobs: Sequence[ShardJob], plans: Sequence[PartitionPlan], shard_count: int) -> pa.Table:
+    def rows(self, jobs: Sequence[ShardJob], plans: Sequence[PartitionPlan], produce_tasks: int) -> pa.Table:
         """Run jobs over sorted rows that Spark reads."""

@@ -32,7 +32,7 @@ class FlowSpec:
     remote_topic: Callable[[str], str | None]
     client: Mapping[str, str | int | bool] = field(repr=False)
     producer: Mapping[str, str | int | bool] = field(repr=False)
-    shard_count: int
+    produce_tasks: int
     transactional: bool
     max_records: int = 2_000_000
     reader: str = "auto"

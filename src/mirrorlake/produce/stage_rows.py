@@ -10,7 +10,7 @@ from mirrorlake.lake.lake import Lake
 from mirrorlake.produce.batch import PartitionPlan, shard_of
 
 
-def sorted_rows(lake: Lake, source_cluster: str, plans: Sequence[PartitionPlan], shard_count: int) -> DataFrame:
+def sorted_rows(lake: Lake, source_cluster: str, plans: Sequence[PartitionPlan], produce_tasks: int) -> DataFrame:
     """The rows of some ranges of offsets, each shard's in one task, by topic, partition and offset.
 
     Reads the newest version by offsets, wherever its files have them. This is the plan with a payload shuffle: for
@@ -27,7 +27,7 @@ def sorted_rows(lake: Lake, source_cluster: str, plans: Sequence[PartitionPlan],
                 plan.generation,
                 plan.first,
                 plan.last,
-                shard_of(plan.topic, plan.partition, shard_count),
+                shard_of(plan.topic, plan.partition, produce_tasks),
             )
             for plan in wanted
         ],
@@ -59,6 +59,6 @@ def sorted_rows(lake: Lake, source_cluster: str, plans: Sequence[PartitionPlan],
             "headers",
             "landed_at",
         )
-        .repartition(shard_count, "shard")
+        .repartition(produce_tasks, "shard")
         .sortWithinPartitions("shard", "topic", "partition", "offset")
     )

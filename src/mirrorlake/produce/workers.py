@@ -33,7 +33,7 @@ class SparkWorkers:
         frame = self._lake.spark.range(0, len(jobs), 1, len(jobs))
         return frame.mapInArrow(ReadFiles(jobs), RESULT_DDL).toArrow()
 
-    def rows(self, jobs: Sequence[ShardJob], plans: Sequence[PartitionPlan], shard_count: int) -> pa.Table:
+    def rows(self, jobs: Sequence[ShardJob], plans: Sequence[PartitionPlan], produce_tasks: int) -> pa.Table:
         """Run jobs over rows that Spark reads and sorts."""
-        frame = sorted_rows(self._lake, self._source_cluster, plans, shard_count)
+        frame = sorted_rows(self._lake, self._source_cluster, plans, produce_tasks)
         return frame.mapInArrow(ReadRows(jobs), RESULT_DDL).toArrow()

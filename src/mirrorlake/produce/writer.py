@@ -70,7 +70,7 @@ class Target:
     producer: Mapping[str, str | int | bool]
     group_id: str
     transactional_id: str
-    shard_count: int
+    produce_tasks: int
     transactional: bool
     provenance: Provenance | None = None
 
@@ -178,7 +178,7 @@ class ShardWriter:
 
     def _metadata(self, plan: PartitionPlan, written: Sequence[Written]) -> str:
         """The metadata of a position. Raises MetadataFull."""
-        text = encode_written(written, self.target.shard_count, plan.generation, plan.floor.target_generation)
+        text = encode_written(written, self.target.produce_tasks, plan.generation, plan.floor.target_generation)
         if len(text) > METADATA_BYTES:
             raise MetadataFull
         return text
