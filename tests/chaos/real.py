@@ -31,7 +31,15 @@ from mirrorlake.devtools.local.cluster import EmbeddedCluster, start_clusters, s
 from mirrorlake.errors import MirrorlakeError
 from mirrorlake.spark.session import SHORT_VARIABLE, local_session
 from tests.support.kafka import create_topic
-from tests.support.replication import assert_topic_same, finish, lake_of, look, start_command, start_run, write_topology
+from tests.support.replication import (
+    assert_topic_same,
+    both_sides,
+    finish,
+    lake_of,
+    start_command,
+    start_run,
+    write_topology,
+)
 
 #: Each kind of kill, and how often of a hundred: a driver takes half a minute to come back, a worker two seconds.
 KINDS = {"driver": 10, "worker": 44, "target broker": 23, "source broker": 23}
@@ -281,7 +289,7 @@ class Chaos:
             lake = lake_of(spark, self.topology)
             for topic in self.partitions:
                 try:
-                    sides = look(lake, self.east, self.west, {topic: f"east.{topic}"})
+                    sides = both_sides(lake, self.east, self.west, {topic: f"east.{topic}"})
                     total += sum(map(len, sides.source[topic]))
                     assert_topic_same(sides, topic)
                 except AssertionError as error:

@@ -79,7 +79,7 @@ def test_the_page(spark: SparkSession, own: ClusterPair, tmp_path: Path) -> None
     assert read(own.east, "billing", 600) == [[0, 599]]
     assert read(own.east, "audit", 400) == [[0, 399]]
     replicate_once(spark, topology)
-    groups, positions = page.pop("Look")
+    groups, positions = page.pop("Check")
     assert "billing" in call(groups) and "billing" in call(positions)
 
     write(own.east, "orders", [NewRecord(b"%d" % number) for number in range(1_000, 1_050)])

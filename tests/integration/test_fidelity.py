@@ -27,7 +27,7 @@ from tests.support.replication import (
     Run,
     Sides,
     assert_topic_same,
-    look,
+    both_sides,
     replicate_once,
     write_topology,
 )
@@ -163,7 +163,7 @@ def replicated(
     )
     run = replicate_once(spark, topology)
     names = {name(topic): f"east.{name(topic)}" for topic in produced}
-    return Replicated(run, look(run.lake, clusters.east, clusters.west, names), produced)
+    return Replicated(run, both_sides(run.lake, clusters.east, clusters.west, names), produced)
 
 
 @pytest.mark.parametrize("topic", [*TOPICS, *CODECS])
@@ -210,6 +210,6 @@ def test_identity_names_and_at_least_once(
     chosen = ("bytes", "partitions", "mixed", "lz4")
     flow = {"topics": [name(topic) for topic in chosen], "policy": "identity", "delivery": "at_least_once"}
     run = replicate_once(spark, write_topology(tmp_path, clusters.east, clusters.west, flow))
-    sides = look(run.lake, clusters.east, clusters.west, {name(topic): name(topic) for topic in chosen})
+    sides = both_sides(run.lake, clusters.east, clusters.west, {name(topic): name(topic) for topic in chosen})
     for topic in chosen:
         assert assert_topic_same(sides, name(topic), produced[topic]) > 0

@@ -116,19 +116,19 @@ def test_a_group_that_is_excluded_is_left_alone_whatever_was_known_of_it(scene: 
     assert scene.position("west", "excluded") < 0
 
 
-def test_a_consumer_that_comes_between_our_look_and_our_move_is_not_set_back(
+def test_a_consumer_that_comes_between_our_check_and_our_move_is_not_set_back(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It joins, commits and leaves while the positions of many other groups are looked at."""
-    look = checkpoint_sync.target_groups
+    """It joins, commits and leaves while the positions of many other groups are read."""
+    asked = checkpoint_sync.target_groups
 
-    def looked(admin: Any, groups: Iterable[str]) -> Any:
-        found = look(admin, groups)
+    def asked_late(admin: Any, groups: Iterable[str]) -> Any:
+        found = asked(admin, groups)
         scene.commit("west", "quick", 180)
         return found
 
     scene.commit("east", "quick", 120)
-    monkeypatch.setattr(checkpoint_sync, "target_groups", looked)
+    monkeypatch.setattr(checkpoint_sync, "target_groups", asked_late)
     scene.round()
     assert scene.position("west", "quick") == 180
 

@@ -266,7 +266,7 @@ def test_what_the_pages_say_is_right(spark: SparkSession, place: Path, recorded:
     found = capacity.measured(nb)
     cost = found.costs[capacity.OWN]
     assert (cost.idle_cores, cost.cpu_seconds_per_million) == pytest.approx((0.2, 20))
-    assert len(found.looks) == 5 and len(found.runs) == 2
+    assert len(found.samples) == 5 and len(found.runs) == 2
 
 
 @pytest.mark.slow

@@ -95,7 +95,7 @@ def test_a_flow_that_stopped_gets_later_by_itself(history: History) -> None:
     behind, idle = sorted(rows(lake, "replication_lag"), key=lambda row: row["partition"])
     assert behind["sampled_lag_seconds"] == 30.0
     assert 7230 <= behind["lag_seconds"] < 7230 + SLACK and 7200 <= behind["sample_age_seconds"] < 7200 + SLACK
-    assert idle["lag_seconds"] == 0.0, "it had all at the last look: what came since nobody knows"
+    assert idle["lag_seconds"] == 0.0, "it had all at the last sample: what came since nobody knows"
     (flow,) = rows(lake, "flow_status")
     assert flow["state"] == "not running" and 7230 <= flow["lag_seconds"] < 7230 + SLACK
     assert (flow["replication_p50_ms"], flow["replication_p95_ms"], flow["replication_p99_ms"]) == (3, 4, 50)

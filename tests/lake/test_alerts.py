@@ -70,7 +70,7 @@ def test_a_partition_that_stood_still_is_stuck_since_it_stopped(lake: Lake) -> N
         [(700, 100, 110), (650, 100, 100), (300, 100, 110), (5, 100, 110)],  # it had nothing to do in between
         [(700, 90, 110), (300, 100, 110), (5, 100, 110)],  # it moved
         [(5000, 100, 100), (5, 100, 100)],  # idle
-        [(4000, 100, 110), (3000, 100, 110)],  # nobody looks any more
+        [(4000, 100, 110), (3000, 100, 110)],  # nobody samples any more
         [(5, 100, 110)],  # one sample says nothing
     ],
 )

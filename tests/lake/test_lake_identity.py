@@ -53,9 +53,9 @@ def test_what_another_process_stored_just_before_is_the_identity(spark: SparkSes
     lake = open_lake(spark, HERE, tmp_path)
     known = lake.lake_id
     late = open_lake(spark, HERE, tmp_path)
-    late.stored_id = None  # it looked before the other one stored
+    late.stored_id = None  # it checked before the other one stored
     assert store_identity(late) == known
-    # The table is made between this process's look at the folder and its own commit.
+    # The table is made between this process's check of the folder and its own commit.
     spark.sql(f"DROP TABLE {lake.schema}.records")
     late = Lake(spark, lake.schema, lake.directory, lake.checkpoints)
     opening._create_table(late, "records")

@@ -299,8 +299,8 @@ class Driver:
 
     def _targets_differ(self) -> bool:
         """From time to time, and before the first batch after one was lost."""
-        looks = self.world.salt % 2 == 0 or self.world.target_unseen
-        return looks and self._targets.differs(self._closed)
+        polls = self.world.salt % 2 == 0 or self.world.target_unseen
+        return polls and self._targets.differs(self._closed)
 
     def _wanted(self) -> object:
         """What the flow is begun anew for when it changes."""

@@ -128,8 +128,8 @@ class Lander:
         world, planned = self._world, self._planned
         if self._query is not None and planned is not None:
             changed = self._selected != world.selected
-            looks = world.salt % 2 == 0 or world.unseen
-            if changed or (looks and self._planner.differs(planned, self._covered)):
+            polls = world.salt % 2 == 0 or world.unseen
+            if changed or (polls and self._planner.differs(planned, self._covered)):
                 self._query = None
         if self._query is None or planned is None:
             self._end_queries()

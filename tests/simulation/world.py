@@ -90,10 +90,10 @@ class World:
         #: How far landing was seen to have come in first generations, and the leaders that it knew.
         self.samples: dict[TopicAndPartition, int] = {}
         self.epochs: dict[TopicAndPartition, int] = {}
-        #: Whether a log lost what it had since landing looked. It looks before the log has grown beyond its old end
-        #: again: within the seconds between two looks nobody can tell (docs/not_obvious.md).
+        #: Whether a log lost what it had since landing polled. It polls before the log has grown beyond its old end
+        #: again: within the seconds between two polls nobody can tell (docs/not_obvious.md).
         self.unseen = False
-        #: The same of a target topic: producing looks before its next batch.
+        #: The same of a target topic: producing polls before its next batch.
         self.target_unseen = False
         self.salt = 0
         self._clock = itertools.count(1)
@@ -161,7 +161,7 @@ class World:
 
     def lose_target(self, topic: str, made_again: bool) -> None:
         """A target topic is deleted, and perhaps made again with a stranger's record in it. Nobody of an older process
-        is left, who would write to the new one without a look."""
+        is left, who would write to the new one without a poll."""
         if topic in self.target.topics:
             self.steps.bury()
             count = len(self.target.topics[topic].logs)
@@ -380,7 +380,7 @@ class World:
         mapped, before = self._mapped()
         for key, rows in staged.items():
             if key[0] not in self.selected and self._is_lost(key[0]):
-                continue  # nobody looks
+                continue  # nobody polls
             log = self.target.log(*key)
             there = [] if log is None else list(log.read(0, log.end))
             mine = [(offset, entry) for offset, entry in there if entry.value != b"foreign"]

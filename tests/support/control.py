@@ -53,10 +53,10 @@ def make_sync(kind: type[Sync], topology_file: Path, log: ChangeLog, flow: str =
     return kind(resolved, Connections(topology), log, remote_topic)
 
 
-def eventually(look: Callable[[], T], wanted: T, seconds: float = 15) -> None:
-    """Poll until a look gives what is wanted: brokers learn of a change some milliseconds after it was answered."""
+def eventually(read: Callable[[], T], wanted: T, seconds: float = 15) -> None:
+    """Poll until it gives what is wanted: brokers learn of a change some milliseconds after it was answered."""
     deadline = time.monotonic() + seconds
-    while (found := look()) != wanted:
+    while (found := read()) != wanted:
         assert time.monotonic() < deadline, f"{found!r} is not {wanted!r}"
         time.sleep(0.02)
 

@@ -140,7 +140,7 @@ def finish(run: "subprocess.Popen[bytes]", seconds: float = 400) -> int:
 
 @dataclass(frozen=True)
 class Sides:
-    """Both sides of a flow as they are now, and all the lake says of them; made by `look`."""
+    """Both sides of a flow as they are now, and all the lake says of them; made by `both_sides`."""
 
     source: Mapping[str, list[list[Record]]]
     target: Mapping[str, list[list[Record]]]
@@ -150,7 +150,7 @@ class Sides:
     names: Mapping[str, str]
 
 
-def look(lake: Lake, east: str, west: str, names: Mapping[str, str]) -> Sides:
+def both_sides(lake: Lake, east: str, west: str, names: Mapping[str, str]) -> Sides:
     """Read both clusters, the map and the stage. `names` are target topics by source topic."""
     mapped: dict[TopicAndPartition, list[tuple[int, int]]] = defaultdict(list)
     rows: dict[TopicAndPartition, int] = defaultdict(int)
@@ -209,7 +209,7 @@ def land_only(spark: SparkSession, topology: Path) -> None:
 
 def assert_same(lake: Lake, east: str, west: str, names: Mapping[str, str], at_least: int = 1) -> Sides:
     """Every topic of `names` is the same on both sides (see `assert_topic_same`), and there is something to compare."""
-    sides = look(lake, east, west, names)
+    sides = both_sides(lake, east, west, names)
     assert sum(assert_topic_same(sides, topic) for topic in names) >= at_least
     return sides
 

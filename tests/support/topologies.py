@@ -44,10 +44,10 @@ def write_flows(directory: Path, clusters: Mapping[str, str], flows: Mapping[str
     return path
 
 
-def until(look: Callable[[], object], what: str, seconds: float = SECONDS) -> float:
-    """Poll until a look gives something true; returns after how many seconds it did."""
+def until(read: Callable[[], object], what: str, seconds: float = SECONDS) -> float:
+    """Poll until it gives something true; returns after how many seconds it did."""
     started = time.monotonic()
-    while not look():
+    while not read():
         assert time.monotonic() - started < seconds, f"not within {seconds:.0f} s: {what}"
         time.sleep(0.1)
     return time.monotonic() - started

@@ -46,7 +46,7 @@ def judge(
     Raises TopologyError if one of them must not run, and ClusterUnusable if no flow can do anything: its target cannot
     be asked, or its source cannot and nothing of it was ever staged. Else such flows wait for it while the others run.
     """
-    verdict = look(lake, connections, flows, lake_exists)
+    verdict = check(lake, connections, flows, lake_exists)
     refused = refused_flows(verdict.problems)
     if refused:
         problem = next(iter(refused.values()))
@@ -57,7 +57,7 @@ def judge(
     return verdict
 
 
-def look(
+def check(
     lake: Lake | None, connections: Connections, flows: Sequence[ResolvedFlow], lake_exists: bool = False
 ) -> Verdict:
     """The same, and refusals are only told."""

@@ -24,7 +24,7 @@ def register(app: typer.Typer) -> None:
 def dashboard(
     context: typer.Context,
     port: int = typer.Option(8765, "--port", min=0, max=65535, help="On 127.0.0.1; 0 is any free one."),
-    refresh: float = typer.Option(10.0, "--refresh", min=1.0, help="Seconds between two looks at the lake."),
+    refresh: float = typer.Option(10.0, "--refresh", min=1.0, help="Seconds between two reads of the lake."),
     html: Path | None = typer.Option(None, "--html", help="Write one self-contained file instead, and end."),
     no_open: bool = typer.Option(False, "--no-open", help="Do not open a browser."),
 ) -> None:

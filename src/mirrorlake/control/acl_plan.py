@@ -176,7 +176,7 @@ def removals(changes: Iterable[AclChange], undone: AbstractSet[Acl]) -> list[Acl
 
 class _Asked:
     """Says of ACLs of the target whether the source still asks for them; `there` are those that are there, or will be
-    in a moment. Looks at each owned ACL alone: written out, those of the source may be too many."""
+    in a moment. Checks each owned ACL alone: written out, those of the source may be too many."""
 
     def __init__(
         self, source: Iterable[Acl], mirrors: Mirrors, there: AbstractSet[Acl], withheld: AbstractSet[Acl]

@@ -39,7 +39,8 @@ NAMED = 8
 
 
 class _Compared(NamedTuple):
-    """What a look at both sides gave: what to do, and what is ours; or, where a cluster tells no ACLs, why not."""
+    """What a comparison of both sides gave: what to do, and what is ours; or, where a cluster tells no ACLs, why
+    not."""
 
     plan: AclPlan
     owned: Mapping[Acl, str | None]

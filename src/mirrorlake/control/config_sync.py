@@ -17,7 +17,7 @@ logger = logging.getLogger(__name__)
 
 
 class _Compared(NamedTuple):
-    """What a look at both sides gave: what must change, and which topics' configs a cluster did not tell."""
+    """What a comparison of both sides gave: what must change, and which topics' configs a cluster did not tell."""
 
     changes: list[ConfigChange]
     refused: list[Change]

@@ -87,7 +87,7 @@ class TargetTopics:
         self.generations = TargetGenerations(lake, flow.name, self._target, event_log.incidents)
         self._stated = StatedTopics(flow, self._target, self.configs.rules)
         self._there: Mapping[str, TopicInfo] = {}
-        self._looked = False
+        self._checked = False
         self._told: set[TopicPlan] = set()
         self._ready: dict[str, int] = {}  # target topic -> partitions known to be there
         self._answered = float("-inf")
@@ -249,9 +249,9 @@ class TargetTopics:
 
     def _note_unmade(self, refused: Mapping[str, TargetRefused], still: Collection[str]) -> None:
         self._tell_unmade(refused)
-        if not self._looked or self.unmade.keys() - refused.keys():  # a process before this one told some, perhaps
+        if not self._checked or self.unmade.keys() - refused.keys():  # a process before this one told some, perhaps
             self._event_log.incidents.over(self.flow.name, "topic_refused", still)
-            self._looked = True
+            self._checked = True
         self.unmade = dict(sorted(refused.items()))
 
     def _tell_unmade(self, refused: Mapping[str, TargetRefused]) -> None:

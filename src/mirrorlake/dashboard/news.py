@@ -2,7 +2,7 @@
 
 A local table's newest commit is the newest file of its log; a query whose tables have no new commits gives what it
 gave, unless it tells the time. Which tables a query reads is found by their names in its text, and in that of the views
-that it names: a word too many only means one more look.
+that it names: a word too many only means one more read.
 """
 
 import os

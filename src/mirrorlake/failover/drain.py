@@ -17,7 +17,7 @@ from mirrorlake.spark.causes import FAILURES, in_our_words
 
 logger = logging.getLogger(__name__)
 
-#: How long a running `mirrorlake run` may take to come up to the end, and how often it is looked at, seconds.
+#: How long a running `mirrorlake run` may take to come up to the end, and how often it is checked, seconds.
 WAIT_SECONDS = 120.0
 LOOK_SECONDS = 2.0
 

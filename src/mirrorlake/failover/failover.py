@@ -1,6 +1,6 @@
 """`mirrorlake failover` and `failback`: groups moved to the other cluster, verified by reading back, and noted down.
 
-Resumable: every step looks at what is there, so that a second run after a kill does what is left and ends in the same
+Resumable: every step checks what is there, so that a second run after a kill does what is left and ends in the same
 state. Nothing is remembered but in the groups themselves, `changes` and `checkpoints`.
 """
 

@@ -1,7 +1,7 @@
-"""Setting positions of groups on a cluster: by one process at a time, in small steps, each looked at again before it.
+"""Setting positions of groups on a cluster: by one process at a time, in small steps, each checked again before it.
 
 Kafka has no "set this position if it is still that one". Groups with members are refused by the brokers themselves; one
-that joins, commits and leaves between our last look and our move is not seen. So that look is right before the move.
+that joins, commits and leaves between our last check and our move is not seen. So that check is right before the move.
 """
 
 import logging
@@ -21,7 +21,7 @@ from mirrorlake.offsets.positions import Committed, TopicAndPartition
 
 logger = logging.getLogger(__name__)
 
-#: Groups in one step: a look and a move of so many take a tenth of a second.
+#: Groups in one step: a check and a move of so many take a tenth of a second.
 STEP_GROUPS = 50
 _LOOK_SECONDS = 0.2
 
@@ -91,7 +91,7 @@ def move_in_steps(
     force: bool = False,
     at_once: int = STEP_GROUPS,
 ) -> Iterator[list[Sent]]:
-    """Set positions, so many groups in a step, unless the group has gone on since `groups` was looked at.
+    """Set positions, so many groups in a step, unless the group has gone on since `groups` was read.
 
     A step whose coordinators do not answer is refused, and the next ones are tried.
     """

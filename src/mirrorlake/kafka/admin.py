@@ -85,7 +85,7 @@ class _Connection:
 class ClusterAdmin:
     """One cluster, asked through one admin client. Every call is bounded by ANSWER_SECONDS.
 
-    Live settings are looked at again after a refusal and from time to time; a client whose secrets were rotated gives
+    Live settings are checked again after a refusal and from time to time; a client whose secrets were rotated gives
     way to a new one. Raises ClusterUnreachable or AuthenticationFailed when nobody answers.
     """
 

@@ -36,7 +36,7 @@ from mirrorlake.spark.causes import FAILURES, cause_of, causes_of, in_our_words
 
 logger = logging.getLogger(__name__)
 
-#: How often the query is looked at, how often its source's topics are, and the waits after failures, seconds.
+#: How often the query is checked, how often its source's topics are, and the waits after failures, seconds.
 LOOK_SECONDS = 0.2
 COMPARE_SECONDS = 5.0
 RETRY_SECONDS = (1.0, 2.0, 5.0, 10.0)
@@ -206,7 +206,7 @@ class LandingWorker:
         return planned
 
     def _watch(self, query: StreamingQuery, planned: Planned, options: LiveSettings[str]) -> bool:
-        looked, through = time.monotonic(), False
+        checked_at, through = time.monotonic(), False
         while not self._stop.wait(LOOK_SECONDS):
             active = query.isActive
             if not through and (query.lastProgress is not None or (not active and query.exception() is None)):
@@ -221,14 +221,14 @@ class LandingWorker:
                 return error is None
             if self._changed.is_set() or (not self._once and options.renewed()):
                 return False
-            if time.monotonic() - looked >= COMPARE_SECONDS and not self._once:
-                looked = time.monotonic()
+            if time.monotonic() - checked_at >= COMPARE_SECONDS and not self._once:
+                checked_at = time.monotonic()
                 if self._planner.differs(planned, self.covered()):
                     return False
         return True
 
     def _wait(self, planned: Planned) -> bool:
-        """Nothing may be read now: look again from time to time."""
+        """Nothing may be read now: plan again from time to time."""
         while not self._once and not self._stop.wait(COMPARE_SECONDS):
             if self._changed.is_set() or self._planner.differs(planned, {}):
                 return False

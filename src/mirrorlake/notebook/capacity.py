@@ -25,11 +25,11 @@ _RUNS = ("started", "command", "status", "cores", "records", "seconds", "records
 
 @dataclass(frozen=True)
 class Measured:
-    """What the runs of an experiment tell: all runs, looks at those of `run` (records_per_second, cpu_cores, run), and
-    the cost of a record by what it was found from."""
+    """What the runs of an experiment tell: all runs, samples of those of `run` (records_per_second, cpu_cores, run),
+    and the cost of a record by what it was found from."""
 
     runs: list[dict[str, Any]]
-    looks: list[dict[str, Any]]
+    samples: list[dict[str, Any]]
     costs: dict[str, Cost]
 
 
@@ -38,16 +38,16 @@ def measured(nb: Notebook) -> Measured:
     tracking = Tracking(uri=nb.widget("tracking_uri") or None, experiment=nb.widget("experiment") or "mirrorlake")
     store = open_store(tracking, nb.directory)
     found = store.runs()
-    looks = [look for run in found[:NEWEST] for look in _looks(store, run)]
+    samples = [sample for run in found[:NEWEST] for sample in _samples(store, run)]
     costs: dict[str, Cost] = {}
-    if (cost := fitted([(look["records_per_second"], look["cpu_cores"]) for look in looks])) is not None:
+    if (cost := fitted([(sample["records_per_second"], sample["cpu_cores"]) for sample in samples])) is not None:
         costs[OWN] = cost
     for run in found:
         costs = {**_bench_costs(run), **costs}
-    return Measured([_row(run) for run in found], looks, costs)
+    return Measured([_row(run) for run in found], samples, costs)
 
 
-def _looks(store: MlflowStore, run: Any) -> list[dict[str, Any]]:
+def _samples(store: MlflowStore, run: Any) -> list[dict[str, Any]]:
     """Records per second and busy cores of every half minute of a run."""
     if run.data.tags.get("mirrorlake.command") != "run":
         return []
@@ -127,12 +127,12 @@ def sentence(nb: Notebook, found: Measured) -> str:
 
 
 def chart(nb: Notebook, found: Measured) -> alt.LayerChart | None:
-    """Looks at the runs, and the line of what to provide; None without looks."""
+    """Samples of the runs, and the line of what to provide; None without samples."""
     if OWN not in found.costs:
         return None
-    top = max([look["records_per_second"] for look in found.looks] + [nb.number("records_per_second", 10_000)])
+    top = max([sample["records_per_second"] for sample in found.samples] + [nb.number("records_per_second", 10_000)])
     utilisation = nb.number("utilisation", 0.7)
     needed = [
         {"records_per_second": load, "cores": found.costs[OWN].cores(load, utilisation)} for load in (0.0, float(top))
     ]
-    return charts.capacity(found.looks, needed)
+    return charts.capacity(found.samples, needed)

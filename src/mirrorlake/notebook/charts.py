@@ -62,13 +62,14 @@ def offsets(frame: DataFrame, title: str) -> alt.Chart:
     return chart
 
 
-def capacity(looks: Sequence[dict[str, Any]], needed: Sequence[dict[str, Any]]) -> alt.LayerChart:
-    """Looks at runs (records_per_second, cpu_cores, run), and the cores that loads need (records_per_second, cores)."""
+def capacity(samples: Sequence[dict[str, Any]], needed: Sequence[dict[str, Any]]) -> alt.LayerChart:
+    """Samples of runs (records_per_second, cpu_cores, run), and the cores that loads need (records_per_second,
+    cores)."""
     title = "Busy cores by load: measured (dots), and what to provide (line)"
     line = _chart(needed, title, alt.MarkDef("line", strokeDash=[6, 4], color="gray"), height=_HEIGHT).encode(
         x=alt.X("records_per_second:Q", title="records per second"), y=alt.Y("cores:Q", title="cores")
     )
-    seen = _chart(looks, title, alt.MarkDef("circle", size=60), height=_HEIGHT).encode(
+    seen = _chart(samples, title, alt.MarkDef("circle", size=60), height=_HEIGHT).encode(
         x="records_per_second:Q",
         y="cpu_cores:Q",
         color=alt.Color("run:N"),

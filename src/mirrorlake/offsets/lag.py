@@ -1,8 +1,8 @@
-"""How late a partition is, in seconds, from looks at its source's end. Pure: times are seconds that the caller gives.
+"""How late a partition is, in seconds, from samples of its source's end. Pure: times are seconds that the caller gives.
 
-Kafka does not tell when an offset was written without reading the record. Looks do, nearly: if the end was 100 at one
-look and 200 at the next, offset 150 was written about half way between them. So the lag of a partition is how long ago
-the first record that is not produced yet came to the source; it is wrong by one interval of looks at most.
+Kafka does not tell when an offset was written without reading the record. Samples do, nearly: if the end was 100 at one
+sample and 200 at the next, offset 150 was written about half way between them. So the lag of a partition is how long
+ago the first record that is not produced yet came to the source; it is wrong by one interval of samples at most.
 """
 
 from collections.abc import Collection
@@ -10,7 +10,8 @@ from itertools import islice
 
 from mirrorlake.offsets.positions import TopicAndPartition
 
-#: Looks that are kept of a partition that lags; with more, every second one is forgotten, so that old lag gets coarser.
+#: Samples that are kept of a partition that lags; with more, every second one is forgotten, so that old lag gets
+#: coarser.
 POINTS = 128
 
 
@@ -22,22 +23,22 @@ class LagHistory:
         self._seen: dict[TopicAndPartition, list[tuple[float, int]]] = {}
 
     def seed(self, key: TopicAndPartition, at: float, produced: int, end: int, lag_seconds: float) -> None:
-        """Take over a look of an earlier process: at that time, what was produced, the source's end, and the lag."""
-        # The first record that was not produced had come just then: not between two looks, so no interpolation.
+        """Take over a sample of an earlier process: at that time, what was produced, the source's end, and the lag."""
+        # The first record that was not produced had come just then: not between two samples, so no interpolation.
         first = [(at - lag_seconds, produced + 1)] if end > produced + 1 and lag_seconds > 0 else []
         last = (at - lag_seconds, end) if end == produced + 1 else (at, end)
         self._seen[key] = [*first, last]
 
     def knows(self, key: TopicAndPartition) -> bool:
-        """Whether there was a look at this partition."""
+        """Whether there was a sample of this partition."""
         return key in self._seen
 
     def keep(self, keys: Collection[TopicAndPartition]) -> None:
         """Forget all partitions but these."""
         self._seen = {key: points for key, points in self._seen.items() if key in keys}
 
-    def look(self, key: TopicAndPartition, at: float, produced: int, end: int) -> float:
-        """Note a look and return the lag in seconds; `produced` and `end` are positions. 0 when all is produced.
+    def observe(self, key: TopicAndPartition, at: float, produced: int, end: int) -> float:
+        """Note a sample and return the lag in seconds; `produced` and `end` are positions. 0 when all is produced.
 
         An end that went back is that of a topic made again: what was seen before says nothing about it.
         """
@@ -56,7 +57,7 @@ class LagHistory:
 
 
 def _came_at(points: list[tuple[float, int]], produced: int) -> float:
-    """When the record at offset `produced` came, as if the records between two looks had come evenly."""
+    """When the record at offset `produced` came, as if the records between two samples had come evenly."""
     (since, behind), *later = points
     if behind > produced or not later:
         return since

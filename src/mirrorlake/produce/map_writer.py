@@ -44,7 +44,7 @@ class MapWriter:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix=f"map {flow}")
         self._appends = ThreadPoolExecutor(2, thread_name_prefix=f"append {flow}")
         self._running: Future[None] | None = None
-        self._active = False  # guarded by the lock: whether the running append will look at the queue again
+        self._active = False  # guarded by the lock: whether the running append will check the queue again
 
     def add(self, result: pa.Table, batch_id: int, stage_version: int) -> None:
         """Take over what the tasks of a batch reported. Raises what the last append raised."""

@@ -32,7 +32,7 @@ from mirrorlake.produce.provenance import Provenance, may_be_of
 
 logger = logging.getLogger(__name__)
 
-#: How often it is looked whether acknowledgements came in, seconds.
+#: How often it is checked whether acknowledgements came in, seconds.
 LOOK_SECONDS = 1.0
 #: How long a fresh producer waits for the target's first answer, seconds.
 ANSWER_SECONDS = 5.0

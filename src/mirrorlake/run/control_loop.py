@@ -30,7 +30,7 @@ HEARTBEATS, SAMPLES = "heartbeats", "samples"
 SAMPLE_SECONDS = 10.0
 #: How long a task that failed waits at least, seconds: heartbeats would otherwise complain every second.
 RETRY_SECONDS = 10.0
-#: How long a sample waits for the flow's next look, seconds.
+#: How long a sample waits for the flow's next poll, seconds.
 SNAPSHOT_SECONDS = 5.0
 
 
@@ -81,7 +81,7 @@ class ControlLoop:
         self._sampled = sampled or (lambda flow, lag: None)
         self.errors: list[ReplicationError] = []
         self._news = ControlNews(flow.name, event_log)
-        self._acls_left: Mapping[Acl, str | None] | None = None  # not looked yet
+        self._acls_left: Mapping[Acl, str | None] | None = None  # not checked yet
         self._stop = threading.Event()
         self._tasks = self._made()
         self._thread = threading.Thread(target=self._run, name=f"control {flow.name}", daemon=True)
@@ -108,7 +108,7 @@ class ControlLoop:
         if settings.emit_heartbeats_enabled:
             heartbeats = Heartbeats(flow, self._connections, self._event_log)
             tasks.append(Task(HEARTBEATS, settings.emit_heartbeats_interval_seconds, heartbeats.beat, once=False))
-        tasks.append(Task("refused records", SAMPLE_SECONDS, self._worker.look_at_refused))
+        tasks.append(Task("refused records", SAMPLE_SECONDS, self._worker.check_refused))
         return tasks
 
     def _sync_acls(self, acls: AclSync) -> None:
@@ -149,7 +149,7 @@ class ControlLoop:
         return self._worker.last_snapshot if self._worker.ended.is_set() else self._worker.snapshot(SNAPSHOT_SECONDS)
 
     def _reached(self, keys: Iterable[TopicAndPartition]) -> dict[TopicAndPartition, Reached] | None:
-        """How far the flow is in partitions; None when it does not come to a look in time."""
+        """How far the flow is in partitions; None when it does not come to a poll in time."""
         snapshot = self._snapshot()
         if snapshot is None:
             return None

@@ -26,7 +26,7 @@ class ControlNews:
         self._clock = clock
         self._failing: set[str] = set()
         self._open: frozenset[str] = frozenset()
-        self._looked = float("-inf")
+        self._checked = float("-inf")
 
     def is_failing(self, task: str) -> bool:
         """Whether its last turn failed."""
@@ -41,7 +41,7 @@ class ControlNews:
             return None
         problem = ReplicationError(f"control of {task} of flow {self._flow} fails: {cause_of(error)}")
         self._quietly(lambda: self._incidents.tell(self._flow, kind_of(task), problem), task)
-        self._looked = float("-inf")
+        self._checked = float("-inf")
         return problem
 
     def came_through(self, task: str) -> None:
@@ -62,9 +62,9 @@ class ControlNews:
 
     def _known(self) -> frozenset[str]:
         """Kinds of open incidents about this flow's control."""
-        if self._clock() - self._looked >= KNOWN_SECONDS:
+        if self._clock() - self._checked >= KNOWN_SECONDS:
             self._open = frozenset(kind for kind in self._incidents.open_kinds(self._flow) if kind.startswith(_PREFIX))
-            self._looked = self._clock()
+            self._checked = self._clock()
         return self._open
 
     def _quietly(self, work: Callable[[], None], task: str) -> None:
@@ -72,7 +72,7 @@ class ControlNews:
         try:
             work()
         except FAILURES as error:
-            self._looked = float("-inf")
+            self._checked = float("-inf")
             logger.error("flow %s: news of control of %s were not written: %s", self._flow, task, cause_of(error))
 
 

@@ -84,7 +84,7 @@ class FlowWorker:
         self._snapshot: Snapshot | None = None
         self._again = threading.Event()
         self._refused_here: set[TopicAndPartition] = set()
-        self._refused_before = True  # as far as is known, until it was looked
+        self._refused_before = True  # as far as is known, until it was checked
         self._written_to: dict[str, int] = {}
         self._closed: frozenset[str] | None = None
         self._lease = Lease(lake, f"flow {flow.name}")
@@ -108,7 +108,7 @@ class FlowWorker:
         return self._snapshot
 
     def snapshot(self, seconds: float) -> Snapshot | None:
-        """Where the flow is after its next look; None if it does not come to one in time."""
+        """Where the flow is after its next poll; None if it does not come to one in time."""
         self._taken.clear()
         self._wanted.set()
         return self._snapshot if self._taken.wait(seconds) else None
@@ -194,7 +194,7 @@ class FlowWorker:
             while True:
                 ended = self._landing.ended.is_set()
                 wanted = self._wanted.is_set()
-                # Asked for before the look: what was landed by then is produced once the look finds nothing.
+                # Asked for before the poll: what was landed by then is produced once the poll finds nothing.
                 covered = self._landing.covered() if wanted or ended else {}
                 try:
                     report = producer.step()
@@ -241,7 +241,7 @@ class FlowWorker:
         has begun."""
         return self.targets.target_generation(topic)
 
-    def look_at_refused(self) -> None:
+    def check_refused(self) -> None:
         """Close incidents of refused records that were taken since, and go on where an operator said so."""
         if not (self._refused_here or self._refused_before):
             return  # nobody else tells of them

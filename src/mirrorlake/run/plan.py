@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from mirrorlake.checks.preflight import Verdict, look
+from mirrorlake.checks.preflight import Verdict, check
 from mirrorlake.checks.problem import refused_flows
 from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.control.acl_plan import AclPlan
@@ -27,7 +27,7 @@ def make_plan(connections: Connections, flows: Sequence[ResolvedFlow], log: Chan
     A flow that must not start, or has an end that cannot be asked, has no topics. Raises TopologyError,
     ClusterUnreachable, AuthenticationFailed.
     """
-    verdict = look(None, connections, flows)
+    verdict = check(None, connections, flows)
     return {
         "clusters": verdict.ids,
         "problems": [vars(problem) for problem in verdict.problems],

@@ -30,7 +30,7 @@ from mirrorlake.spark.causes import FAILURES, in_our_words
 logger = logging.getLogger(__name__)
 
 LOOK_SECONDS = 0.1
-#: How often the topology file is looked at; an edit is in force within 15 seconds.
+#: How often the topology file is checked; an edit is in force within 15 seconds.
 WATCH_SECONDS = 3.0
 #: The kind of incident that tells of an edit that is not in force.
 EDIT = "topology_edit"
@@ -103,10 +103,10 @@ class Replicator:
         self._in_force()
         config = self._options.config
         watch = None if config is None else TopologyWatch(config, begun_with)
-        looked = time.monotonic()
+        checked_at = time.monotonic()
         while not self._stop.wait(LOOK_SECONDS) and not self._all_ended():
-            if watch is not None and time.monotonic() - looked >= WATCH_SECONDS:
-                looked = time.monotonic()
+            if watch is not None and time.monotonic() - checked_at >= WATCH_SECONDS:
+                checked_at = time.monotonic()
                 self._reload(watch)
         self._end()
         for error in (*self._errors, *self._control_errors, *self._complaints):

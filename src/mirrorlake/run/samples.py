@@ -54,9 +54,9 @@ class _TargetEnds:
 
 
 def reached(snapshot: Snapshot, targets: TargetTopics, key: TopicAndPartition) -> tuple[int, int]:
-    """How far a partition is landed and how far it is produced, as of a look.
+    """How far a partition is landed and how far it is produced, as of a poll.
 
-    What a look found nothing behind has been produced: the flow is behind the transaction markers there too.
+    What a poll found nothing behind has been produced: the flow is behind the transaction markers there too.
     """
     floor = snapshot.floors.get(key, 0)
     covered = max(floor, snapshot.covered.get(key, floor))
@@ -64,7 +64,7 @@ def reached(snapshot: Snapshot, targets: TargetTopics, key: TopicAndPartition) -
 
 
 def _nothing_left(snapshot: Snapshot, targets: TargetTopics, key: TopicAndPartition) -> bool:
-    """Whether a look found that all of a partition has been produced."""
+    """Whether a poll found that all of a partition has been produced."""
     waits = key in snapshot.blocked or key[0] in snapshot.left_out or targets.produced_topic(key[0]) is None
     return snapshot.caught_up and not waits
 
@@ -80,16 +80,16 @@ class Sampler:
         self._history = LagHistory()
         self._seeded = False
 
-    def sample(self, look: Callable[[], Snapshot | None]) -> FlowLag | None:
-        """Append one row of `positions` per partition of the flow, as of a look of its producer.
+    def sample(self, poll: Callable[[], Snapshot | None]) -> FlowLag | None:
+        """Append one row of `positions` per partition of the flow, as of a poll of its producer.
 
-        `look` gives where the flow is now, or None when it does not come to a look in time: then nothing is sampled.
+        `observe` gives where the flow is now, or None when it does not come to a poll in time: then nothing is sampled.
         A partition whose leader at the source does not answer has no row.
         """
         target_ends = (
             self._target_ends()
-        )  # before the look, which then knows of all that the flow wrote in front of these ends
-        snapshot = look()
+        )  # before the poll, which then knows of all that the flow wrote in front of these ends
+        snapshot = poll()
         if snapshot is None:
             return None
         source = self._connections.admin(self.flow.source)
@@ -139,7 +139,7 @@ class Sampler:
             "target_topic": target_ends.names[topic] or None,
             "mapped_end": snapshot.mapped.get(key, 0),
             "target_passed_end": target_end if _nothing_left(snapshot, self._targets, key) else None,
-            # Of the producer that the look was at: what it had produced is nothing to a generation that began since.
+            # Of the producer that the poll was at: what it had produced is nothing to a generation that began since.
             "target_generation": snapshot.target_generations.get(target_ends.names[topic], 0),
         }
 
@@ -150,7 +150,7 @@ class Sampler:
             key = (str(row["topic"]), int(str(row["partition"])))
             produced, start = int(str(row["produced_end"])), int(str(row["source_start"]))
             end = int(str(row["source_end"]))
-            row["lag_seconds"] = self._history.look(key, now.timestamp(), max(produced, start), end)
+            row["lag_seconds"] = self._history.observe(key, now.timestamp(), max(produced, start), end)
 
     def _seed(self) -> None:
         """What the newest samples of an earlier process say; asked for only when something lags."""

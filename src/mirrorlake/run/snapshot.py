@@ -1,4 +1,4 @@
-"""Where a flow is after one look at its stage."""
+"""Where a flow is after one poll of its stage."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -10,9 +10,9 @@ from mirrorlake.produce.flow import FlowProducer
 
 @dataclass(frozen=True)
 class Snapshot:
-    """Where a flow was after one look: what was landed before it, whether that was all produced, where it goes on,
+    """Where a flow was after one poll: what was landed before it, whether that was all produced, where it goes on,
     where the map of what it has produced ends (rows of it may still be on their way), the partitions that wait for an
-    operator, the topics that were left out at that look, and the generations of target topics that it produced to."""
+    operator, the topics that were left out at that poll, and the generations of target topics that it produced to."""
 
     covered: dict[TopicAndPartition, int]
     caught_up: bool
@@ -30,7 +30,7 @@ def snapshot_of(
     landing: LandingWorker,
     target_generations: Mapping[str, int],
 ) -> Snapshot:
-    """Where a producer is now, of what is landed now; `covered` was landed before its last look."""
+    """Where a producer is now, of what is landed now; `covered` was landed before its last poll."""
     living = {key: floor for key, floor in producer.floors().items() if floor.generation == landing.generation(*key)}
     floors = {key: floor.next for key, floor in living.items()}
     # Of a target topic that was made again the map has nothing yet, however far the one before it went.

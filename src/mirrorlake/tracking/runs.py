@@ -52,7 +52,7 @@ class Tracked:
     def __init__(self) -> None:
         self._recorder: Recorder | None = None
         self._meter = Meter()
-        self._looked = self._began = time.monotonic()
+        self._read_at = self._began = time.monotonic()
         self._cpu = self._cpu_began = 0.0
 
     def start(self, tracking: Tracking, directory: Path | None, begin: Begin, figures: bool, tick: float) -> None:
@@ -100,16 +100,16 @@ class Tracked:
             self._recorder.close(status, seconds)
 
     def _figures(self) -> dict[str, float]:
-        """The meter's figures since the last look, CPU of this process and its children, and totals."""
+        """The meter's figures since the last reading, CPU of this process and its children, and totals."""
         now, cpu = time.monotonic(), _cpu()
-        seconds = max(now - self._looked, 0.001)
+        seconds = max(now - self._read_at, 0.001)
         figures = self._meter.take(seconds)
         if cpu:
             figures["cpu_cores"] = (cpu - self._cpu) / seconds
             figures["cpu_seconds"] = cpu - self._cpu_began
         figures["records"] = self._meter.records
         figures["seconds"] = now - self._began
-        self._looked, self._cpu = now, cpu
+        self._read_at, self._cpu = now, cpu
         return figures
 
 

@@ -10,7 +10,7 @@ OLD, NEW = "old-id", "new-id"
 FIRST = NotedTarget(0, OLD)
 
 
-def look(
+def compared(
     there: str | None = OLD, noted: NotedTarget | None = FIRST, *decisions: TargetDecision, told: bool = True
 ) -> TargetComparison:
     """A comparison of the one topic `t`, mirrored to `east.t`, which has the id `there` now (None: it is gone)."""
@@ -24,58 +24,58 @@ def said(resolution: str | None, generation: int = 0) -> TargetDecision:
 
 
 def test_a_topic_that_is_the_same_lives_on() -> None:
-    found = look()
+    found = compared()
     assert (found.living, found.begin, found.losses, found.waiting) == ({"t": FIRST}, {}, (), frozenset())
 
 
 def test_a_topic_seen_first_is_noted_whether_it_is_there_or_not() -> None:
-    assert look(noted=None).begin == look(None, None).begin == {"t": (0, "stage")}
-    assert not look(noted=None).living
+    assert compared(noted=None).begin == compared(None, None).begin == {"t": (0, "stage")}
+    assert not compared(noted=None).living
 
 
 def test_a_topic_that_is_gone_or_made_again_waits_and_is_told_once() -> None:
-    assert look(None).losses == (TargetLoss("t", "east.t", 0, False),)
-    assert look(NEW).losses == (TargetLoss("t", "east.t", 0, True),)
-    assert look(NEW).waiting == {"t"} and not look(NEW).living
-    told = look(NEW, FIRST, said(None))
+    assert compared(None).losses == (TargetLoss("t", "east.t", 0, False),)
+    assert compared(NEW).losses == (TargetLoss("t", "east.t", 0, True),)
+    assert compared(NEW).waiting == {"t"} and not compared(NEW).living
+    told = compared(NEW, FIRST, said(None))
     assert (told.losses, told.waiting) == ((), {"t"})
 
 
 def test_a_decision_begins_the_next_generation_and_counts_for_no_later_one() -> None:
     for there in (NEW, None):
-        assert look(there, FIRST, said("again")).begin == {"t": (1, "stage")}
-        assert look(there, FIRST, said("continue")).begin == {"t": (1, "end")}
+        assert compared(there, FIRST, said("again")).begin == {"t": (1, "stage")}
+        assert compared(there, FIRST, said("continue")).begin == {"t": (1, "end")}
     second = NotedTarget(1, NEW)
-    assert look(NEW, second, said("again")).living == {"t": second}
-    assert look("third-id", second, said("again")).losses == (TargetLoss("t", "east.t", 1, True),)
+    assert compared(NEW, second, said("again")).living == {"t": second}
+    assert compared("third-id", second, said("again")).losses == (TargetLoss("t", "east.t", 1, True),)
 
 
 def test_what_an_operator_stopped_gets_nothing_whatever_is_there() -> None:
     for there in (OLD, NEW, None):
-        found = look(there, FIRST, said("stop"))
+        found = compared(there, FIRST, said("stop"))
         assert (found.stopped, found.living, found.begin, found.losses) == ({"t"}, {}, {}, ())
 
 
 def test_an_incident_about_a_topic_that_is_the_same_after_all_is_unfounded() -> None:
     """A broker that did not know the topic for a moment; nothing may be produced again then."""
     for resolution in (None, "again", "continue"):
-        found = look(OLD, FIRST, said(resolution))
+        found = compared(OLD, FIRST, said(resolution))
         assert (found.unfounded, found.living, found.begin) == ({"t"}, {"t": FIRST}, {})
-    closed = look(OLD, FIRST, said("the topic is the one that it was"))
+    closed = compared(OLD, FIRST, said("the topic is the one that it was"))
     assert not closed.unfounded and closed.living
-    assert look(NEW, FIRST, said("the topic is the one that it was")).losses, "told anew when it comes true"
+    assert compared(NEW, FIRST, said("the topic is the one that it was")).losses, "told anew when it comes true"
 
 
 def test_what_the_target_does_not_tell_counts_as_unchanged() -> None:
-    assert look(told=False).living == {"t": FIRST}
-    waiting = look(OLD, FIRST, said(None), told=False)
+    assert compared(told=False).living == {"t": FIRST}
+    waiting = compared(OLD, FIRST, said(None), told=False)
     assert (waiting.waiting, waiting.unfounded, waiting.living) == ({"t"}, frozenset(), {})
-    assert not look(OLD, FIRST, said("again"), told=False).living
+    assert not compared(OLD, FIRST, said("again"), told=False).living
 
 
 def test_a_generation_whose_id_nobody_noted_is_over() -> None:
-    assert look(OLD, NotedTarget(0, "")).losses == look(OLD, NotedTarget(0, ""), told=True).losses != ()
-    assert not look(told=False, noted=NotedTarget(0, "")).living
+    assert compared(OLD, NotedTarget(0, "")).losses == compared(OLD, NotedTarget(0, ""), told=True).losses != ()
+    assert not compared(told=False, noted=NotedTarget(0, "")).living
 
 
 CHOICES = st.sampled_from([None, "again", "continue", "stop", "closed by itself"])
@@ -90,7 +90,7 @@ CHOICES = st.sampled_from([None, "again", "continue", "stop", "closed by itself"
 def test_every_topic_is_in_one_state(
     there: str | None, noted: NotedTarget | None, decisions: list[TargetDecision], told: bool
 ) -> None:
-    found = look(there, noted, *decisions, told=told)
+    found = compared(there, noted, *decisions, told=told)
     states = [set(found.living), set(found.begin), set(found.waiting), set(found.stopped)]
     assert sum(map(len, states)) == 1 and set.union(*states) == {"t"}
     if found.living and there is not None and told:

@@ -120,7 +120,7 @@ def test_a_mark_changes_with_the_tables_of_a_query(tmp_path: Path) -> None:
     changed = {name for name, mark in marks().items() if mark != before[name]}
     assert changed == {"ds_lag_history"}
     tells_the_time = {name for name, mark in before.items() if mark is None}
-    lags = {"ds_lag", "ds_groups", "ds_group_positions"}  # a lag grows while nobody looks
+    lags = {"ds_lag", "ds_groups", "ds_group_positions"}  # a lag grows while nobody reads
     assert tells_the_time == {"ds_flows", "ds_open_incidents", "ds_incidents", *lags}
     assert mark_of(None, "SELECT 1 FROM changes") is None
 

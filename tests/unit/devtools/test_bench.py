@@ -229,7 +229,7 @@ def test_cpu_seconds_of_a_tree(tmp_path: Path) -> None:
     process(11, 10, "a (b) c")
     process(12, 11, "grandchild")
     process(13, 1, "stranger")
-    (tmp_path / "14").mkdir()  # ended between two looks
+    (tmp_path / "14").mkdir()  # ended between two polls
     (tmp_path / "meminfo").touch()
     assert cpu_seconds([10], tmp_path) == 12.0
     assert cpu_seconds([11, 13], tmp_path) == 12.0

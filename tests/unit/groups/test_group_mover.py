@@ -1,4 +1,4 @@
-"""Moves are looked at again right before they are sent, in steps, by one process. No Kafka."""
+"""Moves are checked again right before they are sent, in steps, by one process. No Kafka."""
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -46,13 +46,13 @@ def wanted(*groups: str, at: int = 10) -> list[Checkpoint]:
     return [Checkpoint(group, "orders", 0, at, *PLACE[:1], at) for group in groups]
 
 
-def looked(goal: Goal) -> dict[str, TargetGroup]:
+def positions_now(goal: Goal) -> dict[str, TargetGroup]:
     return {name: TargetGroup("EMPTY", {PLACE: Committed(at)}) for name, at in goal.positions_now.items()}
 
 
-def test_who_has_gone_on_since_the_look_is_left_where_it_is() -> None:
+def test_who_has_gone_on_since_the_check_is_left_where_it_is() -> None:
     goal = Goal({"a": 3, "b": 3})
-    before = looked(goal)
+    before = positions_now(goal)
     goal.positions_now["b"] = 12
     (step,) = move_in_steps(goal, before, wanted("a", "b"))  # type: ignore[arg-type]
     assert goal.positions_now == {"a": 10, "b": 12}
@@ -61,7 +61,7 @@ def test_who_has_gone_on_since_the_look_is_left_where_it_is() -> None:
 
 def test_steps_are_small_and_one_that_fails_holds_up_nobody() -> None:
     goal = Goal(dict.fromkeys("abcde", 3))
-    before = looked(goal)
+    before = positions_now(goal)
     goal.silent, goal.dead = {"a"}, {"c"}
     steps = list(move_in_steps(goal, before, wanted(*"abcde"), at_once=2))  # type: ignore[arg-type]
     assert goal.asked == [{"a", "b"}, {"c", "d"}, {"e"}]

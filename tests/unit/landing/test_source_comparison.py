@@ -23,7 +23,7 @@ OLD, NEW = "old-id", "new-id"
 T0, T1, U0 = ("t", 0), ("t", 1), ("u", 0)
 
 
-def look(
+def compared(
     positions: Mapping[TopicAndPartition, int],
     starts: Mapping[TopicAndPartition, int],
     decisions: Collection[Decision] = (),
@@ -45,63 +45,63 @@ def cut(last: int, **said: Any) -> Decision:
 
 
 def test_nothing_happened() -> None:
-    assert look({T0: 50}, {T0: 50}) == SourceComparison(frozenset(), (), (), {T0: 50})
+    assert compared({T0: 50}, {T0: 50}) == SourceComparison(frozenset(), (), (), {T0: 50})
 
 
 def test_what_is_new_begins_where_its_log_does() -> None:
     """What was gone before was never ours; a partition that was seen before, with nothing in it, was."""
-    assert look({}, {T0: 60}).starts == {T0: 60}
-    assert look({}, {T0: 60}, seen={T0: 0}).losses == (Loss("source_truncated", "t", 0, 0, 59),)
-    assert look({}, {T0: 60}, seen={T0: 60}).starts == {T0: 60}
+    assert compared({}, {T0: 60}).starts == {T0: 60}
+    assert compared({}, {T0: 60}, seen={T0: 0}).losses == (Loss("source_truncated", "t", 0, 0, 59),)
+    assert compared({}, {T0: 60}, seen={T0: 60}).starts == {T0: 60}
 
 
 def test_a_topic_made_again_is_told_once_and_goes_on_when_a_new_generation_has_begun() -> None:
     current = CurrentGenerations({"t": TopicGeneration(0, OLD), "u": TopicGeneration(0, "u")})
     assert recreated({"t": NEW, "u": "u", "new": "n"}, current, ()) == (Loss("topic_recreated", "t"),)
     assert recreated({"t": NEW}, current, (remade(open=True),)) == ()
-    assert look({T0: 9, U0: 5}, {T0: 0, U0: 0}, (remade(open=True),)).starts == {U0: 5}
+    assert compared({T0: 9, U0: 5}, {T0: 0, U0: 0}, (remade(open=True),)).starts == {U0: 5}
     decided = (remade(resolution="new-generation"),)
     assert recreated({"t": NEW}, CurrentGenerations({"t": TopicGeneration(1, NEW)}), decided) == ()
     assert recreated({"t": "newest"}, CurrentGenerations({"t": TopicGeneration(1, NEW)}), decided) == (
         Loss("topic_recreated", "t"),
     )
-    assert look({T0: 9}, {T0: 0}, decided).starts == {T0: 9}
-    assert look({T0: 9}, {T0: 0}, (remade(resolution="stop"),)).waiting == {T0}
+    assert compared({T0: 9}, {T0: 0}, decided).starts == {T0: 9}
+    assert compared({T0: 9}, {T0: 0}, (remade(resolution="stop"),)).waiting == {T0}
 
 
 def test_what_was_gone_before_it_was_landed_is_told_with_its_offsets() -> None:
-    found = look({T0: 50, T1: 7}, {T0: 80, T1: 7})
+    found = compared({T0: 50, T1: 7}, {T0: 80, T1: 7})
     assert found.losses == (Loss("source_truncated", "t", 0, 50, 79),)
     assert (found.waiting, found.starts) == ({T0}, {T1: 7})
 
 
 def test_an_accepted_loss_is_stepped_over_and_grows_until_something_is_landed_behind_it() -> None:
     accepted = (cut(79, resolution="continue"),)
-    assert look({T0: 50}, {T0: 80}, accepted).starts == {T0: 80}
-    grown = look({T0: 50}, {T0: 90}, accepted)
+    assert compared({T0: 50}, {T0: 80}, accepted).starts == {T0: 80}
+    grown = compared({T0: 50}, {T0: 90}, accepted)
     assert grown.starts == {T0: 90}
     assert (grown.losses, grown.given_up) == ((), (Loss("source_truncated", "t", 0, 80, 89),))
-    assert look({}, {T0: 90}, accepted).starts == {T0: 90}
+    assert compared({}, {T0: 90}, accepted).starts == {T0: 90}
     for landed, seen in ((85, None), (50, {T0: 85}), (50, {T0: 80})):
-        behind = look({T0: landed}, {T0: 90}, accepted, seen)
+        behind = compared({T0: landed}, {T0: 90}, accepted, seen)
         first = max(landed, (seen or {}).get(T0, 0))
         assert behind.losses == (Loss("source_truncated", "t", 0, first, 89),)
         assert not behind.given_up
-    assert look({T0: 85}, {T0: 80}, accepted).starts == {T0: 85}
+    assert compared({T0: 85}, {T0: 80}, accepted).starts == {T0: 85}
 
 
 def test_markers_at_the_end_are_no_loss() -> None:
     """Everything was landed, the last offsets were transaction markers, and retention took it all."""
-    assert look({T0: 50}, {T0: 53}, seen={T0: 53}) == SourceComparison(frozenset(), (), (), {T0: 53})
-    assert look({T0: 50}, {T0: 0}, seen={T0: 53}).starts == {T0: 50}, "no place to go on from"
+    assert compared({T0: 50}, {T0: 53}, seen={T0: 53}) == SourceComparison(frozenset(), (), (), {T0: 53})
+    assert compared({T0: 50}, {T0: 0}, seen={T0: 53}).starts == {T0: 50}, "no place to go on from"
 
 
 def test_a_rewound_partition_waits_alone_and_says_what_is_gone() -> None:
-    found = look({T0: 50, T1: 50}, {T0: 0, T1: 0}, rewound={T0: 30})
+    found = compared({T0: 50, T1: 50}, {T0: 0, T1: 0}, rewound={T0: 30})
     assert found.losses == (Loss("source_rewound", "t", 0, 30, 49),)
     assert (found.waiting, found.starts) == ({T0}, {T1: 50})
     told = Decision("t", 0, "source_rewound", 49, True, None)
-    assert look({T0: 50, T1: 50}, {T0: 0, T1: 0}, (told,)).starts == {T1: 50}
+    assert compared({T0: 50, T1: 50}, {T0: 0, T1: 0}, (told,)).starts == {T1: 50}
 
 
 def test_where_a_partition_goes_on_is_what_its_newest_generation_holds() -> None:
@@ -131,7 +131,7 @@ def test_nothing_is_ever_skipped_in_silence(
         for key, (_, _, _, last) in places.items()
         if last is not None
     ]
-    found = look(positions, starts, decisions, seen)
+    found = compared(positions, starts, decisions, seen)
     told = {(loss.topic, loss.partition): loss for loss in (*found.losses, *found.given_up)}
     for key in places:
         accepted = next((item.last_offset + 1 for item in decisions if (item.topic, item.partition) == key), None)

@@ -20,7 +20,7 @@ def test_nothing_is_said_from_nothing() -> None:
     assert fitted([(0, 0.3), (0, 0.2)]) is None, "no record was seen"
 
 
-def test_one_look_puts_all_on_the_records() -> None:
+def test_one_sample_puts_all_on_the_records() -> None:
     assert fitted([(1_000, 0.5)]) == Cost(0.0, 500.0)
 
 

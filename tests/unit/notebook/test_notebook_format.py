@@ -34,7 +34,7 @@ def test_the_format(path: Path) -> None:
     assert path.read_text(encoding="utf-8").splitlines()[0] == "# Databricks notebook source"
     first, *others = cells(path)
     assert first.removeprefix("# Databricks notebook source").strip().startswith("# MAGIC %md\n# MAGIC # ")
-    assert sum("# MAGIC %md" in cell for cell in [first, *others]) >= 5, "prose around every look"
+    assert sum("# MAGIC %md" in cell for cell in [first, *others]) >= 5, "prose around every query"
     for cell in others:
         assert cell
         lines = cell.splitlines()

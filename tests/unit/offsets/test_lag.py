@@ -1,4 +1,4 @@
-"""Lag in seconds from looks at ends: known histories, and its laws."""
+"""Lag in seconds from samples of ends: known histories, and its laws."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -8,70 +8,70 @@ from mirrorlake.offsets.lag import LagHistory
 KEY = ("orders", 0)
 
 
-def looks(history: LagHistory, *seen: tuple[float, int, int]) -> list[float]:
+def observed(history: LagHistory, *seen: tuple[float, int, int]) -> list[float]:
     """The lag at each (time, produced, end)."""
-    return [history.look(KEY, at, produced, end) for at, produced, end in seen]
+    return [history.observe(KEY, at, produced, end) for at, produced, end in seen]
 
 
 def test_a_partition_that_never_had_a_record_has_none() -> None:
-    assert looks(LagHistory(), (0, 0, 0), (10, 0, 0), (1000, 0, 0)) == [0, 0, 0]
+    assert observed(LagHistory(), (0, 0, 0), (10, 0, 0), (1000, 0, 0)) == [0, 0, 0]
 
 
 def test_an_idle_partition_has_none_and_a_record_after_an_hour_is_young() -> None:
-    found = looks(LagHistory(), (0, 100, 100), (3590, 100, 100), (3600, 100, 101))
-    assert found == [0, 0, 5], "it came between the last two looks, not in the idle hour"
+    found = observed(LagHistory(), (0, 100, 100), (3590, 100, 100), (3600, 100, 101))
+    assert found == [0, 0, 5], "it came between the last two samples, not in the idle hour"
 
 
-def test_a_stopped_partition_is_later_with_each_look() -> None:
-    found = looks(LagHistory(), (0, 100, 100), (10, 100, 200), (20, 100, 300), (3610, 100, 300))
+def test_a_stopped_partition_is_later_with_each_sample() -> None:
+    found = observed(LagHistory(), (0, 100, 100), (10, 100, 200), (20, 100, 300), (3610, 100, 300))
     assert found[1] < 10 and found[2] == found[1] + 10 and found[3] == found[2] + 3590
 
 
 def test_a_partition_that_is_a_second_behind_is_told_so() -> None:
-    found = looks(LagHistory(), *((10 * n, 1000 * n - 100, 1000 * n) for n in range(1, 50)))
+    found = observed(LagHistory(), *((10 * n, 1000 * n - 100, 1000 * n) for n in range(1, 50)))
     assert all(abs(seconds - 1) < 0.05 for seconds in found[1:]), "100 records a second, 100 behind"
 
 
 def test_catching_up_makes_it_younger() -> None:
     history = LagHistory()
-    looks(history, (0, 0, 0), (10, 0, 100), (20, 0, 200), (30, 0, 300))
-    assert history.look(KEY, 40, 250, 300) < 40 - 24
-    assert history.look(KEY, 41, 300, 300) == 0
+    observed(history, (0, 0, 0), (10, 0, 100), (20, 0, 200), (30, 0, 300))
+    assert history.observe(KEY, 40, 250, 300) < 40 - 24
+    assert history.observe(KEY, 41, 300, 300) == 0
 
 
 def test_an_end_that_goes_back_begins_anew() -> None:
     history = LagHistory()
-    looks(history, (0, 0, 0), (10, 0, 100))
-    assert history.look(KEY, 5000, 0, 50) == 0, "another generation: when its first record came is not known"
-    assert history.look(KEY, 5010, 0, 50) == 10
+    observed(history, (0, 0, 0), (10, 0, 100))
+    assert history.observe(KEY, 5000, 0, 50) == 0, "another generation: when its first record came is not known"
+    assert history.observe(KEY, 5010, 0, 50) == 10
 
 
 def test_a_restart_goes_on_counting() -> None:
     before, after = LagHistory(), LagHistory()
-    *_, lag = looks(before, (0, 10, 10), (10, 10, 11), (70, 10, 11))
+    *_, lag = observed(before, (0, 10, 10), (10, 10, 11), (70, 10, 11))
     after.seed(KEY, 70, 10, 11, lag)
-    assert after.look(KEY, 100, 10, 11) == lag + 30
+    assert after.observe(KEY, 100, 10, 11) == lag + 30
     after.seed(KEY, 70, 10, 500, 60.0)
-    assert after.look(KEY, 100, 10, 600) == 90
-    assert 0 < after.look(KEY, 100, 550, 600) < 30, "what came since the seed came between then and now"
+    assert after.observe(KEY, 100, 10, 600) == 90
+    assert 0 < after.observe(KEY, 100, 550, 600) < 30, "what came since the seed came between then and now"
     after.seed(KEY, 70, 10, 10, 0.0)
-    assert after.look(KEY, 100, 10, 10) == 0
+    assert after.observe(KEY, 100, 10, 10) == 0
 
 
 def test_partitions_that_are_gone_are_forgotten() -> None:
     history = LagHistory()
-    looks(history, (0, 0, 0), (10, 0, 5))
+    observed(history, (0, 0, 0), (10, 0, 5))
     history.keep(set())
     assert not history.knows(KEY)
-    assert history.look(KEY, 1000, 0, 5) == 0
+    assert history.observe(KEY, 1000, 0, 5) == 0
 
 
 @given(
     st.lists(st.tuples(st.integers(1, 30), st.integers(0, 50), st.integers(0, 60)), min_size=1, max_size=400),
     st.integers(4, 16),
 )
-def test_it_is_right_within_the_looks(steps: list[tuple[int, int, int]], limit: int) -> None:
-    """However it goes: 0 exactly when all is produced, never older than the looks allow, and bounded."""
+def test_it_is_right_within_the_samples(steps: list[tuple[int, int, int]], limit: int) -> None:
+    """However it goes: 0 exactly when all is produced, never older than the samples allow, and bounded."""
     full, history = LagHistory(10_000), LagHistory(limit)
     at, produced, end = 0.0, 0, 0
     arrivals: list[tuple[float, float, int]] = []  # between these times the end became that
@@ -79,7 +79,7 @@ def test_it_is_right_within_the_looks(steps: list[tuple[int, int, int]], limit: 
         arrivals.append((at, at + seconds, end + came))
         at, end = at + seconds, end + came
         produced = min(end, produced + moved)
-        lag, thinned = full.look(KEY, at, produced, end), history.look(KEY, at, produced, end)
+        lag, thinned = full.observe(KEY, at, produced, end), history.observe(KEY, at, produced, end)
         assert (lag == 0) == (produced == end) or len(arrivals) == 1
         assert 0 <= thinned <= at
         assert len(history._seen[KEY]) <= limit + 1

@@ -78,8 +78,8 @@ class Running:
         self.applied += [flow.settings.topics for flow in verdict.flows]
         self.replicator._connections, self.replicator._flows = verdict.connections, list(verdict.flows)
 
-    def look(self, seconds: float = RETRY_SECONDS) -> None:
-        """The next look at the file."""
+    def poll(self, seconds: float = RETRY_SECONDS) -> None:
+        """The next poll of the file."""
         self.now += seconds
         self.replicator._reload(self.watch)
 
@@ -94,44 +94,44 @@ def test_an_edit_while_a_cluster_is_silent_is_told_and_in_force_when_it_answers(
     running.edit("b")
     running.refusal = ClusterUnreachable("cluster west does not answer")
     for _ in range(3):
-        running.look()
+        running.poll()
     assert not running.applied and not running.news.changes
     assert "west does not answer; it is tried again" in running.news.open["east->west", EDIT]
     running.refusal = None
-    running.look(RETRY_SECONDS - 1)
+    running.poll(RETRY_SECONDS - 1)
     assert not running.applied
-    running.look(1)
+    running.poll(1)
     assert running.applied == [("b",)] and not running.news.open
     assert running.news.changes == [("east->west", "done")]
-    running.look()
+    running.poll()
     assert running.applied == [("b",)], "once"
 
 
 def test_a_secret_that_is_missing_yet_is_waited_for(running: Running) -> None:
     running.edit("b")
     running.refusal = TopologyError("${secret:kafka/west} has no value")
-    running.look()
-    running.look()
+    running.poll()
+    running.poll()
     assert running.news.changes == [("east->west", "refused")], "told once"
     running.refusal = None
-    running.look()
+    running.poll()
     assert running.applied == [("b",)] and not running.news.open
 
 
 def test_an_invalid_edit_is_an_incident_until_the_next_one(running: Running) -> None:
     running.edit("[")
-    running.look()
-    running.look()
+    running.poll()
+    running.poll()
     assert not running.applied and running.news.changes == [("east->west", "refused")]
     assert "tried again" not in running.news.open["east->west", EDIT]
     running.edit("a")
-    running.look()
+    running.poll()
     assert not running.news.open and running.news.changes[-1] == ("east->west", "done")
 
 
 def test_another_lake_needs_a_start(running: Running) -> None:
     running.edit("a", "./other")
-    running.look()
-    running.look()
+    running.poll()
+    running.poll()
     assert not running.applied and "stop and start" in running.news.open["east->west", EDIT]
     assert "tried again" not in running.news.open["east->west", EDIT]

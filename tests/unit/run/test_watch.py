@@ -63,7 +63,7 @@ def test_an_edit_is_given_once(edits: Edits) -> None:
     assert edits.seen() == "a"
 
 
-def test_an_edit_between_the_start_and_the_first_look_is_one(edits: Edits) -> None:
+def test_an_edit_between_the_start_and_the_first_poll_is_one(edits: Edits) -> None:
     edits.write("b")
     assert edits.seen() == "b"
 

@@ -1,7 +1,7 @@
 -- One row per flow: how far it is, how late, and whether something is open. Rates are those of the last minute; the
 -- latencies are the highest of all batches of the ten minutes that ended with the newest one. heartbeat_age_seconds is
 -- how long ago the newest heartbeat was sent that came through to the target; it goes on growing while nothing comes
--- through. lag_seconds does so too, where a partition lagged when it was looked at last. state: incident (one is open),
+-- through. lag_seconds does so too, where a partition lagged when it was sampled last. state: incident (one is open),
 -- not running (no sample for a minute), replicating, or idle (all is produced, and nothing but
 -- heartbeats came for a minute).
 CREATE OR REPLACE VIEW flow_status AS

@@ -1,7 +1,7 @@
 -- The newest sample of every partition of every flow. A partition that its flow has not sampled for five minutes, while
 -- it sampled others, is gone from the source or from the selection, and left out. lag_seconds is how long the first
--- record that was not produced had been at the source; where a partition lagged and nobody has looked for a minute,
--- since the flow does not run, the time since then is added. sampled_lag_seconds is without that.
+-- record that was not produced had been at the source; where a partition lagged and nobody has taken a sample for a
+-- minute, since the flow does not run, the time since then is added. sampled_lag_seconds is without that.
 CREATE OR REPLACE VIEW replication_lag AS
 WITH newest AS (
   SELECT flow, topic, partition, max(sampled_at) AS sampled_at,
@@ -10,11 +10,11 @@ WITH newest AS (
   FROM positions
   GROUP BY flow, topic, partition
 ),
-looked AS (SELECT flow, max(sampled_at) AS at FROM newest GROUP BY flow),
+sampled AS (SELECT flow, max(sampled_at) AS at FROM newest GROUP BY flow),
 aged AS (
   SELECT newest.*, (unix_millis(current_timestamp()) - unix_millis(sampled_at)) / 1000 AS sample_age_seconds
-  FROM newest JOIN looked ON newest.flow = looked.flow
-  WHERE sampled_at > looked.at - INTERVAL 5 MINUTES
+  FROM newest JOIN sampled ON newest.flow = sampled.flow
+  WHERE sampled_at > sampled.at - INTERVAL 5 MINUTES
 )
 SELECT
   flow,
