@@ -70,7 +70,7 @@ def transaction_problems(connections: Connections, flow: ResolvedFlow, name: str
     except KafkaException as error:
         raise ClusterUnreachable(
             f"cluster {flow.target} at {admin.address} does not answer about groups and transactions "
-            f"({reason_of(error.args[0])}); check that its brokers are well",
+            f"({reason_of(error.args[0])}); check that its brokers are healthy",
             alias=flow.target,
             address=admin.address,
         ) from error

@@ -29,7 +29,7 @@ class Verdict:
     to_note: Mapping[str, str] = field(default_factory=dict)
 
     def complaints(self) -> list[ReplicationError]:
-        """Topics that are left out against the flow's wish: the others are mirrored, but all is not well."""
+        """Topics that are left out against the flow's wish: the others are mirrored, but the flow is not healthy."""
         return [
             ReplicationError(str(problem), rule=problem.rule, topic=problem.topic)
             for problem in self.problems

@@ -160,7 +160,7 @@ class LandingPlanner:
         for key, ends in self.source.ends(planned.plan.starts.keys() | planned.unanswered).items():
             if key in planned.unanswered or ends.epoch != planned.log[key].epoch or ends.end < covered.get(key, 0):
                 return True
-        # Where nobody waits nobody else decides: a query every few seconds is worth to be spared.
+        # Where nobody waits nobody else decides: a query every few seconds is worth skipping.
         return any(planned.waiting) and blocked(self._store.decisions()) != planned.waiting
 
     def refuse(self, refused: Mapping[TopicAndPartition, str]) -> None:

@@ -149,7 +149,7 @@ class FlowWorker:
         if isinstance(error, ReplicationError) or isinstance(problem, MapError) or over:
             logger.error("%s", problem)
             self.error = problem
-            if not isinstance(error, LeaseTaken):  # the flow is well: somebody else does it
+            if not isinstance(error, LeaseTaken):  # the flow is healthy: somebody else does it
                 self._event_log.incidents.tell(self.flow.name, incident_kind(problem), problem)
             return False
         said = error if isinstance(error, MirrorlakeError) else cause_of(error)

@@ -1,5 +1,5 @@
--- One row is one condition that an operator has to look at now; no row means that all is well. Thresholds are those of
--- the topology file, by `objectives`; docs/operate.md says what each means and which flows it is about.
+-- One row is one condition that an operator has to look at now; no row means that all is healthy. Thresholds are those
+-- of the topology file, by `objectives`; docs/operate.md says what each means and which flows it is about.
 --
 -- Samples and latencies count only while they are new, so a flow that no process runs says nothing by its last ones.
 -- 'heartbeat' and 'not_running' are about flows that are to run all the time: those whose last run was a continuous one
