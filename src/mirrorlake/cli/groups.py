@@ -175,11 +175,11 @@ def _show_moves(shared: Context, found: dict[str, Any]) -> None:
 def _show_divergence(shared: Context, found: dict[str, Any]) -> None:
     table = plain_table("topic", "first", "last", "records", "where")
     for row in found["staged_only"]:
-        place = f"{row['topic']}-{row['partition']}"
-        table.add_row(*_cells(place, row["first_offset"], row["last_offset"], row["record_count"], "only in the lake"))
+        name = f"{row['topic']}-{row['partition']}"
+        table.add_row(*_cells(name, row["first_offset"], row["last_offset"], row["record_count"], "only in the lake"))
     for row in found["never_staged"]:
-        place = f"{row['topic']}-{row['partition']}"
-        table.add_row(*_cells(place, row["first_offset"], row["last_offset"], None, f"unknown, at {row['sampled_at']}"))
+        name = f"{row['topic']}-{row['partition']}"
+        table.add_row(*_cells(name, row["first_offset"], row["last_offset"], None, f"unknown, at {row['sampled_at']}"))
     shared.out.print(table)
 
 

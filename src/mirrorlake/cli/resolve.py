@@ -34,9 +34,9 @@ def resolve(
         return
     table = plain_table("flow", "kind", "topic", "offsets", "what", "choice" if choice is None else "decided")
     for incident in incidents:
-        place = "" if incident["partition"] is None else f"-{incident['partition']}"
+        suffix = "" if incident["partition"] is None else f"-{incident['partition']}"
         offsets = "" if incident["first_offset"] is None else f"{incident['first_offset']} to {incident['last_offset']}"
         told = "\n".join(f"{name}: {meaning}" for name, meaning in incident["choices"].items())
-        cells = (incident["flow"], incident["kind"], f"{incident['topic'] or ''}{place}", offsets, incident["detail"])
+        cells = (incident["flow"], incident["kind"], f"{incident['topic'] or ''}{suffix}", offsets, incident["detail"])
         table.add_row(*cells, told if choice is None else choice)
     shared.out.print(table)

@@ -117,8 +117,8 @@ class ClusterAdmin:
     def known_brokers(self) -> int:
         """Brokers that are up, or have replicas: one that is being restarted is away for a moment only."""
         metadata = self._metadata()
-        places = (place for topic in metadata.topics.values() for place in topic.partitions.values())
-        return len(metadata.brokers.keys() | {broker for place in places for broker in place.replicas})
+        partitions = (partition for topic in metadata.topics.values() for partition in topic.partitions.values())
+        return len(metadata.brokers.keys() | {broker for partition in partitions for broker in partition.replicas})
 
     def registered_brokers(self, name: str, asked: int) -> int:
         """How many brokers a new topic can count on, up to `asked`, those included that are down for now.
@@ -155,7 +155,7 @@ class ClusterAdmin:
         for name, topic in self._metadata().topics.items():
             if topic.error is None and topic.partitions:
                 factor = len(topic.partitions[min(topic.partitions)].replicas)
-                leaderless = frozenset(number for number, place in topic.partitions.items() if place.leader < 0)
+                leaderless = frozenset(number for number, partition in topic.partitions.items() if partition.leader < 0)
                 found[name] = TopicInfo(name, len(topic.partitions), factor, leaderless=leaderless)
         return found
 

@@ -122,7 +122,7 @@ def error_text(error: KafkaError) -> str:
 
 
 def chunks(items: Sequence[Any], size: int) -> Iterator[Sequence[Any]]:
-    """Cut a sequence into pieces of at most `size`."""
+    """Cut a sequence into chunks of at most `size`."""
     return (items[start : start + size] for start in range(0, len(items), size))
 
 

@@ -62,11 +62,11 @@ class Incidents:
         self._use = threading.RLock()
 
     def tell(self, flow: str, kind: str, error: BaseException) -> None:
-        """Record an incident; one of the same kind and place that is open is not repeated."""
+        """Record an incident; one of the same kind, topic and partition that is open is not repeated."""
         self.tell_all(flow, kind, [error])
 
     def tell_all(self, flow: str, kind: str, errors: Sequence[BaseException]) -> None:
-        """The same of many places, in one commit."""
+        """The same of many incidents, in one commit."""
         rows = [_row(flow, kind, error) for error in errors]
         with self._use:
             known = self._open()
@@ -101,7 +101,7 @@ class Incidents:
         self.close(lambda name, what, topic, _partition: (name, what) == (flow, kind) and topic not in still)
 
     def settle(self, flow: str, kind: str, topic: str | None, partition: int | None, resolution: str) -> None:
-        """Close the incidents of one kind and place. Those stopped by an operator are closed anew."""
+        """Close the incidents of one kind, topic and partition. Those stopped by an operator are closed anew."""
         with self._use:
             self._lake.change(
                 "settle_incident", flow=flow, kind=kind, topic=topic, partition=partition, resolution=resolution

@@ -134,15 +134,15 @@ class LakeLandingStore:
     ) -> Mapping[TopicAndPartition, Row]:
         """The staged records of these offsets, one a partition, of the newest generation since one that has it; missing
         where none has."""
-        places = list(offsets.items())
+        wanted_offsets = list(offsets.items())
         found = {}
-        for start in range(0, len(places), _ROWS_AT_ONCE):
+        for start in range(0, len(wanted_offsets), _ROWS_AT_ONCE):
             wanted = [
                 (F.col("topic") == topic)
                 & (F.col("partition") == partition)
                 & (F.col("offset") == offset)
                 & (F.coalesce("generation", F.lit(0)) >= since[topic, partition])
-                for (topic, partition), offset in places[start : start + _ROWS_AT_ONCE]
+                for (topic, partition), offset in wanted_offsets[start : start + _ROWS_AT_ONCE]
             ]
             rows = self._lake.table("records").where((F.col("source_cluster") == self._alias) & reduce(or_, wanted))
             columns = ("topic", "partition", "offset", F.unix_millis("timestamp").alias("ms"), "key", "value")

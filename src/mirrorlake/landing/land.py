@@ -35,9 +35,9 @@ SOURCE_SETTINGS: Mapping[str, str] = {
     "kafka.request.timeout.ms": "15000",
     "kafkaConsumer.pollTimeoutMs": "20000",
 }
-#: Spark reads a source partition's part of a batch in pieces of so many records. `coalesce` gives each file as many
-#: pieces as the next one, and so about as many records: by whole partitions, the heartbeats' few records would weigh as
-#: much as any, and one task would have twice the work of the other. Pieces cost landing up to a tenth of its CPU.
+#: Spark reads a source partition's part of a batch in chunks of so many records. `coalesce` gives each file as many
+#: chunks as the next one, and so about as many records: by whole partitions, the heartbeats' few records would weigh as
+#: much as any, and one task would have twice the work of the other. Chunks cost landing up to a tenth of its CPU.
 PIECE_RECORDS = 100_000
 
 #: Options of Spark's Kafka source that hold secrets of a cluster.
@@ -94,7 +94,7 @@ def start_landing(
     source = lake.spark.readStream.format("kafka").options(**_read_options(options, plan, "land"))
     source = source.option("maxOffsetsPerTrigger", str(landing.max_records_per_batch))
     writer = (
-        # coalesce bounds the files, and keeps neighbours together: the pieces of a source partition lie in one file, or
+        # coalesce bounds the files, and keeps neighbours together: the chunks of a source partition lie in one file, or
         # go on at the start of the next.
         _as_records(source.load(), plan)
         .coalesce(landing.files_per_batch)

@@ -82,9 +82,9 @@ def _concerned(flows: Flows, topic: str) -> list[str]:
     return [flow for flow, selection in flows if selection.selects(topic)]
 
 
-def waiting(alias: str, places: Collection[str]) -> SourceDataLost:
+def waiting(alias: str, names: Collection[str]) -> SourceDataLost:
     """What an operator has to be reminded of: what waits, told by an earlier run."""
-    named = ", ".join(sorted(places))
+    named = ", ".join(sorted(names))
     return SourceDataLost(
         f"of cluster {alias} wait until you decide about lost records: {named}; see mirrorlake resolve", source=alias
     )

@@ -28,17 +28,17 @@ def read_again(lake: Lake, connections: Connections, alias: str, incident: Mappi
     another process does the same.
     """
     key, first, last = (incident["topic"], incident["partition"]), incident["first_offset"], incident["last_offset"]
-    place, lease = f"{key[0]}-{key[1]}", Lease(lake, f"reading again from cluster {alias}")
+    name, lease = f"{key[0]}-{key[1]}", Lease(lake, f"reading again from cluster {alias}")
     lease.take()
     try:
         generation = _generation(lake, connections, alias, key, first, last)
         log = connections.admin(alias).log_ends([key]).get(key)
         if log is None:
-            raise InputError(f"cluster {alias} does not tell what it has of {place}; try again", topic=key[0])
+            raise InputError(f"cluster {alias} does not tell what it has of {name}; try again", topic=key[0])
         start, end = max(first, log.start), min(last + 1, log.end)
         if start >= end:
             raise InputError(
-                f"cluster {alias} has nothing of offsets {first} to {last} of {place} any more: its log begins at "
+                f"cluster {alias} has nothing of offsets {first} to {last} of {name} any more: its log begins at "
                 f"{log.start}; choose continue or stop",
                 topic=key[0],
             )
@@ -47,7 +47,7 @@ def read_again(lake: Lake, connections: Connections, alias: str, incident: Mappi
             return int(start)
         plan = LandingPlan(alias, {key: start}, {key: generation} if generation else {})
         land_again(lake, connections.spark(alias), plan, {key: end}, int(incident["at"].timestamp() * 1000))
-        logger.info("offsets %d to %d of %s were read from cluster %s again", start, end - 1, place, alias)
+        logger.info("offsets %d to %d of %s were read from cluster %s again", start, end - 1, name, alias)
         return int(start)
     finally:
         lease.release()

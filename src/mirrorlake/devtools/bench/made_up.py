@@ -127,7 +127,7 @@ def _statistics(table: pa.Table) -> dict[str, object]:
     }
 
 
-def place(number: int) -> tuple[str, int]:
+def topic_partition(number: int) -> tuple[str, int]:
     """Topic and partition by a number: ten partitions a topic."""
     return f"topic-{number // 10:03}", number % 10
 
@@ -155,8 +155,8 @@ def _map_of(number: int, counts: np.ndarray, bounds: np.ndarray, days: int) -> p
             **_named(number, rows),
             "source_first": _longs(first[begin]),
             "source_last": _longs((first + counts - 1)[last]),
-            "target_topic": pa.repeat(f"east.{place(number)[0]}", rows),
-            "target_partition": pa.array(np.full(rows, place(number)[1]), pa.int32()),
+            "target_topic": pa.repeat(f"east.{topic_partition(number)[0]}", rows),
+            "target_partition": pa.array(np.full(rows, topic_partition(number)[1]), pa.int32()),
             "target_first": _longs(there[begin]),
             "target_last": _longs((there + counts - 1)[last]),
             "record_count": _longs(np.add.reduceat(counts, begin)),
@@ -180,7 +180,7 @@ def _position_rows(history: History, days: int) -> Iterator[pa.Table]:
         ends = (day * 1440 + minutes) * 100
         rows = len(minutes)
         at = _now() - (days - day) * _DAY_US + minutes * 60_000_000
-        names = [place(number) for number in range(history.partitions)]
+        names = [topic_partition(number) for number in range(history.partitions)]
         topics = pa.DictionaryArray.from_arrays(pa.array(numbers, pa.int32()), pa.array([name for name, _ in names]))
         yield pa.table(
             {
@@ -218,7 +218,7 @@ def _change_rows(history: History) -> Iterator[pa.Table]:
 
 
 def _named(number: int, rows: int) -> dict[str, pa.Array]:
-    topic, partition = place(number)
+    topic, partition = topic_partition(number)
     return {
         "flow": pa.repeat(FLOW, rows),
         "topic": pa.repeat(topic, rows),

@@ -22,7 +22,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from deltalake import DeltaTable
 
-from mirrorlake.devtools.bench.made_up import place
+from mirrorlake.devtools.bench.made_up import topic_partition
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.stage_index import StageFiles
 from mirrorlake.offsets.progress import Floor
@@ -86,13 +86,13 @@ def _make_files(table: Path, numbers: Sequence[int]) -> list[Mapping[str, object
 def make_file(table: Path, number: int) -> Mapping[str, object]:
     """The next file of a stage in which partitions take turns; gives the action that adds it."""
     turn, first = divmod(number * _HELD, PARTITIONS)
-    places = [place(first + at) for at in range(_HELD)]
+    topic_partitions = [topic_partition(first + at) for at in range(_HELD)]
     offsets = range(turn * _RECORDS, (turn + 1) * _RECORDS)
     columns: list[list[Any]] = [
         ["east"] * _HELD * _RECORDS,
-        [topic for topic, _ in places for _ in offsets],
-        [partition for _, partition in places for _ in offsets],
-        [offset for _ in places for offset in offsets],
+        [topic for topic, _ in topic_partitions for _ in offsets],
+        [partition for _, partition in topic_partitions for _ in offsets],
+        [offset for _ in topic_partitions for offset in offsets],
         [0] * _HELD * _RECORDS,
     ]
     rows = pa.Table.from_arrays(
