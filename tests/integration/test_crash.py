@@ -1,4 +1,5 @@
-"""Killed with -9 at the worst moments and started again: nothing lost, nothing twice, the map exact (DESIGN 2)."""
+"""Killed with -9 at the worst moments and started again: nothing lost, nothing twice, the map exact (DESIGN.md,
+"Guarantees, and where they come from")."""
 
 import shutil
 import sys
@@ -197,7 +198,7 @@ class Feeder(Thread):
 
 
 def test_stage_first(spark: SparkSession, scene: Scene) -> None:
-    """Law 1: what a read_committed consumer sees at the target was in `records` by then."""
+    """DESIGN.md, "Stage first": what a read_committed consumer sees at the target was in `records` by then."""
     stage = DeltaLog(scene.folder / "lake" / "records")
     version, seen, enough = 0, [], scene.written + 3_000
     with (

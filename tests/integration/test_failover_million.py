@@ -1,7 +1,8 @@
 """Failover of real consumers, of Kafka's Java client and of librdkafka's: each reads exactly what it had not read.
 
-The goal set by MirrorMaker 2 (mm2.md 1.10): over 1,000,000 records, a group that lags by 100,000 reads 72,607 of them
-again after its failover, and one that lags by 400,000 reads 186,303 again. Here it is 0 again and 0 skipped.
+The goal set by MirrorMaker 2 (docs/mm2.md, "Translation of positions"): over 1,000,000 records, a group that lags by
+100,000 reads 72,607 of them again after its failover, and one that lags by 400,000 reads 186,303 again. Here it is 0
+again and 0 skipped.
 """
 
 import json

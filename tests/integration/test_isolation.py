@@ -32,7 +32,7 @@ from tests.support.topologies import (
 
 pytestmark = pytest.mark.slow
 
-#: How long a flow may stand still while the target of another one has just died, seconds (see DESIGN.md).
+#: How long a flow may stand still while the target of another one has just died, seconds.
 HELD_UP_SECONDS = 60.0
 
 

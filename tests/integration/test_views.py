@@ -1,4 +1,4 @@
-"""The views of DESIGN section 4 on known histories: idle, lagging, stopped, skewed clocks, gaps, nothing at all."""
+"""The views (DESIGN.md, "Tables") on known histories: idle, lagging, stopped, skewed clocks, gaps, nothing at all."""
 
 from datetime import datetime, timezone
 from pathlib import Path

@@ -1,4 +1,5 @@
-"""Laws 2, 3 and 4, and that progress is offsets, over thousands of schedules (DESIGN, Guarantees).
+"""The guarantees, and that progress is offsets, over thousands of schedules (DESIGN.md, "Guarantees, and where they
+come from").
 
 In a process of their own: hypothesis also draws constants that it finds in the modules which are loaded, so that beside
 other tests one seed would give other schedules than `make chaos` does.

@@ -1,4 +1,4 @@
-"""The `mirrorlake` command (DESIGN section 6). Exit codes: 0 healthy, 1 the replication needs you, 2 wrong input."""
+"""The `mirrorlake` command. Exit codes: 0 healthy, 1 the replication needs you, 2 wrong input."""
 
 import logging
 import sys

@@ -1,4 +1,4 @@
-"""The settings of a flow in the topology file, under MirrorMaker 2's names (DESIGN section 5, mm2.md 1.2).
+"""The settings of a flow in the topology file, under MirrorMaker 2's names (docs/mm2.md, "Settings").
 
 `docs/settings.md` has the table: setting, their default, ours, why it differs.
 """
@@ -28,7 +28,8 @@ Factor = Annotated[int, Field(ge=1, le=32767)]
 
 
 class Flow(Model):
-    """Settings of one flow, under MirrorMaker 2's names with `_` for `.` and with its meaning (mm2.md 1.2).
+    """Settings of one flow, under MirrorMaker 2's names with `_` for `.` and with its meaning (docs/mm2.md,
+    "Settings").
 
     Intervals are in seconds. A factor of None means: the source topic's own, or for our internal topics 3, and never
     more than the target has brokers. `policy` is default, identity, `package.module:Class` or `file.py:Class`. `paused`

@@ -1,4 +1,4 @@
-"""MirrorMaker 2's settings that mirrorlake does not have, and why each is not needed here (mm2.md 1.2 and 1.3).
+"""MirrorMaker 2's settings that mirrorlake does not have, and why each is not needed here (docs/mm2.md, "Settings").
 
 Names are theirs with `_` for `.` and `-`. Each of theirs is a field of `config.flow.Flow`, or `reason` answers for it.
 The errors about unknown keys and the importer use it; `docs/settings.md` lists the same, kept equal by a test.

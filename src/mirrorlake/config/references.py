@@ -1,4 +1,5 @@
-"""References that stand for a value in a topology file: `${env:NAME}` and `${secret:scope/key}` (DESIGN section 5).
+"""References that stand for a value in a topology file: `${env:NAME}` and `${secret:scope/key}` (docs/security.md,
+"Secrets").
 
 Only the edge resolves them, right before a client is made: what is logged or stored keeps the reference.
 """

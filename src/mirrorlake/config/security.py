@@ -1,4 +1,4 @@
-"""The `security` block of a cluster in the topology file (DESIGN sections 5 and 7, docs/security.md)."""
+"""The `security` block of a cluster in the topology file (docs/security.md, "The security block")."""
 
 from typing import Literal
 
@@ -13,7 +13,7 @@ _FILES = ("ca_file", "certificate_file", "key_file", "key_password")
 
 
 class Security(Model):
-    """How to speak to a cluster; rendered for librdkafka and for the JVM by `mirrorlake.kafka.config` (DESIGN 7).
+    """How to speak to a cluster; rendered for librdkafka and for the JVM by `mirrorlake.kafka.config`.
 
     Files are PEM files; a relative one lies beside the topology file. The PEM text itself may stand there too, or a
     reference to it. PLAIN and SCRAM take `username` and `password`. OAUTHBEARER takes the client credentials that

@@ -1,4 +1,4 @@
-"""The topology file: clusters, the lake and the flows between clusters (DESIGN section 5).
+"""The topology file: clusters, the lake and the flows between clusters (docs/settings.md).
 
 `load_topology` is the way in. Whatever is wrong with a file becomes one `TopologyError` sentence that names the file
 and the key. `${env:NAME}` and `${secret:scope/key}` stay text here; `mirrorlake.config.references` resolves them.
@@ -113,7 +113,8 @@ class ResolvedFlow:
         return policy_hash(self.settings.policy, self.directory)
 
     def selection(self, aliases: frozenset[str]) -> TopicSelection:
-        """Say which source topics this flow mirrors; `aliases` are all clusters' (mm2.md 1.4). Raises as above."""
+        """Say which source topics this flow mirrors; `aliases` are all clusters' (docs/mm2.md, "Which topics are
+        mirrored"). Raises as above."""
         settings = self.settings
         return TopicSelection(
             settings.topics,
@@ -222,7 +223,7 @@ class Topology(Model):
         return chosen
 
     def sources(self) -> dict[str, list[ResolvedFlow]]:
-        """Group the enabled flows by source alias: one landing query each (DESIGN 1)."""
+        """Group the enabled flows by source alias: one landing query each (DESIGN.md, "Who runs what")."""
         grouped: dict[str, list[ResolvedFlow]] = {}
         for flow in self.active_flows():
             grouped.setdefault(flow.source, []).append(flow)

@@ -1,4 +1,4 @@
-"""Which ACLs a flow owes its target: MirrorMaker 2's rule (mm2.md 1.7), by difference and with removal. Pure.
+"""Which ACLs a flow owes its target: MirrorMaker 2's rule (docs/mm2.md, "ACLs"), by difference and with removal. Pure.
 
 ALLOW WRITE is dropped and ALLOW ALL becomes ALLOW READ. All else is kept: DENY of any operation, principal and host.
 

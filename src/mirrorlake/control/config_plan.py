@@ -1,4 +1,5 @@
-"""The difference between configs of source topics and those of their mirrors (mm2.md 1.6, without its rewriting). Pure.
+"""The difference between configs of source topics and those of their mirrors (docs/mm2.md, "Topic configs", without its
+rewriting). Pure.
 
 What is mirrored is what was set on the source *topic*. A key that is not set there has, on the target, the target's own
 default (`use_defaults_from: target`), or the source's (`source`). What differs from MirrorMaker 2, and why:

@@ -62,7 +62,8 @@ def plan_topics(
 
     `left_out` says why topics must not be mirrored for reasons that other flows know too (`checks.problem.left_out`).
     The factor is never more than the target has brokers, since such a topic cannot be made (MirrorMaker 2 asks for 2
-    and fails). Partition counts only grow; a target with more partitions is left as it is (mm2.md 1.5).
+    and fails). Partition counts only grow; a target with more partitions is left as it is (docs/mm2.md, "New topics and
+    partitions").
     """
     plans = []
     for topic in sorted(source):

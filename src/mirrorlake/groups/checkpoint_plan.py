@@ -1,7 +1,8 @@
 """Positions of consumer groups: which groups a flow mirrors, and the checkpoints that its positions become. Pure.
 
-MirrorMaker 2's rules of what gets a checkpoint (mm2.md 1.11): a committed position on a topic that the flow mirrors.
-The translation is exact here, so that a checkpoint is written whenever the position changes, forward or backward.
+MirrorMaker 2's rules of what gets a checkpoint (docs/mm2.md, "Checkpoints"): a committed position on a topic that the
+flow mirrors. The translation is exact here, so that a checkpoint is written whenever the position changes, forward or
+backward.
 """
 
 import re

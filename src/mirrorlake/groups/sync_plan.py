@@ -1,4 +1,5 @@
-"""Whether a group's position on the target is set to a translated one (KIP-545's purpose; mm2.md 1.12). Pure.
+"""Whether a group's position on the target is set to a translated one (KIP-545's purpose; docs/mm2.md, "Group
+positions"). Pure.
 
 The laws: a group with members is never touched, and no position moves backwards, unless an operator forces it. Unlike
 MirrorMaker 2, the current position counts whatever state the group is in. A position that was brought to the target is

@@ -1,4 +1,5 @@
-"""Client settings of a cluster: one `security` block rendered for librdkafka and for Spark's JVM client (DESIGN 7).
+"""Client settings of a cluster: one `security` block rendered for librdkafka and for Spark's JVM client
+(docs/security.md).
 
 Pure functions. What they return holds secrets in plain text, and says so in its own repr: hand it to a client, never
 log or store it.

@@ -1,4 +1,4 @@
-"""One change that control made on a target, or was refused: a row of `changes` (DESIGN section 4). Pure."""
+"""One change that control made on a target, or was refused: a row of `changes` (DESIGN.md, "Tables"). Pure."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field

@@ -18,7 +18,7 @@ from pyspark.sql import DataFrame, SparkSession
 from mirrorlake.errors import LakeError
 from mirrorlake.lake.group_commit import GroupCommit
 
-#: The tables of DESIGN section 4, `generations` (see landing/source_comparison.py), `target_generations`
+#: The tables (DESIGN.md, "Tables"), among them `generations` (landing/source_comparison.py), `target_generations`
 #: (control/target_comparison.py), `objectives` (config/objectives.py) and `removals` (produce/holes.py), each made by
 #: `sql/tables/<name>.sql`.
 TABLES = (

@@ -24,7 +24,7 @@ from mirrorlake.spark.session import redact_secrets
 
 #: A cluster's own settings override these.
 SOURCE_SETTINGS: Mapping[str, str] = {
-    # Measured: 1.6 times the rate of the client's defaults on 1 KB records (platform.md).
+    # Measured: 1.6 times the rate of the client's defaults on 1 KB records.
     "kafka.max.partition.fetch.bytes": str(8 << 20),
     "kafka.fetch.max.bytes": str(64 << 20),
     "kafka.receive.buffer.bytes": str(1 << 20),

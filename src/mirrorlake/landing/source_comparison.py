@@ -1,8 +1,9 @@
 """What landing may read of a source now: lost and rewound ranges, recreated topics, where each partition goes on. Pure.
 
 Kafka says nothing when retention overtakes a reader, when a topic is made again under the same name, or when the end
-of a log goes back; MirrorMaker 2 skips or mixes silently (mm2.md 1.14). Here each is found by comparing what the source
-has with what was landed. Where a partition goes on is what the stage holds of it, and nothing else (DESIGN 2, law 7).
+of a log goes back; MirrorMaker 2 skips or mixes silently (docs/mm2.md, "Restarts and losses"). Here each is found by
+comparing what the source has with what was landed. Where a partition goes on is what the stage holds of it, and nothing
+else (DESIGN.md, "The stage is the truth").
 """
 
 from collections.abc import Collection, Iterable, Mapping

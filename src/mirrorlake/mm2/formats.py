@@ -1,4 +1,5 @@
-"""MirrorMaker 2's own records, byte for byte: checkpoints, heartbeats, offset syncs (KIP-382; mm2.md section 2). Pure.
+"""MirrorMaker 2's own records, byte for byte: checkpoints, heartbeats, offset syncs (KIP-382; docs/mm2.md, "Record
+formats"). Pure.
 
 All numbers are big-endian, a text is an int16 byte length and UTF-8. Values of checkpoints and heartbeats begin with a
 version, which is 0; keys and offset syncs have none. Read as MirrorMaker 2's own reader does: bytes behind the end and

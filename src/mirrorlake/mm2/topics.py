@@ -1,4 +1,5 @@
-"""MirrorMaker 2's own topics: their names and shapes (KIP-382, KIP-690, KIP-949; mm2.md 1.1 and 1.4). Pure."""
+"""MirrorMaker 2's own topics: their names and shapes (KIP-382, KIP-690, KIP-949; docs/mm2.md, "Topics of its own").
+Pure."""
 
 from mirrorlake.config.flow import Flow
 

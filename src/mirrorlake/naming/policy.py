@@ -1,4 +1,5 @@
-"""How a flow names its topics on the target, and what follows from a name (KIP-382, KIP-690, KIP-1074; mm2.md 1.4).
+"""How a flow names its topics on the target, and what follows from a name (KIP-382, KIP-690, KIP-1074; docs/mm2.md,
+"Which topics are mirrored").
 
 Unlike MirrorMaker 2, a prefix counts as a source only if it is the alias of a known cluster: `orders.v1` is a topic of
 its own, not a mirror from a cluster `orders`.
@@ -133,7 +134,8 @@ def is_usable_alias(alias: str, separator: str) -> bool:
 
 
 def is_internal(topic: str, separator: str) -> bool:
-    """Whether a topic is Kafka's or MirrorMaker 2's own (4.1.1's rule, KIP-1074; mm2.md 1.4)."""
+    """Whether a topic is Kafka's or MirrorMaker 2's own (4.1.1's rule, KIP-1074; docs/mm2.md, "Which topics are
+    mirrored")."""
     return (
         topic.startswith(("__", "."))
         or (topic.startswith("mm2") and topic.endswith(f"{separator}internal"))
@@ -148,7 +150,8 @@ def internal_regex(separator: str) -> str:
 
 
 def is_heartbeats(policy: ReplicationPolicy, topic: str) -> bool:
-    """Whether the topic is some cluster's `heartbeats`, after any number of hops (isHeartbeatsTopic, mm2.md 1.4).
+    """Whether the topic is some cluster's `heartbeats`, after any number of hops (isHeartbeatsTopic, docs/mm2.md,
+    "Which topics are mirrored").
 
     Heartbeats topics are named by the default policy whatever the flow's is, so that MirrorMaker 2's tools read them.
     """
@@ -176,7 +179,8 @@ def _prefixes(policy: ReplicationPolicy) -> str:
 
 
 def is_cycle(policy: ReplicationPolicy, topic: str, target_alias: str) -> bool:
-    """Whether the topic has already been on the target, so mirroring it would be a cycle (isCycle, mm2.md 1.4)."""
+    """Whether the topic has already been on the target, so mirroring it would be a cycle (isCycle, docs/mm2.md, "Which
+    topics are mirrored")."""
     seen = {topic}  # a user's own policy may lead back to a name
     while (source := policy.source_of(topic)) is not None:
         if source == target_alias:

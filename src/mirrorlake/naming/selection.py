@@ -1,7 +1,7 @@
 """Which topics of a source a flow mirrors: MirrorMaker 2's rule, as a test of one name and as one regex for Spark.
 
-The rule (mm2.md 1.4): (any include matches the whole name and no exclude does, or it is a heartbeats topic and those
-are mirrored), and it is not internal and not a cycle.
+The rule (docs/mm2.md, "Which topics are mirrored"): (any include matches the whole name and no exclude does, or it is a
+heartbeats topic and those are mirrored), and it is not internal and not a cycle.
 """
 
 import re

@@ -1,7 +1,7 @@
 """One shard's producer: records in, Kafka transactions out, and the exact target offset of every record.
 
-The rules of DESIGN section 3, for each transaction: the records, and with `send_offsets_to_transaction` the flow's
-position on the *target* partition, with metadata that names what was written since the map was last appended to
+For each transaction (DESIGN.md, "Exactly once, in order"): the records, and with `send_offsets_to_transaction` the
+flow's position on the *target* partition, with metadata that names what was written since the map was last appended to
 (`offsets.runs.Written`). Kafka commits both or neither.
 """
 

@@ -278,7 +278,8 @@ class FlowWorker:
         )
 
     def _refused(self, refusal: TargetRefused) -> None:
-        """A partition stops, the others go on; a row in `incidents` says what and which offsets (DESIGN 2, law 4)."""
+        """A partition stops, the others go on; a row in `incidents` says what and which offsets (DESIGN.md, "Nothing
+        silently")."""
         logger.error("%s", refusal)
         self.targets.check()
         if refusal.facts["topic"] in self.targets.closed():

@@ -1,7 +1,7 @@
 """The one module that builds a Spark session, and so the only one that may touch what Spark Connect lacks.
 
 On Databricks, in a notebook and in tests a session is there already; everywhere else `local_session` makes one that is
-tuned for many small Delta commits on one machine (figures: platform.md).
+tuned for many small Delta commits on one machine.
 """
 
 import os

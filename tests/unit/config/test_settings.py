@@ -35,7 +35,7 @@ offset.storage.replication.factor status.storage.replication.factor config.stora
 exactly.once.source.support offset.flush.interval.ms source.consumer.isolation.level
 target.producer.linger.ms producer.override.batch.size topic.filter.plugin.version
 """
-"""What mm2.md 1.2 and 1.3 list."""
+"""What MirrorMaker 2 can be told (docs/mm2.md, "Settings")."""
 
 DEFAULTS = {
     "tasks_max": "`1`", "replication_factor": "`2`", "refresh_topics_interval_seconds": "`600`",
@@ -44,7 +44,7 @@ DEFAULTS = {
     "sync_group_offsets_enabled": "`false`", "sync_group_offsets_interval_seconds": "`60`",
     "checkpoints_topic_replication_factor": "`3`", "heartbeats_topic_replication_factor": "`3`", "enabled": "`false`",
 }  # fmt: skip
-"""MirrorMaker 2's defaults that are not ours (mm2.md 1.2)."""
+"""MirrorMaker 2's defaults that are not ours (docs/mm2.md, "Settings")."""
 NO_COUNTERPART = {"paused", "provenance", "delivery", "produce_tasks", "policy"}
 
 

@@ -19,7 +19,7 @@ PAGES = DOCUMENT["pages"]
 CANVASES = [page for page in PAGES if page["pageType"] == "PAGE_TYPE_CANVAS"]
 WIDGETS = [item["widget"] for page in PAGES for item in page["layout"]]
 WITH_SPEC = [widget for widget in WIDGETS if "spec" in widget]
-#: What Databricks takes (bundles-and-dashboards.md, section 3).
+#: What Databricks takes.
 VERSIONS = {
     "counter": 2, "table": 2, "filter-multi-select": 2, "filter-date-range-picker": 2, "line": 3, "bar": 3, "area": 3,
     "pie": 3, "heatmap": 3, "combo": 1,

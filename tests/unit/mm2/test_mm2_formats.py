@@ -52,7 +52,7 @@ GOLDEN = [
         "000000000000006400000000000000c8",
     ),
 ]
-"""The vectors of mm2.md section 2, made by MirrorMaker's own classes."""
+"""Vectors of each format (docs/mm2.md, "Record formats"), made by MirrorMaker's own classes."""
 Encode = Callable[[object], tuple[bytes, bytes]]
 Decode = Callable[[bytes | None, bytes | None], object]
 

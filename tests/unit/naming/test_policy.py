@@ -1,4 +1,5 @@
-"""Naming policies against MirrorMaker 2's documented answers (mm2.md 1.4, KIP-382, KIP-690, KIP-1074)."""
+"""Naming policies against MirrorMaker 2's documented answers (docs/mm2.md, "Which topics are mirrored", KIP-382,
+KIP-690, KIP-1074)."""
 
 import hashlib
 import re

@@ -1,4 +1,4 @@
-"""MirrorMaker 2's dedicated mode: `mm2.properties` (mm2.md 1.3)."""
+"""MirrorMaker 2's dedicated mode: `mm2.properties` (docs/mm2.md, "Dedicated mode")."""
 
 from collections.abc import Mapping
 from itertools import permutations

@@ -1,4 +1,4 @@
-"""What MirrorMaker 2's settings of connectors become in the settings of a flow (mm2.md 1.2)."""
+"""What MirrorMaker 2's settings of connectors become in the settings of a flow (docs/mm2.md, "Settings")."""
 
 from collections.abc import Callable
 from pathlib import Path

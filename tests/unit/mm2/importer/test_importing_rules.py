@@ -288,7 +288,8 @@ def test_nothing_is_dropped_silently(keys: set[tuple[str, str]]) -> None:
             assert holds(found.topology, to), row
 
 
-# mm2.md 1.2 and 1.3, less what is carried: nobody's own key of MirrorMaker 2 may be called unknown.
+# All settings of MirrorMaker 2 (docs/mm2.md, "Settings"), less what is carried: nobody's own key of MirrorMaker 2 may
+# be called unknown.
 KNOWN = [
     "name", "connector.class", "tasks.max", "enabled", "source.cluster.alias", "target.cluster.alias",
     "replication.policy.class", "replication.policy.separator", "admin.timeout.ms", "forwarding.admin.class",
