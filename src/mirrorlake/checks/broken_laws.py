@@ -16,7 +16,7 @@ from mirrorlake.checks.laws import MapExtent, OvertakenRange, overtaken, shortfa
 from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.errors import MirrorlakeError
 from mirrorlake.kafka.connections import Connections
-from mirrorlake.lake.lake import Lake, arrow_table
+from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.stage_index import StageFiles
 from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.spark.causes import FAILURES, cause_of
@@ -78,7 +78,7 @@ def _map_gaps(lake: Lake, flows: Sequence[ResolvedFlow], extents: Sequence[MapEx
                 ranges += overtaken(flow.name, extents, index.topics(flow.source))
     if not ranges:
         return []
-    frame = lake.spark.createDataFrame(arrow_table([vars(item) for item in ranges], _RANGES))
+    frame = lake.spark.createDataFrame(pa.Table.from_pylist([vars(item) for item in ranges], _RANGES))
     return [
         _alert(
             row,

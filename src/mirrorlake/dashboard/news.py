@@ -9,7 +9,8 @@ import os
 import re
 from pathlib import Path
 
-from mirrorlake.lake.lake import TABLES, VIEWS, sql_text
+from mirrorlake.lake.definitions import sql_text
+from mirrorlake.lake.lake import TABLES, VIEWS
 
 #: The newest commits of a query's tables; None where that cannot be told.
 Mark = tuple[tuple[str, str], ...] | None

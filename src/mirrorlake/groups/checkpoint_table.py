@@ -3,28 +3,9 @@
 from collections.abc import Sequence
 from datetime import datetime, timezone
 
-import pyarrow as pa
-
 from mirrorlake.groups.checkpoint_plan import Checkpoint, GroupPartition
-from mirrorlake.lake.lake import Lake, arrow_table
-
-_CHECKPOINTS = pa.schema(
-    [
-        ("flow", pa.string()),
-        ("group_id", pa.string()),
-        ("topic", pa.string()),
-        ("partition", pa.int32()),
-        ("source_position", pa.int64()),
-        ("target_topic", pa.string()),
-        ("target_position", pa.int64()),
-        ("metadata", pa.string()),
-        ("checkpointed_at", pa.timestamp("us", tz="UTC")),
-        ("synced", pa.bool_()),
-        ("reason", pa.string()),
-        ("read_at", pa.timestamp("us", tz="UTC")),
-        ("target_generation", pa.int32()),
-    ]
-)
+from mirrorlake.lake.definitions import rows_of
+from mirrorlake.lake.lake import Lake
 
 
 def newest_checkpoints(lake: Lake, flow: str) -> dict[GroupPartition, tuple[Checkpoint, datetime]]:
@@ -45,4 +26,4 @@ def append_checkpoints(
     now = datetime.now(timezone.utc)
     common = {"flow": flow, "checkpointed_at": now, "read_at": read_at}
     rows = [{**common, **vars(checkpoint)} for checkpoint in checkpoints]
-    lake.append("checkpoints", arrow_table(rows, _CHECKPOINTS))
+    lake.append("checkpoints", rows_of("checkpoints", rows))

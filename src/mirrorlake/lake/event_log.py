@@ -4,22 +4,20 @@ through `states` how the topics of the sources were."""
 import json
 import threading
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from datetime import datetime, timezone
 from pathlib import Path
 
-import pyarrow as pa
 from deltalake import DeltaTable
 
 from mirrorlake.lake.changes import Change
+from mirrorlake.lake.definitions import rows_of
 from mirrorlake.lake.incidents import Incidents
-from mirrorlake.lake.lake import Lake, arrow_table, has_table
+from mirrorlake.lake.lake import Lake, has_table
 from mirrorlake.lake.states import States
 
-_TIME = pa.timestamp("us", tz="UTC")
-_CHANGES = pa.schema(
-    [("flow", pa.string()), ("at", _TIME)]
-    + [(name, pa.string()) for name in ("kind", "resource", "before", "after", "outcome", "error", "policy")]
-)
+#: Columns of `changes` that a plan reads.
+_OF_CHANGE = frozenset({"at", *(field.name for field in fields(Change))})
 
 
 class EventLog:
@@ -36,7 +34,7 @@ class EventLog:
         """Record what control did, or was refused (`lake.changes.ChangeLog`)."""
         now = datetime.now(timezone.utc)
         rows = [{"flow": flow, "at": now, **vars(change)} for change in changes]
-        self._lake.append("changes", arrow_table(rows, _CHANGES))
+        self._lake.append("changes", rows_of("changes", rows))
 
     def history(self, flow: str, kind: str) -> Sequence[Change]:
         """All different changes of a kind that any process recorded for a flow, oldest first.
@@ -83,7 +81,7 @@ class WrittenChanges:
         if self._directory is None:
             return ()
         table = DeltaTable(str(self._directory / "changes"))
-        names = [field.name for field in table.schema().fields if field.name in _CHANGES.names and field.name != "flow"]
+        names = [field.name for field in table.schema().fields if field.name in _OF_CHANGE]
         rows = table.to_pyarrow_table(columns=names, filters=[("flow", "=", flow), ("kind", "=", kind)])
         return tuple(
             Change(**{name: row[name] for name in names if name != "at"}) for row in rows.sort_by("at").to_pylist()

@@ -5,28 +5,11 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import datetime, timezone
 from typing import NamedTuple
 
-import pyarrow as pa
-
 from mirrorlake.errors import MirrorlakeError
-from mirrorlake.lake.lake import Lake, arrow_table
+from mirrorlake.lake.definitions import rows_of
+from mirrorlake.lake.lake import Lake
 from mirrorlake.offsets.positions import TopicAndPartition
 
-_TIME = pa.timestamp("us", tz="UTC")
-_INCIDENTS = pa.schema(
-    [
-        ("flow", pa.string()),
-        ("at", _TIME),
-        ("kind", pa.string()),
-        ("topic", pa.string()),
-        ("partition", pa.int32()),
-        ("first_offset", pa.int64()),
-        ("last_offset", pa.int64()),
-        ("detail", pa.string()),
-        ("resolved_at", _TIME),
-        ("resolution", pa.string()),
-        ("target_generation", pa.int32()),
-    ]
-)
 #: What an error's facts say in columns of their own.
 _FACTS = ("topic", "partition", "first_offset", "last_offset", "target_generation")
 #: How records that the stage had lost are staged again; with ` from <offset>` behind it, only from there on.
@@ -71,13 +54,13 @@ class Incidents:
         with self._use:
             known = self._open()
             fresh = [row for row in rows if (flow, kind, row["topic"], row["partition"]) not in known]
-            self._lake.append("incidents", arrow_table(fresh, _INCIDENTS))
+            self._lake.append("incidents", rows_of("incidents", fresh))
 
     def note(self, flow: str, kind: str, error: BaseException, resolution: str) -> None:
         """Record what is decided already."""
         row = _row(flow, kind, error)
         self._lake.append(
-            "incidents", arrow_table([{**row, "resolved_at": row["at"], "resolution": resolution}], _INCIDENTS)
+            "incidents", rows_of("incidents", [{**row, "resolved_at": row["at"], "resolution": resolution}])
         )
 
     def close(self, over: Callable[[str, str, str | None, int | None], bool]) -> None:

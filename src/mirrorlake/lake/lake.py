@@ -6,9 +6,8 @@ Catalog it is a schema. The rest of the package says `lake.sql(...)` and table n
 
 import re
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from importlib.resources import files
 from pathlib import Path
 from typing import TypeVar
 
@@ -16,6 +15,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from mirrorlake.errors import LakeError
+from mirrorlake.lake.definitions import definition, sql_text
 from mirrorlake.lake.group_commit import GroupCommit
 
 #: The tables (DESIGN.md, "Tables"), among them `generations` (landing/source_comparison.py), `target_generations`
@@ -53,24 +53,10 @@ VIEWS = (
     "divergence",
     "alerts",
 )
-#: Columns that a lake made by an earlier version lacks; they are added when it is opened.
-ADDED_COLUMNS = {
-    "changes": {"policy": "STRING"},
-    "checkpoints": {"read_at": "TIMESTAMP", "target_generation": "INT"},
-    "incidents": {"target_generation": "INT"},
-    "offset_map": {"target_generation": "INT", "first_batch_id": "BIGINT"},
-    "positions": {"mapped_end": "BIGINT", "target_passed_end": "BIGINT", "target_generation": "INT"},
-    "generations": {"partition": "INT", "first_offset": "BIGINT"},
-}
 _CHANGE_ATTEMPTS = 5
 _CONFLICTS = ("DELTA_CONCURRENT", "DELTA_METADATA_CHANGED")
 Answer = TypeVar("Answer")
 _use = threading.RLock()
-
-
-def sql_text(kind: str, name: str) -> str:
-    """The text of `sql/<kind>/<name>.sql` as shipped in the package; kind is tables, views, queries or notebooks."""
-    return (files("mirrorlake") / "sql" / kind / f"{name}.sql").read_text(encoding="utf-8")
 
 
 class Lake:
@@ -170,11 +156,10 @@ class Lake:
 
     def add_columns(self, table: str) -> None:
         """Add the columns that a table lacks because an earlier version made it."""
-        missing = ADDED_COLUMNS.get(table, {})
-        known = self.table(table).columns if missing else []
-        for column, kind in missing.items():
-            if column not in known:
-                self.sql(f"ALTER TABLE {table} ADD COLUMNS ({column} {kind})")
+        known = set(self.table(table).columns)
+        missing = [f"{item.name} {item.spark_type}" for item in definition(table).columns if item.name not in known]
+        if missing:
+            self.sql(f"ALTER TABLE {table} ADD COLUMNS ({', '.join(missing)})")
 
     def _find(self, table: str) -> None:
         """Tell the session of a table that is in this lake's directory, if it is there yet. A catalog knows its own."""
@@ -245,11 +230,6 @@ class Lake:
     def version_of(self, table: str) -> int:
         """The newest committed version of a table."""
         return int(self.spark.sql(f"DESCRIBE HISTORY {self.name(table)} LIMIT 1").collect()[0]["version"])
-
-
-def arrow_table(rows: Sequence[Mapping[str, object]], schema: pa.Schema) -> pa.Table:
-    """Rows given as mappings, as an Arrow table; columns they lack become null."""
-    return pa.Table.from_pylist([dict(row) for row in rows], schema=schema)
 
 
 def quoted(path: Path) -> str:

@@ -14,8 +14,9 @@ from pyspark.sql import SparkSession
 
 from mirrorlake.config.topology import Lake as Location
 from mirrorlake.errors import LakeError
+from mirrorlake.lake.definitions import sql_text
 from mirrorlake.lake.identity import PROPERTY, new_identity, properties_of
-from mirrorlake.lake.lake import ADDED_COLUMNS, TABLES, VIEWS, Lake, has_table, quoted, sql_text
+from mirrorlake.lake.lake import TABLES, VIEWS, Lake, has_table, quoted
 
 #: The layout of the tables that this code writes; a lake with a higher number is refused.
 VERSION = 1
@@ -38,7 +39,7 @@ def _open(spark: SparkSession, location: Location, root: Path | None, checkpoint
     missing = [table for table in TABLES if table not in existing and not (root and has_table(root, table))]
     _create_tables(lake, missing)
     _read_properties(lake)
-    for table in ADDED_COLUMNS.keys() & existing:  # others get theirs when the session hears of them
+    for table in existing & set(TABLES):  # of a catalog; others get theirs when the session hears of them
         lake.add_columns(table)
     if root is None:
         lake.make_known(" ".join(VIEWS))  # a catalog keeps them, for dashboards and other readers

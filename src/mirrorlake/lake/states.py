@@ -4,22 +4,9 @@ import threading
 from collections.abc import Mapping
 from datetime import datetime, timezone
 
-import pyarrow as pa
-
-from mirrorlake.lake.lake import Lake, arrow_table
+from mirrorlake.lake.definitions import rows_of
+from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.topic_states import TopicState
-
-_STATES = pa.schema(
-    [
-        ("cluster", pa.string()),
-        ("topic", pa.string()),
-        ("since", pa.timestamp("us", tz="UTC")),
-        ("partitions", pa.int32()),
-        ("factor", pa.int32()),
-        ("configs", pa.map_(pa.string(), pa.string())),
-        ("topic_id", pa.string()),
-    ]
-)
 
 
 class States:
@@ -59,5 +46,5 @@ class States:
                 }
                 for topic, state in fresh.items()
             ]
-            self._lake.append("states", arrow_table(rows, _STATES))
+            self._lake.append("states", rows_of("states", rows))
             self._known[cluster].update(fresh)

@@ -4,24 +4,11 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timezone
 
-import pyarrow as pa
 from pyspark.sql import functions as F
 
-from mirrorlake.lake.lake import Lake, arrow_table
+from mirrorlake.lake.definitions import rows_of
+from mirrorlake.lake.lake import Lake
 from mirrorlake.offsets.generations import NotedTarget, TargetDecision
-
-_TARGETS = pa.schema(
-    [
-        ("flow", pa.string()),
-        ("topic", pa.string()),
-        ("target_topic", pa.string()),
-        ("target_generation", pa.int32()),
-        ("topic_id", pa.string()),
-        ("begins", pa.string()),
-        ("began", pa.list_(pa.int64())),
-        ("started_at", pa.timestamp("us", tz="UTC")),
-    ]
-)
 
 
 @dataclass(frozen=True)
@@ -74,7 +61,7 @@ def note_targets(lake: Lake, flow: str, begun: Mapping[tuple[str, str], NotedTar
         }
         for (topic, target), noted in begun.items()
     ]
-    lake.append("target_generations", arrow_table(rows, _TARGETS))
+    lake.append("target_generations", rows_of("target_generations", rows))
 
 
 def target_decisions(lake: Lake, flow: str) -> list[TargetDecision]:

@@ -15,7 +15,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from mirrorlake.errors import UnknownOffset
-from mirrorlake.lake.lake import ADDED_COLUMNS, Lake, arrow_table
+from mirrorlake.lake.definitions import definition
+from mirrorlake.lake.lake import Lake
 from mirrorlake.offsets.positions import Reached, TopicAndPartition, Translated
 
 #: (topic, partition, position), the topic as on the side that the position is from.
@@ -133,7 +134,7 @@ class Translator:
             {"topic": topic, "partition": partition, "sampled_at": now, **vars(item)}
             for (topic, partition), item in reached.items()
         ]
-        return self._lake.spark.createDataFrame(arrow_table(rows, _SAMPLES))
+        return self._lake.spark.createDataFrame(pa.Table.from_pylist(rows, _SAMPLES))
 
     def _known_ends(self) -> dict[TopicAndPartition, int]:
         """Where the map of each partition ends, as far as is known; asked of the lake at first, by a few columns.
@@ -162,7 +163,7 @@ class Translator:
             skips = reduce(or_, ((named == name) & (last >= bound) for name, bound in lowest.items()))
         runs = self._lake.table("offset_translation").where((F.col("flow") == self._flow) & skips)
         places = [dict(zip(_BOUNDS.names, (*key, bound), strict=True)) for key, bound in bounds.items()]
-        frame = F.broadcast(self._lake.spark.createDataFrame(arrow_table(places, _BOUNDS)))
+        frame = F.broadcast(self._lake.spark.createDataFrame(pa.Table.from_pylist(places, _BOUNDS)))
         return runs.join(frame, ["topic", "partition"], "left").where(last >= F.coalesce("bound", F.lit(0)))
 
 
@@ -175,16 +176,17 @@ def _newest(samples: DataFrame) -> DataFrame:
 def _samples_of(lake: Lake) -> DataFrame:
     """`positions`, with the columns that a catalog's table lacks until a writer of this version has opened it."""
     samples = lake.table("positions")
-    missing = ADDED_COLUMNS["positions"].keys() - set(samples.columns)
+    known = set(samples.columns)
+    missing = {item.name: item.spark_type for item in definition("positions").columns if item.name not in known}
     # Spark Connect takes no empty set of columns.
-    return samples.withColumns({name: F.lit(None).cast("bigint") for name in missing}) if missing else samples
+    return samples.withColumns({name: F.lit(None).cast(kind) for name, kind in missing.items()}) if missing else samples
 
 
 def _run(
     lake: Lake, flow: str, rows: Sequence[Asked], runs: DataFrame, samples: DataFrame, reverse: bool
 ) -> dict[Asked, tuple[Translated, bool]]:
     """What the law says of each position, and whether its partition is known."""
-    table = arrow_table([dict(zip(_ASKED.names, row, strict=True)) for row in rows], _ASKED)
+    table = pa.Table.from_pylist([dict(zip(_ASKED.names, row, strict=True)) for row in rows], _ASKED)
     frames = {"asked": lake.spark.createDataFrame(table), "runs": runs, "samples": samples}
     query = "translate_reverse" if reverse else "translate_forward"
     found = {}

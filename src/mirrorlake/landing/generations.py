@@ -7,26 +7,15 @@ from datetime import datetime, timezone
 from functools import reduce
 from operator import or_
 
-import pyarrow as pa
 from pyspark.sql import functions as F
 
 from mirrorlake.kafka.values import Row
-from mirrorlake.lake.lake import Lake, arrow_table
+from mirrorlake.lake.definitions import rows_of
+from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.stage_index import StageFiles
 from mirrorlake.landing.source_comparison import Branch, CurrentGenerations, Decision, TopicGeneration
 from mirrorlake.offsets.positions import TopicAndPartition
 
-_GENERATIONS = pa.schema(
-    [
-        ("source_cluster", pa.string()),
-        ("topic", pa.string()),
-        ("generation", pa.int32()),
-        ("topic_id", pa.string()),
-        ("started_at", pa.timestamp("us", tz="UTC")),
-        ("partition", pa.int32()),
-        ("first_offset", pa.int64()),
-    ]
-)
 #: Single records that one statement asks for.
 _ROWS_AT_ONCE = 100
 
@@ -52,7 +41,7 @@ def begin_generations(lake: Lake, alias: str, begun: Mapping[str, TopicGeneratio
         {"source_cluster": alias, "topic": topic, "started_at": now, **vars(generation)}
         for topic, generation in begun.items()
     ]
-    lake.append("generations", arrow_table(rows, _GENERATIONS))
+    lake.append("generations", rows_of("generations", rows))
 
 
 def begin_branches(
@@ -72,7 +61,7 @@ def begin_branches(
         }
         for (topic, partition), branch in branches.items()
     ]
-    lake.append("generations", arrow_table(rows, _GENERATIONS))
+    lake.append("generations", rows_of("generations", rows))
 
 
 def decisions_of(lake: Lake, alias: str) -> list[Decision]:

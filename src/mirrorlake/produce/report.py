@@ -57,20 +57,6 @@ RESULT = pa.schema(
         ("refused_kind", pa.string()),
     ]
 )
-#: The same for Spark.
-RESULT_DDL = (
-    "shard int, worker string, complete boolean, topic string, partition int, generation int,"
-    " target_generation int, reached bigint, recovering boolean, target_topic string, record_count bigint,"
-    " byte_count bigint, runs array<struct<source_first: bigint, source_last: bigint,"
-    " target_first: bigint, target_last: bigint, record_count: bigint, segments: array<struct<source_first: bigint,"
-    " stride: bigint, target_first: bigint, record_count: bigint>>>>, "
-    + ", ".join(
-        f"{kind}_{name}_ms {'double' if name == 'avg' else 'bigint'}"
-        for kind in ("landing", "replication")
-        for name in LATENCY
-    )
-    + ", refused_first bigint, refused_last bigint, refused_reason string, refused_kind string"
-)
 
 
 @dataclass(frozen=True)

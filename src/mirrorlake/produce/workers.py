@@ -3,15 +3,19 @@
 from collections.abc import Sequence
 
 import pyarrow as pa
+from pyspark.sql.pandas.types import from_arrow_schema
 
 from mirrorlake.errors import FilesUnreadable
 from mirrorlake.lake import stage
 from mirrorlake.lake.lake import Lake
 from mirrorlake.produce.batch import PartitionPlan
 from mirrorlake.produce.probe import files_readable
-from mirrorlake.produce.report import RESULT_DDL
+from mirrorlake.produce.report import RESULT
 from mirrorlake.produce.stage_rows import sorted_rows
 from mirrorlake.produce.task import ReadFiles, ReadRows, ShardJob
+
+#: What tasks report, for Spark.
+_RESULT = from_arrow_schema(RESULT)
 
 
 class SparkWorkers:
@@ -31,9 +35,9 @@ class SparkWorkers:
         if paths and not files_readable(self._lake.spark, paths[0]):
             raise FilesUnreadable(f"workers cannot open files as {paths[0]}", path=paths[0])
         frame = self._lake.spark.range(0, len(jobs), 1, len(jobs))
-        return frame.mapInArrow(ReadFiles(jobs), RESULT_DDL).toArrow()
+        return frame.mapInArrow(ReadFiles(jobs), _RESULT).toArrow()
 
     def rows(self, jobs: Sequence[ShardJob], plans: Sequence[PartitionPlan], produce_tasks: int) -> pa.Table:
         """Run jobs over rows that Spark reads and sorts."""
         frame = sorted_rows(self._lake, self._source_cluster, plans, produce_tasks)
-        return frame.mapInArrow(ReadRows(jobs), RESULT_DDL).toArrow()
+        return frame.mapInArrow(ReadRows(jobs), _RESULT).toArrow()

@@ -4,32 +4,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 
-import pyarrow as pa
-
 from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.control.topic_sync import TargetTopics
 from mirrorlake.kafka.connections import Connections
-from mirrorlake.lake.lake import Lake, arrow_table
+from mirrorlake.lake.definitions import rows_of
+from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.samples import lag_seeds
 from mirrorlake.offsets.lag import LagHistory
 from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.run.snapshot import Snapshot
-
-_POSITIONS = pa.schema(
-    [
-        ("flow", pa.string()),
-        ("topic", pa.string()),
-        ("partition", pa.int32()),
-        ("sampled_at", pa.timestamp("us", tz="UTC")),
-        *((name, pa.int64()) for name in ("source_start", "source_end", "staged_end", "produced_end", "target_end")),
-        ("lag_records", pa.int64()),
-        ("lag_seconds", pa.float64()),
-        ("target_topic", pa.string()),
-        ("mapped_end", pa.int64()),
-        ("target_passed_end", pa.int64()),
-        ("target_generation", pa.int32()),
-    ]
-)
 
 
 @dataclass(frozen=True)
@@ -99,7 +82,7 @@ class Sampler:
         rows = [self._row(key, target_ends, (starts[key], ends[key]), snapshot, now) for key in told]
         self._add_seconds(rows, now)
         self._history.keep(set(target_ends.keys))  # of those that were not told too: their lag goes on
-        self._lake.append("positions", arrow_table(rows, _POSITIONS))
+        self._lake.append("positions", rows_of("positions", rows))
         lags = [(int(str(row["lag_records"])), float(str(row["lag_seconds"]))) for row in rows]
         return FlowLag(sum(records for records, _ in lags), max((seconds for _, seconds in lags), default=0.0))
 

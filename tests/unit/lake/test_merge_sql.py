@@ -2,7 +2,7 @@
 
 import re
 
-from mirrorlake.lake.lake import sql_text
+from mirrorlake.lake.definitions import sql_text
 
 
 def test_every_column_of_the_map_is_carried_over() -> None:

@@ -1,0 +1,91 @@
+"""What each table is made of, read from the statement that makes it: `sql/tables/<name>.sql` is the only place."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+
+import pyarrow as pa
+import sqlglot
+from sqlglot import exp
+
+#: Spark's types that the tables use, and what they are in Arrow. Timestamps are instants.
+_ARROW = {
+    exp.DType.TEXT: pa.string(),
+    exp.DType.VARCHAR: pa.string(),
+    exp.DType.INT: pa.int32(),
+    exp.DType.BIGINT: pa.int64(),
+    exp.DType.DOUBLE: pa.float64(),
+    exp.DType.BOOLEAN: pa.bool_(),
+    exp.DType.BINARY: pa.binary(),
+    exp.DType.VARBINARY: pa.binary(),
+    exp.DType.TIMESTAMP: pa.timestamp("us", tz="UTC"),
+    exp.DType.TIMESTAMPTZ: pa.timestamp("us", tz="UTC"),
+}
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column: its type in Spark's words and in Arrow's, and whether it is NOT NULL."""
+
+    name: str
+    spark_type: str
+    arrow_type: pa.DataType
+    required: bool
+    comment: str | None
+
+
+@dataclass(frozen=True)
+class Definition:
+    """A table: its columns in order, its comment, and its table properties by name."""
+
+    name: str
+    columns: tuple[Column, ...]
+    comment: str
+    properties: Mapping[str, str]
+
+    @property
+    def rows(self) -> pa.Schema:
+        """The schema of rows to be appended; every column may be null in it."""
+        return pa.schema([(column.name, column.arrow_type) for column in self.columns])
+
+
+def sql_text(kind: str, name: str) -> str:
+    """The text of `sql/<kind>/<name>.sql` as shipped in the package; kind is tables, views, queries or notebooks."""
+    return (files("mirrorlake") / "sql" / kind / f"{name}.sql").read_text(encoding="utf-8")
+
+
+@cache
+def definition(table: str) -> Definition:
+    """The definition of a table of the lake."""
+    statement = sqlglot.parse_one(sql_text("tables", table), read="databricks")
+    properties, comment = {}, ""
+    for item in statement.args["properties"].expressions:
+        if isinstance(item, exp.SchemaCommentProperty):
+            comment = item.this.name
+        elif type(item) is exp.Property:
+            properties[item.name] = item.args["value"].name
+    return Definition(table, tuple(map(_column, statement.this.expressions)), comment, properties)
+
+
+def rows_of(table: str, rows: Sequence[Mapping[str, object]]) -> pa.Table:
+    """Rows of a table, given as mappings, as an Arrow table; columns that they lack become null."""
+    return pa.Table.from_pylist([dict(row) for row in rows], schema=definition(table).rows)
+
+
+def _column(given: exp.ColumnDef) -> Column:
+    kind = given.args["kind"]
+    constraints = [item.kind for item in given.args.get("constraints") or ()]
+    comments = [item.name for item in constraints if isinstance(item, exp.CommentColumnConstraint)]
+    required = any(isinstance(item, exp.NotNullColumnConstraint) for item in constraints)
+    return Column(given.name, kind.sql("databricks"), _arrow(kind), required, next(iter(comments), None))
+
+
+def _arrow(kind: exp.DataType) -> pa.DataType:
+    if kind.this == exp.DType.ARRAY:
+        return pa.list_(_arrow(kind.expressions[0]))
+    if kind.this == exp.DType.MAP:
+        return pa.map_(_arrow(kind.expressions[0]), _arrow(kind.expressions[1]))
+    if kind.this == exp.DType.STRUCT:
+        return pa.struct([(field.name, _arrow(field.args["kind"])) for field in kind.expressions])
+    return _ARROW[kind.this]

@@ -1,0 +1,32 @@
+"""The tables that Spark makes are those that `lake/definitions.py` reads from the same statements."""
+
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+from pyspark.sql.pandas.types import from_arrow_schema
+
+from mirrorlake.config.topology import Lake as Location
+from mirrorlake.lake.definitions import definition
+from mirrorlake.lake.lake import TABLES
+from mirrorlake.lake.opening import open_lake
+
+
+def test_definitions_say_what_spark_made(spark: SparkSession, tmp_path: Path) -> None:
+    lake = open_lake(spark, Location(path=str(tmp_path / "lake")), tmp_path)
+    for table in TABLES:
+        found = definition(table)
+        made = lake.table(table).schema
+        assert [(item.name, item.dataType) for item in from_arrow_schema(found.rows)] == [
+            (item.name, item.dataType) for item in made
+        ]
+        assert [not column.required for column in found.columns] == [item.nullable for item in made]
+        row = lake.sql(f"DESCRIBE DETAIL {table}").collect()[0]
+        assert {**found.properties} == {key: row["properties"][key] for key in found.properties}
+
+
+def test_a_table_of_an_earlier_version_gets_the_columns_it_lacks(spark: SparkSession, tmp_path: Path) -> None:
+    location = Location(path=str(tmp_path / "lake"))
+    place = tmp_path / "lake" / "states"
+    spark.sql(f"CREATE TABLE delta.`{place}` (cluster STRING NOT NULL, topic STRING, since TIMESTAMP) USING DELTA")
+    lake = open_lake(spark, location, tmp_path)
+    assert lake.table("states").columns == [column.name for column in definition("states").columns]
