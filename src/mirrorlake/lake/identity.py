@@ -25,6 +25,8 @@ def new_identity() -> str:
 
 def properties_of(lake: Lake) -> dict[str, str]:
     """The properties of the table `records`."""
+    if lake.path_tables is not None:
+        return lake.path_tables.properties("records")
     rows = lake.spark.sql(f"SHOW TBLPROPERTIES {lake.name('records')}").collect()
     return {row["key"]: row["value"] for row in rows}
 

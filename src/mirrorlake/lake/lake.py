@@ -17,6 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 from mirrorlake.errors import LakeError
 from mirrorlake.lake.definitions import definition, sql_text
 from mirrorlake.lake.group_commit import GroupCommit
+from mirrorlake.lake.path_tables import PathTables
 
 #: The tables (DESIGN.md, "Tables"), among them `generations` (landing/source_comparison.py), `target_generations`
 #: (control/target_comparison.py), `objectives` (config/objectives.py) and `removals` (produce/holes.py), each made by
@@ -75,6 +76,8 @@ class Lake:
         self._tables_known: set[str] = set()
         self._views_made: set[str] = set()
         self._groups: dict[str, GroupCommit] = {}
+        #: Commits without Spark, where the lake is a path.
+        self.path_tables = None if directory is None else PathTables(directory)
 
     @property
     def place(self) -> str:
@@ -215,6 +218,9 @@ class Lake:
     def fence(self, table: str, application: str, version: int) -> None:
         """Commit no rows, as `version` of an application: its appends up to that one, those on their way included, do
         nothing or fail from now on."""
+        if self.path_tables is not None:
+            self.path_tables.fence(table, application, version)
+            return
         self.retrying(lambda: self._commit_nothing(table, application, version))
 
     def _commit_nothing(self, table: str, application: str, version: int) -> None:
@@ -222,6 +228,9 @@ class Lake:
         writer.option("txnAppId", application).option("txnVersion", str(version)).saveAsTable(self.name(table))
 
     def _commit(self, table: str, rows: pa.Table, application: str | None = None, version: int = 0) -> None:
+        if self.path_tables is not None:
+            self.path_tables.append(table, rows, application, version)
+            return
         writer = self.spark.createDataFrame(rows).write.format("delta").mode("append")
         if application is not None:
             writer = writer.option("txnAppId", application).option("txnVersion", str(version))
@@ -229,6 +238,8 @@ class Lake:
 
     def version_of(self, table: str) -> int:
         """The newest committed version of a table."""
+        if self.path_tables is not None:
+            return self.path_tables.version(table)
         return int(self.spark.sql(f"DESCRIBE HISTORY {self.name(table)} LIMIT 1").collect()[0]["version"])
 
 

@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
+from deltalake.exceptions import DeltaError
 from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
@@ -114,30 +115,34 @@ def _existing_tables(spark: SparkSession, schema: str) -> set[str]:
 
 
 def _create_tables(lake: Lake, tables: Sequence[str]) -> None:
-    """Make tables side by side: each is a commit of its own."""
-    with ThreadPoolExecutor(2) as pool:
-        list(pool.map(partial(_create_table, lake), tables))  # the list raises what a thread raised
-    lake.known_already(tables)
+    """Make tables; of two processes that make a lake at once, the first commit of `records` names it."""
+    if lake.path_tables is None:
+        with ThreadPoolExecutor(2) as pool:  # each is a commit of its own
+            list(pool.map(partial(_create_in_catalog, lake), tables))  # the list raises what a thread raised
+        lake.known_already(tables)
+        return
+    for table in tables:
+        try:
+            lake.path_tables.create(table, {PROPERTY: new_identity()} if table == "records" else None)
+        except (DeltaError, OSError) as error:
+            raise _unusable(lake, table, error) from error
 
 
-def _create_table(lake: Lake, table: str) -> None:
+def _create_in_catalog(lake: Lake, table: str) -> None:
     text = sql_text("tables", table).replace(f"EXISTS {table} (", f"EXISTS {lake.schema}.{table} (", 1)
-    if lake.directory is not None:
-        text = text.replace("USING DELTA", f"USING DELTA LOCATION '{quoted(lake.directory / table)}'")
-    if table == "records":  # with its first commit: of two processes that make a lake at once, one names it
+    if table == "records":
         text = text.replace("TBLPROPERTIES (", f"TBLPROPERTIES ('{PROPERTY}' = '{new_identity()}', ")
     try:
         lake.spark.sql(text)
-    except Exception as error:  # Spark hands a conflict of two commits over as an error of py4j
-        if lake.directory is not None and has_table(lake.directory, table):
-            lake.make_known(table)  # another process has made it just now, and it is the one
-            return
-        if not isinstance(error, AnalysisException):
-            raise
-        raise LakeError(
-            f"the lake at {lake.place} is not usable: table {table} cannot be made there ({_first_line(error)})",
-            table=table,
-        ) from error
+    except AnalysisException as error:
+        raise _unusable(lake, table, error) from error
+
+
+def _unusable(lake: Lake, table: str, error: Exception) -> LakeError:
+    return LakeError(
+        f"the lake at {lake.place} is not usable: table {table} cannot be made there ({_first_line(error)})",
+        table=table,
+    )
 
 
 def _read_properties(lake: Lake) -> None:
