@@ -26,11 +26,15 @@ from mirrorlake.naming.selection import TopicSelection, matches_any
 
 
 class Landing(Model):
-    """How a source cluster is read into `records`: batch size in records, files per batch, trigger in milliseconds."""
+    """How a source cluster is read into `records`: batch size in records, files per batch, trigger in milliseconds.
+
+    A batch of up to `small_batch_records` records goes the short way: without a task of Spark but for reading Kafka.
+    """
 
     max_records_per_batch: int = Field(default=4_000_000, ge=1)
     files_per_batch: int = Field(default=2, ge=1)
-    trigger_ms: int = Field(default=0, ge=0)
+    trigger_ms: int = Field(default=100, ge=0)
+    small_batch_records: int = Field(default=20_000, ge=0)
 
 
 class Cluster(Model):

@@ -14,10 +14,12 @@ from pathlib import Path
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql.utils import is_remote
 
 from mirrorlake.config.topology import Landing
 from mirrorlake.lake.lake import Lake
 from mirrorlake.landing.source_comparison import LandingPlan
+from mirrorlake.landing.stage_sink import StageSink
 from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.spark.query_files import starting_offsets
 from mirrorlake.spark.session import redact_secrets
@@ -53,14 +55,19 @@ def end_queries(lake: Lake, alias: str) -> None:
     """
     root = _root(lake, alias)
     for checkpoint in root.iterdir() if root.is_dir() else ():
-        query = _query_id(checkpoint)
-        if query is not None:
-            lake.fence("records", query, _NO_MORE)
+        for application in (_application(checkpoint), _query_id(checkpoint)):
+            if application is not None:
+                lake.fence("records", application, _NO_MORE)
         shutil.rmtree(checkpoint)
 
 
+def _application(checkpoint: Path) -> str:
+    """What the commits of a query with this checkpoint are known by, where they are the driver's."""
+    return f"mirrorlake land {checkpoint.name}"
+
+
 def _query_id(checkpoint: Path) -> str | None:
-    """The id under which the sink commits the batches of a checkpoint; None if it never came to begin."""
+    """The id under which Delta's own sink commits the batches of a checkpoint; None if it never came to begin."""
     try:
         return str(json.loads((checkpoint / "metadata").read_text(encoding="utf-8"))["id"])
     except (FileNotFoundError, NotADirectoryError, ValueError, KeyError):
@@ -93,21 +100,20 @@ def start_landing(
     checkpoint = _root(lake, plan.alias) / uuid.uuid4().hex[:12]
     source = lake.spark.readStream.format("kafka").options(**_read_options(options, plan, "land"))
     source = source.option("maxOffsetsPerTrigger", str(landing.max_records_per_batch))
-    writer = (
-        # coalesce bounds the files, and keeps neighbours together: the chunks of a source partition lie in one file, or
-        # go on at the start of the next.
-        _as_records(source.load(), plan)
-        .coalesce(landing.files_per_batch)
-        .writeStream.format("delta")
-        .outputMode("append")
-        .queryName(f"land {plan.alias} {lake.lake_id}")
-        .option("checkpointLocation", str(checkpoint))
-    )
+    # coalesce bounds the files, and keeps neighbours together: the chunks of a source partition lie in one file, or
+    # go on at the start of the next.
+    rows = _as_records(source.load(), plan).coalesce(landing.files_per_batch)
+    writer = rows.writeStream.queryName(f"land {plan.alias} {lake.lake_id}")
+    writer = writer.option("checkpointLocation", str(checkpoint))
     if once:
         writer = writer.trigger(availableNow=True)
     else:
         writer = writer.trigger(processingTime=f"{landing.trigger_ms} milliseconds")
-    return writer.toTable(lake.name("records"))
+    if lake.path_tables is None or is_remote():  # Spark Connect would run the sink in another process than this one
+        return writer.format("delta").outputMode("append").toTable(lake.name("records"))
+    lake.make_known("records")
+    sink = StageSink(lake, lake.path_tables, landing, _application(checkpoint), checkpoint, dict(plan.starts))
+    return writer.foreachBatch(sink).start()
 
 
 def land_again(

@@ -21,7 +21,7 @@ from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.offsets.progress import NOTHING_MAPPED, Floor, floors_of
 from mirrorlake.produce.batch import BatchPlan, PartitionPlan, ShardPlan, plan_batch
 from mirrorlake.produce.map_writer import MapWriter, map_rows
-from mirrorlake.produce.ports import MapStore, Stage, Workers
+from mirrorlake.produce.ports import MapStore, Stage, Way, Workers
 from mirrorlake.produce.spec import FlowSpec
 from mirrorlake.produce.task import ShardJob
 from mirrorlake.produce.writer import Target, fence
@@ -33,8 +33,9 @@ _REFUSALS = {kind.incident_kind: kind for kind in (TargetRefused, TargetRecreate
 
 @dataclass(frozen=True)
 class BatchReport:
-    """What a batch did. `reader` is `files`, or `rows` where Spark fed the workers. `replication_ms` are p50, p95 and
-    p99 of replication latency, each of the latest partition; None where no record was acknowledged.
+    """What a batch did. `reader` is `files`, or `rows` where Spark fed the workers; `way` says where it was produced.
+    `replication_ms` are p50, p95 and p99 of replication latency, each of the latest partition; None where no record was
+    acknowledged.
     """
 
     batch_id: int
@@ -43,6 +44,7 @@ class BatchReport:
     reader: str
     complete: bool
     replication_ms: tuple[int, int, int] | None = None
+    way: Way = "long"
 
 
 class FlowProducer:
@@ -114,7 +116,7 @@ class FlowProducer:
         if any(self._begins_generation(item) for item in plan.partitions):
             self._map_writer.drain()  # the metadata of a newer generation can no longer tell of an older one
         failpoints.reached("planned")
-        reader, result = self._run(plan)
+        reader, way, result = self._run(plan)
         failpoints.reached("produced")
         complete = bool(pc.all(result["complete"], min_count=0).as_py())
         self._advance(result)
@@ -124,7 +126,7 @@ class FlowProducer:
         if not complete:
             self._map_writer.drain()  # the metadata was full: it has room again when the map has what it tells of
         count = int(pc.sum(result["record_count"]).as_py() or 0)
-        report = BatchReport(self.batch_id, version, count, reader, complete, _latest(result))
+        report = BatchReport(self.batch_id, version, count, reader, complete, _latest(result), way)
         self.batch_id = _next_batch(self.batch_id)
         return report
 
@@ -153,10 +155,13 @@ class FlowProducer:
 
     def close(self) -> None:
         """Drain, and end the map writer's thread."""
-        self._map_writer.close()
+        try:
+            self._map_writer.close()
+        finally:
+            self._workers.close()
 
-    def _run(self, plan: BatchPlan) -> tuple[str, pa.Table]:
-        """Run a batch's tasks, and say who read the stage.
+    def _run(self, plan: BatchPlan) -> tuple[str, Way, pa.Table]:
+        """Run a batch's tasks, and say who read the stage, and where they ran.
 
         Whatever fails, shards may have been written by then: so nobody goes on as before, and the next attempt of each
         begins with a fresh producer, which fences all others and asks the target how far the flow is.
@@ -164,13 +169,13 @@ class FlowProducer:
         try:
             if plan.ordered and self._files_work and not self._disordered & plan.files:
                 try:
-                    return "files", self._workers.files(self._jobs(plan))
+                    return ("files", *self._workers.files(self._jobs(plan)))
                 except Exception as error:
                     self._owners.clear()
                     if self.spec.reader == "files" or not _reader_failed(error):
                         raise
                     self._distrust(plan, _told(error))
-            return "rows", self._workers.rows(self._jobs(plan), plan.partitions, self.spec.produce_tasks)
+            return "rows", "long", self._workers.rows(self._jobs(plan), plan.partitions, self.spec.produce_tasks)
         except BaseException:
             self._owners.clear()
             raise

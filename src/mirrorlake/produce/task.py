@@ -128,6 +128,12 @@ def produce_shard(job: ShardJob, rows: Iterator[tuple[PartitionPlan, pa.RecordBa
     return result_of(job.plan.shard, WORKER, progress.values(), complete)
 
 
+def forget_writers(names: Iterable[str]) -> None:
+    """Let go of this process's producers of some transactional ids."""
+    for name in names:
+        _writers.pop(name, None)
+
+
 def _writer(job: ShardJob) -> ShardWriter:
     """The shard's producer: the one that wrote it last, or a new one, which has fenced all others."""
     known = _writers.get(job.target.transactional_id)

@@ -184,7 +184,7 @@ class FlowWorker:
         producer = FlowProducer(
             self._stage,
             LakeMap(self._lake, self.flow.name),
-            SparkWorkers(self._lake, self.flow.source),
+            SparkWorkers(self._lake, self.flow.source, self._small_batch()),
             self._spec(decided, (clients[0].now, clients[1].now)),
             self.targets.ensure,
         )
@@ -219,6 +219,10 @@ class FlowWorker:
                     self._stop.wait(LOOK_SECONDS)
         finally:
             producer.close()
+
+    def _small_batch(self) -> int:
+        """Up to how many records a batch is produced by this process itself."""
+        return self._connections.topology.clusters[self.flow.source].landing.small_batch_records
 
     def refresh_topics(self) -> None:
         """Follow the source's topics; produce those that the target makes only now from where the map ends."""
