@@ -11,7 +11,6 @@ from collections.abc import Callable, Collection, Sequence
 from functools import partial
 
 from pyspark.errors import StreamingQueryException
-from pyspark.sql.streaming.query import StreamingQuery
 
 from mirrorlake.config.topology import Cluster, ResolvedFlow
 from mirrorlake.errors import LeaseTaken, MirrorlakeError, ReplicationError
@@ -25,11 +24,12 @@ from mirrorlake.landing.generations import LakeLandingStore
 from mirrorlake.landing.land import end_queries, forget_query, start_landing
 from mirrorlake.landing.losses import LandingNews
 from mirrorlake.landing.plan import LandingPlanner, Planned
-from mirrorlake.landing.query import progress_ends, stop_between_batches
+from mirrorlake.landing.query import LandingQuery
 from mirrorlake.landing.refusals import places_in
 from mirrorlake.landing.source import ClusterSource
 from mirrorlake.landing.source_comparison import CurrentGenerations
 from mirrorlake.landing.source_states import note_fresh_topics
+from mirrorlake.naming.policy import is_heartbeats
 from mirrorlake.naming.selection import TopicSelection
 from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.spark.causes import FAILURES, cause_of, causes_of, in_our_words
@@ -77,7 +77,7 @@ class LandingWorker:
         self._states = event_log.states
         source = ClusterSource(alias, lambda: self._connections, self._selections)
         self._planner = LandingPlanner(alias, source, LakeLandingStore(lake, stage, alias))
-        self._query: StreamingQuery | None = None
+        self._query: LandingQuery | None = None
         self._covered: dict[TopicAndPartition, int] = {}
         self._current_generations = CurrentGenerations()
         self._named_before: Collection[TopicAndPartition] = ()
@@ -109,7 +109,7 @@ class LandingWorker:
         """How far each partition was landed: end offsets, transaction markers included."""
         query = self._query
         if query is not None:
-            self._covered.update(progress_ends(query))
+            self._covered.update(query.covered())
         return dict(self._covered)
 
     def generation(self, topic: str, partition: int) -> int:
@@ -131,6 +131,9 @@ class LandingWorker:
         with self._lock:
             aliases = self._connections.topology.aliases
             return [flow.selection(aliases) for flow in self._flows]
+
+    def _is_heartbeats(self, topic: str) -> bool:
+        return any(is_heartbeats(selection.policy, topic) for selection in self._selections())
 
     def _run(self) -> None:
         attempt = 0
@@ -180,12 +183,12 @@ class LandingWorker:
         with self._lock:
             options = LiveSettings(partial(self._connections.spark, self.alias))
             landing = self._cluster().landing
-        query = start_landing(self._lake, options.now, planned.plan, landing, self._once)
+        query = start_landing(self._lake, options.now, planned.plan, landing, self._once, self._is_heartbeats)
         self._query = query
         try:
             return self._watch(query, planned, options)
         finally:
-            stop_between_batches(query)
+            query.stop()
             self.covered()
             self._query = None
             forget_query(self._lake, self.alias)
@@ -205,11 +208,11 @@ class LandingWorker:
         note_fresh_topics(self._states, self._connections.admin(self.alias), ids)
         return planned
 
-    def _watch(self, query: StreamingQuery, planned: Planned, options: LiveSettings[str]) -> bool:
+    def _watch(self, query: LandingQuery, planned: Planned, options: LiveSettings[str]) -> bool:
         checked_at, through = time.monotonic(), False
         while not self._stop.wait(LOOK_SECONDS):
-            active = query.isActive
-            if not through and (query.lastProgress is not None or (not active and query.exception() is None)):
+            active = query.active
+            if not through and query.began:
                 through = True
                 self._named_before = ()
                 self._planner.came_through(planned.plan.starts.keys())
