@@ -205,7 +205,8 @@ class LandingWorker:
         self.error = self._news.tell(planned, flows)
         names = {topic for topic, _ in planned.plan.starts} & planned.topics.keys()
         ids = {topic: planned.topics[topic].topic_id for topic in sorted(names)}
-        note_fresh_topics(self._states, self._connections.admin(self.alias), ids)
+        configs = any(flow.settings.sync_topic_configs_enabled for flow in self._flows)
+        note_fresh_topics(self._states, self._connections.admin(self.alias), ids, configs)
         return planned
 
     def _watch(self, query: LandingQuery, planned: Planned, options: LiveSettings[str]) -> bool:
