@@ -17,7 +17,7 @@ ROOT = SRC / "mirrorlake"
 MODULES = sorted(SRC.rglob("*.py"))
 FLOORS: tuple[tuple[str, ...], ...] = (
     ("errors", "failpoints", "processes", "terminal"),
-    ("naming", "offsets"),
+    ("naming", "offsets", "worker"),
     ("config",),
     ("kafka", "spark"),
     ("lake",),

@@ -128,8 +128,8 @@ class Replicator:
     def _all_ended(self) -> bool:
         """Whether there is nothing left to do. Paused flows wait in a continuous run."""
         if not self._running:
-            return self._options.once and all(item.ended.is_set() for item in self._landings.values())
-        return all(item.worker.ended.is_set() for item in self._running.values())
+            return self._options.once and all(item.thread.ended.is_set() for item in self._landings.values())
+        return all(item.worker.thread.ended.is_set() for item in self._running.values())
 
     def _apply(self, verdict: Verdict) -> None:
         """Make what runs what is wanted: flows that are the same go on undisturbed."""
@@ -174,8 +174,8 @@ class Replicator:
                 readers[source] = flows
         for source in [source for source in self._landings if source not in readers]:
             landing = self._landings.pop(source)
-            landing.stop()
-            landing.join()
+            landing.thread.stop()
+            landing.thread.join()
         for source, flows in readers.items():
             fresh = source not in self._landings
             if fresh:
@@ -184,7 +184,7 @@ class Replicator:
                 )
             self._landings[source].want(flows, self._connections)
             if fresh:
-                self._landings[source].start()
+                self._landings[source].thread.start()
 
     def _start_flow(self, flow: ResolvedFlow, verdict: Verdict) -> None:
         worker = FlowWorker(
@@ -201,35 +201,35 @@ class Replicator:
         )
         control = ControlLoop(flow, self.lake, self._connections, self.event_log, worker, self._sampled)
         self._running[flow.name] = _Running(worker, control, _made_of(flow, verdict))
-        worker.start()
+        worker.thread.start()
         if not self._options.once:
-            control.start()
+            control.thread.start()
 
     def _stop_flow(self, name: str) -> None:
         running = self._running.pop(name)
-        running.control.stop()
-        running.worker.stop()
-        running.worker.join()
-        running.control.join()
+        running.control.thread.stop()
+        running.worker.thread.stop()
+        running.worker.thread.join()
+        running.control.thread.join()
         if running.worker.error is not None:
             self._errors.append(running.worker.error)
 
     def _end(self) -> None:
         """End everything; in a run that came to its end, sample where it is."""
         for landing in self._landings.values():
-            landing.stop()
+            landing.thread.stop()
         for running in self._running.values():
-            running.control.stop()
+            running.control.thread.stop()
             if self._stop.is_set():
-                running.worker.stop()
+                running.worker.thread.stop()
         for landing in self._landings.values():
-            landing.join()
+            landing.thread.join()
         for running in self._running.values():
-            running.worker.join()
+            running.worker.thread.join()
             if self._options.once:
                 running.control.run_once()
             else:
-                running.control.join()
+                running.control.thread.join()
             running.control.finish()
         found = [landing.error for landing in self._landings.values()]
         found += [running.worker.error for running in self._running.values()]
