@@ -9,9 +9,10 @@ from mirrorlake.lake import stage
 from mirrorlake.lake.lake import Lake
 from mirrorlake.produce.batch import PartitionPlan
 from mirrorlake.produce.probe import files_readable
+from mirrorlake.produce.readers import ReadFiles, ReadRows
 from mirrorlake.produce.report import RESULT_DDL
 from mirrorlake.produce.stage_rows import sorted_rows
-from mirrorlake.produce.task import ReadFiles, ReadRows, ShardJob
+from mirrorlake.produce.task import ShardJob
 
 
 class SparkWorkers:

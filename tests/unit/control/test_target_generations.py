@@ -13,7 +13,7 @@ from mirrorlake.control import target_generations
 from mirrorlake.control.target_generations import TargetGenerations
 from mirrorlake.control.topic_sync import TargetTopics, TopicsUnmade
 from mirrorlake.errors import ClusterUnreachable, TargetRefused
-from mirrorlake.kafka.admin import TopicIdentity, TopicInfo
+from mirrorlake.kafka.values import TopicIdentity, TopicInfo
 from mirrorlake.lake.targets import MappedTarget
 from mirrorlake.lake.topic_states import TopicState
 from mirrorlake.offsets.generations import NotedTarget, TargetDecision
@@ -365,6 +365,6 @@ def test_what_the_target_does_not_make_in_time_stops_no_flow(
         with pytest.raises(TopicsUnmade):
             flow_topics.ensure([PLAN])
     assert flow_topics.closed() == {"t": late}
-    flow_topics.unmade = {}
+    flow_topics._unmade.topics = {}
     flow_topics.ensure([PLAN])
     assert [made.factor for made in world.made] == [-1], "the target's own default, where nobody knows"

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from mirrorlake.config.topology import Topology
-from mirrorlake.kafka.admin import TopicInfo
+from mirrorlake.kafka.values import TopicInfo
 from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.run.samples import Sampler
 from mirrorlake.run.snapshot import Snapshot

@@ -10,8 +10,8 @@ from mirrorlake.config.topology import Topology
 from mirrorlake.devtools.bench.control import wait_until_listed
 from mirrorlake.devtools.bench.measure import seconds_of
 from mirrorlake.groups.checkpoint_sync import Checkpoints
-from mirrorlake.kafka.admin import TopicInfo
 from mirrorlake.kafka.connections import Connections
+from mirrorlake.kafka.values import TopicInfo
 from mirrorlake.lake.changes import MemoryLog
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.opening import open_lake
