@@ -27,7 +27,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("run",),
     ("failover", "tracking", "dashboard", "devtools.local"),
     ("library",),
-    ("devtools", "devtools.demo", "devtools.bench"),
+    ("devtools", "devtools.demo", "devtools.bench", "testing"),
     ("cli", "notebook"),
     ("__main__",),
 )
