@@ -24,9 +24,10 @@ from mirrorlake.produce import flow as produce_flow
 from mirrorlake.produce.batch import PartitionPlan, shard_of
 from mirrorlake.produce.flow import FlowProducer
 from mirrorlake.produce.ports import Way
+from mirrorlake.produce.readers import ReadFiles, ReadRows
 from mirrorlake.produce.report import RESULT
 from mirrorlake.produce.spec import FlowSpec
-from mirrorlake.produce.task import ReadFiles, ReadRows, ShardJob
+from mirrorlake.produce.task import ShardJob
 from tests.simulation.kafka import Consumer, Producer, timed_out
 from tests.simulation.landing import Lander
 from tests.simulation.stage import ParquetView, arrow, lake_failed

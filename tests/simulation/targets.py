@@ -10,7 +10,7 @@ from typing import Any
 from mirrorlake.control import target_generations
 from mirrorlake.control.target_generations import TargetGenerations
 from mirrorlake.errors import TargetRecreated
-from mirrorlake.kafka.admin import TopicIdentity
+from mirrorlake.kafka.values import TopicIdentity
 from mirrorlake.lake.targets import MappedTarget
 from mirrorlake.offsets.generations import NotedTarget, TargetDecision
 from mirrorlake.offsets.positions import TopicAndPartition

@@ -5,7 +5,8 @@ from collections.abc import Mapping
 from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.control.config_plan import ConfigRules, configs_by_state
 from mirrorlake.errors import TargetRefused
-from mirrorlake.kafka.admin import ClusterAdmin, TopicInfo
+from mirrorlake.kafka.admin import ClusterAdmin
+from mirrorlake.kafka.values import TopicInfo
 from mirrorlake.lake.topic_states import TopicState
 
 

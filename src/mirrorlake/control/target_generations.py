@@ -14,8 +14,9 @@ from confluent_kafka import KafkaException
 from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.control.target_comparison import TargetComparison, TargetLoss, compare_targets
 from mirrorlake.errors import ClusterUnusable, TargetRecreated, TargetRefused
-from mirrorlake.kafka.admin import ClusterAdmin, TopicIdentity
+from mirrorlake.kafka.admin import ClusterAdmin
 from mirrorlake.kafka.connections import Connections
+from mirrorlake.kafka.values import TopicIdentity
 from mirrorlake.lake.incidents import Incidents
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.targets import (

@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping
 
-from mirrorlake.kafka.admin import ClusterAdmin, TopicInfo
+from mirrorlake.kafka.admin import ClusterAdmin
 from mirrorlake.kafka.admin_configs import describe_topic_configs
-from mirrorlake.kafka.values import TopicConfigs
+from mirrorlake.kafka.values import TopicConfigs, TopicInfo
 from mirrorlake.lake.states import States
 from mirrorlake.lake.topic_states import TopicState, own_configs
 

@@ -7,8 +7,7 @@ already is not written again, and its map rows are rebuilt from the committed me
 
 import time
 import uuid
-from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 
@@ -24,7 +23,6 @@ from mirrorlake.produce.pace import Pace
 from mirrorlake.produce.provenance import unsent
 from mirrorlake.produce.report import Progress, Refused, measure, result_of
 from mirrorlake.produce.skipped import Skipped, without
-from mirrorlake.produce.stage_files import read_shard, split_by_partition
 from mirrorlake.produce.writer import MetadataFull, ShardWriter, Target, TooSlow, add_written
 
 #: A transaction ends when it holds this many records, or the bytes (Arrow's size of the rows) that the target takes in
@@ -57,60 +55,6 @@ class ShardJob:
     owner: str | None
     skipped: Skipped = field(default_factory=dict)
     foreign_from: Mapping[TopicAndPartition, int] = field(default_factory=dict)
-
-
-class ReadFiles:
-    """mapInArrow over a frame of job numbers: the worker reads the stage's files itself."""
-
-    def __init__(self, jobs: Sequence[ShardJob]) -> None:
-        self._jobs = jobs
-
-    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            for number in batch.column(0).to_pylist():
-                job = self._jobs[number]
-                yield produce_shard(job, read_shard(job.plan))
-
-
-class ReadRows:
-    """mapInArrow over the rows themselves, sorted by (shard, topic, partition, offset): Spark reads the stage."""
-
-    def __init__(self, jobs: Sequence[ShardJob]) -> None:
-        self._jobs = {job.plan.shard: job for job in jobs}
-
-    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        pending = _Pushback(iter(batches))
-        while (shard := pending.shard()) is not None:
-            job = self._jobs[shard]
-            plans = {(plan.topic, plan.partition): plan for plan in job.plan.partitions}
-            rows = (item for batch in pending.of_shard(shard) for item in split_by_partition(batch, plans))
-            yield produce_shard(job, rows)
-            deque(rows, maxlen=0)  # what it left is not the beginning of another shard
-
-
-class _Pushback:
-    """An iterator of record batches that can be taken shard by shard; a batch may hold the rows of several."""
-
-    def __init__(self, batches: Iterator[pa.RecordBatch]) -> None:
-        self._batches = batches
-        self._buffered: pa.RecordBatch | None = None
-
-    def shard(self) -> int | None:
-        """The shard of the next row; None at the end."""
-        while self._buffered is None or self._buffered.num_rows == 0:
-            self._buffered = next(self._batches, None)
-            if self._buffered is None:
-                return None
-        return int(self._buffered.column("shard")[0].as_py())
-
-    def of_shard(self, shard: int) -> Iterator[pa.RecordBatch]:
-        """The rows up to the first one of another shard."""
-        while self.shard() == shard:
-            batch = self._buffered
-            shards = batch.column("shard").to_numpy(zero_copy_only=False)  # type: ignore[union-attr]
-            end = int(np.searchsorted(shards, shard, side="right"))
-            self._buffered = batch.slice(end)  # type: ignore[union-attr]
-            yield batch.slice(0, end)  # type: ignore[union-attr]
 
 
 def produce_shard(job: ShardJob, rows: Iterator[tuple[PartitionPlan, pa.RecordBatch]]) -> pa.RecordBatch:

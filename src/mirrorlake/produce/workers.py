@@ -12,10 +12,11 @@ from mirrorlake.lake.lake import Lake
 from mirrorlake.produce.batch import PartitionPlan
 from mirrorlake.produce.ports import Way
 from mirrorlake.produce.probe import files_readable
+from mirrorlake.produce.readers import ReadFiles, ReadRows
 from mirrorlake.produce.report import RESULT
 from mirrorlake.produce.stage_files import read_shard
 from mirrorlake.produce.stage_rows import sorted_rows
-from mirrorlake.produce.task import ReadFiles, ReadRows, ShardJob, forget_writers, produce_shard
+from mirrorlake.produce.task import ShardJob, forget_writers, produce_shard
 
 #: What tasks report, for Spark.
 _RESULT = from_arrow_schema(RESULT)

@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 from confluent_kafka import KafkaError, KafkaException
 
-from mirrorlake.kafka.admin import CREATE_TRIES, ClusterAdmin, TopicInfo
+from mirrorlake.kafka.admin import ClusterAdmin
+from mirrorlake.kafka.admin_topics import CREATE_TRIES
+from mirrorlake.kafka.values import TopicInfo
 
 
 class Client:
@@ -49,7 +51,7 @@ def client() -> Client:
 @pytest.fixture
 def admin(client: Client) -> ClusterAdmin:
     made = ClusterAdmin("west", {"bootstrap.servers": "127.0.0.1:1"})
-    made._connection.client = client  # type: ignore[assignment]
+    made._connection.current.client = client  # type: ignore[assignment]
     return made
 
 

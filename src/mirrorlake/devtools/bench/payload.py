@@ -6,7 +6,8 @@ import subprocess
 from pathlib import Path
 
 from mirrorlake.errors import InputError
-from mirrorlake.kafka.admin import ClusterAdmin, TopicInfo
+from mirrorlake.kafka.admin import ClusterAdmin
+from mirrorlake.kafka.values import TopicInfo
 from mirrorlake.spark.jars import mirror_jars
 from mirrorlake.spark.java import find_java
 
