@@ -7,7 +7,6 @@ import typer
 from rich.text import Text
 
 from mirrorlake.cli.context import Context
-from mirrorlake.devtools.demo.script import play
 
 
 def register(app: typer.Typer) -> None:
@@ -22,6 +21,8 @@ def demo(
     as_json: bool = typer.Option(False, "--json", help="Print one JSON document at the end."),
 ) -> None:
     """Two real clusters, a flow, a crash, a failover, and the proof: nothing lost, nothing twice."""
+    from mirrorlake.devtools.demo.script import play
+
     shared: Context = context.obj
     result = play(directory, records, partial(_say, shared))
     if as_json:
