@@ -107,8 +107,7 @@ def local_session(
     Spark its code generation, which cost more than such a session ever gets back. MIRRORLAKE_JAVA_OPTIONS adds flags
     of your own.
 
-    The first call on a machine resolves the JVM jars into a per-user cache and prepares the archive of their classes;
-    `progress` gets a line for each.
+    The first call on a machine resolves the JVM jars into a per-user cache; `progress` gets a line for it.
     Raises MissingJava.
     """
     java = find_java()
@@ -122,7 +121,7 @@ def local_session(
     short = short or os.environ.get(SHORT_VARIABLE) == "1"
     jars = spark_jars(progress)
     flags = ["-XX:+UseParallelGC", *(["-XX:TieredStopAtLevel=1"] if short else OPTIMISE_LESS)]
-    flags += archive_flags(java, jars, progress)
+    flags += archive_flags(java, jars)
     flags += os.environ.get("MIRRORLAKE_JAVA_OPTIONS", "").split()
     log_settings = Path(str(files("mirrorlake.spark") / "log4j2.properties"))
     builder = SparkSession.builder.master(master).appName("mirrorlake")
