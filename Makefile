@@ -7,7 +7,7 @@ BIN := .venv/bin
 STAMP := .venv/.made-from-lock
 UV := $(or $(shell command -v uv 2>/dev/null),.uv/bin/uv)
 
-.PHONY: help env demo test test-all unit check fmt bench chaos screenshots clean
+.PHONY: help env demo test test-all classes unit check fmt bench chaos screenshots clean
 .DEFAULT_GOAL := help
 
 help: ## list these targets
@@ -19,11 +19,15 @@ demo: env ## two Kafka clusters, a driver killed with -9, a cluster lost, and th
 	@$(BIN)/mirrorlake demo
 
 # File by file, in the order of the folders: the long ones come before the unit tests, which fill what time is left.
-test: check ## what CI runs: check, then the tests of every law, command and format
+test: check classes ## what CI runs: check, then the tests of every law, command and format
 	$(BIN)/pytest -n auto --dist loadfile --no-loadscope-reorder -m "not slow"
 
-test-all: check ## those, and what takes an hour: every topology, dead clusters, all security modes, other sessions
+test-all: check classes ## those, and what takes an hour: every topology, dead clusters, all security modes, other sessions
 	$(BIN)/pytest
+
+# Tests start many sessions: with Java's classes in an archive each takes half the time. Instant when it is there.
+classes: env
+	@$(BIN)/python -m mirrorlake.spark.class_archive
 
 unit: env ## the tests that need neither Java nor Kafka
 	$(BIN)/pytest tests/unit

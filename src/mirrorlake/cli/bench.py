@@ -8,11 +8,7 @@ from typing import Any
 import typer
 
 from mirrorlake.cli.context import Context
-from mirrorlake.devtools.bench.latency import Pace
-from mirrorlake.devtools.bench.report import tables
-from mirrorlake.devtools.bench.run import BenchOptions, run_bench
 from mirrorlake.errors import InputError
-from mirrorlake.tracking.bench import record_bench
 
 SMALL = 400
 
@@ -44,6 +40,11 @@ def bench(
     as_json: bool = typer.Option(False, "--json", help="Print the JSON document instead of the tables."),
 ) -> None:
     """Race mirrorlake against MirrorMaker 2 and a naive pipeline, on two embedded clusters of this machine."""
+    from mirrorlake.devtools.bench.latency import Pace
+    from mirrorlake.devtools.bench.report import tables
+    from mirrorlake.devtools.bench.run import BenchOptions, run_bench
+    from mirrorlake.tracking.bench import record_bench
+
     shared: Context = context.obj
     backlogs = {size: records_120 if size < SMALL else records_1k for size in _sizes(record_bytes)}
     options = BenchOptions(

@@ -25,7 +25,7 @@ class Context:
             self.out = plain_console(width=PIPED_COLUMNS)
 
     @cached_property
-    def lake(self) -> mirrorlake.OpenLake:
+    def lake(self) -> "mirrorlake.OpenLake":
         """The lake of the topology file, which alone is read by now. Raises TopologyError."""
         lake = mirrorlake.open(self.config)
         lake.internals.say = self.say

@@ -4,16 +4,15 @@ import signal
 import webbrowser
 from pathlib import Path
 from types import FrameType
+from typing import TYPE_CHECKING
 
 import typer
 
 from mirrorlake.cli.context import Context
-from mirrorlake.config.topology import Topology
-from mirrorlake.dashboard.data import Reader, Snapshots, read_data
-from mirrorlake.dashboard.model import load_dashboard
-from mirrorlake.dashboard.page import render
-from mirrorlake.dashboard.server import DashboardServer
 from mirrorlake.errors import InputError
+
+if TYPE_CHECKING:
+    from mirrorlake.config.topology import Topology
 
 
 def register(app: typer.Typer) -> None:
@@ -29,6 +28,11 @@ def dashboard(
     no_open: bool = typer.Option(False, "--no-open", help="Do not open a browser."),
 ) -> None:
     """Show the dashboard of the bundle, from this lake: until Ctrl-C, while the replicator runs or not."""
+    from mirrorlake.dashboard.data import Reader, Snapshots, read_data
+    from mirrorlake.dashboard.model import load_dashboard
+    from mirrorlake.dashboard.page import render
+    from mirrorlake.dashboard.server import DashboardServer
+
     shared: Context = context.obj
     known = shared.lake.internals
     place = _place(known.topology)  # a wrong topology file is told first
@@ -53,7 +57,7 @@ def dashboard(
             shared.say("ended")
 
 
-def _place(topology: Topology) -> str:
+def _place(topology: "Topology") -> str:
     """The lake's name, for the page's last line."""
     lake = topology.lake
     if lake.path is None:

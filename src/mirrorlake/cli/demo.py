@@ -4,10 +4,8 @@ from functools import partial
 from pathlib import Path
 
 import typer
-from rich.text import Text
 
 from mirrorlake.cli.context import Context
-from mirrorlake.devtools.demo.script import play
 
 
 def register(app: typer.Typer) -> None:
@@ -22,16 +20,22 @@ def demo(
     as_json: bool = typer.Option(False, "--json", help="Print one JSON document at the end."),
 ) -> None:
     """Two real clusters, a flow, a crash, a failover, and the proof: nothing lost, nothing twice."""
+    from mirrorlake.devtools.demo.script import play
+    from mirrorlake.spark.class_archive import make_behind
+
     shared: Context = context.obj
     result = play(directory, records, partial(_say, shared))
     if as_json:
         shared.answer(vars(result))
+    make_behind(shared.say)  # what was proven is told by now: nobody waits for it
     if not result.proven:
         raise typer.Exit(1)
 
 
 def _say(shared: Context, line: str) -> None:
     """A line of the script; its chapters and what it proves stand out."""
+    from rich.text import Text
+
     text = Text(line)
     text.highlight_regex(r"^\d/\d", "bold")
     text.highlight_regex(r"\bequal, in order, each once$|\b0 twice, 0 never$", "green")

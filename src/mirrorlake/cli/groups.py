@@ -100,7 +100,7 @@ def checked_groups(names: Sequence[str], everything: bool) -> tuple[str, ...] | 
     return None if everything else tuple(dict.fromkeys(names))
 
 
-def _tell(shared: Context, done: mirrorlake.Moves, as_json: bool) -> None:
+def _tell(shared: Context, done: "mirrorlake.Moves", as_json: bool) -> None:
     if as_json:
         shared.answer(done.to_dict())
     else:

@@ -1,18 +1,19 @@
 """`mirrorlake import`: MirrorMaker's own configuration files as a topology file."""
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
-from rich.console import Console
 
 from mirrorlake.cli.context import Context
 from mirrorlake.errors import InputError
-from mirrorlake.mm2.importer.document import topology_text
-from mirrorlake.mm2.importer.entries import SourceFile
-from mirrorlake.mm2.importer.mirrormaker1 import Options
-from mirrorlake.mm2.importer.read import Imported, import_files
 from mirrorlake.terminal import plain_table
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from mirrorlake.mm2.importer.entries import SourceFile
+    from mirrorlake.mm2.importer.read import Imported
 
 
 def register(app: typer.Typer) -> None:
@@ -39,6 +40,10 @@ def import_(
     as_json: bool = typer.Option(False, "--json", help="Print one JSON document."),
 ) -> None:
     """Make a topology file of MirrorMaker's files, and account for every key of them."""
+    from mirrorlake.mm2.importer.document import topology_text
+    from mirrorlake.mm2.importer.mirrormaker1 import Options
+    from mirrorlake.mm2.importer.read import import_files
+
     shared: Context = context.obj
     if output is not None and output.exists() and not force:
         raise InputError(f"{output} exists; name another file with -o, or give --force", file=str(output))
@@ -55,7 +60,9 @@ def import_(
     _show(shared.out if output is not None else shared.err, found)
 
 
-def _read(path: Path) -> SourceFile:
+def _read(path: Path) -> "SourceFile":
+    from mirrorlake.mm2.importer.entries import SourceFile
+
     try:
         return SourceFile(str(path), path.read_bytes())
     except OSError as error:
@@ -69,7 +76,7 @@ def _write(path: Path, text: str) -> None:
         raise InputError(f"{path} cannot be written: {error.strerror}", file=str(path)) from None
 
 
-def _show(console: Console, found: Imported) -> None:
+def _show(console: "Console", found: "Imported") -> None:
     """What changes what arrives first; then what is not as the files say; the rest is for looking things up."""
     report = found.report
     console.print("What arrives is not what MirrorMaker brings:", style="red")

@@ -1,14 +1,16 @@
 """The commands that look and change nothing: plan, status, translate, sql."""
 
+from typing import TYPE_CHECKING
+
 import typer
-from pyspark.errors import AnalysisException, ParseException
-from pyspark.sql import DataFrame
-from rich.text import Text
 
 from mirrorlake.cli.context import Context
 from mirrorlake.cli.plan_view import show_plan
 from mirrorlake.errors import InputError, TopologyError
 from mirrorlake.terminal import plain_table
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 AS_JSON = typer.Option(False, "--json", help="Print one JSON document.")
 #: `sql` shows at most this many rows; a query that wants more says so with its own tools.
@@ -79,6 +81,8 @@ def status(context: typer.Context, as_json: bool = AS_JSON) -> None:
 
 
 def _mark(shared: Context, style: str, word: str, text: str) -> None:
+    from rich.text import Text
+
     shared.out.print(Text.assemble((word, style), f" {text}"), soft_wrap=True)
 
 
@@ -106,6 +110,8 @@ def translate(
 
 def sql(context: typer.Context, query: str = typer.Argument(..., help="A statement."), as_json: bool = AS_JSON) -> None:
     """Run a query over the tables and views of the lake."""
+    from pyspark.errors import AnalysisException, ParseException
+
     shared: Context = context.obj
     try:
         frame = shared.lake.sql(query)
@@ -121,5 +127,5 @@ def sql(context: typer.Context, query: str = typer.Argument(..., help="A stateme
     shared.out.print(table)
 
 
-def _rows(frame: DataFrame) -> list[dict[str, object]]:
+def _rows(frame: "DataFrame") -> list[dict[str, object]]:
     return [row.asDict(recursive=True) for row in frame.limit(MAX_ROWS).collect()]

@@ -1,13 +1,15 @@
 """`mirrorlake local`: embedded Kafka clusters for development, and the topology file that goes with them."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 
 from mirrorlake.cli.context import Context
-from mirrorlake.devtools.local import develop
-from mirrorlake.devtools.local.develop import ClusterStatus
 from mirrorlake.terminal import plain_table
+
+if TYPE_CHECKING:
+    from mirrorlake.devtools.local.develop import ClusterStatus
 
 AS_JSON = typer.Option(False, "--json", help="Print one JSON document.")
 DIRECTORY = typer.Option(Path(".mirrorlake"), "--directory", help="Where brokers keep data and logs.")
@@ -29,6 +31,8 @@ def up(
     as_json: bool = AS_JSON,
 ) -> None:
     """Start clusters that outlive this command, and write the topology file if there is none."""
+    from mirrorlake.devtools.local import develop
+
     shared: Context = context.obj
     with shared.err.status("starting Kafka…"):
         found = develop.up(directory, name, brokers, shared.config)
@@ -37,18 +41,22 @@ def up(
 
 def down(context: typer.Context, directory: Path = DIRECTORY, as_json: bool = AS_JSON) -> None:
     """Stop the clusters; their data stays."""
+    from mirrorlake.devtools.local import develop
+
     _show(context.obj, develop.down(directory), as_json)
 
 
 def status(context: typer.Context, directory: Path = DIRECTORY, as_json: bool = AS_JSON) -> None:
     """Show the clusters. Exits 1 when one is not running."""
+    from mirrorlake.devtools.local import develop
+
     found = develop.status(directory)
     _show(context.obj, found, as_json)
     if not found or not all(item.running for item in found):
         raise typer.Exit(1)
 
 
-def _show(shared: Context, found: list[ClusterStatus], as_json: bool) -> None:
+def _show(shared: Context, found: "list[ClusterStatus]", as_json: bool) -> None:
     if as_json:
         shared.answer([vars(item) for item in found])
         return

@@ -1,14 +1,15 @@
 """`mirrorlake plan` for a person: refusals in red with the fix, then what each flow would do."""
 
-from typing import Any
-
-from rich.console import Console
-from rich.text import Text
+from typing import TYPE_CHECKING, Any
 
 from mirrorlake.terminal import plain_table
 
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.text import Text
 
-def show_plan(out: Console, found: dict[str, Any]) -> None:
+
+def show_plan(out: "Console", found: dict[str, Any]) -> None:
     """Print the document that `mirrorlake.run.plan.make_plan` makes."""
     for problem in found["problems"]:
         _problem(out, problem)
@@ -16,7 +17,9 @@ def show_plan(out: Console, found: dict[str, Any]) -> None:
         _flow(out, flow)
 
 
-def _problem(out: Console, problem: dict[str, Any]) -> None:
+def _problem(out: "Console", problem: dict[str, Any]) -> None:
+    from rich.text import Text
+
     refused = problem["severity"] == "refuse"
     word = ("refused", "red") if refused else "note"
     out.print(Text.assemble(word, f": {problem['sentence']} ({problem['rule']})"), soft_wrap=True)
@@ -24,7 +27,9 @@ def _problem(out: Console, problem: dict[str, Any]) -> None:
         out.print(f"  to do: {problem['fix']}", soft_wrap=True)
 
 
-def _flow(out: Console, flow: dict[str, Any]) -> None:
+def _flow(out: "Console", flow: dict[str, Any]) -> None:
+    from rich.text import Text
+
     file = f" (sha256 {flow['policy_sha256']})" if flow["policy_sha256"] else ""
     told = [f"{flow['policy']}{file} names", flow["delivery"]]
     told += [f"provenance: {flow['provenance']}"] if flow["provenance"] != "none" else []
@@ -63,13 +68,15 @@ def _acl(acl: dict[str, Any]) -> str:
     )
 
 
-def _heartbeats(out: Console, flow: dict[str, Any]) -> None:
+def _heartbeats(out: "Console", flow: dict[str, Any]) -> None:
     for topic in flow["heartbeats"]:
         line = f"  heartbeats: create topic {topic['topic']} on {topic['cluster']}, factor {topic['factor']}"
         out.print(line, soft_wrap=True)
 
 
-def _would(topic: dict[str, Any]) -> Text:
+def _would(topic: dict[str, Any]) -> "Text":
+    from rich.text import Text
+
     if topic["action"] == "refuse":
         return Text(f"refuse: {topic['reason']}", "red")
     return Text("; ".join(part for part in (topic["action"].replace("_", " "), topic["note"]) if part))

@@ -7,8 +7,6 @@ import typer
 
 from mirrorlake.cli.context import Context
 from mirrorlake.cli.inspect import AS_JSON
-from mirrorlake.failover.query_checkpoint import read_checkpoint, translate_query
-from mirrorlake.spark.query_files import starting_offsets
 
 
 def register(app: typer.Typer) -> None:
@@ -25,6 +23,9 @@ def translate_checkpoint(
 ) -> None:
     """Print the startingOffsets with which a Structured Streaming query goes on at the other cluster, a line for each
     of its Kafka sources. Exits 1 when a partition could not be translated exactly."""
+    from mirrorlake.failover.query_checkpoint import read_checkpoint, translate_query
+    from mirrorlake.spark.query_files import starting_offsets
+
     shared: Context = context.obj
     known = shared.lake.internals
     resolved = known.topology.flow(flow)

@@ -1,9 +1,10 @@
 """An archive of the classes of a Spark session, which Java maps into memory (class data sharing, JEP 310 and JEP 350).
 
 Else each session reads some 15,000 classes from 250 jars and verifies them: half of the time until its first answer.
-Java binds an archive to the paths of those jars, so it lives in the Python environment that holds them. It is made
-once, by a warmup (`lake/warmup.py`) in a process of its own; whoever comes meanwhile goes without. Where it
-cannot be made, sessions start as before. `MIRRORLAKE_CLASS_ARCHIVE=off` does without.
+Java binds an archive to the paths of those jars, so it lives in the Python environment that holds them. Making it takes
+40 s of a core, so no session makes one on its way: the demo has it made behind itself (`make_behind`), by this module as
+a process of its own that warms up (`lake/warmup.py`) and outlives whoever asked. Until it is there, and where it cannot
+be made, sessions start without. `MIRRORLAKE_CLASS_ARCHIVE=off` does without for good.
 """
 
 import hashlib
@@ -14,7 +15,8 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from mirrorlake.spark.jars import locked, pyspark_jars
+from mirrorlake.spark.jars import locked, pyspark_jars, spark_jars
+from mirrorlake.spark.java import find_java
 
 logger = logging.getLogger(__name__)
 
@@ -26,22 +28,38 @@ _SECONDS = 300
 _QUIET = ("-Xlog:cds=off", "-Xlog:cds+dynamic=off", "-Xlog:class+path=off")
 
 
-def archive_flags(java: Path, jars: Sequence[Path], progress: Callable[[str], None] | None = None) -> list[str]:
-    """Flags with which `java` starts from the archive, made now if there is none; none where there cannot be one."""
+def archive_flags(java: Path, jars: Sequence[Path]) -> list[str]:
+    """Flags with which `java` starts from the archive; none where there is none."""
     if os.environ.get(VARIABLE) == "off":
         return []
     archive = _place(java, jars)
-    try:
-        if not archive.exists():
-            with locked(archive.parent, wait=False) as alone:
-                if alone and not archive.exists():
-                    _make(archive, progress)
-        size = archive.stat().st_size
-    except OSError as error:  # another process makes it now, or this environment is not ours to write to
-        logger.debug("no class archive: %s", error)
-        return []
     # An empty file says that it was tried in vain.
-    return [f"-XX:SharedArchiveFile={archive}", "-Xshare:auto", *_QUIET] if size else []
+    there = archive.exists() and archive.stat().st_size
+    return [f"-XX:SharedArchiveFile={archive}", "-Xshare:auto", *_QUIET] if there else []
+
+
+def make_behind(say: Callable[[str], None]) -> None:
+    """Have the archive made by a process that goes on when this one ends, if there is none and one can be."""
+    if os.environ.get(VARIABLE) == "off":
+        return
+    archive = _place(find_java(), spark_jars())
+    # A folder that is not there yet is made below the first one that is.
+    above = next(folder for folder in archive.parents if folder.exists())
+    if archive.exists() or not os.access(above, os.W_OK):
+        return
+    say("preparing Java for faster starts in the background, once (about 40 s)")
+    # In a session of its own, so that neither Ctrl-C nor a closed terminal ends it.
+    command = [sys.executable, "-m", "mirrorlake.spark.class_archive"]
+    quiet = subprocess.DEVNULL
+    subprocess.Popen(command, stdin=quiet, stdout=quiet, stderr=quiet, start_new_session=True)
+
+
+def make() -> None:
+    """Make the archive if there is none; of many that are asked to, one does. Raises OSError where it cannot be kept."""
+    archive = _place(find_java(), spark_jars())
+    with locked(archive.parent, wait=False) as alone:
+        if alone and not archive.exists():
+            _make(archive)
 
 
 def _place(java: Path, jars: Sequence[Path]) -> Path:
@@ -52,10 +70,8 @@ def _place(java: Path, jars: Sequence[Path]) -> Path:
     return Path(sys.prefix) / "var" / "mirrorlake" / f"classes-{name}.jsa"
 
 
-def _make(archive: Path, progress: Callable[[str], None] | None) -> None:
+def _make(archive: Path) -> None:
     """Warm up, with a JVM that writes down what it loaded when it ends. The archive appears by one rename."""
-    if progress is not None:
-        progress("preparing Java for faster starts, once (about 40 s)…")
     for stale in archive.parent.glob("*.jsa*"):
         stale.unlink()
     written = archive.with_suffix(".jsa.new")
@@ -74,3 +90,8 @@ def _make(archive: Path, progress: Callable[[str], None] | None) -> None:
         logger.warning("no archive of Java's classes, so sessions start slowly: %s", said.splitlines()[-1:])
         written.touch()
     written.rename(archive)
+
+
+if __name__ == "__main__":
+    os.nice(19)
+    make()

@@ -6,18 +6,22 @@ tuned for many small Delta commits on one machine.
 
 import os
 import sys
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib.resources import files
 from pathlib import Path
 
+from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkException
+from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
 from mirrorlake.errors import LakeError
 from mirrorlake.spark.class_archive import archive_flags
 from mirrorlake.spark.jars import spark_jars
 from mirrorlake.spark.java import find_java
+from mirrorlake.spark.jvm_output import logged_stderr
 
 #: Parts of the names of options whose values are secrets, as a Java regular expression.
 _SECRET_OPTIONS = "jaas|password|secret|token|credential|keystore[.]key"
@@ -90,6 +94,7 @@ OPTIMISE_LESS = (
 )
 #: Set to 1, it makes every session of this process and its children a short one.
 SHORT_VARIABLE = "MIRRORLAKE_SHORT_SESSIONS"
+_STARTING = threading.Lock()
 #: Variables of those who decide which session this process has: Databricks, Spark Connect, spark-submit.
 _GIVEN = {"DATABRICKS_RUNTIME_VERSION", "SPARK_REMOTE", "PYSPARK_GATEWAY_PORT"}
 
@@ -107,8 +112,7 @@ def local_session(
     Spark its code generation, which cost more than such a session ever gets back. MIRRORLAKE_JAVA_OPTIONS adds flags
     of your own.
 
-    The first call on a machine resolves the JVM jars into a per-user cache and prepares the archive of their classes;
-    `progress` gets a line for each.
+    The first call on a machine resolves the JVM jars into a per-user cache; `progress` gets a line for it.
     Raises MissingJava.
     """
     java = find_java()
@@ -122,18 +126,28 @@ def local_session(
     short = short or os.environ.get(SHORT_VARIABLE) == "1"
     jars = spark_jars(progress)
     flags = ["-XX:+UseParallelGC", *(["-XX:TieredStopAtLevel=1"] if short else OPTIMISE_LESS)]
-    flags += archive_flags(java, jars, progress)
+    flags += archive_flags(java, jars)
     flags += os.environ.get("MIRRORLAKE_JAVA_OPTIONS", "").split()
     log_settings = Path(str(files("mirrorlake.spark") / "log4j2.properties"))
-    builder = SparkSession.builder.master(master).appName("mirrorlake")
-    for key, value in {**LOCAL_SETTINGS, **(SHORT_SETTINGS if short else {}), **(settings or {})}.items():
-        builder = builder.config(key, value)
-    builder = (
-        builder.config("spark.jars", ",".join(str(jar) for jar in jars))
-        .config("spark.driver.memory", driver_memory)
-        .config("spark.driver.extraJavaOptions", f"-Dlog4j2.configurationFile={log_settings} {' '.join(flags)}")
-    )
-    return builder.getOrCreate()
+    wanted = {
+        "spark.master": master,
+        "spark.app.name": "mirrorlake",
+        **{**LOCAL_SETTINGS, **(SHORT_SETTINGS if short else {}), **(settings or {})},
+        "spark.jars": ",".join(str(jar) for jar in jars),
+        "spark.driver.memory": driver_memory,
+        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={log_settings} {' '.join(flags)}",
+    }
+    with _STARTING:
+        if not SparkContext._gateway:
+            _start_jvm(wanted)
+        return SparkSession.builder.config(map=wanted).getOrCreate()
+
+
+def _start_jvm(settings: Mapping[str, str]) -> None:
+    """Start the JVM that the session will find, as pyspark itself would, but for where its stderr goes."""
+    with logged_stderr() as stderr:
+        gateway = launch_gateway(SparkConf().setAll(list(settings.items())), {"stderr": stderr})
+    SparkContext._ensure_initialized(gateway=gateway)
 
 
 def open_session(progress: Callable[[str], None] | None = None, short: bool = True) -> SparkSession:
@@ -145,6 +159,11 @@ def open_session(progress: Callable[[str], None] | None = None, short: bool = Tr
     if _GIVEN & os.environ.keys():
         return SparkSession.builder.getOrCreate()
     return local_session(os.environ.get("MIRRORLAKE_CORES", "*"), progress=progress, short=short)
+
+
+def starts_its_own() -> bool:
+    """Whether `open_session` would start a JVM here: no session is there, and nobody else decides which there is."""
+    return SparkSession.getActiveSession() is None and not _GIVEN & os.environ.keys()
 
 
 def redact_secrets(spark: SparkSession) -> None:

@@ -1,0 +1,31 @@
+"""What a local JVM writes to stderr, line by line into the log: so it looks as all else does, a terminal's living lines
+stay whole, and `--log json` holds nothing but JSON."""
+
+import logging
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+logger = logging.getLogger(__name__)
+
+#: What every JVM of Spark's says of itself when it starts, which is no news.
+_NO_NEWS = "WARNING: Using incubator modules:"
+
+
+@contextmanager
+def logged_stderr() -> Iterator[int]:
+    """A file descriptor for the stderr of a process that the block starts; its lines are logged until it ends."""
+    reading, writing = os.pipe()
+    threading.Thread(target=_log, args=(reading,), name="output of the JVM", daemon=True).start()
+    try:
+        yield writing
+    finally:
+        os.close(writing)  # the process has its own by now; with its end the pipe ends
+
+
+def _log(reading: int) -> None:
+    with os.fdopen(reading, encoding="utf-8", errors="replace") as lines:
+        for line in lines:
+            if line.strip() and not line.startswith(_NO_NEWS):
+                logger.warning("%s", line.rstrip())

@@ -1,0 +1,38 @@
+"""`--help` imports what parses a command line and nothing of what commands do: it answers in a moment."""
+
+import subprocess
+import sys
+
+import pytest
+import typer
+
+from mirrorlake.cli.main import app
+
+HEAVY = (
+    "alembic", "altair", "confluent_kafka", "deltalake", "duckdb", "mlflow", "numpy", "pandas", "pyarrow", "pydantic",
+    "pyspark", "rich", "sqlalchemy", "sqlglot", "vl_convert", "yaml",
+)  # fmt: skip
+COMMANDS = sorted(typer.main.get_command(app).commands)  # type: ignore[attr-defined]
+SCRIPT = f"""
+import sys
+from mirrorlake.cli.main import app
+for words in {[[], *([name] for name in COMMANDS)]}:
+    try:
+        app([*words, "--help"], prog_name="mirrorlake")
+    except SystemExit as end:
+        assert not end.code, words
+    found = sorted({set(HEAVY)} & sys.modules.keys())
+    assert not found, (words, found)
+"""
+
+
+def test_help_imports_nothing_heavy() -> None:
+    done = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("Usage: mirrorlake") == len(COMMANDS) + 1
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_each_command_says_what_it_does(name: str) -> None:
+    command = typer.main.get_command(app).commands[name]  # type: ignore[attr-defined]
+    assert command.get_short_help_str()

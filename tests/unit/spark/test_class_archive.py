@@ -1,0 +1,65 @@
+"""The archive of classes: no session waits for it; who asks for it goes on at once."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mirrorlake.spark import class_archive
+
+
+@pytest.fixture
+def begun(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[list[str]]:
+    """The processes that were started; none is. The environment of Python is an empty folder."""
+    found: list[list[str]] = []
+
+    def start(command: list[str], **how: Any) -> None:
+        assert how["start_new_session"] and how["stderr"] == subprocess.DEVNULL
+        found.append(command)
+
+    monkeypatch.delenv(class_archive.VARIABLE, raising=False)
+    monkeypatch.setattr(sys, "prefix", str(tmp_path))
+    monkeypatch.setattr(class_archive, "find_java", lambda: Path(sys.executable))
+    monkeypatch.setattr(class_archive, "spark_jars", lambda: [])
+    monkeypatch.setattr(subprocess, "Popen", start)
+    monkeypatch.setattr(subprocess, "run", lambda *_, **__: pytest.fail("nothing is waited for"))
+    return found
+
+
+def place() -> Path:
+    return class_archive._place(Path(sys.executable), [])
+
+
+def test_a_session_takes_it_only_where_it_is(begun: list[list[str]], monkeypatch: pytest.MonkeyPatch) -> None:
+    java = Path(sys.executable)
+    assert class_archive.archive_flags(java, []) == []
+    place().parent.mkdir(parents=True)
+    place().touch()
+    assert class_archive.archive_flags(java, []) == [], "tried in vain"
+    place().write_bytes(b"classes")
+    assert class_archive.archive_flags(java, [])[0] == f"-XX:SharedArchiveFile={place()}"
+    monkeypatch.setenv(class_archive.VARIABLE, "off")
+    assert class_archive.archive_flags(java, []) == []
+    assert not begun
+
+
+def test_it_is_made_behind_whoever_asks(begun: list[list[str]], monkeypatch: pytest.MonkeyPatch) -> None:
+    said: list[str] = []
+    class_archive.make_behind(said.append)
+    assert [command[1:] for command in begun] == [["-m", class_archive.__name__]] and len(said) == 1
+    place().parent.mkdir(parents=True)
+    place().write_bytes(b"classes")
+    class_archive.make_behind(said.append)
+    place().unlink()
+    monkeypatch.setenv(class_archive.VARIABLE, "off")
+    class_archive.make_behind(said.append)
+    assert len(begun) == 1 and len(said) == 1
+
+
+def test_nobody_asks_for_it_where_it_cannot_be_kept(begun: list[list[str]], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    class_archive.make_behind(lambda _line: pytest.fail("nothing is said"))
+    assert not begun
