@@ -7,6 +7,7 @@ import pyarrow as pa
 
 from mirrorlake.groups.checkpoint_plan import Checkpoint, GroupPartition
 from mirrorlake.lake.lake import Lake, arrow_table
+from mirrorlake.lake.reader import Reader
 
 _CHECKPOINTS = pa.schema(
     [
@@ -27,11 +28,10 @@ _CHECKPOINTS = pa.schema(
 )
 
 
-def newest_checkpoints(lake: Lake, flow: str) -> dict[GroupPartition, tuple[Checkpoint, datetime]]:
+def newest_checkpoints(lake: Reader, flow: str) -> dict[GroupPartition, tuple[Checkpoint, datetime]]:
     """The newest checkpoint of every group and partition of a flow, with the time (UTC) it was written."""
     found = {}
-    for row in lake.query("newest_checkpoints", flow=flow).collect():
-        values = row.asDict()
+    for values in lake.query_rows("newest_checkpoints", flow=flow):
         at = values.pop("checkpointed_at").replace(tzinfo=timezone.utc)
         checkpoint = Checkpoint(**{**values, "metadata": values["metadata"] or ""})
         found[checkpoint.group_partition] = (checkpoint, at)

@@ -239,7 +239,12 @@ class Lake:
 
     def arrow(self, text: str, args: Mapping[str, object] | None = None) -> pa.RecordBatchReader:
         """See `Reader.arrow`."""
-        return self.sql(text, args).toArrow().to_reader()
+        from mirrorlake.spark.causes import FAILURES, cause_of
+
+        try:
+            return self.sql(text, args).toArrow().to_reader()
+        except FAILURES as error:
+            raise InputError(cause_of(error)) from error
 
     def refresh(self) -> None:
         """See `Reader.refresh`: Spark asks for the newest version by itself."""

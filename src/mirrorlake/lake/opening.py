@@ -62,8 +62,13 @@ def reading_lake(spark: "SparkSession", location: Location, directory: Path) -> 
         return lake
     root = (directory / location.path).resolve()
     if not has_table(root, "records"):
-        raise LakeError(f"there is no lake in {root}; `mirrorlake demo` makes one in ./mirrorlake-demo/lake")
+        raise no_lake(root)
     return _open(spark, location, root, None)
+
+
+def no_lake(root: Path) -> LakeError:
+    """What is said of a folder that holds none."""
+    return LakeError(f"there is no lake in {root}; `mirrorlake demo` makes one in ./mirrorlake-demo/lake")
 
 
 def lake_exists(location: Location, directory: Path) -> bool:

@@ -16,10 +16,10 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from mirrorlake.lake import stage
 from mirrorlake.lake.delta_log import Commit, DeltaLog
 from mirrorlake.lake.index_copy import IndexCopy
 from mirrorlake.lake.lake import Lake
+from mirrorlake.lake.reader import Reader
 from mirrorlake.lake.parquet import ranges_of_files
 from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.offsets.stage_index import StagedRange, StageIndex
@@ -38,11 +38,15 @@ _AT_ONCE = 20_000
 class StageFiles:
     """The stage of one lake, as `produce.ports.Stage`."""
 
-    def __init__(self, lake: Lake) -> None:
+    def __init__(self, lake: Reader) -> None:
         self._use = threading.RLock()
         self._index: StageIndex | None = None
         self._source: _LocalStage | _SparkStage
-        self._source = _SparkStage(lake) if lake.directory is None else _LocalStage(lake.directory, lake.checkpoints)
+        if lake.directory is not None:
+            self._source = _LocalStage(lake.directory, lake.checkpoints)
+        else:
+            assert isinstance(lake, Lake)  # only Spark reads a catalog
+            self._source = _SparkStage(lake)
 
     @contextmanager
     def reading(self) -> Iterator[StageIndex]:
@@ -188,6 +192,8 @@ class _SparkStage:
     def build(self, index: StageIndex) -> StageIndex:
         """Bring an index to the newest version, by the coordinates of the whole table."""
         version = self._lake.version_of("records")
+        from mirrorlake.lake import stage  # which imports Spark
+
         index.apply((), set(index.paths()), version)
         index.apply(stage.ranges_of_table(self._lake, version), (), version)
         return index
@@ -195,6 +201,8 @@ class _SparkStage:
     def follow(self, index: StageIndex) -> None:
         """Take over what commits behind the index's version brought. A file that they took away stays in the index
         until somebody finds it gone: which offsets there are, it says all the same."""
+        from mirrorlake.lake import stage
+
         version = self._lake.version_of("records")
         if version <= index.version:
             return
