@@ -81,7 +81,9 @@ __all__ = [
 
 #: Where the names are that are imported when they are first asked for.
 _HOMES = {
-    **dict.fromkeys(("Divergence", "Groups", "Moves", "Plan", "Position", "Produced", "Rows", "Status", "Upkeep"), "answers"),
+    **dict.fromkeys(
+        ("Divergence", "Groups", "Moves", "Plan", "Position", "Produced", "Rows", "Status", "Upkeep"), "answers"
+    ),
     "OpenFlow": "flows",
     "OpenLake": "lake",
     "open": "opening",

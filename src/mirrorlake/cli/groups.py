@@ -82,9 +82,7 @@ def failback(
     _tell(shared, done, as_json)
 
 
-def divergence(
-    context: typer.Context, flow: str = FLOW, engine: str | None = ENGINE, as_json: bool = AS_JSON
-) -> None:
+def divergence(context: typer.Context, flow: str = FLOW, engine: str | None = ENGINE, as_json: bool = AS_JSON) -> None:
     """List the source records that never reached the target of a flow. Exits 1 when there are some."""
     shared: Context = context.obj.by(engine)
     found = shared.lake.flows[flow].divergence()

@@ -1,7 +1,7 @@
 """Spark's SQL said in DuckDB's words: what sqlglot does, and the rules that it lacks. Pure.
 
-There is one text of each view and query, in Spark's dialect. Where both engines know a function and mean different things
-by it, a rule here makes DuckDB mean Spark's; what cannot be said is refused, never guessed.
+There is one text of each view and query, in Spark's dialect. Where both engines know a function and mean different
+things by it, a rule here makes DuckDB mean Spark's; what cannot be said is refused, never guessed.
 """
 
 from collections.abc import Sequence
@@ -11,6 +11,7 @@ from typing import NamedTuple
 from sqlglot import ErrorLevel, exp, parse
 from sqlglot.dialects.databricks import Databricks
 from sqlglot.errors import ParseError, TokenError, UnsupportedError
+from sqlglot.parsers.databricks import DatabricksParser
 
 from mirrorlake.errors import InputError
 
@@ -18,9 +19,9 @@ from mirrorlake.errors import InputError
 class _Spark(Databricks):
     """Spark's dialect, of which sqlglot would drop what it has no word for."""
 
-    class Parser(Databricks.Parser):
+    class Parser(DatabricksParser):
         FUNCTIONS = {
-            **Databricks.Parser.FUNCTIONS,
+            **DatabricksParser.FUNCTIONS,
             "PERCENTILE": lambda args: exp.Anonymous(this="percentile", expressions=args),
         }
 
@@ -55,8 +56,8 @@ def said_for_duckdb(text: str) -> Said:
     """
     try:
         statements = [each for each in parse(text, dialect=_Spark) if each is not None]
-        tree = _only_query(statements)
-        tree = tree.transform(_ruled)
+        tree = _only_query(statements).transform(_ruled)
+        assert tree is not None  # what is left out are hints
         said = tree.sql(dialect="duckdb", comments=False, unsupported_level=ErrorLevel.RAISE)
     except (ParseError, TokenError, UnsupportedError) as error:
         raise InputError(f"it cannot be said for DuckDB: {_first_line(error)}") from error
@@ -70,7 +71,9 @@ def columns_of(text: str) -> tuple[tuple[str, str], ...]:
     """Name and DuckDB's type of each column of a text that makes a table."""
     (tree,) = parse(text, dialect=_Spark)
     assert tree is not None
-    return tuple((item.name, _type(item.args["kind"])) for item in tree.find_all(exp.ColumnDef) if item.parent is tree.this)
+    return tuple(
+        (item.name, _type(item.args["kind"])) for item in tree.find_all(exp.ColumnDef) if item.parent is tree.this
+    )
 
 
 @cache
@@ -83,7 +86,7 @@ def _type(kind: exp.DataType) -> str:
     return kind.sql(dialect="duckdb", comments=False)
 
 
-def _only_query(statements: Sequence[exp.Expression]) -> exp.Expression:
+def _only_query(statements: Sequence[exp.Expr]) -> exp.Expr:
     if len(statements) != 1:
         raise InputError(f"it is {len(statements)} statements; give one")
     tree = statements[0]
@@ -94,7 +97,7 @@ def _only_query(statements: Sequence[exp.Expression]) -> exp.Expression:
     return tree
 
 
-def _ruled(node: exp.Expression) -> exp.Expression | None:
+def _ruled(node: exp.Expr) -> exp.Expr | None:
     """One node, by the rule that there is for it."""
     if isinstance(node, exp.Hint):
         return None  # hints say how Spark is to plan, and nothing about the answer
@@ -120,7 +123,7 @@ def _ruled(node: exp.Expression) -> exp.Expression | None:
     return _cast(node) if type(node) is exp.Cast else node
 
 
-def _cast(node: exp.Cast) -> exp.Expression:
+def _cast(node: exp.Cast) -> exp.Expr:
     """Spark reads binary as UTF-8, and cuts what is behind the point; DuckDB escapes the one and rounds the other."""
     kind = node.to.this
     if isinstance(node.this, (exp.Literal, exp.Null)):
@@ -134,7 +137,7 @@ def _cast(node: exp.Cast) -> exp.Expression:
 
 
 def _number(value: int) -> exp.Literal:
-    return exp.Literal.number(value)
+    return exp.Literal(this=str(value), is_string=False)
 
 
 def _first_line(error: Exception) -> str:

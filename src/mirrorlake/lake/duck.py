@@ -43,8 +43,8 @@ class DuckLake:
     @cached_property
     def _connection(self) -> duckdb.DuckDBPyConnection:
         # Else what does not fit into memory would be written to a folder beside whoever asks.
-        spill = {"temp_directory": str(Path(tempfile.gettempdir()) / "mirrorlake-duckdb")}
-        connection = duckdb.connect(config=spill)
+        spilled = str(Path(tempfile.gettempdir()) / "mirrorlake-duckdb")
+        connection = duckdb.connect(config={"temp_directory": spilled})
         for statement in PREPARED:
             connection.execute(statement)
         if has_table(self._root, "records"):
@@ -60,7 +60,11 @@ class DuckLake:
             self._known.clear()
 
     def rows(
-        self, text: str, args: Mapping[str, object] | None = None, frames: Frames | None = None, limit: int | None = None
+        self,
+        text: str,
+        args: Mapping[str, object] | None = None,
+        frames: Frames | None = None,
+        limit: int | None = None,
     ) -> Found:
         """See `Reader.rows`."""
         with self._use:
@@ -135,8 +139,8 @@ class DuckLake:
             barred = _BARRED_FEATURES & set(table.protocol().reader_features or ())
             if barred:
                 raise LakeError(
-                    f"table {name} of the lake at {self._root} has {', '.join(sorted(barred))}, which only Spark reads: "
-                    "ask with --engine spark"
+                    f"table {name} of the lake at {self._root} has {', '.join(sorted(barred))}, which only Spark "
+                    "reads: ask with --engine spark"
                 )
             files = table.file_uris()
         if not files:
@@ -164,7 +168,7 @@ def _same(found: str, wanted: str) -> bool:
 
 
 def _plain(found: duckdb.DuckDBPyRelation) -> duckdb.DuckDBPyRelation:
-    """Times in UTC without a zone, at any depth, and sums as Spark has them: both engines answer with the same types."""
+    """Times in UTC without a zone, at any depth, and sums as Spark has them: the types of both engines are the same."""
     return _cast(found, lambda kind: _HUGE.sub("BIGINT", kind.replace(_ZONED, "TIMESTAMP")))
 
 

@@ -66,7 +66,7 @@ class EventLog:
 
 
 class WrittenChanges:
-    """What earlier runs recorded in a lake, for `plan`, which changes nothing and makes no lake. Nothing without one."""
+    """What earlier runs recorded in a lake, for `plan`, which changes nothing and makes no lake. Nothing without."""
 
     def __init__(self, lake: Reader | None) -> None:
         self._lake = lake

@@ -202,7 +202,11 @@ class Lake:
             return self.spark.sql(text, args=dict(args), **frames)
 
     def rows(
-        self, text: str, args: Mapping[str, object] | None = None, frames: Frames | None = None, limit: int | None = None
+        self,
+        text: str,
+        args: Mapping[str, object] | None = None,
+        frames: Frames | None = None,
+        limit: int | None = None,
     ) -> Found:
         """See `Reader.rows`."""
         from pyspark.errors import AnalysisException, ParseException  # only who reads by Spark needs it
@@ -212,7 +216,9 @@ class Lake:
             if isinstance(frame, str):
                 text = text.replace(f"{{{name}}}", f"({given.pop(name)})")
         made = {
-            name: self.spark.createDataFrame(list(frame.rows), ", ".join(f"`{key}` {kind}" for key, kind in frame.columns))
+            name: self.spark.createDataFrame(
+                list(frame.rows), ", ".join(f"`{key}` {kind}" for key, kind in frame.columns)
+            )
             for name, frame in given.items()
             if isinstance(frame, Frame)
         }

@@ -45,7 +45,11 @@ class Reader(Protocol):
         knows."""
 
     def rows(
-        self, text: str, args: Mapping[str, object] | None = None, frames: Frames | None = None, limit: int | None = None
+        self,
+        text: str,
+        args: Mapping[str, object] | None = None,
+        frames: Frames | None = None,
+        limit: int | None = None,
     ) -> Found:
         """Run a query in which bare names mean this lake's tables and views; `args` fills `:named` parameters. Raises
         InputError for one that cannot be run, saying why."""

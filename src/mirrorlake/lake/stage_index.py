@@ -16,11 +16,12 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from mirrorlake.lake.arrow_values import FALSE, fill_null, int64, int64s
 from mirrorlake.lake.delta_log import Commit, DeltaLog
 from mirrorlake.lake.index_copy import IndexCopy
 from mirrorlake.lake.lake import Lake
-from mirrorlake.lake.reader import Reader
 from mirrorlake.lake.parquet import ranges_of_files
+from mirrorlake.lake.reader import Reader
 from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.offsets.stage_index import StagedRange, StageIndex
 
@@ -85,9 +86,9 @@ class _LocalStage:
         paths = [f"{self._log.table}/{path}" for path in files["path"].to_pylist()]
         index.apply((), set(index.paths()) - set(paths), index.version)
         fresh = [at for at, path in enumerate(paths) if path not in index.numbers()]
-        told = _told_by_statistics(files.take(pa.array(fresh, pa.int64())))
+        told = _told_by_statistics(files.take(int64s(fresh)))
         left = [number for at, number in enumerate(fresh) if at not in told]
-        constants = _constants(files.take(pa.array(left, pa.int64())))
+        constants = _constants(files.take(int64s(left)))
         del files  # of every file more than the index keeps
         pa.default_memory_pool().release_unused()
         unread = _ranges([paths[number] for number in left], constants)
@@ -141,7 +142,7 @@ def _constants(files: pa.Table) -> tuple[str | None, int | None]:
         if not {*sides, f"null_count.{name}"} <= set(files.column_names) or not files.num_rows:
             return None, None
         values = pc.unique(pa.chunked_array([*files[sides[0]].chunks, *files[sides[1]].chunks])).to_pylist()
-        nulls = pc.sum(pc.fill_null(files[f"null_count.{name}"], 1)).as_py()
+        nulls = pc.sum(fill_null(files[f"null_count.{name}"], int64(1))).as_py()
         found.append(values[0] if len(values) == 1 and nulls == 0 else None)
     cluster, generation = found
     return None if cluster is None or len(cluster) > _EXACT_TEXT else cluster, generation
@@ -168,14 +169,14 @@ def _told_by_statistics(files: pa.Table) -> dict[int, list[StagedRange]]:
         return {}
     single = None
     for name in _PLACE:
-        same = pc.fill_null(pc.equal(files[f"min.{name}"], files[f"max.{name}"]), False)
+        same = fill_null(pc.equal(files[f"min.{name}"], files[f"max.{name}"]), FALSE)
         if f"null_count.{name}" in files.column_names:
-            same = pc.and_(same, pc.equal(pc.fill_null(files[f"null_count.{name}"], 0), 0))
+            same = pc.and_(same, pc.equal(fill_null(files[f"null_count.{name}"], int64(0)), int64(0)))
         single = same if single is None else pc.and_(single, same)
     for name in ("source_cluster", "topic"):
-        single = pc.and_(single, pc.less_equal(pc.utf8_length(files[f"min.{name}"]), _EXACT_TEXT))
-    at = pc.indices_nonzero(pc.fill_null(single, False)).to_pylist()
-    picked = files.select(needed).take(pa.array(at, pa.int64()))
+        single = pc.and_(single, pc.less_equal(pc.utf8_length(files[f"min.{name}"]), int64(_EXACT_TEXT)))
+    at = pc.indices_nonzero(fill_null(single, FALSE)).to_pylist()
+    picked = files.select(needed).take(int64s(at))
     columns = [
         picked[name].to_pylist()
         for name in (*(f"min.{name}" for name in (*_PLACE, "offset")), "max.offset", "num_records")

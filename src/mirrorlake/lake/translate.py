@@ -86,7 +86,7 @@ def translate_all(lake: Reader, flow: str, asked: Iterable[Asked], reverse: bool
     topics = {f"topic{number}": name for number, name in enumerate(sorted({topic for topic, _, _ in rows}))}
     one_of = ", ".join(f":{name}" for name in topics)
     where = f"WHERE flow = :flow AND {column} IN ({one_of})"
-    frames = {
+    frames: dict[str, Frame | str] = {
         "asked": Frame((("topic", "STRING"), ("partition", "INT"), ("offset", "BIGINT")), rows),
         "runs": f"SELECT * FROM offset_translation {where}",
         "samples": f"SELECT * FROM ({lake.whole('positions')}) AS samples {where}",

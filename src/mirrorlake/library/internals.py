@@ -92,8 +92,10 @@ class Internals:
 
     @property
     def reader(self) -> Reader:
-        """The tables as of now, to be read by the lake's engine. Raises InputError where that cannot read them, LakeError
-        where there are none."""
+        """The tables as of now, to be read by the lake's engine.
+
+        Raises InputError where that cannot read them, LakeError where there are none.
+        """
         return (self.sessionless if self._by_duckdb() else None) or self.tables
 
     @property

@@ -75,7 +75,7 @@ class OpenLake:
         return frame
 
     def rows(self, query: str, /, *, limit: int | None = None, **parameters: object) -> Rows:
-        """Run a query in which bare table names mean this lake's; of a lake in a folder without Spark. Times are in UTC.
+        """Run a query in which bare table names mean this lake's; of a folder without Spark. Times are in UTC.
 
         Args:
             query: the query, in Spark's SQL; `:name` in it is a parameter.

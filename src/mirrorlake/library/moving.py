@@ -1,4 +1,4 @@
-"""Groups moved, and recorded as a run of MLflow; or what would be moved, which starts no session and is not recorded."""
+"""Groups moved, and recorded as a run of MLflow; what would be moved starts no session and is not recorded."""
 
 import time
 from collections.abc import Sequence
