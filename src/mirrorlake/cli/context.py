@@ -4,12 +4,17 @@ import json
 import os
 from functools import cached_property
 from pathlib import Path
+from typing import Literal, cast
 
 import typer
 
 import mirrorlake
+from mirrorlake.errors import InputError
 from mirrorlake.terminal import plain_console
 
+ENGINE = typer.Option(
+    None, "--engine", metavar="spark|duckdb", help="Who reads the tables: DuckDB by default, of a catalog Spark."
+)
 #: How wide tables are where no terminal is: whoever reads a pipe wants each row on its line.
 PIPED_COLUMNS = 200
 
@@ -19,6 +24,7 @@ class Context:
 
     def __init__(self, config: Path) -> None:
         self.config = config
+        self.engine: str | None = None
         self.err = plain_console(stderr=True)
         self.out = plain_console()
         if not self.out.is_terminal and "COLUMNS" not in os.environ:
@@ -27,9 +33,16 @@ class Context:
     @cached_property
     def lake(self) -> "mirrorlake.OpenLake":
         """The lake of the topology file, which alone is read by now. Raises TopologyError."""
-        lake = mirrorlake.open(self.config)
+        if self.engine not in (None, "spark", "duckdb"):
+            raise InputError(f"there is no --engine {self.engine}; choose spark or duckdb")
+        lake = mirrorlake.open(self.config, engine=cast(Literal["spark", "duckdb"] | None, self.engine))
         lake.internals.say = self.say
         return lake
+
+    def by(self, engine: str | None) -> "Context":
+        """The same, for a command that was told who reads the tables."""
+        self.engine = engine
+        return self
 
     def say(self, line: str) -> None:
         """One line for a person, on stderr, so that stdout holds answers only."""

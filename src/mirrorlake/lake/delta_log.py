@@ -14,6 +14,8 @@ from urllib.parse import unquote
 import pyarrow as pa
 from deltalake import DeltaTable
 
+from mirrorlake.lake.arrow_values import table_of
+
 
 @dataclass(frozen=True)
 class Commit:
@@ -61,4 +63,4 @@ class DeltaLog:
     def snapshot(self) -> tuple[int, pa.Table]:
         """The newest version, and its files: path, modification_time, and num_records, min.* and max.* where known."""
         table = DeltaTable(str(self.table))
-        return table.version(), pa.table(table.get_add_actions(flatten=True))
+        return table.version(), table_of(table.get_add_actions(flatten=True))

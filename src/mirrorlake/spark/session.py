@@ -129,7 +129,7 @@ def local_session(
     flags += archive_flags(java, jars)
     flags += os.environ.get("MIRRORLAKE_JAVA_OPTIONS", "").split()
     log_settings = Path(str(files("mirrorlake.spark") / "log4j2.properties"))
-    wanted = {
+    wanted: dict[str, bool | float | int | str | None] = {
         "spark.master": master,
         "spark.app.name": "mirrorlake",
         **{**LOCAL_SETTINGS, **(SHORT_SETTINGS if short else {}), **(settings or {})},
@@ -143,10 +143,12 @@ def local_session(
         return SparkSession.builder.config(map=wanted).getOrCreate()
 
 
-def _start_jvm(settings: Mapping[str, str]) -> None:
+def _start_jvm(settings: Mapping[str, object]) -> None:
     """Start the JVM that the session will find, as pyspark itself would, but for where its stderr goes."""
     with logged_stderr() as stderr:
-        gateway = launch_gateway(SparkConf().setAll(list(settings.items())), {"stderr": stderr})
+        gateway = launch_gateway(  # type: ignore[no-untyped-call]
+            SparkConf().setAll([(name, str(value)) for name, value in settings.items()]), {"stderr": stderr}
+        )
     SparkContext._ensure_initialized(gateway=gateway)
 
 

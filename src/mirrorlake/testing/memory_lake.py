@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame
 
 from mirrorlake.errors import LakeError
 from mirrorlake.lake.lake import Lake
+from mirrorlake.lake.reader import Found, Frames
 
 
 class MemoryRows:
@@ -27,13 +28,13 @@ class MemoryLake(Lake):
     """Stands for a lake where code appends rows and asks the package's queries; runs no SQL, and has no session.
 
     Attributes:
-        rows: what was appended, by table.
+        appended: rows that were appended, by table.
         answers: the rows that a query answers with, by its name in `sql/queries`; one that is not there is an error.
         asked: how often each query was asked.
     """
 
     def __init__(self, answers: Mapping[str, Sequence[Mapping[str, Any]]] | None = None) -> None:
-        self.rows: dict[str, list[dict[str, Any]]] = {}
+        self.appended: dict[str, list[dict[str, Any]]] = {}
         self.answers: dict[str, Sequence[Mapping[str, Any]]] = dict(answers or {})
         self.asked: Counter[str] = Counter()
         self.directory: Path | None = None
@@ -46,7 +47,7 @@ class MemoryLake(Lake):
             if version <= self._versions.get((table, application), -1):
                 return
             self._versions[table, application] = version
-        self.rows.setdefault(table, []).extend(rows.to_pylist())
+        self.appended.setdefault(table, []).extend(rows.to_pylist())
 
     def query(self, name: str, **args: object) -> DataFrame:
         """The rows that were given for a query, whatever its arguments. Raises LakeError where none were."""
@@ -54,3 +55,8 @@ class MemoryLake(Lake):
         if name not in self.answers:
             raise LakeError(f"the lake in memory has no answer to query {name}; give it one in answers[{name!r}]")
         return cast(DataFrame, MemoryRows(self.answers[name]))
+
+    def query_rows(self, name: str, frames: Frames | None = None, **args: object) -> Found:
+        """The same as `query`."""
+        self.query(name, **args)
+        return Found(dict(row) for row in self.answers[name])

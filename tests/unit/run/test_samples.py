@@ -41,7 +41,7 @@ class Setting:
         lag = self.sampler.sample(lambda: snapshot)
         assert lag is not None
         self.lag = lag
-        return self.lake.rows["positions"][before:]
+        return self.lake.appended["positions"][before:]
 
 
 def test_one_call_a_cluster_however_many_partitions() -> None:

@@ -81,7 +81,7 @@ def test_a_lake_keeps_rows_and_answers_what_it_was_given() -> None:
     rows = pa.table({"n": [1, 2]})
     for version in (1, 1, 2, 0):
         lake.append("positions", rows, "flow", version)
-    assert lake.rows["positions"] == [{"n": 1}, {"n": 2}] * 2, "of an application each version once"
+    assert lake.appended["positions"] == [{"n": 1}, {"n": 2}] * 2, "of an application each version once"
     assert [row["alias"] for row in lake.query("known_clusters").collect()] == ["east"]
     assert lake.asked == {"known_clusters": 1}
     with pytest.raises(LakeError, match="no answer to query lag_seeds"):
