@@ -36,7 +36,7 @@ class Setting:
         self.sampler = Sampler(lake, connections, flow, targets)  # type: ignore[arg-type]
 
     def sample(self, floors: dict[TopicAndPartition, int], caught_up: bool = False) -> list[dict[str, Any]]:
-        before = len(self.lake.rows.get("positions", ()))
+        before = len(self.lake.appended.get("positions", ()))
         snapshot = Snapshot(dict(floors), caught_up, dict(floors), dict(floors), frozenset(), frozenset())
         lag = self.sampler.sample(lambda: snapshot)
         assert lag is not None
