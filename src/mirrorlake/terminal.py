@@ -1,8 +1,8 @@
 """What commands and notebooks print for a person: text from outside is shown as it is.
 
 Rich takes `[…]` in any text for its markup, and `:name:` for an emoji: it swallows them, or raises. Names, details and
-values come from outside, so no console of ours reads markup; colour is given by `Text` and styles. Rich is imported when
-there is something to print: `--help` is told without.
+values come from outside, so no console of ours reads markup; colour is given by `Text` and styles. Rich is imported
+when there is something to print: `--help` is told without.
 """
 
 from typing import TYPE_CHECKING

@@ -1,14 +1,24 @@
 """What commands share: the lake, opened when it is first needed, and the two streams."""
 
 import json
+import logging
 import os
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 
 import mirrorlake
+from mirrorlake.cli import logs
 from mirrorlake.terminal import plain_console
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from mirrorlake.library.progress import Progress
+
+logger = logging.getLogger(__name__)
 
 #: How wide tables are where no terminal is: whoever reads a pipe wants each row on its line.
 PIPED_COLUMNS = 200
@@ -17,12 +27,21 @@ PIPED_COLUMNS = 200
 class Context:
     """Made once for a command by the `-c` option."""
 
-    def __init__(self, config: Path) -> None:
+    def __init__(self, config: Path, verbose: bool = False) -> None:
         self.config = config
-        self.err = plain_console(stderr=True)
-        self.out = plain_console()
-        if not self.out.is_terminal and "COLUMNS" not in os.environ:
-            self.out = plain_console(width=PIPED_COLUMNS)
+        self.verbose = verbose
+
+    @cached_property
+    def err(self) -> "Console":
+        """What a person is told beside answers."""
+        return plain_console(stderr=True)
+
+    @cached_property
+    def out(self) -> "Console":
+        """Answers."""
+        out = plain_console()
+        wide = not out.is_terminal and "COLUMNS" not in os.environ
+        return plain_console(width=PIPED_COLUMNS) if wide else out
 
     @cached_property
     def lake(self) -> "mirrorlake.OpenLake":
@@ -31,9 +50,16 @@ class Context:
         lake.internals.say = self.say
         return lake
 
+    def watch(self, progress: "Progress") -> None:
+        """Have `run` report how it goes."""
+        self.lake.internals.progress = progress
+
     def say(self, line: str) -> None:
         """One line for a person, on stderr, so that stdout holds answers only."""
-        self.err.print(line, soft_wrap=True)
+        if logs.as_json():
+            logger.info("%s", line)
+        else:
+            self.err.print(line, soft_wrap=True)
 
     def answer(self, document: object) -> None:
         """One JSON document on stdout."""

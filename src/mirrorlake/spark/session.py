@@ -140,13 +140,17 @@ def local_session(
     with _STARTING:
         if not SparkContext._gateway:
             _start_jvm(wanted)
-        return SparkSession.builder.config(map=wanted).getOrCreate()
+        builder = SparkSession.builder
+        for key, value in wanted.items():
+            builder = builder.config(key, value)
+        return builder.getOrCreate()
 
 
 def _start_jvm(settings: Mapping[str, str]) -> None:
     """Start the JVM that the session will find, as pyspark itself would, but for where its stderr goes."""
     with logged_stderr() as stderr:
-        gateway = launch_gateway(SparkConf().setAll(list(settings.items())), {"stderr": stderr})
+        conf = SparkConf().setAll(list(settings.items()))
+        gateway = launch_gateway(conf, {"stderr": stderr})  # type: ignore[no-untyped-call]
     SparkContext._ensure_initialized(gateway=gateway)
 
 
