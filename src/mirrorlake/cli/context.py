@@ -1,16 +1,25 @@
 """What commands share: the lake, opened when it is first needed, and the two streams."""
 
 import json
+import logging
 import os
 from functools import cached_property
 from pathlib import Path
-from typing import Literal, cast
+from typing import TYPE_CHECKING, Literal, cast
 
 import typer
 
 import mirrorlake
+from mirrorlake.cli import logs
 from mirrorlake.errors import InputError
 from mirrorlake.terminal import plain_console
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from mirrorlake.library.progress import Progress
+
+logger = logging.getLogger(__name__)
 
 ENGINE = typer.Option(
     None, "--engine", metavar="spark|duckdb", help="Who reads the tables: DuckDB by default, of a catalog Spark."
@@ -22,13 +31,22 @@ PIPED_COLUMNS = 200
 class Context:
     """Made once for a command by the `-c` option."""
 
-    def __init__(self, config: Path) -> None:
+    def __init__(self, config: Path, verbose: bool = False) -> None:
         self.config = config
         self.engine: str | None = None
-        self.err = plain_console(stderr=True)
-        self.out = plain_console()
-        if not self.out.is_terminal and "COLUMNS" not in os.environ:
-            self.out = plain_console(width=PIPED_COLUMNS)
+        self.verbose = verbose
+
+    @cached_property
+    def err(self) -> "Console":
+        """What a person is told beside answers."""
+        return plain_console(stderr=True)
+
+    @cached_property
+    def out(self) -> "Console":
+        """Answers."""
+        out = plain_console()
+        wide = not out.is_terminal and "COLUMNS" not in os.environ
+        return plain_console(width=PIPED_COLUMNS) if wide else out
 
     @cached_property
     def lake(self) -> "mirrorlake.OpenLake":
@@ -44,9 +62,16 @@ class Context:
         self.engine = engine
         return self
 
+    def watch(self, progress: "Progress") -> None:
+        """Have `run` report how it goes."""
+        self.lake.internals.progress = progress
+
     def say(self, line: str) -> None:
         """One line for a person, on stderr, so that stdout holds answers only."""
-        self.err.print(line, soft_wrap=True)
+        if logs.as_json():
+            logger.info("%s", line)
+        else:
+            self.err.print(line, soft_wrap=True)
 
     def answer(self, document: object) -> None:
         """One JSON document on stdout."""

@@ -3,7 +3,6 @@
 from typing import TYPE_CHECKING
 
 import typer
-from rich.text import Text
 
 from mirrorlake.cli.context import ENGINE, Context
 from mirrorlake.cli.plan_view import show_plan
@@ -82,6 +81,7 @@ def status(context: typer.Context, engine: str | None = ENGINE, as_json: bool = 
 
 
 def _mark(shared: Context, style: str, word: str, text: str) -> None:
+    from rich.text import Text
 
     shared.out.print(Text.assemble((word, style), f" {text}"), soft_wrap=True)
 

@@ -5,7 +5,6 @@ import sys
 from pathlib import Path
 
 import typer
-from rich.logging import RichHandler
 
 from mirrorlake import __version__
 from mirrorlake.cli import (
@@ -16,6 +15,7 @@ from mirrorlake.cli import (
     importing,
     inspect,
     local,
+    logs,
     maintain,
     replicate,
     resolve,
@@ -23,7 +23,8 @@ from mirrorlake.cli import (
 )
 from mirrorlake.cli.context import Context
 from mirrorlake.errors import MirrorlakeError
-from mirrorlake.terminal import plain_console
+
+logger = logging.getLogger(__name__)
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -41,14 +42,8 @@ def options(
     verbose: bool = typer.Option(False, "-v", "--verbose", help="Say more on stderr."),
 ) -> None:
     """Read the options that every command shares."""
-    logging.basicConfig(
-        level=logging.INFO if verbose else logging.WARNING,
-        format="%(message)s",
-        handlers=[RichHandler(console=plain_console(stderr=True), show_path=False, markup=False)],
-    )
-    for noisy in ("py4j", "pyspark"):
-        logging.getLogger(noisy).setLevel(logging.ERROR)
-    context.obj = Context(config)
+    shared = context.obj = Context(config, verbose)
+    logs.install(lambda: shared.err, verbose)
 
 
 @app.command()
@@ -78,7 +73,10 @@ def main() -> None:
         if end.code not in (None, 0):
             raise  # of a good end nothing is said: a wheel task of Databricks takes any SystemExit for a failure
     except MirrorlakeError as error:
-        typer.echo(f"mirrorlake: {error}", err=True)
+        if logs.as_json():
+            logger.error("%s", error)
+        else:
+            typer.echo(f"mirrorlake: {error}", err=True)
         sys.exit(error.exit_code)
 
 

@@ -3,12 +3,16 @@
 import signal
 import threading
 from types import FrameType
+from typing import TYPE_CHECKING
 
 import typer
-from rich.progress import Progress, ProgressColumn, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 import mirrorlake
+from mirrorlake.cli import logs
 from mirrorlake.cli.context import Context
+
+if TYPE_CHECKING:
+    from mirrorlake.library.progress import Progress
 
 
 def register(app: typer.Typer) -> None:
@@ -21,25 +25,26 @@ def run(
     flow: list[str] = typer.Option([], "--flow", help="Only this flow; may be given several times."),
     once: bool = typer.Option(False, "--once", help="End at the end offsets seen at the start."),
     reader: str = typer.Option("auto", "--reader", help="How tasks read the stage: auto, files or rows.", hidden=True),
+    log: logs.Form = typer.Option(
+        logs.Form.auto,
+        "--log",
+        help="Stderr: living lines at a terminal, plain lines, or a JSON object a line.",
+    ),
     as_json: bool = typer.Option(False, "--json", help="Print one JSON document at the end."),
 ) -> None:
     """Land, produce and keep topics alike; continuous until SIGTERM or SIGINT, which finish the batch in hand."""
+    from mirrorlake.cli.run_view import living, logged
+    from mirrorlake.library.progress import Progress
+
     shared: Context = context.obj
     stop = _stop_on_signals()
-    lake = shared.lake
-    names = flow or [item.name for item in lake.flows.values() if item.enabled]
-    with Progress(
-        *progress_columns(), console=shared.err, disable=not shared.err.is_terminal, transient=True
-    ) as progress:
-        bars = {name: progress.add_task(f"{name}: starting", total=None) for name in names}
-
-        def report(total: mirrorlake.Produced) -> None:
-            if total.flow not in bars:
-                bars[total.flow] = progress.add_task(total.flow, total=None)
-            said = f"{total.flow}: {total.records:,} records in {total.batches} batches (reader: {total.reader})"
-            progress.update(bars[total.flow], description=said)
-
-        totals = lake.run(flow or None, once=once, report=report, stop=stop, reader=reader)
+    logs.install(lambda: shared.err, shared.verbose, log)
+    progress = Progress()
+    shows = log is logs.Form.auto and shared.err.is_terminal
+    with living(shared.err, progress) if shows else logged(progress):
+        with progress.phase(f"reading {shared.config}"):
+            lake = _opened(shared, flow, progress)
+        totals = lake.run(flow or None, once=once, stop=stop, reader=reader)
     if as_json:
         counts = {row["flow"]: {"records": row["records"], "batches": row["batches"]} for row in totals}
         shared.answer({"flows": counts})
@@ -48,9 +53,13 @@ def run(
             shared.say(f"{row['flow']}: {row['records']:,} records in {row['batches']} batches")
 
 
-def progress_columns() -> tuple[ProgressColumn, ...]:
-    """What a terminal shows of each flow while it runs; names are shown as they are."""
-    return SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn()
+def _opened(shared: Context, flows: list[str], progress: "Progress") -> "mirrorlake.OpenLake":
+    """The lake, with flows that there are. Raises TopologyError."""
+    lake = shared.lake
+    shared.watch(progress)
+    for name in flows:
+        lake.flows[name]
+    return lake
 
 
 def _stop_on_signals() -> threading.Event:

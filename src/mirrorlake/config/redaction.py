@@ -13,6 +13,13 @@ HIDDEN = "(hidden)"
 _SECRET_KEY = re.compile(r"password|secret|token(?!_endpoint)|jaas|credential|extensions|pem\b", re.IGNORECASE)
 _USER_OF_URL = re.compile(r"(?<=://)[^/@\s]+@")
 _QUERY_OF_URL = re.compile(r"(://[^?#\s]*)[?#].*", re.DOTALL)
+_PEM = re.compile(r"-----BEGIN [^-]+-----.*?(?:-----END [^-]+-----|$)", re.DOTALL)
+# `name=value`, and `name: "value"` as JSON and Python write it; the words of a sentence are no value.
+_ASSIGNED = re.compile(
+    r"""((?:password|secret|token|jaas[.]config|credentials?|pem|key[.]?store[.]key)["']?\s*"""
+    r"""(?:=\s*(?![$"'\s])|=\s*(?=["'])|:\s*(?=["'])))("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|[^\s,;&"']+)""",
+    re.IGNORECASE,
+)
 _REFERENCE = re.compile(r"\$\{[^{}]*\}")
 
 
@@ -35,6 +42,15 @@ def without_secrets(text: str) -> str:
     if "-----BEGIN" in text:
         return HIDDEN
     return _QUERY_OF_URL.sub(rf"\1?{HIDDEN}", _USER_OF_URL.sub(f"{HIDDEN}@", text))
+
+
+def without_secrets_in_line(text: str) -> str:
+    """A line of a log without what in it may be a secret: users of addresses, values of passwords and the like, keys.
+
+    No line is written with a secret in it; this is for texts of libraries, which quote settings and addresses.
+    """
+    text = _USER_OF_URL.sub(f"{HIDDEN}@", _PEM.sub(HIDDEN, text))
+    return _ASSIGNED.sub(rf"\1{HIDDEN}", text)
 
 
 def _redacted(value: object, secret: bool) -> object:

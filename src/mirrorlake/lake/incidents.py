@@ -1,9 +1,10 @@
 """Incidents: what an operator must know, told once while it is open, and closed when it is over or decided."""
 
 import threading
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timezone
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from mirrorlake.errors import MirrorlakeError
 from mirrorlake.lake.definitions import rows_of
@@ -43,6 +44,7 @@ class Incidents:
     def __init__(self, lake: Lake) -> None:
         self._lake = lake
         self._use = threading.RLock()
+        self._seen: frozenset[IncidentKey] = frozenset()  # what was open when that was last asked
 
     def tell(self, flow: str, kind: str, error: BaseException) -> None:
         """Record an incident; one of the same kind, topic and partition that is open is not repeated."""
@@ -53,8 +55,9 @@ class Incidents:
         rows = [_row(flow, kind, error) for error in errors]
         with self._use:
             known = self._open()
-            fresh = [row for row in rows if (flow, kind, row["topic"], row["partition"]) not in known]
+            fresh = [row for row in rows if _key(flow, kind, row) not in known]
             self._lake.append("incidents", rows_of("incidents", fresh))
+            self._seen |= frozenset(_key(flow, kind, row) for row in fresh)
 
     def note(self, flow: str, kind: str, error: BaseException, resolution: str) -> None:
         """Record what is decided already."""
@@ -79,6 +82,10 @@ class Incidents:
         """The kinds of a flow's open incidents."""
         return {kind for name, kind, _topic, _partition in self._open() if name == flow}
 
+    def open_counts(self) -> Mapping[str, int]:
+        """How many incidents of each flow are open, as far as this process knows; the lake is not asked."""
+        return Counter(flow for flow, _kind, _topic, _partition in self._seen)
+
     def over(self, flow: str, kind: str, still: Collection[str]) -> None:
         """Close a flow's incidents of one kind that are about topics, but for the topics of which it still holds."""
         self.close(lambda name, what, topic, _partition: (name, what) == (flow, kind) and topic not in still)
@@ -89,6 +96,7 @@ class Incidents:
             self._lake.change(
                 "settle_incident", flow=flow, kind=kind, topic=topic, partition=partition, resolution=resolution
             )
+            self._seen -= {(flow, kind, topic, partition)}
 
     def refused(self, flow: str) -> list[Refusal]:
         """Partitions that stopped at a record, or for a lost position, and that nobody decided about."""
@@ -114,7 +122,12 @@ class Incidents:
 
     def _open(self) -> set[IncidentKey]:
         rows = self._lake.table("open_incidents").select("flow", "kind", "topic", "partition").collect()
-        return {(row["flow"], row["kind"], row["topic"], row["partition"]) for row in rows}
+        self._seen = frozenset((row["flow"], row["kind"], row["topic"], row["partition"]) for row in rows)
+        return set(self._seen)
+
+
+def _key(flow: str, kind: str, row: Mapping[str, object]) -> IncidentKey:
+    return flow, kind, cast("str | None", row["topic"]), cast("int | None", row["partition"])
 
 
 def _row(flow: str, kind: str, error: BaseException) -> dict[str, object]:

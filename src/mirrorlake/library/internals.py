@@ -16,6 +16,8 @@ from mirrorlake.kafka.connections import Connections
 from mirrorlake.lake.lake import Lake, has_table
 from mirrorlake.lake.opening import no_lake, open_lake, reading_lake
 from mirrorlake.lake.reader import Reader
+from mirrorlake.library.progress import Progress
+from mirrorlake.library.session_start import SessionStart
 
 if TYPE_CHECKING:  # answers without Spark come by this module too
     from pyspark.sql import SparkSession
@@ -46,6 +48,8 @@ class Internals:
         self.read_only = read_only
         self.short = True  # a session that answers and ends; `run` says otherwise before it is made
         self.say: Callable[[str], None] | None = None  # gets a line for what making a session does once on a machine
+        self.progress: Progress | None = None  # of `run`, for who watches it
+        self._start: SessionStart | None = None
         self._topology = topology
         self._given = spark
 
@@ -72,12 +76,24 @@ class Internals:
     @cached_property
     def spark(self) -> "SparkSession":
         """The session that was given, the one there is, or a local one. Raises MissingJava."""
+        if self._given is not None:
+            return self._given
+        start, self._start = self._start, None
+        return self._opened() if start is None else start.session()
+
+    def begin_session(self) -> SessionStart | None:
+        """Let the session start in the background, if this process has to start it; `spark` waits for it."""
+        from mirrorlake.spark.session import starts_its_own
+
+        if self._start is None and self._given is None and "spark" not in self.__dict__ and starts_its_own():
+            self._start = SessionStart(self._opened)
+        return self._start
+
+    def _opened(self) -> "SparkSession":
         from pyspark.sql import SparkSession
 
         from mirrorlake.spark.session import open_session
 
-        if self._given is not None:
-            return self._given
         there = SparkSession.getActiveSession() is not None
         session = open_session(self.say, self.short)
         if not there and in_kernel():

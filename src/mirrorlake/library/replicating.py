@@ -9,9 +9,11 @@ from mirrorlake.checks.preflight import judge
 from mirrorlake.lake.opening import check_location, lake_exists
 from mirrorlake.library.answers import Produced, Rows
 from mirrorlake.library.internals import Internals
+from mirrorlake.library.progress import Progress
 from mirrorlake.produce.flow import BatchReport
 from mirrorlake.run.replicator import Replicator, RunOptions
-from mirrorlake.tracking.runs import tracked
+from mirrorlake.run.samples import FlowLag
+from mirrorlake.tracking.runs import Tracked, tracked
 
 Report = Callable[[Produced], None]
 
@@ -28,27 +30,61 @@ def replicated(
     known.short = False
     topology = known.topology
     flows = topology.active_flows(names)
-    # Before Spark starts, so that wrong input is told within seconds; clusters first, since checking the lake makes it.
-    judge(None, known.connections, flows, lake_exists(topology.lake, topology.directory))
+    progress = known.progress or Progress()
+    start = known.begin_session()  # meanwhile the rest is asked, and wrong input is told without waiting for it
+    # Clusters first, since checking the lake makes it.
+    with progress.phase("asking the clusters"):
+        judge(None, known.connections, flows, lake_exists(topology.lake, topology.directory))
     check_location(topology.lake, topology.directory)
-    totals = {flow.name: Produced(flow.name, 0, 0, reader) for flow in flows}
-    facts = {"flows": " ".join(totals), "once": str(once).lower(), "reader": reader}
+    facts = {"flows": " ".join(flow.name for flow in flows), "once": str(once).lower(), "reader": reader}
     options = RunOptions(once, reader, None if once else known.config, None if names is None else tuple(names))
     with tracked(topology, "run", facts, figures=True) as tracking, _stopping(stop) as ending:
+        counts = _Counts([flow.name for flow in flows], reader, (tracking, progress), report)
+        with progress.phase("starting Spark", None if start is None else start.began):
+            ready = start is None or start.ready(ending)
+            if ready:
+                tracking.session(known.spark)
+        if ready:  # else it was told to stop before there was a session
+            with progress.phase("opening the lake"):
+                tables = known.tables
+            replicator = Replicator(tables, known.connections, flows, options, counts.batch, ending, counts.sampled)
+            progress.incidents = replicator.event_log.incidents.open_counts
+            replicator.run()
+        tracking.report({"flows": counts.of_flows()})
+    return Rows({"flow": name, **count} for name, count in counts.of_flows().items())
 
-        def count(name: str, batch: BatchReport) -> None:
-            tracking.batch(name, batch)
-            total = totals.get(name, Produced(name, 0, 0, reader))
-            totals[name] = Produced(name, total.records + batch.record_count, total.batches + 1, batch.reader)
-            if report is not None:
-                report(totals[name])
 
-        replicator = Replicator(known.tables, known.connections, flows, options, count, ending, tracking.sampled)
-        tracking.session(known.spark)
-        replicator.run()
-        counts = {name: {"records": total.records, "batches": total.batches} for name, total in totals.items()}
-        tracking.report({"flows": counts})
-    return Rows({"flow": name, **count} for name, count in counts.items())
+class _Counts:
+    """What each flow has produced, counted for the answer and told to whoever listens."""
+
+    def __init__(
+        self, flows: Sequence[str], reader: str, listeners: tuple[Tracked, Progress], report: Report | None
+    ) -> None:
+        self._totals = {name: Produced(name, 0, 0, reader) for name in flows}
+        self._reader = reader
+        self._listeners = listeners
+        self._report = report
+        for name in flows:
+            listeners[1].expect(name)
+
+    def batch(self, name: str, batch: BatchReport) -> None:
+        """A batch was produced."""
+        for listener in self._listeners:
+            listener.batch(name, batch)
+        total = self._totals.get(name, Produced(name, 0, 0, self._reader))
+        records, batches = total.records + batch.record_count, total.batches + 1
+        self._totals[name] = Produced(name, records, batches, batch.reader)
+        if self._report is not None:
+            self._report(self._totals[name])
+
+    def sampled(self, name: str, lag: FlowLag) -> None:
+        """A sample of positions was written."""
+        for listener in self._listeners:
+            listener.sampled(name, lag)
+
+    def of_flows(self) -> dict[str, dict[str, int]]:
+        """Records and batches by flow."""
+        return {name: {"records": item.records, "batches": item.batches} for name, item in self._totals.items()}
 
 
 @contextmanager

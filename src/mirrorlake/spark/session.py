@@ -129,7 +129,7 @@ def local_session(
     flags += archive_flags(java, jars)
     flags += os.environ.get("MIRRORLAKE_JAVA_OPTIONS", "").split()
     log_settings = Path(str(files("mirrorlake.spark") / "log4j2.properties"))
-    wanted: dict[str, bool | float | int | str | None] = {
+    wanted = {
         "spark.master": master,
         "spark.app.name": "mirrorlake",
         **{**LOCAL_SETTINGS, **(SHORT_SETTINGS if short else {}), **(settings or {})},
@@ -140,15 +140,17 @@ def local_session(
     with _STARTING:
         if not SparkContext._gateway:
             _start_jvm(wanted)
-        return SparkSession.builder.config(map=wanted).getOrCreate()
+        builder = SparkSession.builder
+        for key, value in wanted.items():
+            builder = builder.config(key, value)
+        return builder.getOrCreate()
 
 
-def _start_jvm(settings: Mapping[str, object]) -> None:
+def _start_jvm(settings: Mapping[str, str]) -> None:
     """Start the JVM that the session will find, as pyspark itself would, but for where its stderr goes."""
     with logged_stderr() as stderr:
-        gateway = launch_gateway(  # type: ignore[no-untyped-call]
-            SparkConf().setAll([(name, str(value)) for name, value in settings.items()]), {"stderr": stderr}
-        )
+        conf = SparkConf().setAll(list(settings.items()))
+        gateway = launch_gateway(conf, {"stderr": stderr})  # type: ignore[no-untyped-call]
     SparkContext._ensure_initialized(gateway=gateway)
 
 

@@ -8,18 +8,18 @@ from typing import Any
 
 import pytest
 import typer
-from rich.progress import Progress
 
 import mirrorlake
 from mirrorlake.cli import demo, groups, inspect, local, maintain, resolve
 from mirrorlake.cli.context import Context
 from mirrorlake.cli.importing import _show as show_import
 from mirrorlake.cli.plan_view import show_plan
-from mirrorlake.cli.replicate import progress_columns
+from mirrorlake.cli.run_view import drawn
 from mirrorlake.config.topology import Topology
 from mirrorlake.devtools.local.develop import ClusterStatus
 from mirrorlake.library import lake as library
 from mirrorlake.library.internals import Internals
+from mirrorlake.library.progress import Progress
 from mirrorlake.mm2.importer.read import Imported
 from mirrorlake.notebook.host import Laptop
 from mirrorlake.terminal import plain_console, plain_table
@@ -175,10 +175,11 @@ def test_nobody_makes_a_console_or_reads_markup_but_one_module() -> None:
 
 
 def test_progress(shown: io.StringIO) -> None:
-    """The columns of `run`, drawn with a flow of an odd name."""
-    console = plain_console(width=200)
-    console.file, console._force_terminal = shown, True
-    with Progress(*progress_columns(), console=console) as progress:
-        progress.add_task(ODD, total=None)
-        progress.refresh()
-    assert ODD in shown.getvalue()
+    """What `run` draws, of a phase and of a flow with odd names."""
+    console, progress = plain_console(width=200), Progress()
+    console.file = shown
+    with progress.phase(ODD):
+        console.print(drawn(progress))
+    progress.expect(ODD)
+    console.print(drawn(progress))
+    assert shown.getvalue().count(ODD) == 2

@@ -1,0 +1,82 @@
+"""What `run` shows of itself: a living line a flow at a terminal, and a line of the log each minute elsewhere."""
+
+import logging
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from mirrorlake.library.progress import FlowProgress, Progress
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+logger = logging.getLogger(__name__)
+
+#: How often a flow is told where there is no terminal, seconds.
+LINE_SECONDS = 60.0
+REDRAWS_PER_SECOND = 4
+
+
+@contextmanager
+def living(console: "Console", progress: Progress) -> Iterator[None]:
+    """Show a run while the block runs, below what else is told; nothing of it stays."""
+    from rich.live import Live
+
+    with Live(
+        get_renderable=lambda: drawn(progress),
+        console=console,
+        refresh_per_second=REDRAWS_PER_SECOND,
+        transient=True,
+        redirect_stdout=False,
+    ):
+        yield
+
+
+@contextmanager
+def logged(progress: Progress, seconds: float = LINE_SECONDS) -> Iterator[None]:
+    """Log a line for each flow every so many seconds while the block runs."""
+    ended = threading.Event()
+
+    def tell() -> None:
+        while not ended.wait(seconds):
+            for item in progress.now():
+                logger.info("flow %s: %s", item.flow, ", ".join(_words(item)), extra={"facts": vars(item)})
+
+    thread = threading.Thread(target=tell, name="progress", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
+
+
+def drawn(progress: Progress) -> "Table | Text":
+    """The run as of now: the phase that it is in while it starts, then a line a flow."""
+    from rich.table import Table
+    from rich.text import Text
+
+    phase = progress.current_phase()
+    if phase is not None:
+        return Text(f"{phase[0]}… {phase[1]:.0f} s")
+    table = Table.grid(padding=(0, 2, 0, 0))
+    for item in progress.now():
+        style = "red" if item.open_incidents else ""
+        table.add_row(*(Text(cell) for cell in (item.flow, *_words(item)[:-1])), Text(_words(item)[-1], style))
+    return table
+
+
+def _words(item: FlowProgress) -> tuple[str, ...]:
+    """What is told of a flow; what is not known yet is a dash."""
+    lag = "-" if item.lag_records is None else f"{item.lag_records:,} records, {item.lag_seconds or 0:.0f} s"
+    latency = "-" if item.latency_ms is None else f"{item.latency_ms[0]:,} ms (p99 {item.latency_ms[1]:,} ms)"
+    return (
+        f"{item.records_per_second:,.0f} records/s",
+        f"{item.records:,} records",
+        f"lag {lag}",
+        f"latency {latency}",
+        f"{item.open_incidents} open incidents",
+    )

@@ -1,0 +1,133 @@
+"""How a run is going: the phases of its start, then each flow's figures, for who watches it.
+
+Each phase is a line of the log when it is over. Threads of all flows report here, and who watches asks `now`.
+"""
+
+import logging
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from mirrorlake.produce.flow import BatchReport
+    from mirrorlake.run.samples import FlowLag
+
+logger = logging.getLogger(__name__)
+
+#: Over which time records per second are counted, seconds.
+RATE_SECONDS = 10.0
+
+
+@dataclass(frozen=True)
+class FlowProgress:
+    """A flow as of now. None is not known yet: lag before the first sample, latency (of the newest batch, p50 and p99)
+    before the first batch. `open_incidents` are those that this process knows of."""
+
+    flow: str
+    records: int
+    batches: int
+    records_per_second: float
+    lag_records: int | None
+    lag_seconds: float | None
+    latency_ms: tuple[int, int] | None
+    open_incidents: int
+
+
+@dataclass
+class _OfFlow:
+    """What was reported of one flow; `recent` are times and record counts of its last batches."""
+
+    records: int = 0
+    batches: int = 0
+    recent: deque[tuple[float, int]] = field(default_factory=deque)
+    lag: "FlowLag | None" = None
+    latency_ms: tuple[int, int] | None = None
+
+
+class Progress:
+    """Threads of a run report to it; `clock` gives seconds."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        #: Open incidents by flow, as far as the running process knows.
+        self.incidents: Callable[[], Mapping[str, int]] = dict
+        self._clock = clock
+        self._began = clock()
+        self._use = threading.Lock()
+        self._phase: tuple[str, float] | None = None
+        self._flows: dict[str, _OfFlow] = {}
+
+    @contextmanager
+    def phase(self, name: str, since: float | None = None) -> Iterator[None]:
+        """The block is a phase of the start; `since` is when it began, if that was earlier. One that fails is not told:
+        the error is."""
+        began = self._clock() if since is None else since
+        self._phase = name, began
+        try:
+            yield
+        finally:
+            self._phase = None
+        seconds = round(self._clock() - began, 1)
+        logger.info("%s: %.1f s", name, seconds, extra={"facts": {"phase": name, "seconds": seconds}})
+
+    def current_phase(self) -> tuple[str, float] | None:
+        """The phase that goes on, and its seconds so far."""
+        phase = self._phase
+        return None if phase is None else (phase[0], self._clock() - phase[1])
+
+    def expect(self, flow: str) -> None:
+        """A flow is going to run."""
+        with self._use:
+            self._flows.setdefault(flow, _OfFlow())
+
+    def batch(self, flow: str, report: "BatchReport") -> None:
+        """A batch was produced."""
+        now = self._clock()
+        with self._use:
+            item = self._flows.setdefault(flow, _OfFlow())
+            first = item.records == 0 and report.record_count > 0
+            item.records += report.record_count
+            item.batches += 1
+            item.recent.append((now, report.record_count))
+            _forget(item, now)
+            if report.replication_ms is not None:
+                item.latency_ms = report.replication_ms[0], report.replication_ms[-1]
+        if first:
+            seconds = round(now - self._began, 1)
+            facts = {"flow": flow, "seconds": seconds}
+            logger.info("flow %s: first records at the target after %.1f s", flow, seconds, extra={"facts": facts})
+
+    def sampled(self, flow: str, lag: "FlowLag") -> None:
+        """A sample of positions was written."""
+        with self._use:
+            self._flows.setdefault(flow, _OfFlow()).lag = lag
+
+    def now(self) -> list[FlowProgress]:
+        """Every flow as of now."""
+        incidents, now = self.incidents(), self._clock()
+        with self._use:
+            return [self._told(name, item, now, incidents.get(name, 0)) for name, item in self._flows.items()]
+
+    def _told(self, name: str, item: _OfFlow, now: float, incidents: int) -> FlowProgress:
+        _forget(item, now)
+        rate = sum(count for _, count in item.recent) / max(1.0, min(RATE_SECONDS, now - self._began))
+        lag = item.lag
+        return FlowProgress(
+            name,
+            item.records,
+            item.batches,
+            rate,
+            None if lag is None else lag.records,
+            None if lag is None else lag.seconds,
+            item.latency_ms,
+            incidents,
+        )
+
+
+def _forget(item: _OfFlow, now: float) -> None:
+    """Drop what is too old to count for records per second."""
+    while item.recent and item.recent[0][0] < now - RATE_SECONDS:
+        item.recent.popleft()
