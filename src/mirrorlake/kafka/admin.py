@@ -70,8 +70,7 @@ class _Connection:
         except KafkaException as error:
             raise TopologyError(
                 f"the settings of cluster {alias} cannot be used ({reason_of(error.args[0])}); check its security "
-                "block and its client settings",
-                alias=alias,
+                "block and its client settings"
             ) from None
 
     def _on_error(self, error: KafkaError) -> None:
@@ -189,16 +188,12 @@ class ClusterAdmin:
         if connection.refusal is not None:
             why = refusal_text(connection.refusal, connection.settings)
             return AuthenticationFailed(
-                f"cluster {self.alias} at {self.address} cannot be used: {why}",
-                alias=self.alias,
-                address=self.address,
+                f"cluster {self.alias} at {self.address} cannot be used: {why}", alias=self.alias
             )
         return ClusterUnreachable(
             f"cluster {self.alias} does not answer at {self.address} within {waited:.0f} s "
             f"({reason_of(connection.last or error.args[0])}); check bootstrap_servers, and that the brokers run",
             alias=self.alias,
-            address=self.address,
-            seconds=waited,
         )
 
     def start_offsets(self, partitions: Iterable[TopicAndPartition]) -> dict[TopicAndPartition, int]:
@@ -294,9 +289,9 @@ class ClusterAdmin:
                 try:
                     self._finish(futures[topic.name], what, topic.name, KafkaError.TOPIC_ALREADY_EXISTS)
                 except TargetRefused as error:
-                    if error.facts["reason"] == "INVALID_CONFIG" and topic.configs:
+                    if error.reason == "INVALID_CONFIG" and topic.configs:
                         without.append(topic)
-                    elif error.facts["reason"] in _NOT_YET and tries_left:
+                    elif error.reason in _NOT_YET and tries_left:
                         left.append(topic)
                     else:
                         refused.append(error)
@@ -334,7 +329,6 @@ class ClusterAdmin:
                 return
             raise TargetRefused(
                 f"{what} on cluster {self.alias}: {reason_of(reason)}",
-                alias=self.alias,
                 topic=topic,
                 reason=reason.name(),
             ) from error

@@ -17,6 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from mirrorlake.errors import LakeError
 from mirrorlake.lake.group_commit import GroupCommit
+from mirrorlake.spark.causes import is_conflict
 
 #: The tables (DESIGN.md, "Tables"), among them `generations` (landing/source_comparison.py), `target_generations`
 #: (control/target_comparison.py), `objectives` (config/objectives.py) and `removals` (produce/holes.py), each made by
@@ -63,7 +64,6 @@ ADDED_COLUMNS = {
     "generations": {"partition": "INT", "first_offset": "BIGINT"},
 }
 _CHANGE_ATTEMPTS = 5
-_CONFLICTS = ("DELTA_CONCURRENT", "DELTA_METADATA_CHANGED")
 Answer = TypeVar("Answer")
 _use = threading.RLock()
 
@@ -206,8 +206,7 @@ class Lake:
             try:
                 return work()
             except Exception as error:  # Spark hands Delta's own exceptions over as errors of py4j
-                conflict = any(name in str(error) for name in _CONFLICTS)
-                if not conflict or attempt == _CHANGE_ATTEMPTS - 1:
+                if not is_conflict(error) or attempt == _CHANGE_ATTEMPTS - 1:
                     raise
         raise AssertionError("unreachable")
 

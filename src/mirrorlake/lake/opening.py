@@ -91,8 +91,7 @@ def _checkpoint_root(location: Location, root: Path | None) -> Path:
     except OSError as error:
         raise LakeError(
             f"the lake at {root or place} is not writable ({error.strerror}); "
-            "choose another lake.path or change its permissions",
-            path=str(place),
+            "choose another lake.path or change its permissions"
         ) from error
     return place
 
@@ -134,8 +133,7 @@ def _create_table(lake: Lake, table: str) -> None:
         if not isinstance(error, AnalysisException):
             raise
         raise LakeError(
-            f"the lake at {lake.place} is not usable: table {table} cannot be made there ({_first_line(error)})",
-            table=table,
+            f"the lake at {lake.place} is not usable: table {table} cannot be made there ({_first_line(error)})"
         ) from error
 
 
@@ -147,8 +145,7 @@ def _read_properties(lake: Lake) -> None:
     if not re.fullmatch(r"\d+", found) or int(found) > VERSION:
         raise LakeError(
             f"the lake at {lake.place} was written by a newer mirrorlake (layout {found}, this one "
-            f"knows {VERSION}); upgrade mirrorlake, or use another lake",
-            found=found,
+            f"knows {VERSION}); upgrade mirrorlake, or use another lake"
         )
 
 

@@ -29,7 +29,7 @@ class SparkWorkers:
         """Run jobs whose workers read the stage's files themselves. Raises FilesUnreadable where they must not try."""
         paths = sorted({path for job in jobs for path in job.plan.files})
         if paths and not files_readable(self._lake.spark, paths[0]):
-            raise FilesUnreadable(f"workers cannot open files as {paths[0]}", path=paths[0])
+            raise FilesUnreadable(f"workers cannot open files as {paths[0]}")
         frame = self._lake.spark.range(0, len(jobs), 1, len(jobs))
         return frame.mapInArrow(ReadFiles(jobs), RESULT_DDL).toArrow()
 

@@ -19,7 +19,6 @@ from mirrorlake.errors import (
     ReplicationError,
     TargetRecreated,
     TargetRefused,
-    incident_kind,
 )
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.lake.event_log import EventLog
@@ -150,7 +149,7 @@ class FlowWorker:
             logger.error("%s", problem)
             self.error = problem
             if not isinstance(error, LeaseTaken):  # the flow is healthy: somebody else does it
-                self._event_log.incidents.tell(self.flow.name, incident_kind(problem), problem)
+                self._event_log.incidents.tell(self.flow.name, problem.incident_kind, problem)
             return False
         said = error if isinstance(error, MirrorlakeError) else cause_of(error)
         logger.warning("flow %s: %s; trying again", self.flow.name, said)
@@ -173,7 +172,7 @@ class FlowWorker:
         try:
             self.targets.refresh()
         except ClusterUnusable as error:
-            if error.facts.get("alias") != self.flow.source:
+            if error.alias != self.flow.source:
                 raise
             logger.warning("flow %s: %s; producing what is staged", self.flow.name, error)
 
@@ -282,20 +281,24 @@ class FlowWorker:
         silently")."""
         logger.error("%s", refusal)
         self.targets.check()
-        if refusal.facts["topic"] in self.targets.closed():
+        if refusal.topic in self.targets.closed():
             self._again.set()  # the topic is gone or another one; that has an incident of its own
             return
         if isinstance(refusal, TargetRecreated):
             self._contradicted(refusal)
             return
         self.error = self.error or refusal
-        self._refused_here.add((str(refusal.facts["topic"]), int(str(refusal.facts["partition"]))))
+        self._refused_here.add(refusal.topic_partition)
         self._event_log.incidents.tell(self.flow.name, refusal.incident_kind, refusal)
 
     def _contradicted(self, refusal: TargetRecreated) -> None:
         """Offsets below the map's end in the topic that was noted: it has fewer records than it had."""
         problem = MapError(
-            f"{refusal.message}; its id is the one that it was, so the target has lost records of it", **refusal.facts
+            f"{refusal.message}; its id is the one that it was, so the target has lost records of it",
+            topic=refusal.topic,
+            partition=refusal.partition,
+            first_offset=refusal.first_offset,
+            last_offset=refusal.last_offset,
         )
         self.error = self.error or problem
-        self._event_log.incidents.tell(self.flow.name, incident_kind(problem), problem)
+        self._event_log.incidents.tell(self.flow.name, problem.incident_kind, problem)

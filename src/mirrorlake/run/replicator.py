@@ -121,8 +121,7 @@ class Replicator:
         if flow is not None:
             raise LeaseTaken(
                 f"flow {flow} is run by another process: its samples go on coming; stop that process, or let it do the "
-                "work",
-                what=f"flow {flow}",
+                "work"
             )
 
     def _all_ended(self) -> bool:
@@ -291,8 +290,7 @@ class Replicator:
             if flow.policy_file not in {None, *known}:
                 raise TopologyError(
                     f"policy {flow.settings.policy} of flow {flow.name} is code that this run did not begin with, and "
-                    "an edit lets in none: stop and start again",
-                    flow=flow.name,
+                    "an edit lets in none: stop and start again"
                 )
         return flows
 
