@@ -345,7 +345,5 @@ class Driver:
         )
 
     def _refused(self, error: TargetRefused) -> None:
-        facts = error.facts
-        place = (str(facts["topic"]), int(str(facts["partition"])))
-        first, last = int(str(facts["first_offset"])), int(str(facts["last_offset"]))
-        self.world.tell(error.incident_kind, *place, first=first, last=last, detail=str(error))
+        first, last = error.first_offset, error.last_offset
+        self.world.tell(error.incident_kind, *error.topic_partition, first=first, last=last, detail=str(error))

@@ -39,7 +39,7 @@ def plan(
     refusals = [problem for problem in found["problems"] if problem["severity"] == "refuse"]
     for problem in refusals:
         if problem["topic"] is None:
-            raise TopologyError(f"{problem['sentence']}; {problem['fix']}", rule=problem["rule"])
+            raise TopologyError(f"{problem['sentence']}; {problem['fix']}")
     if refusals or any(topic["action"] == "refuse" for item in found["flows"] for topic in item["topics"]):
         raise typer.Exit(1)
 

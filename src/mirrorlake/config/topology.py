@@ -210,7 +210,7 @@ class Topology(Model):
     def flow(self, name: str) -> ResolvedFlow:
         """Give one flow by name, enabled or not; raises TopologyError that names the nearest known flow."""
         if name not in self.flows:
-            raise TopologyError(f"there is no flow {name}{nearest(name, self.flows)}", flow=name)
+            raise TopologyError(f"there is no flow {name}{nearest(name, self.flows)}")
         source, _, target = name.partition("->")
         return ResolvedFlow(name, source, target, self.flows[name], self.directory)
 
@@ -221,9 +221,7 @@ class Topology(Model):
         chosen = [self.flow(name) for name in dict.fromkeys(names)]
         for flow in chosen:
             if not flow.settings.enabled:
-                raise TopologyError(
-                    f"flow {flow.name} is disabled; set flows.{flow.name}.enabled: true", flow=flow.name
-                )
+                raise TopologyError(f"flow {flow.name} is disabled; set flows.{flow.name}.enabled: true")
         return chosen
 
     def sources(self) -> dict[str, list[ResolvedFlow]]:

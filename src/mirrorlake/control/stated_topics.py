@@ -38,7 +38,7 @@ class StatedTopics:
                 refused[target] = self._unknown(topic, target)
             else:
                 wanted.append(TopicInfo(target, partitions[target], -1))
-        return refused | {str(error.facts["topic"]): error for error in self._target.try_create_topics(wanted)}
+        return refused | {error.topic: error for error in self._target.try_create_topics(wanted)}
 
     def _as_it_was(self, target: str, state: TopicState, partitions: int) -> TopicInfo:
         asked = self._flow.settings.replication_factor or state.factor

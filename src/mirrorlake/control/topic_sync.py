@@ -149,7 +149,7 @@ class TargetTopics:
             self._silent = False
             return plans
         except ClusterUnusable as error:
-            if error.facts.get("alias") == self.flow.source:
+            if error.alias == self.flow.source:
                 self._silent = True
                 found = self._comparison({})
                 if begins:
@@ -212,7 +212,7 @@ class TargetTopics:
         refused = self._target.try_create_topics(
             [TopicInfo(plan.target_topic, plan.partitions, plan.factor, configs.get(plan.topic, {})) for plan in plans]
         )
-        return {str(error.facts["topic"]): error for error in refused}
+        return {error.topic: error for error in refused}
 
     def ensure(self, plans: Sequence[PartitionPlan]) -> None:
         """Be sure that the target answers and that the partitions of a batch are there; asks the clusters only for
@@ -226,7 +226,7 @@ class TargetTopics:
             try:
                 self.refresh(begins=False)  # the batch goes by what was before
             except ClusterUnusable as error:
-                if error.facts.get("alias") != self.flow.source:
+                if error.alias != self.flow.source:
                     raise
                 logger.warning("flow %s: %s; making target topics as the lake knows them", self.flow.name, error)
             if not any(plan.topic in self.closed() for plan in plans):

@@ -112,8 +112,6 @@ def _unreachable(admin: ClusterAdmin, error: KafkaError) -> ClusterUnreachable:
     return ClusterUnreachable(
         f"cluster {admin.alias} does not answer at {admin.address} ({error_text(error)}); check that the brokers run",
         alias=admin.alias,
-        address=admin.address,
-        seconds=ANSWER_SECONDS,
     )
 
 

@@ -30,8 +30,7 @@ class Client:
         except KafkaException as error:
             raise TopologyError(
                 f"the settings of cluster {alias} cannot be used ({reason_of(error.args[0])}); check its security "
-                "block and its client settings",
-                alias=alias,
+                "block and its client settings"
             ) from None
 
     def on_error(self, error: KafkaError) -> None:
@@ -99,12 +98,9 @@ class AdminConnection:
             return AuthenticationFailed(
                 f"cluster {self.alias} at {self.address} cannot be used: {why}",
                 alias=self.alias,
-                address=self.address,
             )
         return ClusterUnreachable(
             f"cluster {self.alias} does not answer at {self.address} within {waited:.0f} s "
             f"({reason_of(current.last or error.args[0])}); check bootstrap_servers, and that the brokers run",
             alias=self.alias,
-            address=self.address,
-            seconds=waited,
         )

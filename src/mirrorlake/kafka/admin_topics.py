@@ -53,9 +53,9 @@ def _create(connection: AdminConnection, topics: Sequence[TopicInfo], refused: l
             try:
                 _finish(connection, futures[topic.name], what, topic.name, KafkaError.TOPIC_ALREADY_EXISTS)
             except TargetRefused as error:
-                if error.facts["reason"] == "INVALID_CONFIG" and topic.configs:
+                if error.reason == "INVALID_CONFIG" and topic.configs:
                     without.append(topic)
-                elif error.facts["reason"] in _NOT_YET and tries_left:
+                elif error.reason in _NOT_YET and tries_left:
                     left.append(topic)
                 else:
                     refused.append(error)
@@ -98,7 +98,6 @@ def _finish(connection: AdminConnection, future, what: str, topic: str, allowed:
             return
         raise TargetRefused(
             f"{what} on cluster {connection.alias}: {reason_of(reason)}",
-            alias=connection.alias,
             topic=topic,
             reason=reason.name(),
         ) from error

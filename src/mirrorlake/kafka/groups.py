@@ -204,7 +204,6 @@ class GroupAdmin:
         return ClusterUnreachable(
             f"cluster {self._admin.alias} did not answer about consumer groups ({why}); check that its brokers run",
             alias=self._admin.alias,
-            address=self._admin.address,
         )
 
     def _running(self) -> "subprocess.Popen[str]":

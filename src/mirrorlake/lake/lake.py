@@ -58,7 +58,6 @@ VIEWS = (
     "alerts",
 )
 _CHANGE_ATTEMPTS = 5
-_CONFLICTS = ("DELTA_CONCURRENT", "DELTA_METADATA_CHANGED")
 Answer = TypeVar("Answer")
 _use = threading.RLock()
 
@@ -253,8 +252,9 @@ class Lake:
             try:
                 return work()
             except Exception as error:  # Spark hands Delta's own exceptions over as errors of py4j
-                conflict = any(name in str(error) for name in _CONFLICTS)
-                if not conflict or attempt == _CHANGE_ATTEMPTS - 1:
+                from mirrorlake.spark.causes import is_conflict  # imports Spark, which must not be there for answers
+
+                if not is_conflict(error) or attempt == _CHANGE_ATTEMPTS - 1:
                     raise
         raise AssertionError("unreachable")
 

@@ -100,8 +100,7 @@ def _checkpoint_root(location: Location, root: Path | None) -> Path:
     except OSError as error:
         raise LakeError(
             f"the lake at {root or place} is not writable ({error.strerror}); "
-            "choose another lake.path or change its permissions",
-            path=str(place),
+            "choose another lake.path or change its permissions"
         ) from error
     return place
 
@@ -148,10 +147,8 @@ def _create_in_catalog(lake: Lake, table: str) -> None:
 
 
 def _unusable(lake: Lake, table: str, error: Exception) -> LakeError:
-    return LakeError(
-        f"the lake at {lake.place} is not usable: table {table} cannot be made there ({_first_line(error)})",
-        table=table,
-    )
+    said = f"table {table} cannot be made there ({_first_line(error)})"
+    return LakeError(f"the lake at {lake.place} is not usable: {said}")
 
 
 def _read_properties(lake: Lake) -> None:
@@ -167,8 +164,7 @@ def check_version(properties: Mapping[str, str], place: str) -> None:
     if not re.fullmatch(r"\d+", found) or int(found) > VERSION:
         raise LakeError(
             f"the lake at {place} was written by a newer mirrorlake (layout {found}, this one "
-            f"knows {VERSION}); upgrade mirrorlake, or use another lake",
-            found=found,
+            f"knows {VERSION}); upgrade mirrorlake, or use another lake"
         )
 
 

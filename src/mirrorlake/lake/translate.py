@@ -65,7 +65,7 @@ def translate(lake: Reader, flow: str, topic: str, partition: int, offset: int, 
     found = translate_all(lake, flow, [asked], reverse).get(asked)
     if found is None:
         said = never_seen(flow, topic, partition, reverse)
-        raise UnknownOffset(said, flow=flow, topic=topic, partition=partition)
+        raise UnknownOffset(said)
     return Translation(found.topic, found.partition, found.offset, found.exact)
 
 

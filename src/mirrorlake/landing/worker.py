@@ -25,14 +25,13 @@ from mirrorlake.landing.land import end_queries, forget_query, start_landing
 from mirrorlake.landing.losses import LandingNews
 from mirrorlake.landing.plan import LandingPlanner, Planned
 from mirrorlake.landing.query import LandingQuery
-from mirrorlake.landing.refusals import places_in
 from mirrorlake.landing.source import ClusterSource
 from mirrorlake.landing.source_comparison import CurrentGenerations
 from mirrorlake.landing.source_states import note_fresh_topics
 from mirrorlake.naming.policy import is_heartbeats
 from mirrorlake.naming.selection import TopicSelection
 from mirrorlake.offsets.positions import TopicAndPartition
-from mirrorlake.spark.causes import FAILURES, cause_of, causes_of, in_our_words
+from mirrorlake.spark.causes import FAILURES, cause_of, causes_of, in_our_words, places_in
 from mirrorlake.worker import Retry, Worker
 
 logger = logging.getLogger(__name__)

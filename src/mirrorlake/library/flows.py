@@ -84,7 +84,7 @@ class Flows(Mapping[str, OpenFlow]):
     def __getitem__(self, name: str) -> OpenFlow:
         names = self._names()
         if name not in names:
-            raise UnknownFlow(f"there is no flow {name}{nearest(name, names)}", flow=name)
+            raise UnknownFlow(f"there is no flow {name}{nearest(name, names)}")
         return OpenFlow(self._internals, name)
 
     def __iter__(self) -> Iterator[str]:

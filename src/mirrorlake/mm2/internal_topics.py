@@ -117,12 +117,9 @@ class InternalTopic:
                 f"cluster {self.alias} does not take records of topic {self.name} within "
                 f"{ANSWER_SECONDS:.0f} s; check that the topic's leader runs",
                 alias=self.alias,
-                address=self._admin.address,
-                seconds=ANSWER_SECONDS,
             )
         return TargetRefused(
             f"cannot write to topic {self.name} on cluster {self.alias}: {reason_of(error)}",
-            alias=self.alias,
             topic=self.name,
             reason=error.name(),
         )

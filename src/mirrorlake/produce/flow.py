@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from mirrorlake import failpoints
-from mirrorlake.errors import PositionLost, TargetRecreated, TargetRefused
+from mirrorlake.errors import FilesUnreadable, LayoutError, PositionLost, TargetRecreated, TargetRefused
 from mirrorlake.offsets.generations import FIRST
 from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.offsets.progress import NOTHING_MAPPED, Floor, floors_of
@@ -25,9 +25,12 @@ from mirrorlake.produce.ports import MapStore, Stage, Way, Workers
 from mirrorlake.produce.spec import FlowSpec
 from mirrorlake.produce.task import ShardJob
 from mirrorlake.produce.writer import Target, fence
+from mirrorlake.spark.causes import raised_by_task
 
 logger = logging.getLogger(__name__)
 
+#: What a task raises that could not open, or not trust, the stage's files.
+_READER_FAILURES = (FilesUnreadable, LayoutError, FileNotFoundError)
 _REFUSALS = {kind.incident_kind: kind for kind in (TargetRefused, TargetRecreated, PositionLost)}
 
 
@@ -172,19 +175,20 @@ class FlowProducer:
                     return ("files", *self._workers.files(self._jobs(plan)))
                 except Exception as error:
                     self._owners.clear()
-                    if self.spec.reader == "files" or not _reader_failed(error):
+                    reason = raised_by_task(error)
+                    if self.spec.reader == "files" or not isinstance(reason, _READER_FAILURES):
                         raise
-                    self._distrust(plan, _told(error))
+                    self._distrust(plan, reason)
             return "rows", "long", self._workers.rows(self._jobs(plan), plan.partitions, self.spec.produce_tasks)
         except BaseException:
             self._owners.clear()
             raise
 
-    def _distrust(self, plan: BatchPlan, text: str) -> None:
+    def _distrust(self, plan: BatchPlan, reason: BaseException) -> None:
         """Remember why workers could not read the files of a batch."""
-        if "FilesUnreadable" in text:
+        if isinstance(reason, FilesUnreadable):
             self._files_work = False
-        elif "LayoutError" in text:
+        elif isinstance(reason, LayoutError):
             self._disordered |= plan.files
         else:
             self._stage.forget()  # they were rewritten, and vacuumed, since the index saw them
@@ -276,14 +280,3 @@ def _latest(result: pa.Table) -> tuple[int, int, int] | None:
     """The highest percentiles of a batch's partitions."""
     found = [pc.max(result[f"replication_{name}_ms"]).as_py() for name in ("p50", "p95", "p99")]
     return None if None in found else (found[0], found[1], found[2])
-
-
-def _told(error: Exception) -> str:
-    """An error's kind and text: those of the workers' errors are in the text that Spark brings."""
-    return f"{type(error).__name__}: {error}"
-
-
-def _reader_failed(error: Exception) -> bool:
-    """Whether a task failed because it could not open, or not trust, the stage's files."""
-    text = _told(error)
-    return any(name in text for name in ("LayoutError", "FileNotFoundError", "FilesUnreadable"))

@@ -128,7 +128,9 @@ def _refuse_unknown(job: ShardJob, writer: ShardWriter, state: Progress) -> None
         lost = PositionLost(
             f"the target knows no position of the flow in {plan.target_topic}-{plan.partition} any more, and holds "
             f"records from offset {found} on that are not in the map: whether they are the flow's own cannot be known, "
-            "so nothing is written; decide with mirrorlake resolve"
+            "so nothing is written; decide with mirrorlake resolve",
+            topic=plan.topic,
+            partition=plan.partition,
         )
         state.refused = Refused(plan.first, plan.last, lost.message, lost.incident_kind)
 
@@ -230,12 +232,12 @@ def _write_around(
     writer: ShardWriter, progress: Mapping[TopicAndPartition, Progress], chunks: list[Chunk], refusal: TargetRefused
 ) -> bool:
     """Write what the target does take: the other partitions, and of this one all in front of the refused record."""
-    key = (str(refusal.facts["topic"]), int(str(refusal.facts["partition"])))
+    key = refusal.topic_partition
     mine = [chunk for chunk in chunks if (chunk.plan.topic, chunk.plan.partition) == key]
     others = [chunk for chunk in chunks if (chunk.plan.topic, chunk.plan.partition) != key]
     complete = not others or _commit(writer, progress, others)
     offsets = [int(mine[0].offsets[0]), int(mine[-1].offsets[-1])]
-    if refusal.facts["reason"] not in RECORD_REFUSALS or offsets[0] == offsets[1]:
+    if refusal.reason not in RECORD_REFUSALS or offsets[0] == offsets[1]:
         progress[key].refused = Refused(offsets[0], offsets[1], refusal.message, refusal.incident_kind)
         return complete
     return all(_commit(writer, progress, part) for part in _halves(mine)) and complete

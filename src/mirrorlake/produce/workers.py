@@ -45,7 +45,7 @@ class SparkWorkers:
             return "short", self._here(jobs)
         paths = sorted({path for job in jobs for path in job.plan.files})
         if paths and not files_readable(self._lake.spark, paths[0]):
-            raise FilesUnreadable(f"workers cannot open files as {paths[0]}", path=paths[0])
+            raise FilesUnreadable(f"workers cannot open files as {paths[0]}")
         frame = self._lake.spark.range(0, len(jobs), 1, len(jobs))
         return "long", frame.mapInArrow(ReadFiles(jobs), _RESULT).toArrow()
 

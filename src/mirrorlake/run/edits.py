@@ -87,8 +87,7 @@ def wanted_flows(topology: Topology, before: Topology, chosen: tuple[str, ...] |
         if flow.policy_file not in {None, *known}:
             raise TopologyError(
                 f"policy {flow.settings.policy} of flow {flow.name} is code that this run did not begin with, and "
-                "an edit lets in none: stop and start again",
-                flow=flow.name,
+                "an edit lets in none: stop and start again"
             )
     return flows
 

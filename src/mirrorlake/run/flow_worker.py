@@ -16,7 +16,6 @@ from mirrorlake.errors import (
     MapError,
     MirrorlakeError,
     ReplicationError,
-    incident_kind,
 )
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.lake.event_log import EventLog
@@ -134,7 +133,7 @@ class FlowWorker:
         if isinstance(error, ReplicationError) or isinstance(problem, MapError) or over:
             logger.error("%s", problem)
             if not isinstance(error, LeaseTaken):  # the flow is healthy: somebody else does it
-                self._event_log.incidents.tell(self.flow.name, incident_kind(problem), problem)
+                self._event_log.incidents.tell(self.flow.name, problem.incident_kind, problem)
             return problem
         said = error if isinstance(error, MirrorlakeError) else cause_of(error)
         logger.warning("flow %s: %s; trying again", self.flow.name, said)
@@ -157,7 +156,7 @@ class FlowWorker:
         try:
             self.targets.refresh()
         except ClusterUnusable as error:
-            if error.facts.get("alias") != self.flow.source:
+            if error.alias != self.flow.source:
                 raise
             logger.warning("flow %s: %s; producing what is staged", self.flow.name, error)
 

@@ -126,8 +126,7 @@ class Replicator:
         if flow is not None:
             raise LeaseTaken(
                 f"flow {flow} is run by another process: its samples go on coming; stop that process, or let it do the "
-                "work",
-                what=f"flow {flow}",
+                "work"
             )
 
     def _all_ended(self) -> bool:

@@ -124,7 +124,7 @@ def _begin(lake: Lake, connections: Connections, alias: str, topics: Sequence[st
     current, ids = generations_of(lake, alias), connections.admin(alias).topic_ids(topics)
     for topic in topics:
         if topic not in ids:
-            raise InputError(f"topic {topic} is not at cluster {alias} now; decide when it is there again", topic=topic)
+            raise InputError(f"topic {topic} is not at cluster {alias} now; decide when it is there again")
     # A decision that was noted before, and died before the incident was closed, is not noted twice.
     begin_generations(
         lake,

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from mirrorlake.control.topic_sync import TargetTopics
-from mirrorlake.errors import MapError, MirrorlakeError, TargetRecreated, TargetRefused, incident_kind
+from mirrorlake.errors import MapError, MirrorlakeError, TargetRecreated, TargetRefused
 from mirrorlake.lake.incidents import Decided, Incidents
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.stage_index import StageFiles
@@ -56,23 +56,27 @@ class StoppedPartitions:
         silently")."""
         logger.error("%s", refusal)
         self._targets.check()
-        if refusal.facts["topic"] in self._targets.closed():
+        if refusal.topic in self._targets.closed():
             self._begin_anew()  # the topic is gone or another one; that has an incident of its own
             return
         if isinstance(refusal, TargetRecreated):
             self._contradicted(refusal)
             return
         self.note(refusal)
-        self._here.add((str(refusal.facts["topic"]), int(str(refusal.facts["partition"]))))
+        self._here.add(refusal.topic_partition)
         self._incidents.tell(self._flow, refusal.incident_kind, refusal)
 
     def _contradicted(self, refusal: TargetRecreated) -> None:
         """Offsets below the map's end in the topic that was noted: it has fewer records than it had."""
         problem = MapError(
-            f"{refusal.message}; its id is the one that it was, so the target has lost records of it", **refusal.facts
+            f"{refusal.message}; its id is the one that it was, so the target has lost records of it",
+            topic=refusal.topic,
+            partition=refusal.partition,
+            first_offset=refusal.first_offset,
+            last_offset=refusal.last_offset,
         )
         self.note(problem)
-        self._incidents.tell(self._flow, incident_kind(problem), problem)
+        self._incidents.tell(self._flow, problem.incident_kind, problem)
 
     def check(self, snapshot: Snapshot | None) -> None:
         """Close incidents of refused records that were taken since, as of a poll, and go on where an operator said

@@ -74,8 +74,8 @@ class World:
             self.told.append({"said": str(error)})
             return
         assert (flow, kind) == (FLOW, "target_recreated")
-        self.told.append({**error.facts, "said": str(error)})
-        self.decisions.append(TargetDecision(error.facts["topic"], error.facts["target_generation"], None))
+        self.told.append({**vars(error), "said": str(error)})
+        self.decisions.append(TargetDecision(error.topic, error.target_generation, None))
 
 
 @pytest.fixture

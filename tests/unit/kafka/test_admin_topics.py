@@ -75,6 +75,6 @@ def test_what_is_not_made_in_time_is_tried_again(admin: ClusterAdmin, client: Cl
     assert admin.try_create_topics([TopicInfo("n", 1, 2)]) == [] and len(client.asked) == 2
     client.answers = [code] * 10
     (refused,) = admin.try_create_topics([TopicInfo("n", 1, 2)])
-    assert refused.facts["topic"] == "n" and len(client.asked) == 2 + CREATE_TRIES
+    assert refused.topic == "n" and len(client.asked) == 2 + CREATE_TRIES
     client.answers = [KafkaError.POLICY_VIOLATION]
     assert len(admin.try_create_topics([TopicInfo("n", 1, 2)])) == 1 and len(client.asked) == 3 + CREATE_TRIES

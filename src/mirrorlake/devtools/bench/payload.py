@@ -62,7 +62,7 @@ def load_topic(source: ClusterAdmin, topic: str, size: int, records: int, direct
         done = subprocess.run(command, stdout=output, stderr=output, timeout=_LOAD_SECONDS, check=False)
     ends = source.end_offsets([(topic, partition) for partition in range(PARTITIONS)])
     if done.returncode != 0 or sum(ends.values()) != records:
-        raise InputError(f"topic {topic} could not be filled with {records} records: see {log}", log=str(log))
+        raise InputError(f"topic {topic} could not be filled with {records} records: see {log}")
 
 
 def _load_command(bootstrap_servers: str, topic: str, records: int, payload: Path) -> list[str]:
