@@ -4,12 +4,10 @@ import json
 import os
 from functools import cached_property
 from pathlib import Path
-from typing import Literal, cast
 
 import typer
 
 import mirrorlake
-from mirrorlake.errors import InputError
 from mirrorlake.terminal import plain_console
 
 ENGINE = typer.Option(
@@ -33,9 +31,7 @@ class Context:
     @cached_property
     def lake(self) -> mirrorlake.OpenLake:
         """The lake of the topology file, which alone is read by now. Raises TopologyError."""
-        if self.engine not in (None, "spark", "duckdb"):
-            raise InputError(f"there is no --engine {self.engine}; choose spark or duckdb")
-        lake = mirrorlake.open(self.config, engine=cast(Literal["spark", "duckdb"] | None, self.engine))
+        lake = mirrorlake.open(self.config, engine=self.engine)
         lake.internals.say = self.say
         return lake
 
