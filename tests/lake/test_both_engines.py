@@ -50,7 +50,9 @@ OF_CUTS = (("source_cluster", "STRING"), ("topic", "STRING"), ("partition", "INT
            ("below", "BIGINT"))  # fmt: skip
 ASKED = [(topic, partition, at) for topic in TOPICS for partition in range(4) for at in (0, 3, 9, 20, 35, 37, 59, 5000)]
 FRAMES: dict[str, Frame | str] = {
-    "ranges": Frame(OF_RANGES, [(FLOW, topic, 0, 0, 0, last, 30) for topic in TOPICS for last in (25, 39)]),
+    "ranges": Frame(
+        OF_RANGES, [(FLOW, topic, 0, 0, 0, last, 30) for topic, last in zip(TOPICS, (25, 16), strict=True)]
+    ),
     "cuts": Frame(OF_CUTS, [("east", topic, 0, 0, 22) for topic in TOPICS]),
     "asked": Frame((("topic", "STRING"), ("partition", "INT"), ("offset", "BIGINT")), ASKED),
     "runs": "SELECT * FROM offset_translation WHERE flow = :flow",

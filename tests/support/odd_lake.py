@@ -146,7 +146,7 @@ def _incidents() -> Rows:
     return [
         {**base, "kind": "target_refused", "first_offset": 20, "last_offset": 20, "detail": "zu groß",
          "resolved_at": ago(400), "resolution": "skip"},
-        {**base, "kind": "stage_trimmed", "first_offset": 1, "last_offset": 3, "detail": None},
+        {**base, "at": ago(501), "kind": "stage_trimmed", "first_offset": 1, "last_offset": 3, "detail": None},
         {**base, "kind": "target_recreated", "partition": None, "topic": TOPICS[1], "target_generation": 0,
          "resolved_at": ago(300), "resolution": "again"},
         {"flow": BACK, "kind": "cluster_unreachable", "at": ago(10.5), "detail": "no broker"},

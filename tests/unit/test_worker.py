@@ -62,7 +62,7 @@ def test_it_takes_turns_until_the_last_one(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_failures_in_a_row_wait_longer_and_a_turn_that_goes_well_begins_anew(monkeypatch: pytest.MonkeyPatch) -> None:
-    away = ClusterUnreachable("no answer")
+    away = ClusterUnreachable("no answer", alias="west")
     turns = Turns(monkeypatch, away, away, away, 0.0, away, None)
     assert ended(turns.worker()).error is None
     assert turns.attempts == [0, 1, 2, 0]
@@ -70,7 +70,7 @@ def test_failures_in_a_row_wait_longer_and_a_turn_that_goes_well_begins_anew(mon
 
 
 def test_it_ends_with_what_a_failure_was_said_to_mean(monkeypatch: pytest.MonkeyPatch) -> None:
-    turns = Turns(monkeypatch, ClusterUnreachable("no answer"))
+    turns = Turns(monkeypatch, ClusterUnreachable("no answer", alias="west"))
     turns.said = ReplicationError("the cluster is gone")
     assert ended(turns.worker()).error is turns.said
     assert turns.taken == 1 and not turns.waits
@@ -84,10 +84,10 @@ def test_any_other_error_ends_it_and_is_told(monkeypatch: pytest.MonkeyPatch, ca
 
 
 def test_what_breaks_while_a_failure_is_told_ends_it_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    turns = Turns(monkeypatch, ClusterUnreachable("no answer"))
+    turns = Turns(monkeypatch, ClusterUnreachable("no answer", alias="west"))
 
     def breaks(_error: Exception, _attempt: int) -> MirrorlakeError | None:
-        raise ClusterUnreachable("nor does the lake")
+        raise ClusterUnreachable("nor does the lake", alias="west")
 
     worker = ended(Worker("work", turns.turn, Retry((ClusterUnreachable,), (1.0,), breaks)))
     assert str(worker.error) == "work stopped: nor does the lake"
@@ -102,7 +102,7 @@ def test_the_end_is_told_before_anybody_sees_it(monkeypatch: pytest.MonkeyPatch)
 
 def test_without_patience_every_error_ends_it() -> None:
     def turn() -> None:
-        raise ClusterUnreachable("no answer")
+        raise ClusterUnreachable("no answer", alias="west")
 
     assert "no answer" in str(ended(Worker("work", turn)).error)
 

@@ -5,13 +5,12 @@ import logging
 import os
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, cast
+from typing import TYPE_CHECKING
 
 import typer
 
 import mirrorlake
 from mirrorlake.cli import logs
-from mirrorlake.errors import InputError
 from mirrorlake.terminal import plain_console
 
 if TYPE_CHECKING:
@@ -51,9 +50,7 @@ class Context:
     @cached_property
     def lake(self) -> "mirrorlake.OpenLake":
         """The lake of the topology file, which alone is read by now. Raises TopologyError."""
-        if self.engine not in (None, "spark", "duckdb"):
-            raise InputError(f"there is no --engine {self.engine}; choose spark or duckdb")
-        lake = mirrorlake.open(self.config, engine=cast(Literal["spark", "duckdb"] | None, self.engine))
+        lake = mirrorlake.open(self.config, engine=self.engine)
         lake.internals.say = self.say
         return lake
 

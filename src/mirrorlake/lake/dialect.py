@@ -24,14 +24,19 @@ class _Spark(Databricks):
             **DatabricksParser.FUNCTIONS,
             "PERCENTILE": lambda args: exp.Anonymous(this="percentile", expressions=args),
         }
+        FUNCTION_PARSERS = {
+            name: parser for name, parser in DatabricksParser.FUNCTION_PARSERS.items() if name != "PERCENTILE"
+        }
 
 
-#: What DuckDB has to know before a transpiled text is run: functions that differ by the type of what they get.
+#: What DuckDB has to know before a transpiled text is run. Which branch of a CASE it is, is known before rows are read; an
+#: overload by type would not be found for an argument that holds an aggregate.
 PREPARED = (
     "SET TimeZone = 'UTC'",
-    "CREATE TEMP MACRO spark_text(x BLOB) AS decode(x), (x) AS CAST(x AS VARCHAR)",
-    "CREATE TEMP MACRO spark_long(x DOUBLE) AS CAST(trunc(x) AS BIGINT), (x BIGINT) AS x,"
-    " (x HUGEINT) AS CAST(x AS BIGINT), (x) AS CAST(x AS BIGINT)",
+    "CREATE TEMP MACRO spark_text(x) AS"
+    " CASE WHEN typeof(x) = 'BLOB' THEN decode(TRY_CAST(x AS BLOB)) ELSE CAST(x AS VARCHAR) END",
+    "CREATE TEMP MACRO spark_long(x) AS CASE WHEN typeof(x) IN ('DOUBLE', 'FLOAT') OR typeof(x) LIKE 'DECIMAL%'"
+    " THEN CAST(trunc(TRY_CAST(x AS DOUBLE)) AS BIGINT) ELSE CAST(x AS BIGINT) END",
     "CREATE TEMP MACRO timestamp_millis(x) AS make_timestamptz(CAST(x AS BIGINT) * 1000)",
     "CREATE TEMP MACRO timestamp_micros(x) AS make_timestamptz(CAST(x AS BIGINT))",
     "CREATE TEMP MACRO timestamp_seconds(x) AS make_timestamptz(CAST(x * 1000000 AS BIGINT))",

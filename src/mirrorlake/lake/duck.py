@@ -94,7 +94,7 @@ class DuckLake:
         """See `Reader.arrow`."""
         with self._use:
             try:
-                return _without_huge(self._found(text, args or {}, {})).to_arrow_reader()
+                return _without_huge(self._found(text, args or {}, {})).fetch_record_batch()
             except duckdb.Error as error:
                 raise InputError(_first_line(error)) from error
 

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from mirrorlake.config.topology import Lake as Location
 from mirrorlake.config.topology import Topology
@@ -23,7 +23,7 @@ if TYPE_CHECKING:  # answers without Spark come by this module too
     from pyspark.sql import SparkSession
 
 #: What answers: by default DuckDB for a lake in a folder, Spark for one in a catalog.
-Engine = Literal["spark", "duckdb"]
+ENGINES = ("spark", "duckdb")
 
 
 class Internals:
@@ -37,9 +37,9 @@ class Internals:
         config: Path | None = None,
         read_only: bool = True,
         spark: "SparkSession | None" = None,
-        engine: Engine | None = None,
+        engine: str | None = None,
     ) -> None:
-        if engine not in (None, "spark", "duckdb"):
+        if engine not in (None, *ENGINES):
             raise InputError(f"there is no engine {engine}; choose spark or duckdb")
         self.engine = engine
         self.location = location

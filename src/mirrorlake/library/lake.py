@@ -162,8 +162,8 @@ class OpenLake:
             ClusterUnusable: a cluster does not answer, or refuses us.
         """
         known = self.internals
-        log = WrittenChanges(known.sessionless)
-        return Plan.of(make_plan(known.connections, known.topology.active_flows(flows), log))
+        wanted = known.topology.active_flows(flows)
+        return Plan.of(make_plan(known.connections, wanted, WrittenChanges(known.sessionless)))
 
     def run(
         self,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from mirrorlake.config.topology import Lake as Location
 from mirrorlake.config.topology import load_topology
 from mirrorlake.errors import InputError
-from mirrorlake.library.internals import Engine, Internals
+from mirrorlake.library.internals import Internals
 from mirrorlake.library.lake import OpenLake
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ def open(
     path: str | PathLike[str] | None = None,
     read_only: bool = False,
     spark: "SparkSession | None" = None,
-    engine: Engine | None = None,
+    engine: str | None = None,
 ) -> OpenLake:
     """Open a lake: by the topology file, or by the place of its tables, to read them.
 
