@@ -61,8 +61,7 @@ class JsonFormatter(logging.Formatter):
             document["exception"] = self.formatException(record.exc_info)
         for name, value in _facts(record, message).items():
             document.setdefault(name, value)
-        told = {key: _hidden(value) if isinstance(value, str) else value for key, value in document.items()}
-        return json.dumps(told, default=lambda value: _hidden(str(value)), ensure_ascii=False)
+        return json.dumps(_plain(document), ensure_ascii=False)
 
 
 def install(console: "Callable[[], Console]", verbose: bool, form: Form = Form.auto) -> None:
@@ -112,6 +111,17 @@ def _facts(record: logging.LogRecord, message: str) -> Mapping[str, Any]:
             found = {**said, **found}
     named = _FLOW.search(message)
     return found if named is None else {"flow": named.group(1), **found}
+
+
+def _plain(value: object) -> object:
+    """A value as JSON has them, without secrets; what JSON has not is told as its text."""
+    if value is None or isinstance(value, bool | int | float):
+        return value
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [_plain(item) for item in value]
+    return _hidden(str(value))
 
 
 def _hidden(text: str) -> str:

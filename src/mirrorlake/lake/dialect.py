@@ -29,8 +29,8 @@ class _Spark(Databricks):
         }
 
 
-#: What DuckDB has to know before a transpiled text is run. Which branch of a CASE it is, is known before rows are read; an
-#: overload by type would not be found for an argument that holds an aggregate.
+#: What DuckDB has to know before a transpiled text is run. Which branch of a CASE it is, is known before rows are read;
+#: an overload by type would not be found for an argument that holds an aggregate.
 PREPARED = (
     "SET TimeZone = 'UTC'",
     "CREATE TEMP MACRO spark_text(x) AS"

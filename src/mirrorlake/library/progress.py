@@ -113,7 +113,8 @@ class Progress:
 
     def _told(self, name: str, item: _OfFlow, now: float, incidents: int) -> FlowProgress:
         _forget(item, now)
-        rate = sum(count for _, count in item.recent) / max(1.0, min(RATE_SECONDS, now - self._began))
+        seconds = max(1.0, min(RATE_SECONDS, now - self._began))
+        rate = round(sum(count for _, count in item.recent) / seconds, 1)
         lag = item.lag
         return FlowProgress(
             name,

@@ -38,38 +38,38 @@ def replicated(
     check_location(topology.lake, topology.directory)
     facts = {"flows": " ".join(flow.name for flow in flows), "once": str(once).lower(), "reader": reader}
     options = RunOptions(once, reader, None if once else known.config, None if names is None else tuple(names))
-    with tracked(topology, "run", facts, figures=True) as tracking, _stopping(stop) as ending:
-        counts = _Counts([flow.name for flow in flows], reader, (tracking, progress), report)
+    counts = _Counts([flow.name for flow in flows], reader, progress, report)
+    with _stopping(stop) as ending:
         with progress.phase("starting Spark", None if start is None else start.began):
             ready = start is None or start.ready(ending)
-            if ready:
-                tracking.session(known.spark)
-        if ready:  # else it was told to stop before there was a session
+        if not ready:
+            return counts.rows()  # told to stop before there was a session
+        with tracked(topology, "run", facts, figures=True) as tracking:
+            counts.listeners.append(tracking)
+            tracking.session(known.spark)
             with progress.phase("opening the lake"):
                 tables = known.tables
             replicator = Replicator(tables, known.connections, flows, options, counts.batch, ending, counts.sampled)
             progress.incidents = replicator.event_log.incidents.open_counts
             replicator.run()
-        tracking.report({"flows": counts.of_flows()})
-    return Rows({"flow": name, **count} for name, count in counts.of_flows().items())
+            tracking.report({"flows": counts.of_flows()})
+    return counts.rows()
 
 
 class _Counts:
     """What each flow has produced, counted for the answer and told to whoever listens."""
 
-    def __init__(
-        self, flows: Sequence[str], reader: str, listeners: tuple[Tracked, Progress], report: Report | None
-    ) -> None:
+    def __init__(self, flows: Sequence[str], reader: str, progress: Progress, report: Report | None) -> None:
+        self.listeners: list[Progress | Tracked] = [progress]
         self._totals = {name: Produced(name, 0, 0, reader) for name in flows}
         self._reader = reader
-        self._listeners = listeners
         self._report = report
         for name in flows:
-            listeners[1].expect(name)
+            progress.expect(name)
 
     def batch(self, name: str, batch: BatchReport) -> None:
         """A batch was produced."""
-        for listener in self._listeners:
+        for listener in self.listeners:
             listener.batch(name, batch)
         total = self._totals.get(name, Produced(name, 0, 0, self._reader))
         records, batches = total.records + batch.record_count, total.batches + 1
@@ -79,12 +79,16 @@ class _Counts:
 
     def sampled(self, name: str, lag: FlowLag) -> None:
         """A sample of positions was written."""
-        for listener in self._listeners:
+        for listener in self.listeners:
             listener.sampled(name, lag)
 
     def of_flows(self) -> dict[str, dict[str, int]]:
         """Records and batches by flow."""
         return {name: {"records": item.records, "batches": item.batches} for name, item in self._totals.items()}
+
+    def rows(self) -> Rows:
+        """The same as an answer."""
+        return Rows({"flow": name, **count} for name, count in self.of_flows().items())
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""A lake in a folder, read by DuckDB: what is missing, what came since, what is refused; and that no Spark is imported."""
+"""Answers by DuckDB: what needs no Spark to be tested, and what must not be imported for them."""
 
 import json
 import subprocess
@@ -12,8 +12,9 @@ from deltalake import DeltaTable, write_deltalake
 
 import mirrorlake
 from mirrorlake.errors import InputError, LakeError
+from mirrorlake.lake.definitions import definition
 from mirrorlake.lake.duck import DuckLake
-from mirrorlake.lake.lake import ADDED_COLUMNS, TABLES, VIEWS
+from mirrorlake.lake.lake import TABLES, VIEWS
 from mirrorlake.lake.reader import Frame
 
 AT = datetime(2026, 3, 1, 12, tzinfo=timezone.utc)
@@ -38,7 +39,7 @@ def test_a_table_of_an_earlier_version_has_the_columns_of_this_one(tmp_path: Pat
     assert row["policy"] is None and row["at"] == AT.replace(tzinfo=None)
     append(tmp_path, "changes", {**CHANGE, "policy": "default"})  # the files of before lack it
     found = DuckLake(tmp_path).rows("SELECT policy FROM changes ORDER BY policy")
-    assert [row["policy"] for row in found] == [None, "default"] and "policy" in ADDED_COLUMNS["changes"]
+    assert [row["policy"] for row in found] == [None, "default"] and "policy" in definition("changes").rows.names
 
 
 def test_all_is_as_of_one_moment_until_it_is_asked_anew(tmp_path: Path) -> None:

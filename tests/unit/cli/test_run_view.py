@@ -1,0 +1,61 @@
+"""What `run` shows of itself while it goes on: phases, then a line a flow."""
+
+import io
+import logging
+import threading
+import time
+
+import pytest
+
+from mirrorlake.cli.run_view import drawn, living, logged
+from mirrorlake.library.progress import Progress
+from mirrorlake.produce.flow import BatchReport
+from mirrorlake.run.samples import FlowLag
+from mirrorlake.terminal import plain_console
+
+
+def going() -> Progress:
+    progress = Progress()
+    progress.batch("a->b", BatchReport(1, 1, 12_000, "files", True, (120, 300, 450)))
+    progress.sampled("a->b", FlowLag(34, 2.4))
+    progress.incidents = lambda: {"a->b": 2}
+    return progress
+
+
+def test_a_living_line_a_flow() -> None:
+    console = plain_console(width=160)
+    console.file = shown = io.StringIO()
+    console.print(drawn(going()))
+    for part in ("a->b", "12,000 records", "lag 34 records, 2 s", "latency 120 ms (p99 450 ms)", "2 open incidents"):
+        assert part in shown.getvalue()
+
+
+def test_lines_of_the_log_stay_above_the_living_ones() -> None:
+    console = plain_console(width=160)
+    console.file, console._force_terminal = (shown := io.StringIO()), True
+    console.is_interactive = True
+    progress = going()
+    with living(console, progress), progress.phase("opening the lake"):
+        console.print("a line")
+        deadline = time.monotonic() + 10
+        while "opening the lake… 0 s" not in shown.getvalue() and time.monotonic() < deadline:
+            threading.Event().wait(0.02)  # it is drawn some times a second
+    text = shown.getvalue()
+    assert "a line" in text and "opening the lake… 0 s" in text
+    assert text.index("a line") < text.rindex("opening the lake")
+
+
+def test_a_line_of_the_log_where_there_is_no_terminal(caplog: pytest.LogCaptureFixture) -> None:
+    told = threading.Event()
+    caplog.set_level(logging.INFO)
+    handler = logging.Handler()
+    handler.emit = lambda _record: told.set()  # type: ignore[method-assign]
+    logging.getLogger("mirrorlake.cli.run_view").addHandler(handler)
+    try:
+        with logged(going(), 0.01):
+            assert told.wait(10)
+    finally:
+        logging.getLogger("mirrorlake.cli.run_view").removeHandler(handler)
+    found = next(item for item in caplog.records if item.name == "mirrorlake.cli.run_view")
+    assert "lag 34 records, 2 s" in found.getMessage()
+    assert found.facts["lag_records"] == 34 and found.facts["flow"] == "a->b"  # type: ignore[attr-defined]
