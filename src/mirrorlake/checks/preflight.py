@@ -72,7 +72,7 @@ def check(
             brokers[alias] = connections.admin(alias).known_brokers()
         except ClusterUnusable as error:
             silent[alias] = error
-    seen = [] if lake is None else lake.query("known_clusters").collect()
+    seen = [] if lake is None else lake.ask("known_clusters")
     # What is staged of a source goes on to the target, whether or not the source is still there.
     staged = set(silent) if lake_exists else {row["alias"] for row in seen}
     if flows and all(flow.target in silent or flow.source in silent.keys() - staged for flow in flows):

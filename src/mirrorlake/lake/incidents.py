@@ -98,12 +98,12 @@ class Incidents:
 
     def refused(self, flow: str) -> list[Refusal]:
         """Partitions that stopped at a record, or for a lost position, and that nobody decided about."""
-        rows = self._lake.query("refusals", flow=flow).collect()
+        rows = self._lake.ask("refusals", flow=flow)
         return [Refusal(row["kind"], row["topic"], row["partition"], row["last_offset"]) for row in rows if row["open"]]
 
     def decided(self, flow: str) -> Decided:
         """What an operator said about partitions that stopped."""
-        rows = self._lake.query("refusals", flow=flow).collect()
+        rows = self._lake.ask("refusals", flow=flow)
         stopped = frozenset((row["topic"], row["partition"]) for row in rows if row["resolution"] == "stop")
         skipped: dict[TopicAndPartition, tuple[tuple[int, int], ...]] = {}
         foreign: dict[TopicAndPartition, int] = {}
@@ -119,7 +119,7 @@ class Incidents:
         return Decided(stopped, skipped, foreign, trimmed)
 
     def _open(self) -> set[IncidentKey]:
-        rows = self._lake.table("open_incidents").select("flow", "kind", "topic", "partition").collect()
+        rows = self._lake.ask_table("open_incidents")
         self._seen = frozenset((row["flow"], row["kind"], row["topic"], row["partition"]) for row in rows)
         return set(self._seen)
 

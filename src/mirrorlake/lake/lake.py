@@ -7,7 +7,7 @@ Catalog it is a schema. The rest of the package says `lake.sql(...)` and table n
 import re
 import threading
 from collections.abc import Callable, Iterable, Mapping
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -17,7 +17,7 @@ from mirrorlake.errors import InputError, LakeError
 from mirrorlake.lake.definitions import definition, sql_text
 from mirrorlake.lake.group_commit import GroupCommit
 from mirrorlake.lake.path_tables import PathTables
-from mirrorlake.lake.reader import Found, Frame, Frames
+from mirrorlake.lake.reader import Found, Frame, Frames, Reader
 
 if TYPE_CHECKING:  # answers without Spark (lake/duck.py) come by this module too
     from pyspark.sql import DataFrame, SparkSession
@@ -241,6 +241,25 @@ class Lake:
 
     def refresh(self) -> None:
         """See `Reader.refresh`: Spark asks for the newest version by itself."""
+
+    @cached_property
+    def reader(self) -> Reader:
+        """Who answers what a running process asks of small tables: DuckDB where the lake is a path, else Spark."""
+        if self.directory is None:
+            return self
+        from mirrorlake.lake.duck import DuckLake  # stands on this module
+
+        return DuckLake(self.directory, self._checkpoints)
+
+    def ask(self, query: str, frames: Frames | None = None, **args: object) -> Found:
+        """The rows of `sql/queries/<query>.sql`, as of now, by `reader`."""
+        self.reader.refresh()
+        return self.reader.query_rows(query, frames, **args)
+
+    def ask_table(self, table: str) -> Found:
+        """All rows of a small table or view, as of now, by `reader`."""
+        self.reader.refresh()
+        return self.reader.table_rows(table)
 
     def change(self, name: str, **args: object) -> None:
         """Run a statement of the package that changes rows; once more where another process changed them just then."""

@@ -37,7 +37,7 @@ class LakeMap:
 
     def ends(self) -> tuple[Sequence[MappedEnd], int]:
         """The ends of the map, and the number of the flow's newest batch (-1: none)."""
-        rows = self._lake.query("mapped_ends", flow=self._flow).collect()
+        rows = self._lake.ask("mapped_ends", flow=self._flow)
         newest = max((row["batch_id"] for row in rows), default=-1)
         names = MappedEnd.__dataclass_fields__
         return [MappedEnd(**{name: row[name] for name in names}) for row in rows], newest

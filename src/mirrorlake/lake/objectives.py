@@ -34,7 +34,7 @@ def note_objectives(lake: Lake, topology: Topology, modes: Mapping[str, Mode], g
                 "mode": modes.get(name),
             }
         )
-    known = {row["flow"]: row.asDict() for row in lake.table("objectives").collect()}
+    known = {row["flow"]: row for row in lake.ask_table("objectives")}
     changed = [row for row in rows if _says_more(row, known.get(str(row["flow"])))]
     if changed:  # a MERGE that changes nothing takes longer than a short run
         lake.change("note_objectives", rows=json.dumps(changed))

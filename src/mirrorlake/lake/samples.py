@@ -1,10 +1,10 @@
 """Reading samples (rows of `positions`) without reading all that there are: they are many, and the newest matter."""
 
 import time
-
-from pyspark.sql import Row
+from typing import Any
 
 from mirrorlake.lake.lake import Lake
+from mirrorlake.lake.reader import Found
 
 #: How far back the newest sample of a flow is looked for, hours; then in all.
 _BACK_HOURS = (1, 24, 24 * 30)
@@ -12,13 +12,13 @@ _BACK_HOURS = (1, 24, 24 * 30)
 _GONE_SECONDS = 300.0
 
 
-def lag_seeds(lake: Lake, flow: str) -> list[Row]:
+def lag_seeds(lake: Lake, flow: str) -> list[dict[str, Any]]:
     """The newest sample of each partition that a flow sampled last: topic, partition, at (seconds since 1970),
     produced, source_end, lag_seconds. Empty for a flow that was never sampled."""
     now = time.time()
-    rows: list[Row] = []
+    rows = Found()
     for since in (*(now - hours * 3600 for hours in _BACK_HOURS), 0.0):
-        rows = lake.query("lag_seeds", flow=flow, since_ms=int(since * 1000)).collect()
+        rows = lake.ask("lag_seeds", flow=flow, since_ms=int(since * 1000))
         if rows:
             break
     newest = max((row["at"] for row in rows), default=0.0)

@@ -21,7 +21,7 @@ class States:
         """How each topic of a cluster was last; `fresh` also knows what other processes noted since."""
         with self._use:
             if fresh or cluster not in self._known:
-                rows = self._lake.query("newest_states", cluster=cluster).collect()
+                rows = self._lake.ask("newest_states", cluster=cluster)
                 self._known[cluster] = {
                     row["topic"]: TopicState(
                         row["partitions"], row["factor"], dict(row["configs"] or {}), row["topic_id"]

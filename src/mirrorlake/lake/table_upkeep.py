@@ -10,8 +10,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from pyspark.sql import functions as F
-
 from mirrorlake.lake.lake import TABLES, Lake
 from mirrorlake.lake.map_store import LakeMap
 from mirrorlake.lake.retention import Cut, Removal, Staged
@@ -91,8 +89,9 @@ def note_removals(lake: Lake, removals: Sequence[Removal]) -> None:
 
 def removals_from(lake: Lake, source_cluster: str) -> list[Removal]:
     """What was ever deleted of what was landed from a cluster."""
-    rows = lake.table("removals").where(F.col("source_cluster") == source_cluster).drop("removed_at").collect()
-    return [Removal(**row.asDict()) for row in rows]
+    names = Removal.__dataclass_fields__
+    rows = (row for row in lake.ask_table("removals") if row["source_cluster"] == source_cluster)
+    return [Removal(**{name: row[name] for name in names}) for row in rows]
 
 
 def remove_records(lake: Lake, cuts: Sequence[Cut], cutoff_ms: int, dry_run: bool = False) -> int:

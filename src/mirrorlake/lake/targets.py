@@ -38,7 +38,7 @@ def noted_targets(lake: Lake, flow: str) -> tuple[dict[str, list[NotedTarget]], 
     """All generations of each target topic of a flow, in order, and the newest target topic of each source topic."""
     generations: dict[str, list[NotedTarget]] = {}
     names: dict[str, str] = {}
-    for row in lake.query("target_generations_of", flow=flow).collect():
+    for row in lake.ask("target_generations_of", flow=flow):
         noted = NotedTarget(row["target_generation"], row["topic_id"], row["begins"], tuple(row["began"] or ()))
         generations.setdefault(row["target_topic"], []).append(noted)
         names[row["topic"]] = row["target_topic"]
@@ -65,7 +65,7 @@ def note_targets(lake: Lake, flow: str, begun: Mapping[tuple[str, str], NotedTar
 
 def target_decisions(lake: Lake, flow: str) -> list[TargetDecision]:
     """What is known of target topics that are gone or were made again, and what was decided; oldest first."""
-    rows = lake.query("target_decisions", flow=flow).collect()
+    rows = lake.ask("target_decisions", flow=flow)
     return [
         TargetDecision(row["topic"], row["target_generation"], None if row["open"] else row["resolution"] or "")
         for row in rows
@@ -74,11 +74,11 @@ def target_decisions(lake: Lake, flow: str) -> list[TargetDecision]:
 
 def mapped_targets(lake: Lake, flow: str, topics: Collection[str]) -> dict[str, list[MappedTarget]]:
     """What the map of a flow holds of the target topics of some source topics, by target topic."""
-    from pyspark.sql import functions as F  # `living_targets` is asked without Spark too
-
-    runs = lake.table("offset_map").where((F.col("flow") == flow) & F.col("topic").isin(sorted(topics)))
+    names = {f"topic{number}": name for number, name in enumerate(sorted(topics))}
+    one_of = ", ".join(f":{name}" for name in names)
+    runs = f"SELECT * FROM offset_map WHERE flow = :flow AND topic IN ({one_of})"
     found: dict[str, list[MappedTarget]] = {}
-    for row in lake.query_over("mapped_targets", {"runs": runs}).collect():
+    for row in lake.ask("mapped_targets", {"runs": runs}, flow=flow, **names) if names else ():
         key = (row["topic"], row["target_partition"], row["target_generation"])
         mapped = MappedTarget(*key, row["source_first"], row["source_last"], row["record_count"], row["target_end"])
         found.setdefault(row["target_topic"], []).append(mapped)

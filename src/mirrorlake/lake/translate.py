@@ -4,41 +4,39 @@
 number of positions in one statement.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
-from functools import reduce
-from operator import or_
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
-
 from mirrorlake.errors import UnknownOffset
-from mirrorlake.lake.definitions import definition
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.reader import Frame, Reader
 from mirrorlake.offsets.positions import Reached, TopicAndPartition, Translated
 
 if TYPE_CHECKING:  # Spark is imported by what is a flow's own, and not by answers
-    from pyspark.sql import DataFrame
+    pass
 
 #: (topic, partition, position), the topic as on the side that the position is from.
 Asked = tuple[str, int, int]
 
 #: With more topics than this, one lower bound is used for all: Spark plans a long condition slowly.
 _BOUNDED_TOPICS = 8
-_ASKED = pa.schema([("topic", pa.string()), ("partition", pa.int32()), ("offset", pa.int64())])
-_BOUNDS = pa.schema([("topic", pa.string()), ("partition", pa.int32()), ("bound", pa.int64())])
-_SAMPLES = pa.schema(
-    [
-        ("topic", pa.string()),
-        ("partition", pa.int32()),
-        ("sampled_at", pa.timestamp("us", tz="UTC")),
-        ("produced_end", pa.int64()),
-        ("mapped_end", pa.int64()),
-        ("target_topic", pa.string()),
-        ("target_generation", pa.int32()),
-    ]
+_ASKED = (("topic", "STRING"), ("partition", "INT"), ("offset", "BIGINT"))
+_BOUNDS = (("topic", "STRING"), ("partition", "INT"), ("bound", "BIGINT"))
+_SAMPLES = (
+    ("topic", "STRING"),
+    ("partition", "INT"),
+    ("sampled_at", "TIMESTAMP"),
+    ("produced_end", "BIGINT"),
+    ("mapped_end", "BIGINT"),
+    ("target_topic", "STRING"),
+    ("target_generation", "INT"),
+)
+#: The newest sample of each partition.
+_NEWEST = (
+    "SELECT * FROM (SELECT samples.*, row_number() OVER (PARTITION BY topic, partition ORDER BY sampled_at DESC) AS nth"
+    " FROM ({positions}) AS samples WHERE flow = :flow) WHERE nth = 1"
 )
 
 
@@ -88,7 +86,7 @@ def translate_all(lake: Reader, flow: str, asked: Iterable[Asked], reverse: bool
     one_of = ", ".join(f":{name}" for name in topics)
     where = f"WHERE flow = :flow AND {column} IN ({one_of})"
     frames: dict[str, Frame | str] = {
-        "asked": Frame((("topic", "STRING"), ("partition", "INT"), ("offset", "BIGINT")), rows),
+        "asked": Frame(_ASKED, rows),
         "runs": f"SELECT * FROM offset_translation {where}",
         "samples": f"SELECT * FROM ({lake.whole('positions')}) AS samples {where}",
     }
@@ -119,32 +117,23 @@ class Translator:
 
         A partition that was never seen, of a topic that was, has its target offset from 0 on.
         """
-        from pyspark.sql import functions as F
-
         rows = sorted(set(asked))
         if not rows:
             return {}
-        topics = sorted({topic for topic, _, _ in rows})
+        topics = {topic for topic, _, _ in rows}
         ends = self._known_ends()
-        runs = self._near(rows, ends)
-        if reached is None:
-            samples = _newest(
-                _samples_of(self._lake).where((F.col("flow") == self._flow) & F.col("topic").isin(topics))
-            )
-        else:
-            samples = self._samples({key: item for key, item in reached.items() if key[0] in set(topics)})
-        found = _run(self._lake, self._flow, rows, runs, samples)
+        runs, bounds, names = self._near(rows, ends)
+        frames: dict[str, Frame | str] = {
+            "asked": Frame(_ASKED, rows),
+            "runs": runs,
+            "samples": _NEWEST if reached is None else _samples(reached, topics),
+            "positions": self._lake.reader.whole("positions"),
+            "bounds": Frame(_BOUNDS, bounds),
+        }
+        found = _translations(self._lake.ask("translate_forward", frames, flow=self._flow, **names))
         for (topic, partition, _), (item, _) in found.items():
             ends[topic, partition] = item.end
         return {key: item for key, (item, known) in found.items() if known or item.mapped}
-
-    def _samples(self, reached: Mapping[TopicAndPartition, Reached]) -> "DataFrame":
-        now = datetime.now(timezone.utc)
-        rows = [
-            {"topic": topic, "partition": partition, "sampled_at": now, **vars(item)}
-            for (topic, partition), item in reached.items()
-        ]
-        return self._lake.spark.createDataFrame(pa.Table.from_pylist(rows, _SAMPLES))
 
     def _known_ends(self) -> dict[TopicAndPartition, int]:
         """Where the map of each partition ends, as far as is known; asked of the lake at first, by a few columns.
@@ -152,15 +141,18 @@ class Translator:
         Of several ends (generations of a topic here or there) the lowest: the living ones are not known here."""
         if self._ends is None:
             self._ends = {}
-            for row in self._lake.query("mapped_ends", flow=self._flow).collect():
+            for row in self._lake.ask("mapped_ends", flow=self._flow):
                 key = (row["topic"], row["partition"])
                 self._ends[key] = min(row["source_position"], self._ends.get(key, row["source_position"]))
         return self._ends
 
-    def _near(self, rows: Sequence[Asked], ends: Mapping[TopicAndPartition, int]) -> "DataFrame":
-        """The runs that can matter: the newest run of each partition ends at or behind the end that was seen last."""
-        from pyspark.sql import functions as F
+    def _near(
+        self, rows: Sequence[Asked], ends: Mapping[TopicAndPartition, int]
+    ) -> tuple[str, list[tuple[str, int, int]], dict[str, str]]:
+        """The runs that can matter: the newest run of each partition ends at or behind the end that was seen last.
 
+        Returns the query, what stands in its frame `bounds`, and its parameters: names of topics.
+        """
         topics = {topic for topic, _, _ in rows}
         bounds = {key: end - 1 for key, end in ends.items() if key[0] in topics}
         for topic, partition, offset in rows:
@@ -168,43 +160,30 @@ class Translator:
         lowest: dict[str, int] = {}
         for (topic, _), bound in bounds.items():
             lowest[topic] = min(lowest.get(topic, bound), bound)
-        named, last = F.col("topic"), F.col("run_source_last")
+        names = {f"topic{number}": name for number, name in enumerate(sorted(lowest))}
         if len(lowest) > _BOUNDED_TOPICS:
-            skips = named.isin(sorted(lowest)) & (last >= min(lowest.values()))
+            one_of = ", ".join(f":{name}" for name in names)
+            skips = f"runs.topic IN ({one_of}) AND run_source_last >= {min(lowest.values())}"
         else:
-            skips = reduce(or_, ((named == name) & (last >= bound) for name, bound in lowest.items()))
-        runs = self._lake.table("offset_translation").where((F.col("flow") == self._flow) & skips)
-        places = [dict(zip(_BOUNDS.names, (*key, bound), strict=True)) for key, bound in bounds.items()]
-        frame = F.broadcast(self._lake.spark.createDataFrame(pa.Table.from_pylist(places, _BOUNDS)))
-        return runs.join(frame, ["topic", "partition"], "left").where(last >= F.coalesce("bound", F.lit(0)))
+            each = (f"(runs.topic = :{key} AND run_source_last >= {lowest[name]})" for key, name in names.items())
+            skips = " OR ".join(each)
+        query = (
+            "SELECT runs.* FROM offset_translation AS runs LEFT JOIN {bounds} AS bounds"
+            " ON bounds.topic = runs.topic AND bounds.partition = runs.partition"
+            f" WHERE flow = :flow AND ({skips}) AND run_source_last >= coalesce(bound, 0)"
+        )
+        return query, [(*key, bound) for key, bound in bounds.items()], names
 
 
-def _newest(samples: "DataFrame") -> "DataFrame":
-    """The newest sample of each partition."""
-    from pyspark.sql import functions as F
-
-    every = F.struct(*samples.columns)
-    return samples.groupBy("topic", "partition").agg(F.max_by(every, "sampled_at").alias("newest")).select("newest.*")
-
-
-def _samples_of(lake: Lake) -> "DataFrame":
-    """`positions`, with the columns that a catalog's table lacks until a writer of this version has opened it."""
-    from pyspark.sql import functions as F
-
-    samples = lake.table("positions")
-    known = set(samples.columns)
-    missing = {item.name: item.spark_type for item in definition("positions").columns if item.name not in known}
-    # Spark Connect takes no empty set of columns.
-    return samples.withColumns({name: F.lit(None).cast(kind) for name, kind in missing.items()}) if missing else samples
-
-
-def _run(
-    lake: Lake, flow: str, rows: Sequence[Asked], runs: "DataFrame", samples: "DataFrame"
-) -> dict[Asked, tuple[Translated, bool]]:
-    """What the law says of each source position, and whether its partition is known."""
-    table = pa.Table.from_pylist([dict(zip(_ASKED.names, row, strict=True)) for row in rows], _ASKED)
-    frames = {"asked": lake.spark.createDataFrame(table), "runs": runs, "samples": samples}
-    return _translations(row.asDict() for row in lake.query_over("translate_forward", frames, flow=flow).collect())
+def _samples(reached: Mapping[TopicAndPartition, Reached], topics: Collection[str]) -> Frame:
+    """How far a flow is now, as samples."""
+    now = datetime.now(timezone.utc)
+    rows = [
+        (*key, now, item.produced_end, item.mapped_end, item.target_topic, item.target_generation)
+        for key, item in reached.items()
+        if key[0] in topics
+    ]
+    return Frame(_SAMPLES, rows)
 
 
 def _translations(rows: Iterable[Mapping[str, Any]]) -> dict[Asked, tuple[Translated, bool]]:

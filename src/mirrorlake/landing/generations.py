@@ -20,7 +20,7 @@ _ROWS_AT_ONCE = 100
 
 def generations_of(lake: Lake, alias: str) -> CurrentGenerations:
     """The newest generation of every topic of a cluster, and the partitions that went another way since."""
-    rows = lake.query("generations_of", source_cluster=alias).collect()
+    rows = lake.ask("generations_of", source_cluster=alias)
     topics = {
         row["topic"]: TopicGeneration(row["generation"], row["topic_id"]) for row in rows if row["partition"] is None
     }
@@ -64,7 +64,7 @@ def begin_branches(
 
 def decisions_of(lake: Lake, alias: str) -> list[Decision]:
     """What is known of losses at a cluster, and what was decided."""
-    rows = lake.query("source_decisions", source_cluster=alias, prefix=f"{alias}->").collect()
+    rows = lake.ask("source_decisions", source_cluster=alias, prefix=f"{alias}->")
     return [
         Decision(row["topic"], row["partition"], row["kind"], row["last_offset"], row["open"], row["resolution"])
         for row in rows
@@ -99,10 +99,7 @@ class LakeLandingStore:
     def seen(self, keys: Collection[TopicAndPartition]) -> Mapping[TopicAndPartition, int]:
         """How far landing was seen to have come in first generations, by samples, which know of transaction markers and
         of partitions without a record too. Those never seen are missing."""
-        from pyspark.sql import functions as F  # what landing asks; decisions are asked without Spark too
-
-        topics = sorted({topic for topic, _ in keys})
-        rows = self._lake.query("covered_ends", prefix=f"{self._alias}->").where(F.col("topic").isin(topics)).collect()
+        rows = self._lake.ask("covered_ends", prefix=f"{self._alias}->")
         found = {(row["topic"], row["partition"]): row["covered"] for row in rows if row["covered"] is not None}
         return {key: end for key, end in found.items() if key in set(keys)}
 

@@ -4,8 +4,6 @@ import time
 from collections.abc import Sequence
 from datetime import datetime, timezone
 
-from pyspark.sql import functions as F
-
 from mirrorlake.lake.lake import Lake
 from mirrorlake.run.presence import Presence
 
@@ -19,7 +17,7 @@ def run_elsewhere(lake: Lake, flows: Sequence[str]) -> str | None:
     To be asked before this process runs them. Takes no time for flows that ended in order, that `run --once` ran, or
     that nobody has run of late; else as long as it takes to see whether samples go on coming.
     """
-    modes = {row["flow"]: row["mode"] for row in lake.table("objectives").select("flow", "mode").collect()}
+    modes = {row["flow"]: row["mode"] for row in lake.ask_table("objectives")}
     newest, now = _newest(lake), datetime.now(timezone.utc)
     watched = {flow: Presence(modes.get(flow), newest.get(flow), now, time.monotonic()) for flow in flows}
     while watched:
@@ -37,6 +35,4 @@ def run_elsewhere(lake: Lake, flows: Sequence[str]) -> str | None:
 
 def _newest(lake: Lake) -> dict[str, datetime]:
     """When each flow was sampled last, of those that were within some minutes."""
-    recent = lake.table("positions").where("sampled_at > current_timestamp() - INTERVAL 10 MINUTES")
-    rows = recent.groupBy("flow").agg(F.max("sampled_at").cast("timestamp").alias("newest")).collect()
-    return {row["flow"]: row["newest"].astimezone(timezone.utc) for row in rows}
+    return {row["flow"]: row["newest"].replace(tzinfo=timezone.utc) for row in lake.ask("sampled_of_late")}

@@ -71,7 +71,7 @@ def _cluster_ids(flow: ResolvedFlow, lake: Lake, connections: Connections) -> di
     try:
         return connections.identify([target, source])
     except ClusterUnusable as error:
-        rows = lake.query("known_clusters").collect()
+        rows = lake.ask("known_clusters")
         known = [row["cluster_id"] for row in rows if row["alias"] == source]
         if error.alias != source or not known:
             raise
