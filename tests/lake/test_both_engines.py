@@ -49,7 +49,9 @@ OF_CUTS = (("source_cluster", "STRING"), ("topic", "STRING"), ("partition", "INT
            ("below", "BIGINT"))  # fmt: skip
 ASKED = [(topic, partition, at) for topic in TOPICS for partition in range(4) for at in (0, 3, 9, 20, 35, 37, 59, 5000)]
 FRAMES: dict[str, Frame | str] = {
-    "ranges": Frame(OF_RANGES, [(FLOW, topic, 0, 0, 0, last, 30) for topic, last in zip(TOPICS, (25, 16), strict=True)]),
+    "ranges": Frame(
+        OF_RANGES, [(FLOW, topic, 0, 0, 0, last, 30) for topic, last in zip(TOPICS, (25, 16), strict=True)]
+    ),
     "cuts": Frame(OF_CUTS, [("east", topic, 0, 0, 22) for topic in TOPICS]),
     "asked": Frame((("topic", "STRING"), ("partition", "INT"), ("offset", "BIGINT")), ASKED),
     "runs": "SELECT * FROM offset_translation WHERE flow = :flow",
@@ -125,6 +127,22 @@ def test_queries(engines: tuple[Lake, DuckLake], kind: str, name: str, topic: st
     if topic != "orders" and ":topic" not in wanted:
         return
     compare(engines, lambda lake: lake.rows(text, args, frames))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT count(*), max(offset), CAST(sum(offset) AS STRING), min(landed_at) FROM records",
+        "SELECT topic, percentile(lag_seconds, 0.9) AS p90, CAST(avg(lag_seconds) AS BIGINT) FROM positions GROUP BY topic",
+        "SELECT CAST(key AS STRING) AS k, CAST(value AS STRING) AS v, headers FROM records WHERE offset % 3 <> 1",
+        "SELECT configs['a'] AS a, configs FROM states",
+        "SELECT date_trunc('HOUR', at) AS hour, kind, count_if(error IS NULL) AS good FROM changes GROUP BY ALL",
+        "SELECT * EXCEPT (segments) FROM offset_map WHERE produced_at > TIMESTAMP '2026-03-01 11:30:00'",
+        "SELECT explode(segments) AS segment FROM offset_map",
+    ],
+)
+def test_what_people_ask(engines: tuple[Lake, DuckLake], text: str) -> None:
+    compare(engines, lambda lake: lake.rows(text))
 
 
 def test_the_odd_lake_says_something(spark: SparkSession, tmp_path: Path) -> None:

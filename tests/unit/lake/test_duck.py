@@ -1,4 +1,4 @@
-"""A lake in a folder, read by DuckDB: what is missing, what came since, what is refused; and that no Spark is imported."""
+"""A lake in a folder, read by DuckDB: what is missing, what came since, what is refused; and no Spark is imported."""
 
 import json
 import subprocess
@@ -55,7 +55,9 @@ def test_all_is_as_of_one_moment_until_it_is_asked_anew(tmp_path: Path) -> None:
 def test_parameters_frames_and_limits(tmp_path: Path) -> None:
     append(tmp_path, "changes", CHANGE, {**CHANGE, "resource": "x'y"})
     lake = DuckLake(tmp_path)
-    assert lake.rows("SELECT kind FROM changes WHERE resource = :name", {"name": "x'y", "unused": 1}) == [{"kind": "topic"}]
+    assert lake.rows("SELECT kind FROM changes WHERE resource = :name", {"name": "x'y", "unused": 1}) == [
+        {"kind": "topic"}
+    ]
     frames: dict[str, Frame | str] = {
         "wanted": Frame((("resource", "STRING"), ("n", "BIGINT")), [("größe", 7), ("nothing", None)]),
         "all": "SELECT resource FROM changes WHERE kind = :kind",

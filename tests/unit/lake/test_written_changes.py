@@ -31,5 +31,9 @@ def test_what_was_made_is_read_from_the_files(tmp_path: Path, older: bool) -> No
 
 
 def test_a_lake_that_is_not_there_has_no_history_and_is_not_made(tmp_path: Path) -> None:
-    assert WrittenChanges(DuckLake(tmp_path / "lake")).history(FLOW, "acl") == () == WrittenChanges(None).history(FLOW, "acl")
+    assert (
+        WrittenChanges(DuckLake(tmp_path / "lake")).history(FLOW, "acl")
+        == ()
+        == WrittenChanges(None).history(FLOW, "acl")
+    )
     assert not list(tmp_path.iterdir())
