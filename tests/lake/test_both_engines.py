@@ -130,6 +130,22 @@ def test_queries(engines: tuple[Lake, DuckLake], kind: str, name: str, topic: st
     compare(engines, lambda lake: lake.rows(text, args, frames))
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT count(*), max(offset), CAST(sum(offset) AS STRING), min(landed_at) FROM records",
+        "SELECT topic, percentile(lag_seconds, 0.9) AS p90, CAST(avg(lag_seconds) AS BIGINT) FROM positions GROUP BY topic",
+        "SELECT CAST(key AS STRING) AS k, CAST(value AS STRING) AS v, headers FROM records WHERE offset % 3 <> 1",
+        "SELECT configs['a'] AS a, configs FROM states",
+        "SELECT date_trunc('HOUR', at) AS hour, kind, count_if(error IS NULL) AS good FROM changes GROUP BY ALL",
+        "SELECT * EXCEPT (segments) FROM offset_map WHERE produced_at > TIMESTAMP '2026-03-01 11:30:00'",
+        "SELECT explode(segments) AS segment FROM offset_map",
+    ],
+)
+def test_what_people_ask(engines: tuple[Lake, DuckLake], text: str) -> None:
+    compare(engines, lambda lake: lake.rows(text))
+
+
 def test_the_odd_lake_says_something(spark: SparkSession, tmp_path: Path) -> None:
     """Else nothing is compared: of most views and queries it has rows."""
     lake = odd_lake(spark, tmp_path)

@@ -61,7 +61,7 @@ def said_for_duckdb(text: str) -> Said:
     """
     try:
         statements = [each for each in parse(text, dialect=_Spark) if each is not None]
-        tree = _only_query(statements).transform(_ruled)
+        tree = _named(_only_query(statements)).transform(_ruled)
         assert tree is not None  # what is left out are hints
         said = tree.sql(dialect="duckdb", comments=False, unsupported_level=ErrorLevel.RAISE)
     except (ParseError, TokenError, UnsupportedError) as error:
@@ -99,6 +99,16 @@ def _only_query(statements: Sequence[exp.Expr]) -> exp.Expr:
         tree = tree.expression
     if not isinstance(tree, exp.Query):
         raise InputError("it is no query, and DuckDB only reads the lake")
+    return tree
+
+
+def _named(tree: exp.Expr) -> exp.Expr:
+    """What has no name of its own is named as Spark names it, such as `count(1)`."""
+    if isinstance(tree, exp.Select):
+        for item in tree.selects:
+            if not isinstance(item, (exp.Alias, exp.Column, exp.Star, exp.Dot)) and not item.is_star:
+                name = item.sql(dialect="databricks", normalize_functions="lower").replace("count(*)", "count(1)")
+                item.replace(exp.alias_(item.copy(), name, quoted=True))
     return tree
 
 

@@ -70,9 +70,8 @@ def test_what_is_refused(text: str, said: str) -> None:
 
 
 def test_what_a_text_names() -> None:
-    said = said_for_duckdb(
-        "WITH a AS (SELECT * FROM Records WHERE topic = :topic) SELECT * FROM a JOIN alerts USING (flow)"
-    )
+    text = "WITH a AS (SELECT * FROM Records WHERE topic = :topic) SELECT * FROM a JOIN alerts USING (flow)"
+    said = said_for_duckdb(text)
     assert said.tables >= {"records", "alerts"} and said.parameters == {"topic"}
 
 

@@ -1,4 +1,4 @@
-"""Answers by DuckDB: what needs no Spark to be tested, and what must not be imported for them."""
+"""A lake in a folder, read by DuckDB: what is missing, what came since, what is refused; and no Spark is imported."""
 
 import json
 import subprocess
