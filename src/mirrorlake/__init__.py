@@ -7,8 +7,8 @@
     lake.flows["east->west"].lag()                          # a DataFrame
     lake.status(), lake.groups("east->west"), lake.sql("SELECT * FROM throughput"), lake.run(once=True)
 
-What is named here is the library (docs/library.md); everything else may change with any version. Spark and the Kafka
-client are imported when `open` is first named, not by `import mirrorlake`.
+What is named here is the library (docs/library.md); everything else may change with any version. The Kafka client is
+imported when `open` is first named, not by `import mirrorlake`, and Spark when something first needs a session.
 """
 
 from importlib import import_module
@@ -37,7 +37,7 @@ from mirrorlake.errors import (
 )
 
 if TYPE_CHECKING:
-    from mirrorlake.library.answers import Groups, Moves, Plan, Position, Produced, Rows, Status, Upkeep
+    from mirrorlake.library.answers import Divergence, Groups, Moves, Plan, Position, Produced, Rows, Status, Upkeep
     from mirrorlake.library.flows import OpenFlow
     from mirrorlake.library.lake import OpenLake
     from mirrorlake.library.opening import open
@@ -48,6 +48,7 @@ __all__ = [
     "AuthenticationFailed",
     "ClusterUnreachable",
     "ClusterUnusable",
+    "Divergence",
     "FilesUnreadable",
     "Groups",
     "InputError",
@@ -80,7 +81,9 @@ __all__ = [
 
 #: Where the names are that are imported when they are first asked for.
 _HOMES = {
-    **dict.fromkeys(("Groups", "Moves", "Plan", "Position", "Produced", "Rows", "Status", "Upkeep"), "answers"),
+    **dict.fromkeys(
+        ("Divergence", "Groups", "Moves", "Plan", "Position", "Produced", "Rows", "Status", "Upkeep"), "answers"
+    ),
     "OpenFlow": "flows",
     "OpenLake": "lake",
     "open": "opening",

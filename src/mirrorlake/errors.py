@@ -20,33 +20,37 @@
         ├── LeaseTaken             another process does this already
         └── MapError                  the stage, the map and the target's positions contradict each other
 
-Each carries its facts as attributes and reads as one sentence: what is wrong, where, and what to do.
+Each reads as one sentence: what is wrong, where, and what to do. What code goes by is an attribute, never the text.
 """
+
+from typing import ClassVar
 
 
 class MirrorlakeError(Exception):
-    """Root of everything that mirrorlake raises on purpose. `exit_code` is what the command line ends with."""
+    """Root of everything that mirrorlake raises on purpose. `exit_code` is what the command line ends with,
+    `incident_kind` the kind of incident where a flow stops for it."""
 
-    exit_code = 1
+    exit_code: ClassVar[int] = 1
+    incident_kind: ClassVar[str] = "flow_stopped"
 
-    def __init__(self, message: str, **facts: object) -> None:
+    def __init__(self, message: str) -> None:
         super().__init__(message)
         self.message = message
-        self.facts = facts
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Pickle by message and facts: tasks raise these in executors and the driver reads them."""
-        return (_rebuild, (type(self), self.message, self.facts))
+        """Pickle by message and attributes: an exception's own way calls the class with the message alone, which does
+        for none that needs an attribute."""
+        return (_without_init, (type(self), self.message), self.__dict__)
 
 
-def _rebuild(kind: type[MirrorlakeError], message: str, facts: dict[str, object]) -> MirrorlakeError:
-    return kind(message, **facts)
+def _without_init(kind: type[MirrorlakeError], message: str) -> MirrorlakeError:
+    return kind.__new__(kind, message)
 
 
 class InputError(MirrorlakeError):
     """Raised when a person has to change a file, a flag or a cluster before anything can be done."""
 
-    exit_code = 2
+    exit_code: ClassVar[int] = 2
 
 
 class TopologyError(InputError):
@@ -54,15 +58,19 @@ class TopologyError(InputError):
 
 
 class ClusterUnusable(InputError):
-    """Raised when a cluster cannot be used now. Facts: alias, address."""
+    """Raised when a cluster cannot be used now. `alias` is its name in the topology file."""
+
+    def __init__(self, message: str, *, alias: str) -> None:
+        super().__init__(message)
+        self.alias = alias
 
 
 class ClusterUnreachable(ClusterUnusable):
-    """Raised when no broker of a cluster answered within the time allowed. Facts: alias, address, seconds."""
+    """Raised when no broker of a cluster answered within the time allowed."""
 
 
 class AuthenticationFailed(ClusterUnusable):
-    """Raised when whoever answers in a cluster's name refuses us, or is not trusted. Facts: alias, address."""
+    """Raised when whoever answers in a cluster's name refuses us, or is not trusted."""
 
 
 class LakeError(InputError):
@@ -74,40 +82,94 @@ class UnknownOffset(InputError):
 
 
 class MissingJava(InputError):
-    """Raised when there is no Java 17 or 21 to start Spark and Kafka with. Facts: found."""
+    """Raised when there is no Java 17 or 21 to start Spark and Kafka with."""
 
 
 class ReplicationError(MirrorlakeError):
-    """Raised when replication stopped for a reason that an operator has to decide about."""
+    """Raised when replication stopped for a reason that an operator has to decide about.
+
+    The attributes are columns of `incidents`: what it is about as far as it is about one topic, partition, range of
+    source offsets (inclusive) or generation of the target topic.
+    """
+
+    topic: str | None
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        topic: str | None = None,
+        partition: int | None = None,
+        first_offset: int | None = None,
+        last_offset: int | None = None,
+        target_generation: int | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.topic = topic
+        self.partition = partition
+        self.first_offset = first_offset
+        self.last_offset = last_offset
+        self.target_generation = target_generation
 
 
 class SourceDataLost(ReplicationError):
     """Raised when source records were gone before they were staged (retention, a recreated topic)."""
 
+    incident_kind: ClassVar[str] = "source_data_lost"
+
 
 class TargetRefused(ReplicationError):
-    """Raised when the target refused records. Facts: topic, partition, first_offset, last_offset, reason."""
+    """Raised when the target refused records, or a change of a topic. `topic` is the source's for records, else the
+    target's; `reason` is Kafka's name of the error, None where Kafka did not refuse."""
 
-    incident_kind = "target_refused"
+    incident_kind: ClassVar[str] = "target_refused"
+    topic: str
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        topic: str,
+        partition: int | None = None,
+        first_offset: int | None = None,
+        last_offset: int | None = None,
+        target_generation: int | None = None,
+        reason: str | None = None,
+    ) -> None:
+        super().__init__(
+            message,
+            topic=topic,
+            partition=partition,
+            first_offset=first_offset,
+            last_offset=last_offset,
+            target_generation=target_generation,
+        )
+        self.reason = reason
+
+    @property
+    def topic_partition(self) -> tuple[str, int]:
+        """The source partition whose records were refused. Raises ValueError where a whole topic was."""
+        if self.partition is None:
+            raise ValueError(f"not about one partition: {self.message}")
+        return self.topic, self.partition
 
 
 class TargetRecreated(TargetRefused):
     """Raised when a target topic's log is shorter than what the map says was written to it: it was made again."""
 
-    incident_kind = "target_recreated"
+    incident_kind: ClassVar[str] = "target_recreated"
 
 
 class PositionLost(TargetRefused):
     """Raised when the flow's committed position is gone and the target holds records that may be the flow's own."""
 
-    incident_kind = "position_lost"
+    incident_kind: ClassVar[str] = "position_lost"
 
 
 class StageTrimmed(ReplicationError):
-    """Raised when retention deleted staged records that a flow lacks. Facts: topic, partition, first_offset,
-    last_offset."""
+    """Raised when retention deleted staged records that a flow lacks."""
 
-    incident_kind = "stage_trimmed"
+    incident_kind: ClassVar[str] = "stage_trimmed"
 
 
 class LayoutError(ReplicationError):
@@ -115,18 +177,14 @@ class LayoutError(ReplicationError):
 
 
 class FilesUnreadable(ReplicationError):
-    """Raised when workers cannot open files of the stage themselves; Spark then reads them. Facts: path."""
+    """Raised when workers cannot open files of the stage themselves; Spark then reads them."""
 
 
 class LeaseTaken(ReplicationError):
-    """Raised when another process lands this cluster or produces this flow. Facts: what, holder."""
+    """Raised when another process lands this cluster or produces this flow."""
 
 
 class MapError(ReplicationError):
     """Raised when stage, offset map and target positions contradict each other; writing on would break the map."""
 
-
-def incident_kind(error: MirrorlakeError) -> str:
-    """The kind of incident that an error is."""
-    kinds = {"TargetRefused": "target_refused", "MapError": "map_contradiction", "SourceDataLost": "source_data_lost"}
-    return kinds.get(type(error).__name__, "flow_stopped")
+    incident_kind: ClassVar[str] = "map_contradiction"

@@ -10,6 +10,8 @@ from pathlib import Path
 
 #: The points on the way of records, in the order in which a record meets them.
 POINTS = (
+    "taken",  # the driver has a small batch, nothing of it is committed
+    "landed",  # a batch is in `records`, the query's checkpoint does not know yet
     "planned",  # a batch is planned, nothing has been produced
     "mid-transaction",  # records are sent, the Kafka transaction is open
     "kafka-committed",  # a Kafka transaction is committed, no map row is

@@ -10,8 +10,9 @@ import yaml
 
 from mirrorlake.config.flow import DEFAULT_CONFIG_PROPERTIES_EXCLUDE
 from mirrorlake.control.config_sync import ConfigSync
-from mirrorlake.kafka.admin import ClusterAdmin, TopicInfo
+from mirrorlake.kafka.admin import ClusterAdmin
 from mirrorlake.kafka.admin_configs import describe_topic_configs
+from mirrorlake.kafka.values import TopicInfo
 from mirrorlake.lake.changes import Change, MemoryLog
 from tests.support.clusters import ClusterPair
 from tests.support.control import eventually, make_sync, own_configs, set_cluster_default, set_configs

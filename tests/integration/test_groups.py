@@ -23,11 +23,10 @@ from mirrorlake.groups.checkpoint_sync import Checkpoints
 from mirrorlake.groups.shared_topics import Way
 from mirrorlake.groups.sync_plan import ACTIVE, BEHIND
 from mirrorlake.kafka.connections import Connections
-from mirrorlake.lake.event_log import EventLog
 from mirrorlake.lake.lake import Lake
-from mirrorlake.mm2.mirror_topics import CheckpointTopic
 from mirrorlake.offsets.positions import Committed, TopicAndPartition
 from tests.support.clusters import ClusterPair
+from tests.support.groups import checkpoints_of
 from tests.support.kafka import (
     NewRecord,
     Record,
@@ -110,13 +109,7 @@ class Scene:
 
     def checkpoints(self) -> Checkpoints:
         """The control tasks of groups, as a replicator that has just started has them."""
-        connections = self.connections
-        flow = connections.topology.flow(FLOW)
-        selection = flow.selection(connections.topology.aliases)
-        event_log = EventLog(self.lake)
-        published = CheckpointTopic(flow, connections, event_log)
-        mirrored = selection.selects
-        return Checkpoints(flow, self.lake, connections, mirrored, lambda _: 0, lambda _: None, published, event_log)
+        return checkpoints_of(self.topology, self.lake)
 
     def newest(self) -> dict[tuple[str, str, int], Any]:
         rows = self.lake.sql(f"SELECT * FROM group_positions WHERE flow = '{FLOW}'").collect()

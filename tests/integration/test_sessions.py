@@ -11,7 +11,8 @@ import yaml
 from confluent_kafka import Producer
 
 import mirrorlake
-from mirrorlake.kafka.admin import ClusterAdmin, TopicInfo
+from mirrorlake.kafka.admin import ClusterAdmin
+from mirrorlake.kafka.values import TopicInfo
 from mirrorlake.spark.jars import spark_jars
 from mirrorlake.spark.session import LOCAL_SETTINGS
 from tests.support.clusters import ClusterPair

@@ -168,6 +168,6 @@ def test_target_name_that_is_too_long(
     assert not (tmp_path / "lake").exists()
     with pytest.raises(ReplicationError) as caught:
         replicate_once(spark, topology)
-    assert caught.value.facts["topic"] == long
+    assert caught.value.topic == long
     assert not [name for name in topics_of(clusters.west) if name.startswith(f"east.{long}"[:200])]
     assert len(read_topic(clusters.west, f"east.{topic_name}")[0]) == 10

@@ -23,9 +23,11 @@ from mirrorlake.produce import delivery, map_writer, patience, stage_files, task
 from mirrorlake.produce import flow as produce_flow
 from mirrorlake.produce.batch import PartitionPlan, shard_of
 from mirrorlake.produce.flow import FlowProducer
+from mirrorlake.produce.ports import Way
+from mirrorlake.produce.readers import ReadFiles, ReadRows
 from mirrorlake.produce.report import RESULT
 from mirrorlake.produce.spec import FlowSpec
-from mirrorlake.produce.task import ReadFiles, ReadRows, ShardJob
+from mirrorlake.produce.task import ShardJob
 from tests.simulation.kafka import Consumer, Producer, timed_out
 from tests.simulation.landing import Lander
 from tests.simulation.stage import ParquetView, arrow, lake_failed
@@ -171,10 +173,15 @@ class MemoryWorkers:
         """There are neither deletion vectors nor column mapping."""
         return True
 
-    def files(self, jobs: Sequence[ShardJob]) -> pa.Table:
+    def close(self) -> None:
+        """Nothing is kept in this process."""
+
+    def files(self, jobs: Sequence[ShardJob]) -> tuple[Way, pa.Table]:
         """Run jobs whose workers read files."""
         reader = ReadFiles(jobs)
-        return self._run(reader, [[pa.RecordBatch.from_pydict({"id": [number]})] for number in range(len(jobs))])
+        return "long", self._run(
+            reader, [[pa.RecordBatch.from_pydict({"id": [number]})] for number in range(len(jobs))]
+        )
 
     def rows(self, jobs: Sequence[ShardJob], plans: Sequence[PartitionPlan], produce_tasks: int) -> pa.Table:
         """Run jobs over sorted rows of the newest version."""
@@ -338,7 +345,5 @@ class Driver:
         )
 
     def _refused(self, error: TargetRefused) -> None:
-        facts = error.facts
-        place = (str(facts["topic"]), int(str(facts["partition"])))
-        first, last = int(str(facts["first_offset"])), int(str(facts["last_offset"]))
-        self.world.tell(error.incident_kind, *place, first=first, last=last, detail=str(error))
+        first, last = error.first_offset, error.last_offset
+        self.world.tell(error.incident_kind, *error.topic_partition, first=first, last=last, detail=str(error))

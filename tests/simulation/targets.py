@@ -10,7 +10,7 @@ from typing import Any
 from mirrorlake.control import target_generations
 from mirrorlake.control.target_generations import TargetGenerations
 from mirrorlake.errors import TargetRecreated
-from mirrorlake.kafka.admin import TopicIdentity
+from mirrorlake.kafka.values import TopicIdentity
 from mirrorlake.lake.targets import MappedTarget
 from mirrorlake.offsets.generations import NotedTarget, TargetDecision
 from mirrorlake.offsets.positions import TopicAndPartition
@@ -102,15 +102,14 @@ class _Incidents:
         self._world = world
 
     def tell(self, _flow: str, kind: str, problem: TargetRecreated) -> None:
-        facts = problem.facts
         self._world.steps.reach("incident append", timed_out)
         self._world.tell(
             kind,
-            str(facts["topic"]),
-            first=facts["first_offset"],
-            last=facts["last_offset"],
+            problem.topic,
+            first=problem.first_offset,
+            last=problem.last_offset,
             detail=problem.message,
-            target_generation=facts["target_generation"],
+            target_generation=problem.target_generation,
         )
         self._world.steps.reach("incident appended", timed_out)
 

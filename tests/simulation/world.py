@@ -2,6 +2,7 @@
 
 import itertools
 import random
+import traceback
 import uuid
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -268,7 +269,7 @@ class World:
                     raise TaskFailed("the Python worker exited unexpectedly (crashed)") from None
             except Exception as error:
                 if not attempts:
-                    raise TaskFailed(f"{type(error).__name__}: {error}") from error
+                    raise TaskFailed("".join(traceback.format_exception_only(error)).strip()) from error
 
     def _in_worker(self, at: int, work: Callable[[], Any]) -> Any:
         worker = self.workers[at]

@@ -1,6 +1,7 @@
 """The control task of consumer groups, without the replicator around it."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from pathlib import Path
 
 from confluent_kafka import Consumer, TopicPartition
@@ -12,7 +13,28 @@ from mirrorlake.kafka.connections import Connections
 from mirrorlake.lake.event_log import EventLog
 from mirrorlake.lake.lake import Lake
 from mirrorlake.mm2.mirror_topics import CheckpointTopic
+from mirrorlake.offsets.positions import TopicAndPartition
 from tests.support.replication import FLOW
+
+
+@dataclass(frozen=True)
+class NotRunning:
+    """A flow to its groups, `groups.running_flow.RunningFlow`, while it does not run: which topics it mirrors is known,
+    how far it is only the lake tells."""
+
+    mirrors: Callable[[str], bool]
+
+    def topic_generation(self, _topic: str) -> int:
+        return 0
+
+    def target_generation(self, _topic: str) -> int | None:
+        return 0
+
+    def check_targets(self) -> None:
+        """Nobody watches them."""
+
+    def reached(self, _keys: Iterable[TopicAndPartition]) -> None:
+        return None
 
 
 def checkpoints_of(topology: Path, lake: Lake) -> Checkpoints:
@@ -21,8 +43,8 @@ def checkpoints_of(topology: Path, lake: Lake) -> Checkpoints:
     flow = connections.topology.flow(FLOW)
     event_log = EventLog(lake)
     published = CheckpointTopic(flow, connections, event_log)
-    selects = flow.selection(connections.topology.aliases).selects
-    return Checkpoints(flow, lake, connections, selects, lambda _: 0, lambda _: None, published, event_log)
+    running = NotRunning(flow.selection(connections.topology.aliases).selects)
+    return Checkpoints(flow, lake, connections, running, published, event_log)
 
 
 def commit_all(bootstrap: str, topic: str, groups: Iterable[str], position: int, partitions: int = 3) -> None:

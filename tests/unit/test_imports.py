@@ -17,7 +17,7 @@ ROOT = SRC / "mirrorlake"
 MODULES = sorted(SRC.rglob("*.py"))
 FLOORS: tuple[tuple[str, ...], ...] = (
     ("errors", "failpoints", "processes", "terminal"),
-    ("naming", "offsets"),
+    ("naming", "offsets", "worker"),
     ("config",),
     ("kafka", "spark"),
     ("lake",),
@@ -27,7 +27,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("run",),
     ("failover", "tracking", "dashboard", "devtools.local"),
     ("library",),
-    ("devtools", "devtools.demo", "devtools.bench"),
+    ("devtools", "devtools.demo", "devtools.bench", "testing"),
     ("cli", "notebook"),
     ("__main__",),
 )

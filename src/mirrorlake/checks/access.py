@@ -72,7 +72,6 @@ def transaction_problems(connections: Connections, flow: ResolvedFlow, name: str
             f"cluster {flow.target} at {admin.address} does not answer about groups and transactions "
             f"({reason_of(error.args[0])}); check that its brokers are healthy",
             alias=flow.target,
-            address=admin.address,
         ) from error
     if rights is not None and "READ" not in rights:
         problems.append(_problem(connections, flow, flow.target, "READ", f"group {name}"))

@@ -10,33 +10,32 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import pyarrow as pa
+from confluent_kafka import KafkaException
 
 from mirrorlake.checks.laws import MapExtent, OvertakenRange, overtaken, shortfalls
 from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.errors import MirrorlakeError
 from mirrorlake.kafka.connections import Connections
-from mirrorlake.lake.lake import Lake
+from mirrorlake.lake.reader import Frame, Reader
 from mirrorlake.lake.stage_index import StageFiles
 from mirrorlake.offsets.positions import TopicAndPartition
-from mirrorlake.spark.causes import FAILURES, cause_of
 
 #: How long a target cluster is waited for once the tables have been read, seconds.
 ANSWER_SECONDS = 2.0
-_RANGES = pa.schema(
-    [("flow", pa.string()), ("topic", pa.string()), ("partition", pa.int32()), ("generation", pa.int32())]
-    + [(name, pa.int64()) for name in ("first", "last", "record_count")]
+_RANGES = (
+    *(("flow", "STRING"), ("topic", "STRING"), ("partition", "INT"), ("generation", "INT")),
+    *((name, "BIGINT") for name in ("first", "last", "record_count")),
 )
 
 
 def broken_laws(
-    lake: Lake, connections: Connections, flows: Sequence[ResolvedFlow]
+    lake: Reader, connections: Connections, flows: Sequence[ResolvedFlow]
 ) -> tuple[list[dict[str, Any]], list[str]]:
     """Rows like those of the view `alerts`, of these flows, and a sentence for each thing that could not be checked."""
-    extents = [MapExtent(**row.asDict()) for row in lake.query("map_extents").collect()]
-    targets = {(row["flow"], row["target_topic"]): row for row in lake.table("living_targets").collect()}
+    extents = [MapExtent(**row) for row in lake.query_rows("map_extents")]
+    targets = {(row["flow"], row["target_topic"]): row for row in lake.table_rows("living_targets")}
     mirrored: dict[str, set[TopicAndPartition]] = defaultdict(set)
-    for row in lake.table("replication_lag").select("flow", "topic", "partition").collect():
+    for row in lake.table_rows("replication_lag"):
         mirrored[row["flow"]].add((row["topic"], row["partition"]))
     asked = [
         _Asked(
@@ -57,7 +56,7 @@ def broken_laws(
             continue
         for short in shortfalls(item.extents, mirrored[item.flow.name], ends):
             extent = short.extent
-            alerts.append(_alert(extent, "target_behind", short.missing, short.detail()))
+            alerts.append(_alert(vars(extent), "target_behind", short.missing, short.detail()))
         alerts += item.made_again()
     return alerts, unchecked
 
@@ -68,7 +67,7 @@ def _is_living(item: MapExtent, targets: Mapping[tuple[str, str], Any]) -> bool:
     return newest is None or (newest["lives"] and newest["target_generation"] == item.target_generation)
 
 
-def _map_gaps(lake: Lake, flows: Sequence[ResolvedFlow], extents: Sequence[MapExtent]) -> list[dict[str, Any]]:
+def _map_gaps(lake: Reader, flows: Sequence[ResolvedFlow], extents: Sequence[MapExtent]) -> list[dict[str, Any]]:
     """Staged records that others have overtaken and that have no target offset, however old they are."""
     ranges: list[OvertakenRange] = []
     wanted = [flow for flow in flows if flow.settings.provenance == "none"]  # echoes have no row in the map
@@ -78,21 +77,21 @@ def _map_gaps(lake: Lake, flows: Sequence[ResolvedFlow], extents: Sequence[MapEx
                 ranges += overtaken(flow.name, extents, index.topics(flow.source))
     if not ranges:
         return []
-    frame = lake.spark.createDataFrame(pa.Table.from_pylist([vars(item) for item in ranges], _RANGES))
+    frame = Frame(_RANGES, [tuple(getattr(item, name) for name, _ in _RANGES) for item in ranges])
     return [
         _alert(
             row,
             "map_gap",
-            row.missing,
-            f"{row.missing} staged records between offsets {row.first_offset} and {row.last_offset} have no target "
-            "offset; the view divergence says which",
+            row["missing"],
+            f"{row['missing']} staged records between offsets {row['first_offset']} and {row['last_offset']} have no "
+            "target offset; the view divergence says which",
         )
-        for row in lake.query_over("map_gaps", {"ranges": frame}).collect()
+        for row in lake.query_rows("map_gaps", {"ranges": frame})
     ]
 
 
-def _alert(extent: Any, name: str, missing: int, detail: str) -> dict[str, Any]:
-    where = {"flow": extent.flow, "alert": name, "topic": extent.topic, "partition": extent.partition}
+def _alert(place: Mapping[str, Any], name: str, missing: int, detail: str) -> dict[str, Any]:
+    where = {"flow": place["flow"], "alert": name, "topic": place["topic"], "partition": place["partition"]}
     return {**where, "value": float(missing), "threshold": 0.0, "since": None, "detail": detail}
 
 
@@ -146,7 +145,7 @@ class _Asked:
             there = [(name, at) for name, at in places if name in topics and at < topics[name].partitions]
             self._ids = admin.topic_ids(sorted(self._noted.keys() & topics.keys()))
             self._ends = admin.end_offsets(there, committed=False)
-        except FAILURES as error:
-            self._why = str(error) if isinstance(error, MirrorlakeError) else cause_of(error)
+        except (MirrorlakeError, KafkaException) as error:
+            self._why = str(error)
         finally:
             self._done.set()

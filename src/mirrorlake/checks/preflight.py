@@ -31,7 +31,7 @@ class Verdict:
     def complaints(self) -> list[ReplicationError]:
         """Topics that are left out against the flow's wish: the others are mirrored, but the flow is not healthy."""
         return [
-            ReplicationError(str(problem), rule=problem.rule, topic=problem.topic)
+            ReplicationError(str(problem), topic=problem.topic)
             for problem in self.problems
             if problem.severity == "refuse" and problem.topic is not None
         ]
@@ -50,7 +50,7 @@ def judge(
     refused = refused_flows(verdict.problems)
     if refused:
         problem = next(iter(refused.values()))
-        raise TopologyError(str(problem), rule=problem.rule, flow=problem.flows[0])
+        raise TopologyError(str(problem))
     for problem in verdict.problems:
         if problem.severity == "note":
             logger.info("%s", problem)

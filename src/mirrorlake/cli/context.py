@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+ENGINE = typer.Option(
+    None, "--engine", metavar="spark|duckdb", help="Who reads the tables: DuckDB by default, of a catalog Spark."
+)
 #: How wide tables are where no terminal is: whoever reads a pipe wants each row on its line.
 PIPED_COLUMNS = 200
 
@@ -29,6 +32,7 @@ class Context:
 
     def __init__(self, config: Path, verbose: bool = False) -> None:
         self.config = config
+        self.engine: str | None = None
         self.verbose = verbose
 
     @cached_property
@@ -46,9 +50,14 @@ class Context:
     @cached_property
     def lake(self) -> "mirrorlake.OpenLake":
         """The lake of the topology file, which alone is read by now. Raises TopologyError."""
-        lake = mirrorlake.open(self.config)
+        lake = mirrorlake.open(self.config, engine=self.engine)
         lake.internals.say = self.say
         return lake
+
+    def by(self, engine: str | None) -> "Context":
+        """The same, for a command that was told who reads the tables."""
+        self.engine = engine
+        return self
 
     def watch(self, progress: "Progress") -> None:
         """Have `run` report how it goes."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from mirrorlake.cli.context import Context
+from mirrorlake.cli.context import ENGINE, Context
 from mirrorlake.errors import InputError
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ def dashboard(
     refresh: float = typer.Option(10.0, "--refresh", min=1.0, help="Seconds between two reads of the lake."),
     html: Path | None = typer.Option(None, "--html", help="Write one self-contained file instead, and end."),
     no_open: bool = typer.Option(False, "--no-open", help="Do not open a browser."),
+    engine: str | None = ENGINE,
 ) -> None:
     """Show the dashboard of the bundle, from this lake: until Ctrl-C, while the replicator runs or not."""
     from mirrorlake.dashboard.data import Reader, Snapshots, read_data
@@ -33,18 +34,18 @@ def dashboard(
     from mirrorlake.dashboard.page import render
     from mirrorlake.dashboard.server import DashboardServer
 
-    shared: Context = context.obj
+    shared: Context = context.obj.by(engine)
     known = shared.lake.internals
     place = _place(known.topology)  # a wrong topology file is told first
     if html is not None and not html.absolute().parent.is_dir():
         raise InputError(f"there is no directory {html.absolute().parent} to write {html.name} into")
     shown = load_dashboard()
     if html is not None:
-        html.write_text(render(shown, read_data(known.tables, shown), None, place), encoding="utf-8")
+        html.write_text(render(shown, read_data(known.reader, shown), None, place), encoding="utf-8")
         shared.say(f"wrote {html}")
         return
     known.short = False  # the same queries again and again: it pays to compile them
-    reader = Reader(known.tables, shown)
+    reader = Reader(known.reader, shown)
     page = render(shown, None, refresh, place)
     with DashboardServer(page, Snapshots(reader.read, refresh).newest, port) as server:
         shared.say(f"dashboard at {server.url} (Ctrl-C ends it)")

@@ -6,7 +6,7 @@ from typing import Any
 import typer
 
 import mirrorlake
-from mirrorlake.cli.context import Context
+from mirrorlake.cli.context import ENGINE, Context
 from mirrorlake.errors import InputError
 from mirrorlake.terminal import plain_table
 
@@ -29,10 +29,11 @@ def groups(
     context: typer.Context,
     flow: list[str] = typer.Option([], "--flow", help="Only this flow; may be given several times."),
     group: list[str] = typer.Option([], "--group", help="Only this group; may be given several times."),
+    engine: str | None = ENGINE,
     as_json: bool = AS_JSON,
 ) -> None:
     """Show where groups stand on both sides, and what a failover now would mean. Exits 1 when not all was told."""
-    shared: Context = context.obj
+    shared: Context = context.obj.by(engine)
     known = shared.lake.flows
     flows = [known[name] for name in flow] or [item for item in known.values() if item.enabled]
     found = [shared.lake.groups(item.name, group or None) for item in flows]
@@ -53,11 +54,12 @@ def failover(
     dry_run: bool = DRY_RUN,
     force: bool = FORCE,
     no_drain: bool = NO_DRAIN,
+    engine: str | None = ENGINE,
     as_json: bool = AS_JSON,
 ) -> None:
     """Move groups to the target of a flow: catch up, translate, set, read back. Exits 1 when something is left; then
     run it again."""
-    shared, named = context.obj, checked_groups(group, all_groups)
+    shared, named = context.obj.by(engine), checked_groups(group, all_groups)
     done = shared.lake.failover(flow, named, dry_run=dry_run, force=force, drain=not no_drain)
     _tell(shared, done, as_json)
 
@@ -70,26 +72,25 @@ def failback(
     dry_run: bool = DRY_RUN,
     force: bool = FORCE,
     no_drain: bool = NO_DRAIN,
+    engine: str | None = ENGINE,
     as_json: bool = AS_JSON,
 ) -> None:
     """Move groups from the target of a flow back to its source, by the exact map. Exits 1 when something is left; then
     run it again."""
-    shared, named = context.obj, checked_groups(group, all_groups)
+    shared, named = context.obj.by(engine), checked_groups(group, all_groups)
     done = shared.lake.failback(flow, named, dry_run=dry_run, force=force, drain=not no_drain)
     _tell(shared, done, as_json)
 
 
-def divergence(context: typer.Context, flow: str = FLOW, as_json: bool = AS_JSON) -> None:
+def divergence(context: typer.Context, flow: str = FLOW, engine: str | None = ENGINE, as_json: bool = AS_JSON) -> None:
     """List the source records that never reached the target of a flow. Exits 1 when there are some."""
-    shared: Context = context.obj
-    asked = shared.lake.flows[flow]
-    frames = {"staged_only": asked.staged_only(), "never_staged": asked.never_staged()}
-    found = {name: [row.asDict() for row in frame.collect()] for name, frame in frames.items()}
+    shared: Context = context.obj.by(engine)
+    found = shared.lake.flows[flow].divergence()
     if as_json:
-        shared.answer({"flow": flow, **found})
+        shared.answer(found.to_dict())
     else:
-        _show_divergence(shared, found)
-    if any(found.values()):
+        _show_divergence(shared, found.to_dict())
+    if found.staged_only or found.never_staged:
         raise typer.Exit(1)
 
 

@@ -46,7 +46,7 @@ def import_(
 
     shared: Context = context.obj
     if output is not None and output.exists() and not force:
-        raise InputError(f"{output} exists; name another file with -o, or give --force", file=str(output))
+        raise InputError(f"{output} exists; name another file with -o, or give --force")
     options = Options(whitelist, blacklist, num_streams, source_alias, target_alias)
     found = import_files([_read(path) for path in files], options)
     text = topology_text(found.topology, [path.name for path in files], found.variables)
@@ -66,14 +66,14 @@ def _read(path: Path) -> "SourceFile":
     try:
         return SourceFile(str(path), path.read_bytes())
     except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror}", file=str(path)) from None
+        raise InputError(f"{path} cannot be read: {error.strerror}") from None
 
 
 def _write(path: Path, text: str) -> None:
     try:
         path.write_text(text, encoding="utf-8")
     except OSError as error:
-        raise InputError(f"{path} cannot be written: {error.strerror}", file=str(path)) from None
+        raise InputError(f"{path} cannot be written: {error.strerror}") from None
 
 
 def _show(console: "Console", found: "Imported") -> None:

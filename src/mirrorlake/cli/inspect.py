@@ -1,16 +1,11 @@
 """The commands that look and change nothing: plan, status, translate, sql."""
 
-from typing import TYPE_CHECKING
-
 import typer
 
-from mirrorlake.cli.context import Context
+from mirrorlake.cli.context import ENGINE, Context
 from mirrorlake.cli.plan_view import show_plan
 from mirrorlake.errors import InputError, TopologyError
 from mirrorlake.terminal import plain_table
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
 
 AS_JSON = typer.Option(False, "--json", help="Print one JSON document.")
 #: `sql` shows at most this many rows; a query that wants more says so with its own tools.
@@ -39,15 +34,15 @@ def plan(
     refusals = [problem for problem in found["problems"] if problem["severity"] == "refuse"]
     for problem in refusals:
         if problem["topic"] is None:
-            raise TopologyError(f"{problem['sentence']}; {problem['fix']}", rule=problem["rule"])
+            raise TopologyError(f"{problem['sentence']}; {problem['fix']}")
     if refusals or any(topic["action"] == "refuse" for item in found["flows"] for topic in item["topics"]):
         raise typer.Exit(1)
 
 
-def status(context: typer.Context, as_json: bool = AS_JSON) -> None:
+def status(context: typer.Context, engine: str | None = ENGINE, as_json: bool = AS_JSON) -> None:
     """Show flows, lag, latency, the last batch, open incidents and alerts. Exits 1 when an alert condition holds, or a
     law of replication is broken: a staged record without a target offset, a target that lost what it got."""
-    shared: Context = context.obj
+    shared: Context = context.obj.by(engine)
     found = shared.lake.status().to_dict()
     if as_json:
         shared.answer(found)
@@ -93,10 +88,11 @@ def translate(
     partition: int = typer.Option(..., "--partition"),
     offset: int = typer.Option(..., "--offset", help="A position: the next offset to be read."),
     reverse: bool = typer.Option(False, "--reverse", help="From the target back to the source."),
+    engine: str | None = ENGINE,
     as_json: bool = AS_JSON,
 ) -> None:
     """Translate a position from the source to the target of a flow, or back."""
-    shared: Context = context.obj
+    shared: Context = context.obj.by(engine)
     shared.lake.flows[flow]
     if offset < 0 or partition < 0:
         raise InputError("--offset and --partition count from 0; give the offset that is read next")
@@ -108,24 +104,19 @@ def translate(
         shared.out.print(f"{found.topic} partition {found.partition} offset {found.offset} ({sure})")
 
 
-def sql(context: typer.Context, query: str = typer.Argument(..., help="A statement."), as_json: bool = AS_JSON) -> None:
-    """Run a query over the tables and views of the lake."""
-    from pyspark.errors import AnalysisException, ParseException
-
-    shared: Context = context.obj
-    try:
-        frame = shared.lake.sql(query)
-        rows = _rows(frame)
-    except (AnalysisException, ParseException) as error:
-        raise InputError(f"the query cannot be run: {str(error).strip().splitlines()[0]}") from error
+def sql(
+    context: typer.Context,
+    query: str = typer.Argument(..., help="A query, in Spark's SQL."),
+    engine: str | None = ENGINE,
+    as_json: bool = AS_JSON,
+) -> None:
+    """Run a query over the tables and views of the lake. `--engine spark` takes any statement."""
+    shared: Context = context.obj.by(engine)
+    rows = shared.lake.rows(query, limit=MAX_ROWS)
     if as_json:
         shared.answer(rows)
         return
-    table = plain_table(*frame.columns)
+    table = plain_table(*rows.columns)
     for row in rows:
         table.add_row(*("NULL" if value is None else str(value) for value in row.values()))
     shared.out.print(table)
-
-
-def _rows(frame: "DataFrame") -> list[dict[str, object]]:
-    return [row.asDict(recursive=True) for row in frame.limit(MAX_ROWS).collect()]

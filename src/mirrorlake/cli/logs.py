@@ -103,11 +103,12 @@ def _handler(console: "Callable[[], Console]", form: Form) -> logging.Handler:
 
 
 def _facts(record: logging.LogRecord, message: str) -> Mapping[str, Any]:
-    """What a line is about: what was given with it, the facts of an error in it, and the flow that it names."""
+    """What a line is about: what was given with it, the attributes of an error in it, and the flow that it names."""
     found: dict[str, Any] = dict(getattr(record, "facts", {}))
     for value in record.args if isinstance(record.args, tuple) else ():
         if isinstance(value, MirrorlakeError):
-            found = {**value.facts, **found}
+            said = {name: fact for name, fact in vars(value).items() if name != "message" and fact is not None}
+            found = {**said, **found}
     named = _FLOW.search(message)
     return found if named is None else {"flow": named.group(1), **found}
 

@@ -2,7 +2,7 @@
 
 import typer
 
-from mirrorlake.cli.context import Context
+from mirrorlake.cli.context import ENGINE, Context
 from mirrorlake.terminal import plain_table
 
 
@@ -18,10 +18,11 @@ def resolve(
     partition: int | None = typer.Option(None, "--partition", help="Only incidents of this partition."),
     kind: str | None = typer.Option(None, "--kind", help="Only incidents of this kind."),
     choice: str | None = typer.Option(None, "--choice", help="What to do; without it, incidents are listed."),
+    engine: str | None = ENGINE,
     as_json: bool = typer.Option(False, "--json", help="Print one JSON document."),
 ) -> None:
     """List open incidents with what can be chosen, or decide them with --choice. A running `run` takes notice."""
-    shared: Context = context.obj
+    shared: Context = context.obj.by(engine)
     if choice is None:
         incidents = shared.lake.incidents(flow, topic, partition, kind)
     else:

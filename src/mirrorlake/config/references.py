@@ -44,12 +44,12 @@ def _value(reference: str, body: str, providers: Mapping[str, Provider]) -> str:
     kind, _, name = body.partition(":")
     if kind not in _SHAPES or not _SHAPES[kind].fullmatch(name):
         known = "${env:NAME} or ${secret:scope/key}"
-        raise TopologyError(f"{reference} is no reference that mirrorlake knows; write {known}", reference=reference)
+        raise TopologyError(f"{reference} is no reference that mirrorlake knows; write {known}")
     if kind not in providers:
-        raise TopologyError(f"{reference} cannot be resolved here: nothing provides {kind} values", reference=reference)
+        raise TopologyError(f"{reference} cannot be resolved here: nothing provides {kind} values")
     try:
         return providers[kind](name)
     except Unresolved as error:
-        raise TopologyError(f"{reference} has no value: {error}", reference=reference) from None
+        raise TopologyError(f"{reference} has no value: {error}") from None
     except Exception:  # noqa: BLE001 (whatever the provider raised may hold the value)
-        raise TopologyError(f"{reference} has no value that can be read", reference=reference) from None
+        raise TopologyError(f"{reference} has no value that can be read") from None

@@ -26,11 +26,15 @@ from mirrorlake.naming.selection import TopicSelection, matches_any
 
 
 class Landing(Model):
-    """How a source cluster is read into `records`: batch size in records, files per batch, trigger in milliseconds."""
+    """How a source cluster is read into `records`: batch size in records, files per batch, trigger in milliseconds.
+
+    A batch of up to `small_batch_records` records goes the short way: without a task of Spark but for reading Kafka.
+    """
 
     max_records_per_batch: int = Field(default=4_000_000, ge=1)
     files_per_batch: int = Field(default=2, ge=1)
-    trigger_ms: int = Field(default=0, ge=0)
+    trigger_ms: int = Field(default=100, ge=0)
+    small_batch_records: int = Field(default=20_000, ge=0)
 
 
 class Cluster(Model):
@@ -206,7 +210,7 @@ class Topology(Model):
     def flow(self, name: str) -> ResolvedFlow:
         """Give one flow by name, enabled or not; raises TopologyError that names the nearest known flow."""
         if name not in self.flows:
-            raise TopologyError(f"there is no flow {name}{nearest(name, self.flows)}", flow=name)
+            raise TopologyError(f"there is no flow {name}{nearest(name, self.flows)}")
         source, _, target = name.partition("->")
         return ResolvedFlow(name, source, target, self.flows[name], self.directory)
 
@@ -217,9 +221,7 @@ class Topology(Model):
         chosen = [self.flow(name) for name in dict.fromkeys(names)]
         for flow in chosen:
             if not flow.settings.enabled:
-                raise TopologyError(
-                    f"flow {flow.name} is disabled; set flows.{flow.name}.enabled: true", flow=flow.name
-                )
+                raise TopologyError(f"flow {flow.name} is disabled; set flows.{flow.name}.enabled: true")
         return chosen
 
     def sources(self) -> dict[str, list[ResolvedFlow]]:

@@ -57,16 +57,16 @@ def read_mapping(path: Path) -> dict[str, Any]:
         data = yaml.load(path.read_text(encoding="utf-8"), Loader=_Loader)
     except FileNotFoundError:
         hint = "create one with `mirrorlake local up` or name another with -c"
-        raise TopologyError(f"there is no topology file {path}; {hint}", file=str(path)) from None
+        raise TopologyError(f"there is no topology file {path}; {hint}") from None
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-        raise TopologyError(f"{path} cannot be read: {reason}", file=str(path)) from None
+        raise TopologyError(f"{path} cannot be read: {reason}") from None
     except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise TopologyError(f"{path} is not valid YAML{_where(error)}", file=str(path)) from None
+        raise TopologyError(f"{path} is not valid YAML{_where(error)}") from None
     if data is None:
-        raise TopologyError(f"{path} is empty; it needs the keys clusters, lake and flows", file=str(path))
+        raise TopologyError(f"{path} is empty; it needs the keys clusters, lake and flows")
     if not isinstance(data, dict):
-        raise TopologyError(f"{path} must hold a mapping with the keys clusters, lake and flows", file=str(path))
+        raise TopologyError(f"{path} must hold a mapping with the keys clusters, lake and flows")
     return data
 
 
@@ -81,7 +81,7 @@ def explain(path: Path, error: ValidationError, models: Mapping[tuple[str, ...],
     location = [part for part in location if part != "[key]"]
     key = ".".join(location)
     sentence = f"{key} {problem}" if key else problem  # a whole-file check names the key first
-    return TopologyError(f"{path}: {sentence}", file=str(path), key=sentence.split(" ")[0])
+    return TopologyError(f"{path}: {sentence}")
 
 
 def _unknown_key(path: Path, location: list[str], models: Mapping[tuple[str, ...], type[BaseModel]]) -> TopologyError:
@@ -93,7 +93,7 @@ def _unknown_key(path: Path, location: list[str], models: Mapping[tuple[str, ...
     is_flow = shape in (("defaults",), ("flows", "*"))
     why = reason(name) if is_flow and normal(name) not in known else None
     message = f"{key} is a setting of MirrorMaker 2 that mirrorlake does not need: {why}" if why else None
-    return TopologyError(f"{path}: {message or f'unknown key {key}{nearest(name, known)}'}", file=str(path), key=key)
+    return TopologyError(f"{path}: {message or f'unknown key {key}{nearest(name, known)}'}")
 
 
 def _several_kinds(location: list[str]) -> tuple[list[str], str] | None:

@@ -123,8 +123,7 @@ class AclSync:
         if refused:
             raise ReplicationError(
                 f"cluster {self.flow.target} did not take away {len(refused)} of {len(left)} ACLs, such as "
-                f"{refused[0]}; grant ALTER on the cluster, and decide again",
-                flow=self.flow.name,
+                f"{refused[0]}; grant ALTER on the cluster, and decide again"
             )
         return len(left)
 
@@ -232,6 +231,5 @@ def left_acls(flow: str, left: Mapping[Acl, str | None]) -> ReplicationError:
     some = ", ".join(names[:NAMED]) + (f" and {len(names) - NAMED} more" if len(names) > NAMED else "")
     return ReplicationError(
         f"flow {flow} leaves alone {len(left)} ACLs that it made under another policy ({', '.join(policies)}), "
-        f"on {some}; decide with `mirrorlake resolve --flow '{flow}' --kind {LEFT}`",
-        flow=flow,
+        f"on {some}; decide with `mirrorlake resolve --flow '{flow}' --kind {LEFT}`"
     )

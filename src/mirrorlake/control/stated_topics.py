@@ -5,7 +5,8 @@ from collections.abc import Mapping
 from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.control.config_plan import ConfigRules, configs_by_state
 from mirrorlake.errors import TargetRefused
-from mirrorlake.kafka.admin import ClusterAdmin, TopicInfo
+from mirrorlake.kafka.admin import ClusterAdmin
+from mirrorlake.kafka.values import TopicInfo
 from mirrorlake.lake.topic_states import TopicState
 
 
@@ -37,7 +38,7 @@ class StatedTopics:
                 refused[target] = self._unknown(topic, target)
             else:
                 wanted.append(TopicInfo(target, partitions[target], -1))
-        return refused | {str(error.facts["topic"]): error for error in self._target.try_create_topics(wanted)}
+        return refused | {error.topic: error for error in self._target.try_create_topics(wanted)}
 
     def _as_it_was(self, target: str, state: TopicState, partitions: int) -> TopicInfo:
         asked = self._flow.settings.replication_factor or state.factor

@@ -14,10 +14,12 @@ from confluent_kafka import KafkaException
 from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.control.target_comparison import TargetComparison, TargetLoss, compare_targets
 from mirrorlake.errors import ClusterUnusable, TargetRecreated, TargetRefused
-from mirrorlake.kafka.admin import ClusterAdmin, TopicIdentity
+from mirrorlake.kafka.admin import ClusterAdmin
 from mirrorlake.kafka.connections import Connections
+from mirrorlake.kafka.values import TopicIdentity
 from mirrorlake.lake.incidents import Incidents
 from mirrorlake.lake.lake import Lake
+from mirrorlake.lake.reader import Reader
 from mirrorlake.lake.targets import (
     MappedTarget,
     close_unfounded,
@@ -231,7 +233,7 @@ class TargetGenerations:
         )
 
 
-def closed_targets(lake: Lake, connections: Connections, flow: ResolvedFlow) -> dict[str, str]:
+def closed_targets(lake: Reader, connections: Connections, flow: ResolvedFlow) -> dict[str, str]:
     """Source topics whose target topic is not, or not any more, the one that the flow writes to, and why: target
     offsets of theirs mean nothing. Without an answer of the target, as the lake knows it."""
     living = living_targets(lake, flow.name)

@@ -10,11 +10,13 @@ from mirrorlake.control.config_sync import ConfigSync
 from mirrorlake.control.stated_topics import StatedTopics
 from mirrorlake.control.target_comparison import TargetComparison
 from mirrorlake.control.target_generations import TargetGenerations
-from mirrorlake.control.topic_plan import TopicPlan, plan_topics, refusals
-from mirrorlake.errors import ClusterUnusable, ReplicationError, TargetRefused
-from mirrorlake.kafka.admin import ClusterAdmin, TopicInfo
+from mirrorlake.control.topic_comparison import compare_topics
+from mirrorlake.control.topic_plan import TopicPlan, refusals
+from mirrorlake.control.unmade_topics import UnmadeTopics
+from mirrorlake.errors import ClusterUnusable, TargetRefused
+from mirrorlake.kafka.admin import ClusterAdmin
 from mirrorlake.kafka.connections import Connections
-from mirrorlake.kafka.values import TopicConfigs
+from mirrorlake.kafka.values import TopicConfigs, TopicInfo
 from mirrorlake.lake.event_log import EventLog
 from mirrorlake.lake.lake import Lake
 from mirrorlake.landing.source_states import note_configs
@@ -26,35 +28,6 @@ logger = logging.getLogger(__name__)
 #: How old the target's last answer may be before a batch is handed to tasks, seconds. Tasks that wait for a target that
 #: is gone hold the cores that other flows need.
 ANSWERED_SECONDS = 2.0
-
-
-def observe_topics(flow: ResolvedFlow, connections: Connections, left_out: Mapping[str, str] | None) -> list[TopicPlan]:
-    """What the target of a flow lacks now, by asking both clusters; `left_out` says why topics are not mirrored."""
-    return _observed(flow, connections, left_out, connections.admin(flow.source).topics())
-
-
-def _observed(
-    flow: ResolvedFlow,
-    connections: Connections,
-    left_out: Mapping[str, str] | None,
-    there: Mapping[str, TopicInfo],
-) -> list[TopicPlan]:
-    """The same, of topics that are `there` at the source."""
-    aliases, target = connections.topology.aliases, connections.admin(flow.target)
-
-    def planned(brokers: int) -> list[TopicPlan]:
-        asked = flow.settings.replication_factor
-        selection, policy = flow.selection(aliases), flow.policy_object(aliases)
-        return plan_topics(selection, policy, flow.source, there, topics, brokers, asked, left_out)
-
-    topics, known = target.topics(), target.known_brokers()
-    plans = planned(known)
-    lowered = [plan for plan in plans if plan.action == "create" and plan.note]
-    if lowered:
-        wanted = flow.settings.replication_factor or max(there[plan.topic].factor for plan in lowered)
-        registered = target.registered_brokers(lowered[0].target_topic, wanted)
-        plans = planned(registered) if registered > known else plans
-    return plans
 
 
 class TopicsUnmade(Exception):
@@ -82,13 +55,10 @@ class TargetTopics:
         self._target: ClusterAdmin = connections.admin(flow.target)
         self._event_log = event_log
         self.left_out = dict(sorted((left_out or {}).items()))
-        #: Source topics that the target would not make or grow, and what it said; each refresh tries them again.
-        self.unmade: dict[str, TargetRefused] = {}
+        self._unmade = UnmadeTopics(flow.name, event_log.incidents)
         self.generations = TargetGenerations(lake, flow.name, self._target, event_log.incidents)
         self._stated = StatedTopics(flow, self._target, self.configs.rules)
         self._there: Mapping[str, TopicInfo] = {}
-        self._checked = False
-        self._told: set[TopicPlan] = set()
         self._ready: dict[str, int] = {}  # target topic -> partitions known to be there
         self._answered = float("-inf")
         self._silent = False
@@ -112,12 +82,12 @@ class TargetTopics:
         decided what has not begun."""
         with self._use:
             silent = self.generations.stopped | self.generations.decided
-            return {**dict.fromkeys(silent), **self.generations.waiting, **self.unmade}
+            return {**dict.fromkeys(silent), **self.generations.waiting, **self._unmade.topics}
 
     def decided(self) -> frozenset[str]:
         """Source topics of which an operator has decided how they go on, and which can begin."""
         with self._use:
-            return self.generations.decided - self.unmade.keys()
+            return self.generations.decided - self._unmade.topics.keys()
 
     def mirrored(self) -> frozenset[str]:
         """The target topics that the flow has written to, in any run, or was about to."""
@@ -137,7 +107,7 @@ class TargetTopics:
     def plan(self) -> list[TopicPlan]:
         """What the target lacks now, by asking both clusters."""
         self._there = self._connections.admin(self.flow.source).topics()
-        return _observed(self.flow, self._connections, self.left_out, self._there)
+        return compare_topics(self.flow, self._connections, self.left_out, self._there)
 
     def _note_configs(self, told: Mapping[str, TopicConfigs]) -> None:
         note_configs(self._event_log.states, self.flow.source, self._there, told)
@@ -161,11 +131,8 @@ class TargetTopics:
             for plan in plans:
                 if plan.target_topic in self.generations.living and plan.topic not in refused:
                     self._ready[plan.target_topic] = plan.partitions
-            self._note_unmade(refused, {*refused, *(plan.topic for plan in refusals(plans))})
-            done = [plan for plan in plans if plan.action != "none" and plan not in self._told]
-            for plan in refusals(done):
-                self._told.add(plan)
-                self._event_log.incidents.tell(self.flow.name, "topic_refused", _refused(self.flow.name, plan))
+            self._unmade.replace(refused, {*refused, *(plan.topic for plan in refusals(plans))})
+            done = self._unmade.tell_plans([plan for plan in plans if plan.action != "none"])
             done = [plan for plan in done if plan.topic not in refused]
             self._event_log.record(self.flow.name, [plan.row() for plan in done])
             return done
@@ -182,11 +149,11 @@ class TargetTopics:
             self._silent = False
             return plans
         except ClusterUnusable as error:
-            if error.facts.get("alias") == self.flow.source:
+            if error.alias == self.flow.source:
                 self._silent = True
                 found = self._comparison({})
                 if begins:
-                    self.unmade.update(self._begin_decided(found, ()))
+                    self._unmade.topics.update(self._begin_decided(found, ()))
             raise
 
     def _comparison(self, names: Mapping[str, str]) -> TargetComparison:
@@ -245,19 +212,7 @@ class TargetTopics:
         refused = self._target.try_create_topics(
             [TopicInfo(plan.target_topic, plan.partitions, plan.factor, configs.get(plan.topic, {})) for plan in plans]
         )
-        return {str(error.facts["topic"]): error for error in refused}
-
-    def _note_unmade(self, refused: Mapping[str, TargetRefused], still: Collection[str]) -> None:
-        self._tell_unmade(refused)
-        if not self._checked or self.unmade.keys() - refused.keys():  # a process before this one told some, perhaps
-            self._event_log.incidents.over(self.flow.name, "topic_refused", still)
-            self._checked = True
-        self.unmade = dict(sorted(refused.items()))
-
-    def _tell_unmade(self, refused: Mapping[str, TargetRefused]) -> None:
-        for topic in refused.keys() - self.unmade.keys():
-            problem = ReplicationError(f"{refused[topic]}; the flow goes on without it", topic=topic)
-            self._event_log.incidents.tell(self.flow.name, "topic_refused", problem)
+        return {error.topic: error for error in refused}
 
     def ensure(self, plans: Sequence[PartitionPlan]) -> None:
         """Be sure that the target answers and that the partitions of a batch are there; asks the clusters only for
@@ -271,7 +226,7 @@ class TargetTopics:
             try:
                 self.refresh(begins=False)  # the batch goes by what was before
             except ClusterUnusable as error:
-                if error.facts.get("alias") != self.flow.source:
+                if error.alias != self.flow.source:
                     raise
                 logger.warning("flow %s: %s; making target topics as the lake knows them", self.flow.name, error)
             if not any(plan.topic in self.closed() for plan in plans):
@@ -304,19 +259,10 @@ class TargetTopics:
                 self._ready[target] = max(there, needed[target])
             except TargetRefused as error:
                 unmade[topic] = error
-        self._tell_unmade(unmade)
-        self.unmade = dict(sorted({**self.unmade, **unmade}.items()))
+        self._unmade.add(unmade)
 
     def _make_by_states(self, lacking: Mapping[str, str], partitions: dict[str, int]) -> dict[str, TargetRefused]:
         if not lacking:
             return {}
         states = self._event_log.states.of(self.flow.source, fresh=True)
         return self._stated.make(lacking, states, partitions, self._silent)
-
-
-def _refused(flow: str, plan: TopicPlan) -> ReplicationError:
-    return ReplicationError(
-        f"flow {flow} does not mirror topic {plan.topic}: {plan.reason}; exclude it with topics_exclude, or give it "
-        "another name at the target",
-        topic=plan.topic,
-    )

@@ -16,8 +16,7 @@ from mirrorlake.dashboard.model import Dashboard
 from mirrorlake.dashboard.news import Mark, mark_of
 from mirrorlake.dashboard.parts import Dataset
 from mirrorlake.errors import InputError, LakeError
-from mirrorlake.lake.lake import Lake
-from mirrorlake.spark.causes import FAILURES, cause_of
+from mirrorlake.lake.reader import Reader as LakeReader
 
 #: A data set with more rows than this is cut: the newest stay where there is a column of time.
 MAX_ROWS = 20_000
@@ -40,7 +39,7 @@ def bounded(dataset: Dataset, time_column: str | None, rows: int) -> str:
     return f"SELECT * FROM (\n{dataset.query}\n){newest}\nLIMIT {rows + 1}"
 
 
-def read_data(lake: Lake, dashboard: Dashboard, rows: int = MAX_ROWS) -> dict[str, Any]:
+def read_data(lake: LakeReader, dashboard: Dashboard, rows: int = MAX_ROWS) -> dict[str, Any]:
     """Run all queries, once: see `Reader`."""
     return Reader(lake, dashboard, rows).read()
 
@@ -48,7 +47,7 @@ def read_data(lake: Lake, dashboard: Dashboard, rows: int = MAX_ROWS) -> dict[st
 class Reader:
     """Reads a dashboard's data sets from a lake, again and again; those whose tables have no news are not run again."""
 
-    def __init__(self, lake: Lake, dashboard: Dashboard, rows: int = MAX_ROWS) -> None:
+    def __init__(self, lake: LakeReader, dashboard: Dashboard, rows: int = MAX_ROWS) -> None:
         self._lake = lake
         self._dashboard = dashboard
         self._rows = rows
@@ -61,6 +60,7 @@ class Reader:
         what is not one query, LakeError for a query that cannot be run.
         """
         began = time.monotonic()
+        self._lake.refresh()
         times = self._dashboard.time_columns()
         found = {}
         for dataset in self._dashboard.datasets:
@@ -75,9 +75,9 @@ class Reader:
             return known[1]
         check_query(dataset)
         try:
-            table = self._lake.sql(bounded(dataset, time_column, self._rows)).toArrow()
-        except FAILURES as error:
-            raise LakeError(f"dataset {dataset.name} of the dashboard cannot be read: {cause_of(error)}") from error
+            table = self._lake.arrow(bounded(dataset, time_column, self._rows)).read_all()
+        except InputError as error:
+            raise LakeError(f"dataset {dataset.name} of the dashboard cannot be read: {error}") from error
         document = _document(table, self._rows)
         self._known[dataset.name] = (mark, document)
         return document

@@ -2,16 +2,15 @@
 
 from typing import Any
 
-from mirrorlake.lake.lake import Lake
+from mirrorlake.lake.reader import Reader
 
 
-def divergence_of(lake: Lake, flow: str) -> dict[str, Any]:
+def divergence_of(lake: Reader, flow: str) -> dict[str, Any]:
     """Returns {"staged_only": [...], "never_staged": [...]}, offsets inclusive.
 
     `staged_only` are records that the lake has and the target has not: the rows of the view `divergence`.
     `never_staged` are offsets that the source had at the newest sample and the lake has not; of what the source got
     after that sample nobody knows.
     """
-    staged = [row.asDict() for row in lake.query("divergence_of", flow=flow).collect()]
-    unknown = [row.asDict() for row in lake.query("never_staged", flow=flow).collect()]
+    staged, unknown = (lake.query_rows(name, flow=flow) for name in ("divergence_of", "never_staged"))
     return {"staged_only": staged, "never_staged": unknown}

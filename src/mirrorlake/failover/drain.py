@@ -2,10 +2,10 @@
 
 import logging
 import time
-from dataclasses import dataclass
 
 from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.errors import LakeError, LeaseTaken
+from mirrorlake.failover.drained import Drained
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.lease import Lease
@@ -20,17 +20,6 @@ logger = logging.getLogger(__name__)
 #: How long a running `mirrorlake run` may take to come up to the end, and how often it is checked, seconds.
 WAIT_SECONDS = 120.0
 LOOK_SECONDS = 2.0
-
-
-@dataclass(frozen=True)
-class Drained:
-    """How a catch-up ended. `missing` are partitions whose end was not reached; `records` were produced by it."""
-
-    flow: str
-    complete: bool
-    records: int = 0
-    missing: tuple[str, ...] = ()
-    detail: str | None = None
 
 
 def drain(lake: Lake, connections: Connections, flow: ResolvedFlow) -> Drained:

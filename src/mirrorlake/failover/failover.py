@@ -14,7 +14,7 @@ from mirrorlake.config.precedence import opposite_name
 from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.errors import ClusterUnusable, MirrorlakeError
 from mirrorlake.failover.divergence import divergence_of
-from mirrorlake.failover.drain import Drained, drain
+from mirrorlake.failover.drained import Drained
 from mirrorlake.groups.checkpoint_plan import OTHER_KIND, GroupPartition
 from mirrorlake.groups.checkpoint_table import append_checkpoints, newest_checkpoints
 from mirrorlake.groups.inventory import GroupInventory, silence, take_inventory
@@ -26,6 +26,7 @@ from mirrorlake.kafka.connections import Connections
 from mirrorlake.kafka.groups import GroupAdmin, Told
 from mirrorlake.lake.event_log import EventLog
 from mirrorlake.lake.lake import Lake
+from mirrorlake.lake.reader import Reader
 
 logger = logging.getLogger(__name__)
 
@@ -50,24 +51,37 @@ def move_groups(lake: Lake, connections: Connections, way: Way, options: MoveOpt
     another process moves groups between the clusters, and LakeError for a lake that was opened to be read, unless
     nothing is to be drained.
     """
-    if options.drain and not options.dry_run:
+    if options.dry_run:
+        return planned_moves(lake, connections, way, options)
+    if options.drain:
         lake.check_for_writing()
     connections.admin(way.goal).cluster_id()
     gone = silence(connections, way)
-    drained = [] if gone or options.dry_run or not options.drain else _catch_up(lake, connections, way)
+    drained = _catch_up(lake, connections, way) if options.drain and not gone else []
     found = take_inventory(lake, connections, way, options.groups, gone)
-    if options.dry_run:
-        results = _planned(lake, connections, way, found, options.force)[0]
-    else:
-        with sole_mover(lake, way.flow, SYNC_SECONDS):  # group sync would move the same groups beside us
-            results, goals = _planned(lake, connections, way, found, options.force)
-            results = _carry_out(connections.groups(way.goal), results, goals, options.force)
-            _note_down(lake, way, results)
+    with sole_mover(lake, way.flow, SYNC_SECONDS):  # group sync would move the same groups beside us
+        results, goals = _planned(lake, connections, way, found, options.force)
+        results = _carry_out(connections.groups(way.goal), results, goals, options.force)
+        _note_down(lake, way, results)
+    return _document(lake, way, found, results, drained)
+
+
+def planned_moves(lake: Reader, connections: Connections, way: Way, options: MoveOptions) -> dict[str, Any]:
+    """What `move_groups` would do, as the same document: changes nothing. Raises as that does."""
+    connections.admin(way.goal).cluster_id()
+    found = take_inventory(lake, connections, way, options.groups, silence(connections, way))
+    results = _planned(lake, connections, way, found, options.force)[0]
+    return {**_document(lake, way, found, results, []), "dry_run": True}
+
+
+def _document(
+    lake: Reader, way: Way, found: GroupInventory, results: Sequence[MoveResult], drained: Sequence[Drained]
+) -> dict[str, Any]:
     left = _left(way, found, results, drained)
     return {
         "flow": way.flow.name,
         "command": _word(way),
-        "dry_run": options.dry_run,
+        "dry_run": False,
         "complete": not left,
         "origin_unreachable": found.gone,
         "drained": [asdict(item) for item in drained],
@@ -92,6 +106,8 @@ def _drained(lake: Lake, connections: Connections, flow: ResolvedFlow) -> Draine
     if not flow.settings.enabled or flow.paused:
         return None
     try:
+        from mirrorlake.failover.drain import drain  # it runs the flow by Spark, which a dry run does without
+
         return drain(lake, connections, flow)
     except ClusterUnusable as error:
         logger.warning("flow %s is not drained: %s", flow.name, error)
@@ -101,7 +117,7 @@ def _drained(lake: Lake, connections: Connections, flow: ResolvedFlow) -> Draine
 
 
 def _planned(
-    lake: Lake, connections: Connections, way: Way, found: GroupInventory, force: bool
+    lake: Reader, connections: Connections, way: Way, found: GroupInventory, force: bool
 ) -> tuple[list[MoveResult], dict[str, TargetGroup]]:
     """What is to be done, and the groups at the goal that it was decided by."""
     goals, errors = target_groups(connections.groups(way.goal), {item.checkpoint.group_id for item in found.standings})
@@ -179,7 +195,7 @@ def _why(item: Drained) -> str:
     return f"{len(item.missing)} partitions are not at their end, such as {item.missing[0]}"
 
 
-def _warnings(lake: Lake, way: Way, found: GroupInventory) -> list[str]:
+def _warnings(lake: Reader, way: Way, found: GroupInventory) -> list[str]:
     """What an operator should know before consumers start: members left at the origin, open incidents of the flow."""
     warnings = [
         f"group {group} still has members on {way.origin}: stop them, then run this again, or they read on there"
@@ -187,7 +203,7 @@ def _warnings(lake: Lake, way: Way, found: GroupInventory) -> list[str]:
         if may_have_members(state)
     ]
     warnings += [f"group {group} is not moved: it is {OTHER_KIND}" for group in found.other_kinds]
-    incidents = lake.table("open_incidents").where(f"flow = '{way.flow.name}'").collect()
+    incidents = lake.query_rows("open_incidents_of", flow=way.flow.name)
     return warnings + [f"open incident {row['kind']}: {row['detail']}" for row in incidents]
 
 

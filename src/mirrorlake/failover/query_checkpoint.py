@@ -40,8 +40,7 @@ def read_checkpoint(directory: Path) -> QueryPosition:
     if not (directory / "offsets").is_dir():
         raise InputError(
             f"{directory} is no checkpoint of a Structured Streaming query: it has no folder `offsets`; give the "
-            "directory that the query has as its checkpointLocation",
-            path=str(directory),
+            "directory that the query has as its checkpointLocation"
         )
     try:
         batch = committed_batch(_batches(directory / "offsets"), _batches(directory / "commits"))
@@ -49,7 +48,7 @@ def read_checkpoint(directory: Path) -> QueryPosition:
         return read_position(batch, offsets, _began(directory / "sources"))
     except (InputError, OSError) as error:
         said = error.strerror if isinstance(error, OSError) else error
-        raise InputError(f"checkpoint {directory} cannot be translated: {said}", path=str(directory)) from error
+        raise InputError(f"checkpoint {directory} cannot be translated: {said}") from error
 
 
 def translate_query(

@@ -6,7 +6,7 @@ is newest is kept in memory and read from the lake at the start, so a turn in wh
 
 import logging
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timezone
 
@@ -25,6 +25,7 @@ from mirrorlake.groups.checkpoint_plan import (
 from mirrorlake.groups.checkpoint_table import append_checkpoints, newest_checkpoints
 from mirrorlake.groups.mover import move_in_steps, sole_mover, target_groups
 from mirrorlake.groups.moves import change_of
+from mirrorlake.groups.running_flow import RunningFlow
 from mirrorlake.groups.shared_topics import Way, joined
 from mirrorlake.groups.sync_plan import Keep, Move, decide, noted
 from mirrorlake.kafka.connections import Connections
@@ -34,7 +35,7 @@ from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.translate import Translator
 from mirrorlake.mm2.formats import Checkpoint as PublishedCheckpoint
 from mirrorlake.mm2.mirror_topics import CheckpointTopic
-from mirrorlake.offsets.positions import Committed, Reached, TopicAndPartition
+from mirrorlake.offsets.positions import Committed, TopicAndPartition
 
 logger = logging.getLogger(__name__)
 
@@ -45,11 +46,8 @@ OTHERS_SECONDS = 2.0
 class Checkpoints:
     """The groups of one flow. Used by one thread; every call raises ClusterUnreachable when a cluster is silent.
 
-    `topic` publishes them for MirrorMaker 2's clients, `log` is told of each position that is set. `mirrored` says
-    whether a source topic is mirrored, `topic_generation` which generation of it is landed, `target_generation` which
-    generation of its target topic it is produced to (None: none, and no group is moved there), which `check_targets`
-    compares with what is there; `reached` is how far the flow is in partitions of its own knowledge (None if it cannot
-    tell now).
+    `running` is the flow that mirrors the topics, `topic` publishes the checkpoints for MirrorMaker 2's clients, `log`
+    is told of each position that is set.
     """
 
     def __init__(
@@ -57,24 +55,16 @@ class Checkpoints:
         flow: ResolvedFlow,
         lake: Lake,
         connections: Connections,
-        mirrored: Callable[[str], bool],
-        topic_generation: Callable[[str], int],
-        reached: Callable[[Iterable[TopicAndPartition]], Mapping[TopicAndPartition, Reached] | None],
+        running: RunningFlow,
         topic: CheckpointTopic,
         log: ChangeLog,
-        target_generation: Callable[[str], int | None] = lambda _topic: 0,
-        check_targets: Callable[[], None] = lambda: None,
     ) -> None:
         self.flow = flow
         self._lake = lake
         self._connections = connections
         self._source = connections.groups(flow.source)
         self._target = connections.groups(flow.target)
-        self._mirrored = mirrored
-        self._topic_generation = topic_generation
-        self._target_generation = target_generation
-        self._check_targets = check_targets
-        self._reached = reached
+        self._running = running
         self._topic = topic
         self._log = log
         self._translator = Translator(lake, flow.name)
@@ -105,7 +95,7 @@ class Checkpoints:
         wanted = to_translate(committed, newest)
         translated = {}
         if wanted:
-            reached = self._reached({(topic, partition) for topic, partition, _ in wanted})
+            reached = self._running.reached({(topic, partition) for topic, partition, _ in wanted})
             found = self._translator.translate(wanted, reached)
             translated = joined(self._lake, self._connections, Way(self.flow), found)
         changed = [
@@ -184,7 +174,7 @@ class Checkpoints:
 
     def _generations(self, topics: Iterable[str]) -> dict[str, int]:
         """The generations that topics are produced to; those without one are left out."""
-        found = {topic: self._target_generation(topic) for topic in set(topics)}
+        found = {topic: self._running.target_generation(topic) for topic in set(topics)}
         return {topic: generation for topic, generation in found.items() if generation is not None}
 
     def _movable(self) -> list[Checkpoint]:
@@ -194,7 +184,7 @@ class Checkpoints:
         """Those whose target topic is the one that it was, as the target says now."""
         if not moves:
             return []
-        self._check_targets()
+        self._running.check_targets()
         known = self._known()
         return [item for item in moves if item.group_partition in known]
 
@@ -228,7 +218,7 @@ class Checkpoints:
         self, positions: Mapping[str, Mapping[TopicAndPartition, Committed]]
     ) -> dict[GroupPartition, Committed]:
         topics = {topic for items in positions.values() for topic, _ in items}
-        mirrored = {topic for topic in topics if self._mirrored(topic)}
+        mirrored = {topic for topic in topics if self._running.mirrors(topic)}
         return {
             (group, topic, partition): position
             for group, items in positions.items()
@@ -244,7 +234,7 @@ class Checkpoints:
         """
         newest = self._known()
         for topic in topics:
-            topic_generation = self._topic_generation(topic)
+            topic_generation = self._running.topic_generation(topic)
             if self._topic_generations.setdefault(topic, 0) != topic_generation:
                 self._topic_generations[topic] = topic_generation
                 self._translator.forget(topic)

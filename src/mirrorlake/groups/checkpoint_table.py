@@ -6,13 +6,13 @@ from datetime import datetime, timezone
 from mirrorlake.groups.checkpoint_plan import Checkpoint, GroupPartition
 from mirrorlake.lake.definitions import rows_of
 from mirrorlake.lake.lake import Lake
+from mirrorlake.lake.reader import Reader
 
 
-def newest_checkpoints(lake: Lake, flow: str) -> dict[GroupPartition, tuple[Checkpoint, datetime]]:
+def newest_checkpoints(lake: Reader, flow: str) -> dict[GroupPartition, tuple[Checkpoint, datetime]]:
     """The newest checkpoint of every group and partition of a flow, with the time (UTC) it was written."""
     found = {}
-    for row in lake.query("newest_checkpoints", flow=flow).collect():
-        values = row.asDict()
+    for values in lake.query_rows("newest_checkpoints", flow=flow):
         at = values.pop("checkpointed_at").replace(tzinfo=timezone.utc)
         checkpoint = Checkpoint(**{**values, "metadata": values["metadata"] or ""})
         found[checkpoint.group_partition] = (checkpoint, at)

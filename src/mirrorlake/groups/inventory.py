@@ -12,7 +12,7 @@ from mirrorlake.groups.moves import Standing, stand, stand_by_checkpoint
 from mirrorlake.groups.shared_topics import Way, joined
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.kafka.groups import GroupAdmin, Told
-from mirrorlake.lake.lake import Lake
+from mirrorlake.lake.reader import Reader
 from mirrorlake.lake.translate import translate_all
 from mirrorlake.offsets.positions import Committed, Translated
 
@@ -37,7 +37,7 @@ class GroupInventory:
 
 
 def take_inventory(
-    lake: Lake, connections: Connections, way: Way, named: Sequence[str] | None, gone: str | None
+    lake: Reader, connections: Connections, way: Way, named: Sequence[str] | None, gone: str | None
 ) -> GroupInventory:
     """Where groups stand now: those `named`, else all that the flow mirrors.
 
@@ -72,7 +72,7 @@ def silence(connections: Connections, way: Way) -> str | None:
     return None
 
 
-def _by_cluster(lake: Lake, connections: Connections, way: Way, named: Sequence[str] | None) -> GroupInventory:
+def _by_cluster(lake: Reader, connections: Connections, way: Way, named: Sequence[str] | None) -> GroupInventory:
     admin = connections.groups(way.origin)
     listing = admin.listing()
     others = admin.other_kinds(listing)
@@ -114,7 +114,7 @@ def _told(admin: GroupAdmin, groups: Sequence[str]) -> Told:
         return Told({}, dict.fromkeys(groups, str(error)))
 
 
-def _checkpointed(lake: Lake, way: Way) -> set[str]:
+def _checkpointed(lake: Reader, way: Way) -> set[str]:
     """Groups that had positions at the flow's source when it told last. On the way home nobody knows such groups."""
     if way.reverse:
         return set()
@@ -126,7 +126,7 @@ def _mirrors(connections: Connections, flow: ResolvedFlow, topic: str) -> bool:
 
 
 def _by_checkpoints(
-    lake: Lake, connections: Connections, way: Way, named: Sequence[str] | None, gone: str
+    lake: Reader, connections: Connections, way: Way, named: Sequence[str] | None, gone: str
 ) -> GroupInventory:
     newest = newest_checkpoints(lake, way.flow.name)
     if named is not None:
@@ -168,7 +168,7 @@ def _refuse_unknown(named: Sequence[str], known: set[str], where: str) -> None:
 
 
 def _translated(
-    lake: Lake, connections: Connections, way: Way, committed: Mapping[GroupPartition, Committed]
+    lake: Reader, connections: Connections, way: Way, committed: Mapping[GroupPartition, Committed]
 ) -> dict[tuple[str, int, int], Translated]:
     asked = {(key[1], key[2], position.offset) for key, position in committed.items()}
     return joined(lake, connections, way, translate_all(lake, way.flow.name, asked, way.reverse))

@@ -7,7 +7,7 @@ from mirrorlake.config.precedence import opposite_name
 from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.groups.moves import join_ways
 from mirrorlake.kafka.connections import Connections
-from mirrorlake.lake.lake import Lake
+from mirrorlake.lake.reader import Reader
 from mirrorlake.lake.translate import Asked, translate_all
 from mirrorlake.offsets.positions import TopicAndPartition, Translated
 
@@ -31,7 +31,7 @@ class Way:
 
 
 def joined(
-    lake: Lake, connections: Connections, way: Way, found: Mapping[Asked, Translated]
+    lake: Reader, connections: Connections, way: Way, found: Mapping[Asked, Translated]
 ) -> dict[Asked, Translated]:
     """Translations by the flow of a way, made to hold for the opposite flow's records in the same topics too.
 
@@ -62,7 +62,7 @@ def _is_shared(connections: Connections, way: Way, origin_topic: str, goal_topic
 
 
 def _settled(
-    lake: Lake, connections: Connections, way: Way, partitions: set[TopicAndPartition]
+    lake: Reader, connections: Connections, way: Way, partitions: set[TopicAndPartition]
 ) -> set[TopicAndPartition]:
     """Partitions of the goal all of whose records are at the origin: their end translates exactly. Of those that do not
     answer now this is not known."""

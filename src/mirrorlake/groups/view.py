@@ -14,14 +14,14 @@ from mirrorlake.groups.shared_topics import Way
 from mirrorlake.kafka.admin import ClusterAdmin
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.kafka.groups import Listing, Told
-from mirrorlake.lake.lake import Lake
+from mirrorlake.lake.reader import Reader
 from mirrorlake.offsets.positions import TopicAndPartition
 
 logger = logging.getLogger(__name__)
 
 
 def read_groups(
-    lake: Lake, connections: Connections, flow: ResolvedFlow, named: Sequence[str] | None
+    lake: Reader, connections: Connections, flow: ResolvedFlow, named: Sequence[str] | None
 ) -> dict[str, Any]:
     """Returns {"flow", "source_unreachable", "target_unreachable", "untold": [why], "errors": {group: why},
     "not_mirrored": {group: why}, "topics_waiting": {topic: why}, "groups": [one per group and partition]}.

@@ -8,8 +8,8 @@ from collections.abc import Collection
 from confluent_kafka import KafkaError, KafkaException, Producer, TopicCollection
 from confluent_kafka.admin import AclOperation, AdminClient, NewTopic
 
-from mirrorlake.kafka.admin import ANSWER_SECONDS
 from mirrorlake.kafka.admin_configs import chunks
+from mirrorlake.kafka.admin_connection import ANSWER_SECONDS
 
 #: Topics in one request.
 _AT_ONCE = 500

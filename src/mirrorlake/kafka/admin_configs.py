@@ -14,7 +14,8 @@ from confluent_kafka.admin import (
 )
 
 from mirrorlake.errors import ClusterUnreachable
-from mirrorlake.kafka.admin import ANSWER_SECONDS, ClusterAdmin
+from mirrorlake.kafka.admin import ClusterAdmin
+from mirrorlake.kafka.admin_connection import ANSWER_SECONDS
 from mirrorlake.kafka.values import ConfigValue, Origin, TopicConfigs
 
 #: Topics in one request: an answer has some 35 keys a topic, so that it stays at about a megabyte.
@@ -111,8 +112,6 @@ def _unreachable(admin: ClusterAdmin, error: KafkaError) -> ClusterUnreachable:
     return ClusterUnreachable(
         f"cluster {admin.alias} does not answer at {admin.address} ({error_text(error)}); check that the brokers run",
         alias=admin.alias,
-        address=admin.address,
-        seconds=ANSWER_SECONDS,
     )
 
 

@@ -194,8 +194,7 @@ def _check_key(alias: str, key: str) -> None:
     if kind not in ("", "ENCRYPTED"):
         raise TopologyError(
             f"key_file of cluster {alias} is a {kind} key in its old form, which Java's Kafka client cannot read; "
-            f"{convert} -nocrypt`",
-            alias=alias,
+            f"{convert} -nocrypt`"
         )
     try:
         encrypted_by_pbes2 = kind == "ENCRYPTED" and _PBES2 in base64.b64decode(body)
@@ -204,8 +203,7 @@ def _check_key(alias: str, key: str) -> None:
     if encrypted_by_pbes2:
         raise TopologyError(
             f"key_file of cluster {alias} is encrypted by PBES2, which Java's Kafka client cannot read (JDK-8231581); "
-            f"{convert} -v1 PBE-SHA1-3DES`, or keep it unencrypted in a secret",
-            alias=alias,
+            f"{convert} -v1 PBE-SHA1-3DES`, or keep it unencrypted in a secret"
         )
 
 
@@ -218,4 +216,4 @@ def _pem(alias: str, resolve: Resolve, read_file: ReadFile, text: str) -> str:
         return read_file(value)
     except (OSError, UnicodeDecodeError, ValueError):
         # The text as it was written: what a reference stands for may be half a key.
-        raise TopologyError(f"{text}, a PEM file of cluster {alias}, cannot be read", alias=alias, file=text) from None
+        raise TopologyError(f"{text}, a PEM file of cluster {alias}, cannot be read") from None

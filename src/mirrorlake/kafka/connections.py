@@ -1,7 +1,7 @@
 """The clusters of a topology, connected: admin clients, identities, rendered client settings. Secrets end here."""
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 
 from mirrorlake.config.references import env_provider, resolve
@@ -14,11 +14,14 @@ from mirrorlake.kafka.secrets import secret_provider, secret_stores
 
 
 class Connections:
-    """Connects lazily, cluster by cluster; what it returns holds secrets and is never logged."""
+    """Connects lazily, cluster by cluster; what it returns holds secrets and is never logged.
 
-    def __init__(self, topology: Topology) -> None:
+    `admins` are clusters that need no connecting, by alias, such as those of `mirrorlake.testing`.
+    """
+
+    def __init__(self, topology: Topology, admins: Mapping[str, ClusterAdmin] | None = None) -> None:
         self.topology = topology
-        self._admins: dict[str, ClusterAdmin] = {}
+        self._admins: dict[str, ClusterAdmin] = dict(admins or {})
         self._groups: dict[str, GroupAdmin] = {}
         self._ids: dict[str, str] = {}
 

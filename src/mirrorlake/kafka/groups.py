@@ -22,7 +22,8 @@ from typing import Any
 from confluent_kafka import KafkaException
 
 from mirrorlake.errors import ClusterUnreachable
-from mirrorlake.kafka.admin import ANSWER_SECONDS, ClusterAdmin
+from mirrorlake.kafka.admin import ClusterAdmin
+from mirrorlake.kafka.admin_connection import ANSWER_SECONDS
 from mirrorlake.kafka.groups_worker import TOO_LATE
 from mirrorlake.kafka.refusals import reason_of
 from mirrorlake.kafka.renewal import LiveSettings
@@ -203,7 +204,6 @@ class GroupAdmin:
         return ClusterUnreachable(
             f"cluster {self._admin.alias} did not answer about consumer groups ({why}); check that its brokers run",
             alias=self._admin.alias,
-            address=self._admin.address,
         )
 
     def _running(self) -> "subprocess.Popen[str]":

@@ -2,11 +2,34 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, field
 from typing import Literal
 
 #: Where a value comes from: set on the topic, for all brokers at runtime, on single brokers, or built into Kafka.
 Origin = Literal["topic", "cluster", "broker", "default"]
+
+
+@dataclass(frozen=True)
+class TopicInfo:
+    """A topic as its cluster describes it; `factor` is the replication factor of its first partition.
+
+    `configs` are those to create it with; they are not filled when a cluster describes its topics. `leaderless` are the
+    partitions that nobody can read now.
+    """
+
+    name: str
+    partitions: int
+    factor: int
+    configs: Mapping[str, str] = field(default_factory=dict, hash=False)
+    leaderless: frozenset[int] = frozenset()
+
+
+@dataclass(frozen=True)
+class TopicIdentity:
+    """Kafka's id of a topic, and how many partitions it has."""
+
+    topic_id: str
+    partitions: int
 
 
 @dataclass(frozen=True)

@@ -14,14 +14,17 @@ from urllib.parse import unquote
 import pyarrow as pa
 from deltalake import DeltaTable
 
+from mirrorlake.lake.arrow_values import table_of
+
 
 @dataclass(frozen=True)
 class Commit:
     """What a commit did to the table's files: statistics (JSON text, may be empty) of each that it added, and the paths
-    of those that it removed. Paths are as the log has them, unescaped."""
+    of those that it removed. Paths are as the log has them, unescaped. `changes_table`: it is about more than files."""
 
     added: Mapping[str, str]
     removed: tuple[str, ...]
+    changes_table: bool = False
 
 
 class DeltaLog:
@@ -40,14 +43,15 @@ class DeltaLog:
             if self._checkpoint() > version:
                 raise
             return None
-        added, removed = {}, []
+        added, removed, changes = {}, [], False
         for line in text.splitlines():
             action = json.loads(line) if line else {}
             if "add" in action:
                 added[unquote(action["add"]["path"])] = action["add"].get("stats") or ""
             elif "remove" in action:
                 removed.append(unquote(action["remove"]["path"]))
-        return Commit(added, tuple(removed))
+            changes = changes or "metaData" in action or "protocol" in action
+        return Commit(added, tuple(removed), changes)
 
     def _checkpoint(self) -> int:
         """The version of the newest checkpoint of the log; -1 without one."""
@@ -59,4 +63,4 @@ class DeltaLog:
     def snapshot(self) -> tuple[int, pa.Table]:
         """The newest version, and its files: path, modification_time, and num_records, min.* and max.* where known."""
         table = DeltaTable(str(self.table))
-        return table.version(), pa.table(table.get_add_actions(flatten=True))
+        return table.version(), table_of(table.get_add_actions(flatten=True))

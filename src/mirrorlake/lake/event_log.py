@@ -6,14 +6,12 @@ import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from datetime import datetime, timezone
-from pathlib import Path
-
-from deltalake import DeltaTable
 
 from mirrorlake.lake.changes import Change
 from mirrorlake.lake.definitions import rows_of
 from mirrorlake.lake.incidents import Incidents
-from mirrorlake.lake.lake import Lake, has_table
+from mirrorlake.lake.lake import Lake
+from mirrorlake.lake.reader import Reader
 from mirrorlake.lake.states import States
 
 #: Columns of `changes` that a plan reads.
@@ -62,25 +60,17 @@ class EventLog:
 
 
 class WrittenChanges:
-    """What earlier runs recorded in a lake, read without Spark where it is a directory; nothing where it is not.
+    """What earlier runs recorded in a lake, for `plan`, which changes nothing and makes no lake. Nothing without."""
 
-    For `plan`, which changes nothing and makes no lake.
-    """
-
-    def __init__(self, directory: Path | None) -> None:
-        self._directory = directory if directory is not None and has_table(directory, "changes") else None
+    def __init__(self, lake: Reader | None) -> None:
+        self._lake = lake
 
     def record(self, flow: str, changes: Sequence[Change]) -> None:
         """A plan does nothing that could be recorded."""
         raise AssertionError("a plan must not change anything")
 
     def history(self, flow: str, kind: str) -> Sequence[Change]:
-        """All changes of a kind that were recorded for a flow, oldest first."""
-        if self._directory is None:
+        """All different changes of a kind that were recorded for a flow, oldest first."""
+        if self._lake is None:
             return ()
-        table = DeltaTable(str(self._directory / "changes"))
-        names = [field.name for field in table.schema().fields if field.name in _OF_CHANGE]
-        rows = table.to_pyarrow_table(columns=names, filters=[("flow", "=", flow), ("kind", "=", kind)])
-        return tuple(
-            Change(**{name: row[name] for name in names if name != "at"}) for row in rows.sort_by("at").to_pylist()
-        )
+        return tuple(Change(**row) for row in self._lake.query_rows("changes_of", flow=flow, kind=kind))

@@ -9,8 +9,6 @@ import os
 import uuid
 from pathlib import Path
 
-from pyspark.errors import PySparkException
-
 from mirrorlake.errors import LakeError
 from mirrorlake.lake.lake import Lake
 
@@ -37,6 +35,8 @@ def store_identity(lake: Lake) -> str:
     Such a lake was named by the place of its checkpoints, and its flows have groups and transactional ids of that name
     at their targets. Raises LakeError when the lake was opened to be read, or does not let its identity be stored.
     """
+    from pyspark.errors import PySparkException  # only who stores one needs it
+
     if not lake.stored_id:
         identity = _identity_by_place(lake.checkpoints)
         try:

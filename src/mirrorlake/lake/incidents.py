@@ -6,13 +6,11 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timezone
 from typing import NamedTuple, cast
 
-from mirrorlake.errors import MirrorlakeError
+from mirrorlake.errors import ReplicationError
 from mirrorlake.lake.definitions import rows_of
 from mirrorlake.lake.lake import Lake
 from mirrorlake.offsets.positions import TopicAndPartition
 
-#: What an error's facts say in columns of their own.
-_FACTS = ("topic", "partition", "first_offset", "last_offset", "target_generation")
 #: How records that the stage had lost are staged again; with ` from <offset>` behind it, only from there on.
 READ_AGAIN = "read-again"
 IncidentKey = tuple[str, str, str | None, int | None]
@@ -131,11 +129,15 @@ def _key(flow: str, kind: str, row: Mapping[str, object]) -> IncidentKey:
 
 
 def _row(flow: str, kind: str, error: BaseException) -> dict[str, object]:
-    facts = error.facts if isinstance(error, MirrorlakeError) else {}
+    place = error if isinstance(error, ReplicationError) else ReplicationError("about no place")
     return {
         "flow": flow,
         "at": datetime.now(timezone.utc),
         "kind": kind,
         "detail": str(error).strip().splitlines()[0][:2000],
-        **{name: facts.get(name) for name in _FACTS},
+        "topic": place.topic,
+        "partition": place.partition,
+        "first_offset": place.first_offset,
+        "last_offset": place.last_offset,
+        "target_generation": place.target_generation,
     }

@@ -9,15 +9,18 @@ import threading
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
 
-from mirrorlake.errors import LakeError
+from mirrorlake.errors import InputError, LakeError
 from mirrorlake.lake.definitions import definition, sql_text
 from mirrorlake.lake.group_commit import GroupCommit
 from mirrorlake.lake.path_tables import PathTables
+from mirrorlake.lake.reader import Found, Frame, Frames
+
+if TYPE_CHECKING:  # answers without Spark (lake/duck.py) come by this module too
+    from pyspark.sql import DataFrame, SparkSession
 
 #: The tables (DESIGN.md, "Tables"), among them `generations` (landing/source_comparison.py), `target_generations`
 #: (control/target_comparison.py), `objectives` (config/objectives.py) and `removals` (produce/holes.py), each made by
@@ -55,7 +58,6 @@ VIEWS = (
     "alerts",
 )
 _CHANGE_ATTEMPTS = 5
-_CONFLICTS = ("DELTA_CONCURRENT", "DELTA_METADATA_CHANGED")
 Answer = TypeVar("Answer")
 _use = threading.RLock()
 
@@ -67,7 +69,7 @@ class Lake:
     only a lake opened for writing has: `checkpoints`, `leases` and `lake_id`.
     """
 
-    def __init__(self, spark: SparkSession, schema: str, directory: Path | None, checkpoints: Path | None) -> None:
+    def __init__(self, spark: "SparkSession", schema: str, directory: Path | None, checkpoints: Path | None) -> None:
         self.spark = spark
         self.schema = schema
         self.directory = directory
@@ -123,11 +125,11 @@ class Lake:
         self.make_known(table)
         return f"{self.schema}.{table}"
 
-    def table(self, table: str) -> DataFrame:
+    def table(self, table: str) -> "DataFrame":
         """A table or view, read as of now."""
         return self.spark.table(self.name(table))
 
-    def sql(self, text: str, args: Mapping[str, object] | None = None) -> DataFrame:
+    def sql(self, text: str, args: Mapping[str, object] | None = None) -> "DataFrame":
         """Run a statement in which bare table names mean this lake's; `args` fills `:named` parameters."""
         with _use:
             self.make_known(text)
@@ -172,17 +174,73 @@ class Lake:
             self._tables_known.add(table)
             self.add_columns(table)
 
-    def query(self, name: str, **args: object) -> DataFrame:
+    def query(self, name: str, **args: object) -> "DataFrame":
         """Run `sql/queries/<name>.sql` of the package."""
         return self.sql(sql_text("queries", name), args)
 
-    def query_over(self, name: str, frames: Mapping[str, DataFrame], **args: object) -> DataFrame:
+    def query_over(self, name: str, frames: Mapping[str, "DataFrame"], **args: object) -> "DataFrame":
         """Run `sql/queries/<name>.sql`, which names frames as `{frame}`."""
-        text = sql_text("queries", name)
+        return self._over(sql_text("queries", name), frames, args)
+
+    def _over(self, text: str, frames: Mapping[str, "DataFrame"], args: Mapping[str, object]) -> "DataFrame":
         with _use:
             self.make_known(text)
             self.spark.sql(f"USE {self.schema}")
             return self.spark.sql(text, args=dict(args), **frames)
+
+    def rows(
+        self,
+        text: str,
+        args: Mapping[str, object] | None = None,
+        frames: Frames | None = None,
+        limit: int | None = None,
+    ) -> Found:
+        """See `Reader.rows`."""
+        from pyspark.errors import AnalysisException, ParseException  # only who reads by Spark needs it
+
+        given = dict(frames or {})
+        for name, frame in list(given.items()):
+            if isinstance(frame, str):
+                text = text.replace(f"{{{name}}}", f"({given.pop(name)})")
+        made = {
+            name: self.spark.createDataFrame(
+                list(frame.rows), ", ".join(f"`{key}` {kind}" for key, kind in frame.columns)
+            )
+            for name, frame in given.items()
+            if isinstance(frame, Frame)
+        }
+        try:
+            found = self._over(text, made, args or {}) if made else self.sql(text, args)
+            return found_in((found if limit is None else found.limit(limit)).toArrow())
+        except (AnalysisException, ParseException) as error:
+            raise InputError(str(error).strip().splitlines()[0]) from error
+
+    def query_rows(self, name: str, frames: Frames | None = None, **args: object) -> Found:
+        """See `Reader.query_rows`."""
+        return self.rows(sql_text("queries", name), args, frames)
+
+    def table_rows(self, table: str) -> Found:
+        """See `Reader.table_rows`."""
+        return found_in(self.table(table).toArrow())
+
+    def whole(self, table: str) -> str:
+        """See `Reader.whole`: a catalog's table lacks columns until a writer of this version has opened it."""
+        known = set() if self.directory else set(self.table(table).columns)
+        missing = [] if self.directory else [item for item in definition(table).columns if item.name not in known]
+        added = [f"CAST(NULL AS {item.spark_type}) AS {item.name}" for item in missing]
+        return f"SELECT {', '.join(['*', *added])} FROM {table}"
+
+    def arrow(self, text: str, args: Mapping[str, object] | None = None) -> pa.RecordBatchReader:
+        """See `Reader.arrow`."""
+        from mirrorlake.spark.causes import FAILURES, cause_of
+
+        try:
+            return self.sql(text, args).toArrow().to_reader()
+        except FAILURES as error:
+            raise InputError(cause_of(error)) from error
+
+    def refresh(self) -> None:
+        """See `Reader.refresh`: Spark asks for the newest version by itself."""
 
     def change(self, name: str, **args: object) -> None:
         """Run a statement of the package that changes rows; once more where another process changed them just then."""
@@ -194,8 +252,9 @@ class Lake:
             try:
                 return work()
             except Exception as error:  # Spark hands Delta's own exceptions over as errors of py4j
-                conflict = any(name in str(error) for name in _CONFLICTS)
-                if not conflict or attempt == _CHANGE_ATTEMPTS - 1:
+                from mirrorlake.spark.causes import is_conflict  # imports Spark, which must not be there for answers
+
+                if not is_conflict(error) or attempt == _CHANGE_ATTEMPTS - 1:
                     raise
         raise AssertionError("unreachable")
 
@@ -241,6 +300,29 @@ class Lake:
         if self.path_tables is not None:
             return self.path_tables.version(table)
         return int(self.spark.sql(f"DESCRIBE HISTORY {self.name(table)} LIMIT 1").collect()[0]["version"])
+
+
+def found_in(table: pa.Table) -> Found:
+    """Rows of an Arrow table as `Reader.rows` has them."""
+    columns = [column.to_pylist(maps_as_pydicts="strict") for column in map(_unzoned, table.columns)]
+    rows = zip(*columns, strict=True)
+    return Found((dict(zip(table.column_names, row, strict=True)) for row in rows), table.column_names)
+
+
+def _unzoned(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    kind = _without_zone(column.type)
+    return column if kind == column.type else column.cast(kind)
+
+
+def _without_zone(kind: pa.DataType) -> pa.DataType:
+    """A type in which times, at any depth, have no zone; those of Arrow are in UTC."""
+    if pa.types.is_timestamp(kind):
+        return pa.timestamp(kind.unit)
+    if pa.types.is_list(kind):
+        return pa.list_(_without_zone(kind.value_type))
+    if pa.types.is_struct(kind):
+        return pa.struct([(field.name, _without_zone(field.type)) for field in kind])
+    return kind
 
 
 def quoted(path: Path) -> str:

@@ -54,8 +54,7 @@ class Lease:
             if sure:
                 raise LakeError(
                     f"whether another process has {self.what} cannot be known, since {self._file.parent} has no locks "
-                    f"({error.strerror}); let `mirrorlake run` do the work",
-                    what=self.what,
+                    f"({error.strerror}); let `mirrorlake run` do the work"
                 ) from error
             # A mounted volume without locks, or without writing in place, as those of Databricks: the target's
             # transactions are the only guard there, and a job that has one run at a time.
@@ -67,8 +66,7 @@ class Lease:
             self.release(before)
             raise LakeError(
                 f"whether {before} still has {self.what} cannot be known from here: it has not given it back; let it "
-                "do the work, or, if it is gone, start `mirrorlake run` first",
-                what=self.what,
+                "do the work, or, if it is gone, start `mirrorlake run` first"
             )
         logger.warning("%s was not given back by %s; be sure that it is gone", self.what, before)
 
@@ -84,11 +82,7 @@ class Lease:
         except BlockingIOError:
             holder = _holder(handle) or "another process"
             os.close(handle)
-            raise LeaseTaken(
-                f"{self.what} is held by {holder}; stop that process, or let it do the work",
-                what=self.what,
-                holder=holder,
-            ) from None
+            raise LeaseTaken(f"{self.what} is held by {holder}; stop that process, or let it do the work") from None
         except OSError:
             os.close(handle)
             raise

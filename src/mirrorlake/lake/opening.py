@@ -4,14 +4,13 @@ import hashlib
 import os
 import re
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from deltalake.exceptions import DeltaError
-from pyspark.errors import AnalysisException
-from pyspark.sql import SparkSession
 
 from mirrorlake.config.topology import Lake as Location
 from mirrorlake.errors import LakeError
@@ -19,11 +18,14 @@ from mirrorlake.lake.definitions import sql_text
 from mirrorlake.lake.identity import PROPERTY, new_identity, properties_of
 from mirrorlake.lake.lake import TABLES, VIEWS, Lake, has_table, quoted
 
+if TYPE_CHECKING:  # answers without Spark (lake/duck.py) come by this module too
+    from pyspark.sql import SparkSession
+
 #: The layout of the tables that this code writes; a lake with a higher number is refused.
 VERSION = 1
 
 
-def open_lake(spark: SparkSession, location: Location, directory: Path) -> Lake:
+def open_lake(spark: "SparkSession", location: Location, directory: Path) -> Lake:
     """Open the lake of a topology whose file is in `directory`, and make what is missing of it.
 
     Raises LakeError when the place is not writable, holds something else, or was written by a newer version.
@@ -32,7 +34,7 @@ def open_lake(spark: SparkSession, location: Location, directory: Path) -> Lake:
     return _open(spark, location, root, checkpoints)
 
 
-def _open(spark: SparkSession, location: Location, root: Path | None, checkpoints: Path | None) -> Lake:
+def _open(spark: "SparkSession", location: Location, root: Path | None, checkpoints: Path | None) -> Lake:
     schema = _open_schema(spark, location, root)
     lake = Lake(spark, schema, root, checkpoints)
     existing = _existing_tables(spark, schema)
@@ -47,7 +49,7 @@ def _open(spark: SparkSession, location: Location, root: Path | None, checkpoint
     return lake
 
 
-def reading_lake(spark: SparkSession, location: Location, directory: Path) -> Lake:
+def reading_lake(spark: "SparkSession", location: Location, directory: Path) -> Lake:
     """Open a lake to read it: one that is there already. In a catalog nothing is made, so readers need no more rights.
 
     Nothing can be produced from it (see `Lake`). Raises LakeError where there is none.
@@ -63,8 +65,13 @@ def reading_lake(spark: SparkSession, location: Location, directory: Path) -> La
         return lake
     root = (directory / location.path).resolve()
     if not has_table(root, "records"):
-        raise LakeError(f"there is no lake in {root}; `mirrorlake demo` makes one in ./mirrorlake-demo/lake")
+        raise no_lake(root)
     return _open(spark, location, root, None)
+
+
+def no_lake(root: Path) -> LakeError:
+    """What is said of a folder that holds none."""
+    return LakeError(f"there is no lake in {root}; `mirrorlake demo` makes one in ./mirrorlake-demo/lake")
 
 
 def lake_exists(location: Location, directory: Path) -> bool:
@@ -93,13 +100,12 @@ def _checkpoint_root(location: Location, root: Path | None) -> Path:
     except OSError as error:
         raise LakeError(
             f"the lake at {root or place} is not writable ({error.strerror}); "
-            "choose another lake.path or change its permissions",
-            path=str(place),
+            "choose another lake.path or change its permissions"
         ) from error
     return place
 
 
-def _open_schema(spark: SparkSession, location: Location, root: Path | None) -> str:
+def _open_schema(spark: "SparkSession", location: Location, root: Path | None) -> str:
     if root is None:
         schema = f"`{location.catalog}`.`{location.schema_name}`"
         if not spark.catalog.databaseExists(schema):  # who may use one need not have the right to make one
@@ -110,7 +116,7 @@ def _open_schema(spark: SparkSession, location: Location, root: Path | None) -> 
     return schema
 
 
-def _existing_tables(spark: SparkSession, schema: str) -> set[str]:
+def _existing_tables(spark: "SparkSession", schema: str) -> set[str]:
     return {row["tableName"] for row in spark.sql(f"SHOW TABLES IN {schema}").collect()}
 
 
@@ -129,6 +135,8 @@ def _create_tables(lake: Lake, tables: Sequence[str]) -> None:
 
 
 def _create_in_catalog(lake: Lake, table: str) -> None:
+    from pyspark.errors import AnalysisException  # only who makes tables needs it
+
     text = sql_text("tables", table).replace(f"EXISTS {table} (", f"EXISTS {lake.schema}.{table} (", 1)
     if table == "records":
         text = text.replace("TBLPROPERTIES (", f"TBLPROPERTIES ('{PROPERTY}' = '{new_identity()}', ")
@@ -139,22 +147,24 @@ def _create_in_catalog(lake: Lake, table: str) -> None:
 
 
 def _unusable(lake: Lake, table: str, error: Exception) -> LakeError:
-    return LakeError(
-        f"the lake at {lake.place} is not usable: table {table} cannot be made there ({_first_line(error)})",
-        table=table,
-    )
+    said = f"table {table} cannot be made there ({_first_line(error)})"
+    return LakeError(f"the lake at {lake.place} is not usable: {said}")
 
 
 def _read_properties(lake: Lake) -> None:
     """Take over the lake's identity. Raises LakeError for a lake of a newer version."""
     properties = properties_of(lake)
     lake.stored_id = properties.get(PROPERTY)
+    check_version(properties, lake.place)
+
+
+def check_version(properties: Mapping[str, str], place: str) -> None:
+    """Raise LakeError for a lake of a newer version, by the properties of its table `records`."""
     found = properties.get("mirrorlake.version", "0")
     if not re.fullmatch(r"\d+", found) or int(found) > VERSION:
         raise LakeError(
-            f"the lake at {lake.place} was written by a newer mirrorlake (layout {found}, this one "
-            f"knows {VERSION}); upgrade mirrorlake, or use another lake",
-            found=found,
+            f"the lake at {place} was written by a newer mirrorlake (layout {found}, this one "
+            f"knows {VERSION}); upgrade mirrorlake, or use another lake"
         )
 
 

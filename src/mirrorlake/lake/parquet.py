@@ -6,10 +6,10 @@ from urllib.parse import unquote, urlparse
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.fs as fs
 import pyarrow.parquet as pq
 
+from mirrorlake.lake.arrow_values import fill_null, int64
 from mirrorlake.offsets.stage_index import StagedRange
 
 _PLACE = ("source_cluster", "topic", "partition", "generation")
@@ -46,10 +46,12 @@ def ranges_of_files(
     # The empty one: files of before there were generations lack the column.
     rows = pa.concat_tables([wanted.empty_table(), *parts], promote_options="default")
     if generation is None:
-        generations = pc.fill_null(rows["generation"], 0)
+        generations = fill_null(rows["generation"], int64(0))
         rows = rows.set_column(rows.schema.get_field_index("generation"), "generation", generations)
     keys = ["file", *(name for name in wanted.names if name != "offset")]
-    grouped = rows.append_column("file", pa.array(files)).group_by(keys, use_threads=False)
+    grouped = rows.append_column(
+        "file", pa.Array.from_buffers(pa.int64(), len(files), [None, pa.py_buffer(files)])
+    ).group_by(keys, use_threads=False)
     columns = grouped.aggregate([("offset", how) for how in ("min", "max", "count")]).to_pydict()
     columns |= {name: [value] * len(columns["file"]) for name, value in said.items() if value is not None}
     found: list[list[StagedRange]] = [[] for _ in paths]

@@ -16,11 +16,12 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from mirrorlake.lake import stage
+from mirrorlake.lake.arrow_values import FALSE, fill_null, int64, int64s
 from mirrorlake.lake.delta_log import Commit, DeltaLog
 from mirrorlake.lake.index_copy import IndexCopy
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.parquet import ranges_of_files
+from mirrorlake.lake.reader import Reader
 from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.offsets.stage_index import StagedRange, StageIndex
 
@@ -38,11 +39,15 @@ _AT_ONCE = 20_000
 class StageFiles:
     """The stage of one lake, as `produce.ports.Stage`."""
 
-    def __init__(self, lake: Lake) -> None:
+    def __init__(self, lake: Reader) -> None:
         self._use = threading.RLock()
         self._index: StageIndex | None = None
         self._source: _LocalStage | _SparkStage
-        self._source = _SparkStage(lake) if lake.directory is None else _LocalStage(lake.directory, lake.checkpoints)
+        if lake.directory is not None:
+            self._source = _LocalStage(lake.directory, lake.checkpoints)
+        else:
+            assert isinstance(lake, Lake)  # only Spark reads a catalog
+            self._source = _SparkStage(lake)
 
     @contextmanager
     def reading(self) -> Iterator[StageIndex]:
@@ -81,9 +86,9 @@ class _LocalStage:
         paths = [f"{self._log.table}/{path}" for path in files["path"].to_pylist()]
         index.apply((), set(index.paths()) - set(paths), index.version)
         fresh = [at for at, path in enumerate(paths) if path not in index.numbers()]
-        told = _told_by_statistics(files.take(pa.array(fresh, pa.int64())))
+        told = _told_by_statistics(files.take(int64s(fresh)))
         left = [number for at, number in enumerate(fresh) if at not in told]
-        constants = _constants(files.take(pa.array(left, pa.int64())))
+        constants = _constants(files.take(int64s(left)))
         del files  # of every file more than the index keeps
         pa.default_memory_pool().release_unused()
         unread = _ranges([paths[number] for number in left], constants)
@@ -137,7 +142,7 @@ def _constants(files: pa.Table) -> tuple[str | None, int | None]:
         if not {*sides, f"null_count.{name}"} <= set(files.column_names) or not files.num_rows:
             return None, None
         values = pc.unique(pa.chunked_array([*files[sides[0]].chunks, *files[sides[1]].chunks])).to_pylist()
-        nulls = pc.sum(pc.fill_null(files[f"null_count.{name}"], 1)).as_py()
+        nulls = pc.sum(fill_null(files[f"null_count.{name}"], int64(1))).as_py()
         found.append(values[0] if len(values) == 1 and nulls == 0 else None)
     cluster, generation = found
     return None if cluster is None or len(cluster) > _EXACT_TEXT else cluster, generation
@@ -164,14 +169,14 @@ def _told_by_statistics(files: pa.Table) -> dict[int, list[StagedRange]]:
         return {}
     single = None
     for name in _PLACE:
-        same = pc.fill_null(pc.equal(files[f"min.{name}"], files[f"max.{name}"]), False)
+        same = fill_null(pc.equal(files[f"min.{name}"], files[f"max.{name}"]), FALSE)
         if f"null_count.{name}" in files.column_names:
-            same = pc.and_(same, pc.equal(pc.fill_null(files[f"null_count.{name}"], 0), 0))
+            same = pc.and_(same, pc.equal(fill_null(files[f"null_count.{name}"], int64(0)), int64(0)))
         single = same if single is None else pc.and_(single, same)
     for name in ("source_cluster", "topic"):
-        single = pc.and_(single, pc.less_equal(pc.utf8_length(files[f"min.{name}"]), _EXACT_TEXT))
-    at = pc.indices_nonzero(pc.fill_null(single, False)).to_pylist()
-    picked = files.select(needed).take(pa.array(at, pa.int64()))
+        single = pc.and_(single, pc.less_equal(pc.utf8_length(files[f"min.{name}"]), int64(_EXACT_TEXT)))
+    at = pc.indices_nonzero(fill_null(single, FALSE)).to_pylist()
+    picked = files.select(needed).take(int64s(at))
     columns = [
         picked[name].to_pylist()
         for name in (*(f"min.{name}" for name in (*_PLACE, "offset")), "max.offset", "num_records")
@@ -188,6 +193,8 @@ class _SparkStage:
     def build(self, index: StageIndex) -> StageIndex:
         """Bring an index to the newest version, by the coordinates of the whole table."""
         version = self._lake.version_of("records")
+        from mirrorlake.lake import stage  # which imports Spark
+
         index.apply((), set(index.paths()), version)
         index.apply(stage.ranges_of_table(self._lake, version), (), version)
         return index
@@ -195,6 +202,8 @@ class _SparkStage:
     def follow(self, index: StageIndex) -> None:
         """Take over what commits behind the index's version brought. A file that they took away stays in the index
         until somebody finds it gone: which offsets there are, it says all the same."""
+        from mirrorlake.lake import stage
+
         version = self._lake.version_of("records")
         if version <= index.version:
             return

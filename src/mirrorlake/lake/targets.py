@@ -4,10 +4,9 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timezone
 
-from pyspark.sql import functions as F
-
 from mirrorlake.lake.definitions import rows_of
 from mirrorlake.lake.lake import Lake
+from mirrorlake.lake.reader import Reader
 from mirrorlake.offsets.generations import NotedTarget, TargetDecision
 
 
@@ -75,6 +74,8 @@ def target_decisions(lake: Lake, flow: str) -> list[TargetDecision]:
 
 def mapped_targets(lake: Lake, flow: str, topics: Collection[str]) -> dict[str, list[MappedTarget]]:
     """What the map of a flow holds of the target topics of some source topics, by target topic."""
+    from pyspark.sql import functions as F  # `living_targets` is asked without Spark too
+
     runs = lake.table("offset_map").where((F.col("flow") == flow) & F.col("topic").isin(sorted(topics)))
     found: dict[str, list[MappedTarget]] = {}
     for row in lake.query_over("mapped_targets", {"runs": runs}).collect():
@@ -89,10 +90,9 @@ def close_unfounded(lake: Lake, flow: str, topic: str, generation: int) -> None:
     lake.change("close_unfounded_target", flow=flow, topic=topic, target_generation=generation)
 
 
-def living_targets(lake: Lake, flow: str) -> dict[str, LivingTarget]:
+def living_targets(lake: Reader, flow: str) -> dict[str, LivingTarget]:
     """The newest generation of the target topic of each source topic."""
-    rows = lake.table("living_targets").where(F.col("flow") == flow).orderBy("started_at").collect()
     return {
         row["topic"]: LivingTarget(row["target_topic"], row["target_generation"], row["topic_id"], row["lives"])
-        for row in rows
+        for row in lake.query_rows("living_targets_of", flow=flow)
     }

@@ -9,15 +9,18 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 from functools import reduce
 from operator import or_
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
 
 from mirrorlake.errors import UnknownOffset
 from mirrorlake.lake.definitions import definition
 from mirrorlake.lake.lake import Lake
+from mirrorlake.lake.reader import Frame, Reader
 from mirrorlake.offsets.positions import Reached, TopicAndPartition, Translated
+
+if TYPE_CHECKING:  # Spark is imported by what is a flow's own, and not by answers
+    from pyspark.sql import DataFrame
 
 #: (topic, partition, position), the topic as on the side that the position is from.
 Asked = tuple[str, int, int]
@@ -52,7 +55,7 @@ class Translation:
     exact: bool
 
 
-def translate(lake: Lake, flow: str, topic: str, partition: int, offset: int, reverse: bool = False) -> Translation:
+def translate(lake: Reader, flow: str, topic: str, partition: int, offset: int, reverse: bool = False) -> Translation:
     """Translate a position: from the source to the target of a flow, or back with `reverse`.
 
     `topic` is named as on the side that the position is from. A position inside a gap goes to the next record; reading
@@ -62,7 +65,7 @@ def translate(lake: Lake, flow: str, topic: str, partition: int, offset: int, re
     found = translate_all(lake, flow, [asked], reverse).get(asked)
     if found is None:
         said = never_seen(flow, topic, partition, reverse)
-        raise UnknownOffset(said, flow=flow, topic=topic, partition=partition)
+        raise UnknownOffset(said)
     return Translation(found.topic, found.partition, found.offset, found.exact)
 
 
@@ -75,17 +78,22 @@ def never_seen(flow: str, topic: str, partition: int, reverse: bool) -> str:
     )
 
 
-def translate_all(lake: Lake, flow: str, asked: Iterable[Asked], reverse: bool = False) -> dict[Asked, Translated]:
+def translate_all(lake: Reader, flow: str, asked: Iterable[Asked], reverse: bool = False) -> dict[Asked, Translated]:
     """Translate many positions in one statement; what was never seen is left out."""
     rows = sorted(set(asked))
     if not rows:
         return {}
-    topics = sorted({topic for topic, _, _ in rows})
-    column = F.col("target_topic" if reverse else "topic")
-    runs = lake.table("offset_translation").where((F.col("flow") == flow) & column.isin(topics))
-    samples = _samples_of(lake).where((F.col("flow") == flow) & column.isin(topics))
-    found = _run(lake, flow, rows, runs, samples, reverse)
-    return {key: item for key, (item, known) in found.items() if known}
+    column = "target_topic" if reverse else "topic"
+    topics = {f"topic{number}": name for number, name in enumerate(sorted({topic for topic, _, _ in rows}))}
+    one_of = ", ".join(f":{name}" for name in topics)
+    where = f"WHERE flow = :flow AND {column} IN ({one_of})"
+    frames: dict[str, Frame | str] = {
+        "asked": Frame((("topic", "STRING"), ("partition", "INT"), ("offset", "BIGINT")), rows),
+        "runs": f"SELECT * FROM offset_translation {where}",
+        "samples": f"SELECT * FROM ({lake.whole('positions')}) AS samples {where}",
+    }
+    found = lake.query_rows("translate_reverse" if reverse else "translate_forward", frames, flow=flow, **topics)
+    return {key: item for key, (item, known) in _translations(found).items() if known}
 
 
 class Translator:
@@ -111,6 +119,8 @@ class Translator:
 
         A partition that was never seen, of a topic that was, has its target offset from 0 on.
         """
+        from pyspark.sql import functions as F
+
         rows = sorted(set(asked))
         if not rows:
             return {}
@@ -123,12 +133,12 @@ class Translator:
             )
         else:
             samples = self._samples({key: item for key, item in reached.items() if key[0] in set(topics)})
-        found = _run(self._lake, self._flow, rows, runs, samples, False)
+        found = _run(self._lake, self._flow, rows, runs, samples)
         for (topic, partition, _), (item, _) in found.items():
             ends[topic, partition] = item.end
         return {key: item for key, (item, known) in found.items() if known or item.mapped}
 
-    def _samples(self, reached: Mapping[TopicAndPartition, Reached]) -> DataFrame:
+    def _samples(self, reached: Mapping[TopicAndPartition, Reached]) -> "DataFrame":
         now = datetime.now(timezone.utc)
         rows = [
             {"topic": topic, "partition": partition, "sampled_at": now, **vars(item)}
@@ -147,8 +157,10 @@ class Translator:
                 self._ends[key] = min(row["source_position"], self._ends.get(key, row["source_position"]))
         return self._ends
 
-    def _near(self, rows: Sequence[Asked], ends: Mapping[TopicAndPartition, int]) -> DataFrame:
+    def _near(self, rows: Sequence[Asked], ends: Mapping[TopicAndPartition, int]) -> "DataFrame":
         """The runs that can matter: the newest run of each partition ends at or behind the end that was seen last."""
+        from pyspark.sql import functions as F
+
         topics = {topic for topic, _, _ in rows}
         bounds = {key: end - 1 for key, end in ends.items() if key[0] in topics}
         for topic, partition, offset in rows:
@@ -167,14 +179,18 @@ class Translator:
         return runs.join(frame, ["topic", "partition"], "left").where(last >= F.coalesce("bound", F.lit(0)))
 
 
-def _newest(samples: DataFrame) -> DataFrame:
+def _newest(samples: "DataFrame") -> "DataFrame":
     """The newest sample of each partition."""
+    from pyspark.sql import functions as F
+
     every = F.struct(*samples.columns)
     return samples.groupBy("topic", "partition").agg(F.max_by(every, "sampled_at").alias("newest")).select("newest.*")
 
 
-def _samples_of(lake: Lake) -> DataFrame:
+def _samples_of(lake: Lake) -> "DataFrame":
     """`positions`, with the columns that a catalog's table lacks until a writer of this version has opened it."""
+    from pyspark.sql import functions as F
+
     samples = lake.table("positions")
     known = set(samples.columns)
     missing = {item.name: item.spark_type for item in definition("positions").columns if item.name not in known}
@@ -183,22 +199,20 @@ def _samples_of(lake: Lake) -> DataFrame:
 
 
 def _run(
-    lake: Lake, flow: str, rows: Sequence[Asked], runs: DataFrame, samples: DataFrame, reverse: bool
+    lake: Lake, flow: str, rows: Sequence[Asked], runs: "DataFrame", samples: "DataFrame"
 ) -> dict[Asked, tuple[Translated, bool]]:
-    """What the law says of each position, and whether its partition is known."""
+    """What the law says of each source position, and whether its partition is known."""
     table = pa.Table.from_pylist([dict(zip(_ASKED.names, row, strict=True)) for row in rows], _ASKED)
     frames = {"asked": lake.spark.createDataFrame(table), "runs": runs, "samples": samples}
-    query = "translate_reverse" if reverse else "translate_forward"
-    found = {}
-    for row in lake.query_over(query, frames, flow=flow).collect():
-        item = Translated(
-            row["topic"],
-            row["partition"],
-            row["offset"],
-            row["exact"],
-            row["ahead"],
-            row["mapped"],
-            row["mapped_end"],
+    return _translations(row.asDict() for row in lake.query_over("translate_forward", frames, flow=flow).collect())
+
+
+def _translations(rows: Iterable[Mapping[str, Any]]) -> dict[Asked, tuple[Translated, bool]]:
+    names = ("topic", "partition", "offset", "exact", "ahead", "mapped", "mapped_end")
+    return {
+        (row["asked_topic"], row["partition"], row["asked_offset"]): (
+            Translated(*(row[name] for name in names)),
+            row["known"],
         )
-        found[row["asked_topic"], row["partition"], row["asked_offset"]] = (item, row["known"])
-    return found
+        for row in rows
+    }

@@ -7,8 +7,6 @@ from datetime import datetime, timezone
 from functools import reduce
 from operator import or_
 
-from pyspark.sql import functions as F
-
 from mirrorlake.kafka.values import Row
 from mirrorlake.lake.definitions import rows_of
 from mirrorlake.lake.lake import Lake
@@ -101,6 +99,8 @@ class LakeLandingStore:
     def seen(self, keys: Collection[TopicAndPartition]) -> Mapping[TopicAndPartition, int]:
         """How far landing was seen to have come in first generations, by samples, which know of transaction markers and
         of partitions without a record too. Those never seen are missing."""
+        from pyspark.sql import functions as F  # what landing asks; decisions are asked without Spark too
+
         topics = sorted({topic for topic, _ in keys})
         rows = self._lake.query("covered_ends", prefix=f"{self._alias}->").where(F.col("topic").isin(topics)).collect()
         found = {(row["topic"], row["partition"]): row["covered"] for row in rows if row["covered"] is not None}
@@ -123,6 +123,8 @@ class LakeLandingStore:
     ) -> Mapping[TopicAndPartition, Row]:
         """The staged records of these offsets, one a partition, of the newest generation since one that has it; missing
         where none has."""
+        from pyspark.sql import functions as F
+
         wanted_offsets = list(offsets.items())
         found = {}
         for start in range(0, len(wanted_offsets), _ROWS_AT_ONCE):

@@ -8,16 +8,20 @@ between Delta's commit and Spark's has left nothing that could contradict it.
 import json
 import shutil
 import uuid
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql.utils import is_remote
 
 from mirrorlake.config.topology import Landing
 from mirrorlake.lake.lake import Lake
+from mirrorlake.landing.query import LandingQuery
 from mirrorlake.landing.source_comparison import LandingPlan
+from mirrorlake.landing.stage_sink import StageSink
 from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.spark.query_files import starting_offsets
 from mirrorlake.spark.session import redact_secrets
@@ -39,6 +43,8 @@ SOURCE_SETTINGS: Mapping[str, str] = {
 #: chunks as the next one, and so about as many records: by whole partitions, the heartbeats' few records would weigh as
 #: much as any, and one task would have twice the work of the other. Chunks cost landing up to a tenth of its CPU.
 PIECE_RECORDS = 100_000
+#: How often heartbeats are landed; the objective of their age is a minute.
+HEARTBEAT_SECONDS = 10.0
 
 #: Options of Spark's Kafka source that hold secrets of a cluster.
 SECRET_OPTIONS = frozenset({"kafka.sasl.jaas.config", "kafka.ssl.keystore.key", "kafka.ssl.key.password"})
@@ -53,14 +59,19 @@ def end_queries(lake: Lake, alias: str) -> None:
     """
     root = _root(lake, alias)
     for checkpoint in root.iterdir() if root.is_dir() else ():
-        query = _query_id(checkpoint)
-        if query is not None:
-            lake.fence("records", query, _NO_MORE)
+        for application in (_application(checkpoint), _query_id(checkpoint)):
+            if application is not None:
+                lake.fence("records", application, _NO_MORE)
         shutil.rmtree(checkpoint)
 
 
+def _application(checkpoint: Path) -> str:
+    """What the commits of a query with this checkpoint are known by, where they are the driver's."""
+    return f"mirrorlake land {checkpoint.name}"
+
+
 def _query_id(checkpoint: Path) -> str | None:
-    """The id under which the sink commits the batches of a checkpoint; None if it never came to begin."""
+    """The id under which Delta's own sink commits the batches of a checkpoint; None if it never came to begin."""
     try:
         return str(json.loads((checkpoint / "metadata").read_text(encoding="utf-8"))["id"])
     except (FileNotFoundError, NotADirectoryError, ValueError, KeyError):
@@ -76,38 +87,63 @@ def _root(lake: Lake, alias: str) -> Path:
     return lake.checkpoints / "land" / alias
 
 
-def parse_ends(offsets: Mapping[str, Mapping[str, int]]) -> dict[TopicAndPartition, int]:
-    """Offsets of Spark's Kafka source as (topic, partition): next offset."""
-    return {(topic, int(partition)): end for topic, parts in offsets.items() for partition, end in parts.items()}
-
-
 def start_landing(
-    lake: Lake, options: Mapping[str, str], plan: LandingPlan, landing: Landing, once: bool
-) -> StreamingQuery:
-    """Start landing what a plan says, at least one partition. With `once` it ends at the end offsets seen at the start;
-    else when it is stopped. Raises LakeError where the session would write the options' secrets down."""
+    lake: Lake,
+    options: Mapping[str, str],
+    plan: LandingPlan,
+    landing: Landing,
+    once: bool,
+    is_heartbeats: Callable[[str], bool] = lambda _topic: False,
+) -> LandingQuery:
+    """Start landing what a plan says, at least one partition.
+
+    Args:
+        lake: the lake.
+        options: of Spark's Kafka source.
+        plan: the partitions, and where each begins.
+        landing: the cluster's settings.
+        once: end at the end offsets seen at the start; else when it is stopped.
+        is_heartbeats: the topics that wait for one another, HEARTBEAT_SECONDS at most: a flow that is idle but for its
+            heartbeats would else never rest.
+
+    Raises:
+        LakeError: the session would write the options' secrets down.
+    """
     if not SECRET_OPTIONS.isdisjoint(options):
         redact_secrets(lake.spark)
     # Makes the session this thread's active one, which Delta's sink asks for by name; any frame does.
     lake.spark.createDataFrame([], "nothing int")
+    if once:
+        return LandingQuery(_start(lake, options, plan, landing, None))
+    quiet = {key: start for key, start in plan.starts.items() if is_heartbeats(key[0])}
+    others = {key: start for key, start in plan.starts.items() if key not in quiet}
+    paces = ((landing.trigger_ms, others), (max(landing.trigger_ms, int(HEARTBEAT_SECONDS * 1000)), quiet))
+    return LandingQuery(
+        *(_start(lake, options, replace(plan, starts=starts), landing, ms) for ms, starts in paces if starts)
+    )
+
+
+def _start(
+    lake: Lake, options: Mapping[str, str], plan: LandingPlan, landing: Landing, trigger_ms: int | None
+) -> StreamingQuery:
+    """Start a query with a trigger every so many milliseconds, or, for None, one that ends at today's ends."""
     checkpoint = _root(lake, plan.alias) / uuid.uuid4().hex[:12]
     source = lake.spark.readStream.format("kafka").options(**_read_options(options, plan, "land"))
     source = source.option("maxOffsetsPerTrigger", str(landing.max_records_per_batch))
-    writer = (
-        # coalesce bounds the files, and keeps neighbours together: the chunks of a source partition lie in one file, or
-        # go on at the start of the next.
-        _as_records(source.load(), plan)
-        .coalesce(landing.files_per_batch)
-        .writeStream.format("delta")
-        .outputMode("append")
-        .queryName(f"land {plan.alias} {lake.lake_id}")
-        .option("checkpointLocation", str(checkpoint))
-    )
-    if once:
+    # coalesce bounds the files, and keeps neighbours together: the chunks of a source partition lie in one file, or
+    # go on at the start of the next.
+    rows = _as_records(source.load(), plan).coalesce(landing.files_per_batch)
+    writer = rows.writeStream.queryName(f"land {plan.alias} {lake.lake_id} {checkpoint.name}")
+    writer = writer.option("checkpointLocation", str(checkpoint))
+    if trigger_ms is None:
         writer = writer.trigger(availableNow=True)
     else:
-        writer = writer.trigger(processingTime=f"{landing.trigger_ms} milliseconds")
-    return writer.toTable(lake.name("records"))
+        writer = writer.trigger(processingTime=f"{trigger_ms} milliseconds")
+    if lake.path_tables is None or is_remote():  # Spark Connect would run the sink in another process than this one
+        return writer.format("delta").outputMode("append").toTable(lake.name("records"))
+    lake.make_known("records")
+    sink = StageSink(lake, lake.path_tables, landing, _application(checkpoint), checkpoint, dict(plan.starts))
+    return writer.foreachBatch(sink).start()
 
 
 def land_again(

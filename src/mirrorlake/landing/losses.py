@@ -1,7 +1,7 @@
 """What landing tells operators: lost records, topics made again or gone, partitions that cannot be read."""
 
 import logging
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 
 from mirrorlake.errors import MirrorlakeError, ReplicationError, SourceDataLost
 from mirrorlake.lake.changes import Change
@@ -86,7 +86,7 @@ def waiting(alias: str, names: Collection[str]) -> SourceDataLost:
     """What an operator has to be reminded of: what waits, told by an earlier run."""
     named = ", ".join(sorted(names))
     return SourceDataLost(
-        f"of cluster {alias} wait until you decide about lost records: {named}; see mirrorlake resolve", source=alias
+        f"of cluster {alias} wait until you decide about lost records: {named}; see mirrorlake resolve"
     )
 
 
@@ -110,7 +110,10 @@ def lost(alias: str, flow: str, loss: Loss) -> SourceDataLost:
     return SourceDataLost(
         f"{said}; {waits} waits until you decide: mirrorlake resolve --flow '{flow}' --topic '{loss.topic}' "
         f"--choice {choice} (or stop)",
-        **_facts(loss),
+        topic=loss.topic,
+        partition=loss.partition,
+        first_offset=loss.first,
+        last_offset=loss.last,
     )
 
 
@@ -119,7 +122,10 @@ def given_up(alias: str, loss: Loss) -> SourceDataLost:
     return SourceDataLost(
         f"offsets {loss.first} to {loss.last} of {loss.topic}-{loss.partition} were gone at cluster {alias} too when "
         "landing went on behind the loss that was accepted",
-        **_facts(loss),
+        topic=loss.topic,
+        partition=loss.partition,
+        first_offset=loss.first,
+        last_offset=loss.last,
     )
 
 
@@ -131,12 +137,3 @@ def refused(alias: str, key: TopicAndPartition, reason: str) -> ReplicationError
         topic=topic,
         partition=partition,
     )
-
-
-def _facts(loss: Loss) -> Mapping[str, object]:
-    return {
-        "topic": loss.topic,
-        "partition": loss.partition,
-        "first_offset": loss.first,
-        "last_offset": loss.last,
-    }

@@ -34,13 +34,12 @@ def read_again(lake: Lake, connections: Connections, alias: str, incident: Mappi
         generation = _generation(lake, connections, alias, key, first, last)
         log = connections.admin(alias).log_ends([key]).get(key)
         if log is None:
-            raise InputError(f"cluster {alias} does not tell what it has of {name}; try again", topic=key[0])
+            raise InputError(f"cluster {alias} does not tell what it has of {name}; try again")
         start, end = max(first, log.start), min(last + 1, log.end)
         if start >= end:
             raise InputError(
                 f"cluster {alias} has nothing of offsets {first} to {last} of {name} any more: its log begins at "
-                f"{log.start}; choose continue or stop",
-                topic=key[0],
+                f"{log.start}; choose continue or stop"
             )
         end = min(end, _first_staged(lake, alias, key, generation, start) or end)  # another flow lacked it, too
         if start == end:
@@ -78,7 +77,6 @@ def _generation(lake: Lake, connections: Connections, alias: str, key: TopicAndP
     if not (staged and same) or first < branch.first:
         raise InputError(
             f"offsets {first} to {last} of {topic}-{key[1]} were staged from a log that cluster {alias} has no more: "
-            "the topic was made again, or the log went back; choose continue or stop",
-            topic=topic,
+            "the topic was made again, or the log went back; choose continue or stop"
         )
     return generation

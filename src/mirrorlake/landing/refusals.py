@@ -1,6 +1,5 @@
-"""Partitions that could not be read, and when each is tried again; what an error says of them. Pure."""
+"""Partitions that could not be read, and when each is tried again. Pure."""
 
-import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
@@ -8,9 +7,6 @@ from mirrorlake.offsets.positions import TopicAndPartition
 
 #: How long a partition is left out after its first refusal, its second, and so on, seconds.
 WAIT_SECONDS = (10.0, 30.0, 120.0, 600.0)
-#: The lines of a Spark error that say why; others hold the whole plan of the query, with every partition's name.
-_CAUSE = re.compile(r"(?:^|: |by: )[\w.$]*(?:Exception|Error): ")
-_PLACE = re.compile(r"[A-Za-z0-9._-]+-\d+")
 
 
 @dataclass(frozen=True)
@@ -45,17 +41,3 @@ class Refusals:
         """They were read: the next refusal is a first one."""
         for key in keys:
             self._excluded.pop(key, None)
-
-
-def places_in(error: str, keys: Collection[TopicAndPartition]) -> dict[TopicAndPartition, str]:
-    """The partitions that the causes in an error's text name, as `topic-partition`, each with what is said of it."""
-    names = {f"{topic}-{partition}": (topic, partition) for topic, partition in keys}
-    found: dict[TopicAndPartition, str] = {}
-    for line in error.splitlines():
-        if _CAUSE.search(line):
-            for word in _PLACE.findall(line):
-                # A name at the end of a sentence has its full stop.
-                name = word if word in names else word.rstrip(".")
-                if name in names:
-                    found[names[name]] = line.removeprefix("Caused by: ")[:500]
-    return found

@@ -2,21 +2,32 @@
 
 from collections.abc import Mapping
 
-from mirrorlake.kafka.admin import ClusterAdmin, TopicInfo
+from mirrorlake.kafka.admin import ClusterAdmin
 from mirrorlake.kafka.admin_configs import describe_topic_configs
-from mirrorlake.kafka.values import TopicConfigs
+from mirrorlake.kafka.values import TopicConfigs, TopicInfo
 from mirrorlake.lake.states import States
 from mirrorlake.lake.topic_states import TopicState, own_configs
 
 
-def note_fresh_topics(states: States, source: ClusterAdmin, ids: Mapping[str, str]) -> None:
-    """Note topics (Kafka's ids by name) that the lake does not know yet, or that were made again. Raises
-    ClusterUnreachable."""
+def note_fresh_topics(states: States, source: ClusterAdmin, ids: Mapping[str, str], with_configs: bool) -> None:
+    """Note topics that the lake does not know yet, or that were made again.
+
+    Args:
+        states: where.
+        source: the cluster that has them.
+        ids: Kafka's ids of the topics, by name.
+        with_configs: ask for their configs too, which takes the right to DESCRIBE_CONFIGS; a flow needs it that keeps
+            configs alike.
+
+    Raises:
+        ClusterUnreachable: no broker of the source answers.
+    """
     known = states.of(source.alias)
     fresh = [topic for topic, topic_id in ids.items() if topic not in known or known[topic].topic_id != topic_id]
     if not fresh:
         return
-    there, told = source.topics(), describe_topic_configs(source, fresh).configs
+    told = describe_topic_configs(source, fresh).configs if with_configs else {}
+    there = source.topics()
     states.note(
         source.alias,
         {

@@ -11,10 +11,9 @@ from collections.abc import Callable, Collection, Sequence
 from functools import partial
 
 from pyspark.errors import StreamingQueryException
-from pyspark.sql.streaming.query import StreamingQuery
 
 from mirrorlake.config.topology import Cluster, ResolvedFlow
-from mirrorlake.errors import LeaseTaken, MirrorlakeError, ReplicationError
+from mirrorlake.errors import LeaseTaken, MirrorlakeError
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.kafka.renewal import LiveSettings
 from mirrorlake.lake.event_log import EventLog
@@ -25,14 +24,15 @@ from mirrorlake.landing.generations import LakeLandingStore
 from mirrorlake.landing.land import end_queries, forget_query, start_landing
 from mirrorlake.landing.losses import LandingNews
 from mirrorlake.landing.plan import LandingPlanner, Planned
-from mirrorlake.landing.query import progress_ends, stop_between_batches
-from mirrorlake.landing.refusals import places_in
+from mirrorlake.landing.query import LandingQuery
 from mirrorlake.landing.source import ClusterSource
 from mirrorlake.landing.source_comparison import CurrentGenerations
 from mirrorlake.landing.source_states import note_fresh_topics
+from mirrorlake.naming.policy import is_heartbeats
 from mirrorlake.naming.selection import TopicSelection
 from mirrorlake.offsets.positions import TopicAndPartition
-from mirrorlake.spark.causes import FAILURES, cause_of, causes_of, in_our_words
+from mirrorlake.spark.causes import FAILURES, cause_of, causes_of, in_our_words, places_in
+from mirrorlake.worker import Retry, Worker
 
 logger = logging.getLogger(__name__)
 
@@ -49,10 +49,7 @@ ONCE_TRIES = 3
 
 
 class LandingWorker:
-    """Lands a cluster in a thread of its own until `stop`, or, `once`, up to the end offsets seen at the start.
-
-    `ended` is set when nothing more will be landed; `error` then says why, if it did not end in order.
-    """
+    """Lands a cluster until `thread` is told to stop, or, `once`, up to the end offsets seen at the start."""
 
     def __init__(
         self,
@@ -64,25 +61,25 @@ class LandingWorker:
         once: bool,
     ) -> None:
         self.alias = alias
-        self.ended = threading.Event()
-        self.error: MirrorlakeError | None = None
+        retry = Retry(FAILURES, RETRY_SECONDS, self._ending)
+        self.thread = Worker(f"landing of cluster {alias}", self._turn, retry, cause=cause_of)
+        self._waiting: MirrorlakeError | None = None
         self._lake = lake
         self._connections = connections
         self._once = once
         self._lock = threading.RLock()
         self._flows: list[ResolvedFlow] = []
         self._changed = threading.Event()
-        self._stop = threading.Event()
+        self._stopping = self.thread.stopping
         self._news = LandingNews(alias, event_log)
         self._states = event_log.states
         source = ClusterSource(alias, lambda: self._connections, self._selections)
         self._planner = LandingPlanner(alias, source, LakeLandingStore(lake, stage, alias))
-        self._query: StreamingQuery | None = None
+        self._query: LandingQuery | None = None
         self._covered: dict[TopicAndPartition, int] = {}
         self._current_generations = CurrentGenerations()
         self._named_before: Collection[TopicAndPartition] = ()
         self._lease = Lease(lake, f"landing of cluster {alias}")
-        self._thread = threading.Thread(target=self._run, name=f"land {alias}", daemon=True)
 
     def want(self, flows: Sequence[ResolvedFlow], connections: Connections) -> None:
         """Say which flows read from here; the query is started anew if that makes a difference."""
@@ -93,23 +90,16 @@ class LandingWorker:
         if not same:
             self._changed.set()
 
-    def start(self) -> None:
-        """Start the thread."""
-        self._thread.start()
-
-    def stop(self) -> None:
-        """Ask for the end; the batch in hand is finished."""
-        self._stop.set()
-
-    def join(self) -> None:
-        """Wait for the end."""
-        self._thread.join()
+    @property
+    def error(self) -> MirrorlakeError | None:
+        """What an operator has to know: what ended the landing, or which topics wait for a decision."""
+        return self.thread.error or self._waiting
 
     def covered(self) -> dict[TopicAndPartition, int]:
         """How far each partition was landed: end offsets, transaction markers included."""
         query = self._query
         if query is not None:
-            self._covered.update(progress_ends(query))
+            self._covered.update(query.covered())
         return dict(self._covered)
 
     def generation(self, topic: str, partition: int) -> int:
@@ -132,31 +122,22 @@ class LandingWorker:
             aliases = self._connections.topology.aliases
             return [flow.selection(aliases) for flow in self._flows]
 
-    def _run(self) -> None:
-        attempt = 0
-        try:
-            while not self._stop.is_set():
-                try:
-                    if self._hold(self._land):
-                        return
-                    attempt = 0
-                except FAILURES as error:
-                    problem = self._told(error)
-                    if self._once and (isinstance(error, MirrorlakeError) or attempt >= ONCE_TRIES):
-                        self.error = problem
-                        return
-                    self._stop.wait(RETRY_SECONDS[min(attempt, len(RETRY_SECONDS) - 1)])
-                    attempt += 1
-        except BaseException as error:
-            self.error = ReplicationError(f"landing of cluster {self.alias} stopped: {cause_of(error)}")
-            logger.exception("landing of cluster %s stopped", self.alias)
-        finally:
-            self.ended.set()
+    def _is_heartbeats(self, topic: str) -> bool:
+        return any(is_heartbeats(selection.policy, topic) for selection in self._selections())
+
+    def _turn(self) -> float | None:
+        return None if self._hold(self._land) else 0.0
+
+    def _ending(self, error: Exception, attempt: int) -> MirrorlakeError | None:
+        """Tell of a failure; a run with an end does not try for ever, and never what somebody has to mend."""
+        problem = self._told(error)
+        over = self._once and (isinstance(error, MirrorlakeError) or attempt >= ONCE_TRIES)
+        return problem if over else None
 
     def _hold(self, work: Callable[[], bool]) -> bool:
         """Do it as the only process that does."""
         deadline = time.monotonic() + ONCE_WAITS_SECONDS
-        while not self._stop.is_set():
+        while not self._stopping.is_set():
             try:
                 self._lease.take()
                 break
@@ -164,9 +145,9 @@ class LandingWorker:
                 if self._once and time.monotonic() > deadline:
                     raise
                 logger.info("%s", taken)
-                self._stop.wait(2.0)
+                self._stopping.wait(2.0)
         try:
-            return True if self._stop.is_set() else work()
+            return True if self._stopping.is_set() else work()
         finally:
             self._lease.release()
 
@@ -180,12 +161,12 @@ class LandingWorker:
         with self._lock:
             options = LiveSettings(partial(self._connections.spark, self.alias))
             landing = self._cluster().landing
-        query = start_landing(self._lake, options.now, planned.plan, landing, self._once)
+        query = start_landing(self._lake, options.now, planned.plan, landing, self._once, self._is_heartbeats)
         self._query = query
         try:
             return self._watch(query, planned, options)
         finally:
-            stop_between_batches(query)
+            query.stop()
             self.covered()
             self._query = None
             forget_query(self._lake, self.alias)
@@ -194,22 +175,23 @@ class LandingWorker:
         """Plan a query, and tell what operators must know before it runs."""
         for _ in range(LEADERLESS_TRIES):
             planned = self._planner.plan(self._covered)
-            if not planned.leaderless or self._stop.wait(LEADERLESS_SECONDS):
+            if not planned.leaderless or self._stopping.wait(LEADERLESS_SECONDS):
                 break
         self._covered, self._current_generations = dict(planned.covered), planned.current_generations
         with self._lock:
             flows = list(zip([flow.name for flow in self._flows], self._selections(), strict=True))
-        self.error = self._news.tell(planned, flows)
+        self._waiting = self._news.tell(planned, flows)
         names = {topic for topic, _ in planned.plan.starts} & planned.topics.keys()
         ids = {topic: planned.topics[topic].topic_id for topic in sorted(names)}
-        note_fresh_topics(self._states, self._connections.admin(self.alias), ids)
+        configs = any(flow.settings.sync_topic_configs_enabled for flow in self._flows)
+        note_fresh_topics(self._states, self._connections.admin(self.alias), ids, configs)
         return planned
 
-    def _watch(self, query: StreamingQuery, planned: Planned, options: LiveSettings[str]) -> bool:
+    def _watch(self, query: LandingQuery, planned: Planned, options: LiveSettings[str]) -> bool:
         checked_at, through = time.monotonic(), False
-        while not self._stop.wait(LOOK_SECONDS):
-            active = query.isActive
-            if not through and (query.lastProgress is not None or (not active and query.exception() is None)):
+        while not self._stopping.wait(LOOK_SECONDS):
+            active = query.active
+            if not through and query.began:
                 through = True
                 self._named_before = ()
                 self._planner.came_through(planned.plan.starts.keys())
@@ -229,7 +211,7 @@ class LandingWorker:
 
     def _wait(self, planned: Planned) -> bool:
         """Nothing may be read now: plan again from time to time."""
-        while not self._once and not self._stop.wait(COMPARE_SECONDS):
+        while not self._once and not self._stopping.wait(COMPARE_SECONDS):
             if self._changed.is_set() or self._planner.differs(planned, {}):
                 return False
         return True

@@ -3,7 +3,7 @@
 Each is shown as HTML in a notebook; `to_dict()` is the document that the command line prints with `--json`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any, TypeVar
 
@@ -19,7 +19,15 @@ _Kind = TypeVar("_Kind", bound="Answer")
 
 
 class Rows(list[dict[str, Any]]):
-    """A short list of rows, each a mapping of column to value; a table in a notebook."""
+    """A short list of rows, each a mapping of column to value; a table in a notebook.
+
+    Attributes:
+        columns: names of the columns, which are there without a row too, where the rows are those of a query.
+    """
+
+    def __init__(self, rows: Iterable[dict[str, Any]] = ()) -> None:
+        super().__init__(rows)
+        self.columns: tuple[str, ...] = getattr(rows, "columns", ())
 
     def _repr_html_(self) -> str:
         return html.table(self)
@@ -132,6 +140,25 @@ class Groups(Answer):
         said += [f"group {name}: {why}" for name, why in {**self.errors, **self.not_mirrored}.items()]
         said += [f"topic {name}: {why}" for name, why in self.topics_waiting.items()]
         return html.table(self.groups, f"flow {self.flow}") + html.sentences(said, "to know")
+
+
+@dataclass(frozen=True)
+class Divergence(Answer):
+    """What a flow's target never got; offsets are inclusive.
+
+    Attributes:
+        flow: the flow.
+        staged_only: what the lake holds: topic, partition, first_offset, last_offset and record_count.
+        never_staged: what the lake has not either: topic, partition, first_offset, last_offset and sampled_at.
+    """
+
+    flow: str
+    staged_only: Rows
+    never_staged: Rows
+
+    def _repr_html_(self) -> str:
+        parts = [html.table(self.staged_only, "staged only"), html.table(self.never_staged, "never staged")]
+        return html.heading(f"flow {self.flow}") + "".join(parts)
 
 
 @dataclass(frozen=True)

@@ -1,15 +1,17 @@
 """The flows of a lake, and what can be asked of one. What is a table is a DataFrame."""
 
 from collections.abc import Iterator, Mapping
-
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
+from typing import TYPE_CHECKING
 
 from mirrorlake.config.topology_file import nearest
 from mirrorlake.errors import TopologyError
+from mirrorlake.failover.divergence import divergence_of
 from mirrorlake.library import html
-from mirrorlake.library.answers import Rows
+from mirrorlake.library.answers import Divergence, Rows
 from mirrorlake.library.internals import Internals
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 
 class UnknownFlow(TopologyError, KeyError):
@@ -35,7 +37,7 @@ class OpenFlow:
         known = self._internals
         return known.topology.flows[self.name].enabled if known.has_topology else None
 
-    def lag(self) -> DataFrame:
+    def lag(self) -> "DataFrame":
         """The newest sample of each partition: how far source, stage and target are.
 
         Returns:
@@ -44,7 +46,7 @@ class OpenFlow:
         """
         return self._rows("replication_lag")
 
-    def latency(self) -> DataFrame:
+    def latency(self) -> "DataFrame":
         """How late records were, for each minute and topic.
 
         Returns:
@@ -53,17 +55,23 @@ class OpenFlow:
         """
         return self._rows("replication_latency")
 
-    def staged_only(self) -> DataFrame:
+    def staged_only(self) -> "DataFrame":
         """What the lake holds and the target never got: topic, partition, first_offset, last_offset (inclusive) and
         record_count."""
         return self._internals.tables.query("divergence_of", flow=self.name)
 
-    def never_staged(self) -> DataFrame:
+    def never_staged(self) -> "DataFrame":
         """What the source had at the newest sample and the lake had not: topic, partition, first_offset, last_offset
         (inclusive) and sampled_at."""
         return self._internals.tables.query("never_staged", flow=self.name)
 
-    def _rows(self, view: str) -> DataFrame:
+    def divergence(self) -> Divergence:
+        """What `staged_only` and `never_staged` tell, as rows: what an unclean failover leaves behind."""
+        return Divergence.of({"flow": self.name, **divergence_of(self._internals.reader, self.name)})
+
+    def _rows(self, view: str) -> "DataFrame":
+        from pyspark.sql import functions as F
+
         return self._internals.tables.table(view).where(F.col("flow") == self.name)
 
 
@@ -76,7 +84,7 @@ class Flows(Mapping[str, OpenFlow]):
     def __getitem__(self, name: str) -> OpenFlow:
         names = self._names()
         if name not in names:
-            raise UnknownFlow(f"there is no flow {name}{nearest(name, names)}", flow=name)
+            raise UnknownFlow(f"there is no flow {name}{nearest(name, names)}")
         return OpenFlow(self._internals, name)
 
     def __iter__(self) -> Iterator[str]:
@@ -94,5 +102,4 @@ class Flows(Mapping[str, OpenFlow]):
     def _names(self) -> list[str]:
         if self._internals.has_topology:
             return list(self._internals.topology.flows)
-        rows = self._internals.tables.table("flow_status").select("flow").orderBy("flow").collect()
-        return [row["flow"] for row in rows]
+        return sorted(row["flow"] for row in self._internals.reader.table_rows("flow_status"))

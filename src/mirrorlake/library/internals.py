@@ -7,18 +7,23 @@ import sys
 from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
-
-from pyspark.sql import SparkSession
+from typing import TYPE_CHECKING
 
 from mirrorlake.config.topology import Lake as Location
 from mirrorlake.config.topology import Topology
 from mirrorlake.errors import InputError
 from mirrorlake.kafka.connections import Connections
-from mirrorlake.lake.lake import Lake
-from mirrorlake.lake.opening import open_lake, reading_lake
+from mirrorlake.lake.lake import Lake, has_table
+from mirrorlake.lake.opening import no_lake, open_lake, reading_lake
+from mirrorlake.lake.reader import Reader
 from mirrorlake.library.progress import Progress
 from mirrorlake.library.session_start import SessionStart
-from mirrorlake.spark.session import open_session, starts_its_own
+
+if TYPE_CHECKING:  # answers without Spark come by this module too
+    from pyspark.sql import SparkSession
+
+#: What answers: by default DuckDB for a lake in a folder, Spark for one in a catalog.
+ENGINES = ("spark", "duckdb")
 
 
 class Internals:
@@ -31,8 +36,12 @@ class Internals:
         topology: Topology | None = None,
         config: Path | None = None,
         read_only: bool = True,
-        spark: SparkSession | None = None,
+        spark: "SparkSession | None" = None,
+        engine: str | None = None,
     ) -> None:
+        if engine not in (None, *ENGINES):
+            raise InputError(f"there is no engine {engine}; choose spark or duckdb")
+        self.engine = engine
         self.location = location
         self.directory = directory
         self.config = config
@@ -65,7 +74,7 @@ class Internals:
         return Connections(self.topology)
 
     @cached_property
-    def spark(self) -> SparkSession:
+    def spark(self) -> "SparkSession":
         """The session that was given, the one there is, or a local one. Raises MissingJava."""
         if self._given is not None:
             return self._given
@@ -74,11 +83,17 @@ class Internals:
 
     def begin_session(self) -> SessionStart | None:
         """Let the session start in the background, if this process has to start it; `spark` waits for it."""
+        from mirrorlake.spark.session import starts_its_own
+
         if self._start is None and self._given is None and "spark" not in self.__dict__ and starts_its_own():
             self._start = SessionStart(self._opened)
         return self._start
 
-    def _opened(self) -> SparkSession:
+    def _opened(self) -> "SparkSession":
+        from pyspark.sql import SparkSession
+
+        from mirrorlake.spark.session import open_session
+
         there = SparkSession.getActiveSession() is not None
         session = open_session(self.say, self.short)
         if not there and in_kernel():
@@ -90,6 +105,42 @@ class Internals:
         """The lake's tables. Raises LakeError."""
         opening = reading_lake if self.read_only else open_lake
         return opening(self.spark, self.location, self.directory)
+
+    @property
+    def reader(self) -> Reader:
+        """The tables as of now, to be read by the lake's engine.
+
+        Raises InputError where that cannot read them, LakeError where there are none.
+        """
+        return (self.sessionless if self._by_duckdb() else None) or self.tables
+
+    @property
+    def sessionless(self) -> Reader | None:
+        """The tables as of now, read without a session whatever the engine is; None where only a session can."""
+        if not self._is_folder:
+            return None
+        self._duck.refresh()
+        return self._duck
+
+    @property
+    def _is_folder(self) -> bool:
+        return self.location.path is not None and "://" not in self.location.path
+
+    @cached_property
+    def _duck(self) -> Reader:
+        from mirrorlake.lake.duck import DuckLake  # who reads by Spark does without
+
+        assert self.location.path is not None
+        root = (self.directory / self.location.path).resolve()
+        if self._topology is None and not has_table(root, "records"):
+            raise no_lake(root)
+        place = self.location.checkpoints
+        return DuckLake(root, None if place is None else (self.directory / place).resolve())
+
+    def _by_duckdb(self) -> bool:
+        if self.engine == "duckdb" and not self._is_folder:
+            raise InputError("DuckDB reads a lake that is a folder of this machine; ask with --engine spark")
+        return self._is_folder and self.engine != "spark"
 
 
 def in_kernel() -> bool:

@@ -3,25 +3,26 @@
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from threading import Event
-
-from pyspark.errors import AnalysisException, ParseException
-from pyspark.sql import DataFrame, SparkSession
+from typing import TYPE_CHECKING
 
 from mirrorlake.config.maintenance import Maintenance
 from mirrorlake.errors import InputError
 from mirrorlake.groups.view import read_groups
 from mirrorlake.lake.event_log import WrittenChanges
-from mirrorlake.lake.maintain import maintain
+from mirrorlake.lake.lake import Lake
+from mirrorlake.lake.reader import Reader
 from mirrorlake.lake.translate import Asked, translate, translate_all
 from mirrorlake.library.answers import Groups, Moves, Plan, Position, Produced, Rows, Status, Upkeep
 from mirrorlake.library.flows import Flows
 from mirrorlake.library.internals import Internals
 from mirrorlake.library.moving import moved
-from mirrorlake.library.replicating import replicated
 from mirrorlake.library.standing import status_of_tables
 from mirrorlake.run.plan import make_plan
 from mirrorlake.run.resolve import Wanted, open_incidents, resolve
 from mirrorlake.run.status import read_status
+
+if TYPE_CHECKING:  # an answer needs no Spark, and what needs it imports it
+    from pyspark.sql import DataFrame, SparkSession
 
 
 class OpenLake:
@@ -41,7 +42,7 @@ class OpenLake:
         return f"OpenLake({str(known.config) if known.config else place!r})"
 
     @property
-    def spark(self) -> SparkSession:
+    def spark(self) -> "SparkSession":
         """The session that the lake is read with, made when it is first asked for. Raises MissingJava."""
         return self.internals.spark
 
@@ -50,11 +51,11 @@ class OpenLake:
         """The flows by name: those of the topology file, or without one those that the lake knows."""
         return Flows(self.internals)
 
-    def table(self, name: str) -> DataFrame:
+    def table(self, name: str) -> "DataFrame":
         """A table or view, such as `records` or `flow_status`, as of now (DESIGN.md lists them)."""
         return self.internals.tables.table(name)
 
-    def sql(self, query: str, /, **parameters: object) -> DataFrame:
+    def sql(self, query: str, /, **parameters: object) -> "DataFrame":
         """Run a statement in which bare table names mean this lake's.
 
         Args:
@@ -64,12 +65,34 @@ class OpenLake:
         Raises:
             InputError: the statement cannot be run.
         """
+        from pyspark.errors import AnalysisException, ParseException
+
         try:
             frame = self.internals.tables.sql(query, parameters)
             frame.columns  # noqa: B018 - with Spark Connect a statement is looked into when this is asked
         except (AnalysisException, ParseException) as error:
             raise InputError(f"the query cannot be run: {str(error).strip().splitlines()[0]}") from error
         return frame
+
+    def rows(self, query: str, /, *, limit: int | None = None, **parameters: object) -> Rows:
+        """Run a query in which bare table names mean this lake's; of a folder without Spark. Times are in UTC.
+
+        Args:
+            query: the query, in Spark's SQL; `:name` in it is a parameter.
+            limit: at most so many rows; all of them for None.
+            parameters: values of parameters, by name.
+
+        Raises:
+            InputError: the query cannot be run.
+        """
+        reader = self.internals.reader
+        try:
+            return Rows(reader.rows(query, parameters, limit=limit))
+        except InputError as error:
+            raise InputError(f"the query cannot be run{self._by_whom(reader)}: {error}") from error
+
+    def _by_whom(self, reader: Reader) -> str:
+        return "" if isinstance(reader, Lake) else " by DuckDB (--engine spark asks Spark)"
 
     def translate(self, flow: str, topic: str, partition: int, offset: int, *, reverse: bool = False) -> Position:
         """Translate a position from the source to the target of a flow, or back.
@@ -87,7 +110,7 @@ class OpenLake:
         self._check(flow)
         if offset < 0 or partition < 0:
             raise InputError("partition and offset count from 0; give the offset that is read next")
-        return Position(**vars(translate(self.internals.tables, flow, topic, partition, offset, reverse)))
+        return Position(**vars(translate(self.internals.reader, flow, topic, partition, offset, reverse)))
 
     def translate_all(self, flow: str, positions: Iterable[Asked], *, reverse: bool = False) -> dict[Asked, Position]:
         """Translate many positions in one statement.
@@ -101,7 +124,7 @@ class OpenLake:
             Each position's translation; one that the flow has never seen is left out.
         """
         self._check(flow)
-        found = translate_all(self.internals.tables, flow, positions, reverse)
+        found = translate_all(self.internals.reader, flow, positions, reverse)
         return {key: Position(item.topic, item.partition, item.offset, item.exact) for key, item in found.items()}
 
     def status(self) -> Status:
@@ -111,8 +134,8 @@ class OpenLake:
         """
         known = self.internals
         if not known.has_topology:
-            return status_of_tables(known.tables)
-        return Status.of(read_status(known.tables, known.connections))
+            return status_of_tables(known.reader)
+        return Status.of(read_status(known.reader, known.connections))
 
     def groups(self, flow: str, groups: Sequence[str] | None = None) -> Groups:
         """Where consumer groups stand on both sides of a flow, and what a failover now would mean. Asks the clusters.
@@ -126,7 +149,7 @@ class OpenLake:
         """
         known = self.internals
         resolved = known.topology.flow(self.flows[flow].name)
-        return Groups.of(read_groups(known.tables, known.connections, resolved, groups))
+        return Groups.of(read_groups(known.reader, known.connections, resolved, groups))
 
     def plan(self, flows: Sequence[str] | None = None) -> Plan:
         """Everything that `run` would do to the targets, without doing it. Asks the clusters; needs no session.
@@ -139,9 +162,8 @@ class OpenLake:
             ClusterUnusable: a cluster does not answer, or refuses us.
         """
         known = self.internals
-        path = known.topology.lake.path
-        log = WrittenChanges(None if path is None else (known.directory / path).resolve())
-        return Plan.of(make_plan(known.connections, known.topology.active_flows(flows), log))
+        wanted = known.topology.active_flows(flows)
+        return Plan.of(make_plan(known.connections, wanted, WrittenChanges(known.sessionless)))
 
     def run(
         self,
@@ -172,6 +194,8 @@ class OpenLake:
             ClusterUnusable, LakeError, LeaseTaken: a cluster or the lake cannot be used, or another process runs it.
             ReplicationError: what an operator has to decide about, after all else has ended.
         """
+        from mirrorlake.library.replicating import replicated
+
         return replicated(self.internals, flows, once, report, stop, reader)
 
     def incidents(
@@ -182,7 +206,7 @@ class OpenLake:
         Args:
             flow, topic, partition, kind: only such ones; None is any.
         """
-        return Rows(open_incidents(self.internals.tables, Wanted(flow, topic, partition, kind)))
+        return Rows(open_incidents(self.internals.reader, Wanted(flow, topic, partition, kind)))
 
     def resolve(
         self,
@@ -259,6 +283,8 @@ class OpenLake:
         Raises:
             LeaseTaken: another process maintains this lake.
         """
+        from mirrorlake.lake.maintain import maintain
+
         topology = self.internals.topology
         said = topology.maintain
         kept = Maintenance(

@@ -1,13 +1,12 @@
-"""Groups moved, and recorded as a run of MLflow."""
+"""Groups moved, and recorded as a run of MLflow; what would be moved starts no session and is not recorded."""
 
 import time
 from collections.abc import Sequence
 
-from mirrorlake.failover.failover import MoveOptions, move_groups
+from mirrorlake.failover.failover import MoveOptions, move_groups, planned_moves
 from mirrorlake.groups.shared_topics import Way
 from mirrorlake.library.answers import Moves
 from mirrorlake.library.internals import Internals
-from mirrorlake.tracking.runs import tracked
 
 
 def moved(
@@ -16,8 +15,12 @@ def moved(
     """Move groups of a flow to its target, or with `reverse` to its source. Raises as `OpenLake.failover` says."""
     way = Way(known.topology.flow(flow), reverse)
     options = MoveOptions(None if groups is None else tuple(dict.fromkeys(groups)), dry_run, force, drain)
+    if dry_run:
+        return Moves.of(planned_moves(known.reader, known.connections, way, options))
+    from mirrorlake.tracking.runs import tracked  # a plan needs neither Spark nor MLflow
+
     known.connections.admin(way.goal).cluster_id()  # before Spark starts, so that it is told within seconds
-    facts = {"flow": flow, "dry_run": str(dry_run).lower(), "force": str(force).lower()}
+    facts = {"flow": flow, "dry_run": "false", "force": str(force).lower()}
     with tracked(known.topology, "failback" if reverse else "failover", facts) as tracking:
         began = time.monotonic()
         found = move_groups(known.tables, known.connections, way, options)

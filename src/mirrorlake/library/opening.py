@@ -2,14 +2,16 @@
 
 from os import PathLike
 from pathlib import Path
-
-from pyspark.sql import SparkSession
+from typing import TYPE_CHECKING
 
 from mirrorlake.config.topology import Lake as Location
 from mirrorlake.config.topology import load_topology
 from mirrorlake.errors import InputError
 from mirrorlake.library.internals import Internals
 from mirrorlake.library.lake import OpenLake
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 
 def open(
@@ -19,7 +21,8 @@ def open(
     schema: str | None = None,
     path: str | PathLike[str] | None = None,
     read_only: bool = False,
-    spark: SparkSession | None = None,
+    spark: "SparkSession | None" = None,
+    engine: str | None = None,
 ) -> OpenLake:
     """Open a lake: by the topology file, or by the place of its tables, to read them.
 
@@ -32,6 +35,8 @@ def open(
         path: the folder of a local lake, or a URL that Spark can read.
         read_only: open the topology's lake to be read: nothing is made in it, and nothing can be produced from it.
         spark: the session to use; the active one, or a local one, for None.
+        engine: what answers that are no DataFrames are read by: "duckdb", which is the default for a folder and needs
+            no session, or "spark", the default for a catalog.
 
     Returns:
         The lake.
@@ -43,9 +48,9 @@ def open(
     if topology is not None and catalog is None and schema is None and path is None:
         file = Path(topology)
         read = load_topology(file)
-        return OpenLake(Internals(read.lake, read.directory, read, file, read_only, spark))
+        return OpenLake(Internals(read.lake, read.directory, read, file, read_only, spark, engine))
     if topology is None and path is not None and catalog is None and schema is None:
-        return OpenLake(Internals(Location(path=str(path)), Path.cwd(), spark=spark))
+        return OpenLake(Internals(Location(path=str(path)), Path.cwd(), spark=spark, engine=engine))
     if topology is None and path is None and catalog and schema:
-        return OpenLake(Internals(Location(catalog=catalog, schema=schema), Path.cwd(), spark=spark))
+        return OpenLake(Internals(Location(catalog=catalog, schema=schema), Path.cwd(), spark=spark, engine=engine))
     raise InputError("open a lake by one of: a topology file; path; catalog and schema")

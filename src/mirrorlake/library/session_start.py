@@ -4,8 +4,10 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future, wait
+from typing import TYPE_CHECKING
 
-from pyspark.sql import SparkSession
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 #: How often somebody who waits for the session looks whether he is to stop, seconds.
 LOOK_SECONDS = 0.1
@@ -14,13 +16,13 @@ LOOK_SECONDS = 0.1
 class SessionStart:
     """Begins to open a session when it is made, in a thread that keeps no process from ending."""
 
-    def __init__(self, opening: Callable[[], SparkSession]) -> None:
+    def __init__(self, opening: Callable[[], "SparkSession"]) -> None:
         self.began = time.monotonic()
         self._opening = opening
         self._found: Future[SparkSession] = Future()
         threading.Thread(target=self._open, name="session start", daemon=True).start()
 
-    def session(self) -> SparkSession:
+    def session(self) -> "SparkSession":
         """The session, once it is there. Raises what opening it raised."""
         return self._found.result()
 

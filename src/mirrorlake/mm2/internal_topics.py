@@ -7,9 +7,11 @@ from collections.abc import Callable, Mapping, Sequence
 from confluent_kafka import KafkaError, Message, Producer
 
 from mirrorlake.errors import ClusterUnreachable, TargetRefused
-from mirrorlake.kafka.admin import ANSWER_SECONDS, ClusterAdmin, TopicInfo
+from mirrorlake.kafka.admin import ClusterAdmin
+from mirrorlake.kafka.admin_connection import ANSWER_SECONDS
 from mirrorlake.kafka.refusals import reason_of
 from mirrorlake.kafka.renewal import LiveSettings
+from mirrorlake.kafka.values import TopicInfo
 from mirrorlake.mm2.topics import INTERNAL_CONFIGS, INTERNAL_FACTOR, INTERNAL_PARTITIONS, internal_factor
 
 logger = logging.getLogger(__name__)
@@ -115,12 +117,9 @@ class InternalTopic:
                 f"cluster {self.alias} does not take records of topic {self.name} within "
                 f"{ANSWER_SECONDS:.0f} s; check that the topic's leader runs",
                 alias=self.alias,
-                address=self._admin.address,
-                seconds=ANSWER_SECONDS,
             )
         return TargetRefused(
             f"cannot write to topic {self.name} on cluster {self.alias}: {reason_of(error)}",
-            alias=self.alias,
             topic=self.name,
             reason=error.name(),
         )

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.errors import MirrorlakeError
-from mirrorlake.kafka.admin import TopicInfo
 from mirrorlake.kafka.connections import Connections
+from mirrorlake.kafka.values import TopicInfo
 from mirrorlake.lake.changes import Change, ChangeLog
 from mirrorlake.mm2.formats import Checkpoint, Heartbeat, encode_checkpoint, encode_heartbeat
 from mirrorlake.mm2.internal_topics import InternalTopic

@@ -184,5 +184,4 @@ def check_target_rises(chunk: Chunk, segments: Sequence[Segment]) -> None:
             partition=plan.partition,
             first_offset=int(chunk.offsets[0]),
             last_offset=int(chunk.offsets[-1]),
-            reason="target_recreated",
         )

@@ -15,26 +15,30 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from mirrorlake import failpoints
-from mirrorlake.errors import PositionLost, TargetRecreated, TargetRefused
+from mirrorlake.errors import FilesUnreadable, LayoutError, PositionLost, TargetRecreated, TargetRefused
 from mirrorlake.offsets.generations import FIRST
 from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.offsets.progress import NOTHING_MAPPED, Floor, floors_of
 from mirrorlake.produce.batch import BatchPlan, PartitionPlan, ShardPlan, plan_batch
 from mirrorlake.produce.map_writer import MapWriter, map_rows
-from mirrorlake.produce.ports import MapStore, Stage, Workers
+from mirrorlake.produce.ports import MapStore, Stage, Way, Workers
 from mirrorlake.produce.spec import FlowSpec
 from mirrorlake.produce.task import ShardJob
 from mirrorlake.produce.writer import Target, fence
+from mirrorlake.spark.causes import raised_by_task
 
 logger = logging.getLogger(__name__)
 
+#: What a task raises that could not open, or not trust, the stage's files.
+_READER_FAILURES = (FilesUnreadable, LayoutError, FileNotFoundError)
 _REFUSALS = {kind.incident_kind: kind for kind in (TargetRefused, TargetRecreated, PositionLost)}
 
 
 @dataclass(frozen=True)
 class BatchReport:
-    """What a batch did. `reader` is `files`, or `rows` where Spark fed the workers. `replication_ms` are p50, p95 and
-    p99 of replication latency, each of the latest partition; None where no record was acknowledged.
+    """What a batch did. `reader` is `files`, or `rows` where Spark fed the workers; `way` says where it was produced.
+    `replication_ms` are p50, p95 and p99 of replication latency, each of the latest partition; None where no record was
+    acknowledged.
     """
 
     batch_id: int
@@ -43,6 +47,7 @@ class BatchReport:
     reader: str
     complete: bool
     replication_ms: tuple[int, int, int] | None = None
+    way: Way = "long"
 
 
 class FlowProducer:
@@ -114,7 +119,7 @@ class FlowProducer:
         if any(self._begins_generation(item) for item in plan.partitions):
             self._map_writer.drain()  # the metadata of a newer generation can no longer tell of an older one
         failpoints.reached("planned")
-        reader, result = self._run(plan)
+        reader, way, result = self._run(plan)
         failpoints.reached("produced")
         complete = bool(pc.all(result["complete"], min_count=0).as_py())
         self._advance(result)
@@ -124,7 +129,7 @@ class FlowProducer:
         if not complete:
             self._map_writer.drain()  # the metadata was full: it has room again when the map has what it tells of
         count = int(pc.sum(result["record_count"]).as_py() or 0)
-        report = BatchReport(self.batch_id, version, count, reader, complete, _latest(result))
+        report = BatchReport(self.batch_id, version, count, reader, complete, _latest(result), way)
         self.batch_id = _next_batch(self.batch_id)
         return report
 
@@ -153,10 +158,13 @@ class FlowProducer:
 
     def close(self) -> None:
         """Drain, and end the map writer's thread."""
-        self._map_writer.close()
+        try:
+            self._map_writer.close()
+        finally:
+            self._workers.close()
 
-    def _run(self, plan: BatchPlan) -> tuple[str, pa.Table]:
-        """Run a batch's tasks, and say who read the stage.
+    def _run(self, plan: BatchPlan) -> tuple[str, Way, pa.Table]:
+        """Run a batch's tasks, and say who read the stage, and where they ran.
 
         Whatever fails, shards may have been written by then: so nobody goes on as before, and the next attempt of each
         begins with a fresh producer, which fences all others and asks the target how far the flow is.
@@ -164,22 +172,23 @@ class FlowProducer:
         try:
             if plan.ordered and self._files_work and not self._disordered & plan.files:
                 try:
-                    return "files", self._workers.files(self._jobs(plan))
+                    return ("files", *self._workers.files(self._jobs(plan)))
                 except Exception as error:
                     self._owners.clear()
-                    if self.spec.reader == "files" or not _reader_failed(error):
+                    reason = raised_by_task(error)
+                    if self.spec.reader == "files" or not isinstance(reason, _READER_FAILURES):
                         raise
-                    self._distrust(plan, _told(error))
-            return "rows", self._workers.rows(self._jobs(plan), plan.partitions, self.spec.produce_tasks)
+                    self._distrust(plan, reason)
+            return "rows", "long", self._workers.rows(self._jobs(plan), plan.partitions, self.spec.produce_tasks)
         except BaseException:
             self._owners.clear()
             raise
 
-    def _distrust(self, plan: BatchPlan, text: str) -> None:
+    def _distrust(self, plan: BatchPlan, reason: BaseException) -> None:
         """Remember why workers could not read the files of a batch."""
-        if "FilesUnreadable" in text:
+        if isinstance(reason, FilesUnreadable):
             self._files_work = False
-        elif "LayoutError" in text:
+        elif isinstance(reason, LayoutError):
             self._disordered |= plan.files
         else:
             self._stage.forget()  # they were rewritten, and vacuumed, since the index saw them
@@ -271,14 +280,3 @@ def _latest(result: pa.Table) -> tuple[int, int, int] | None:
     """The highest percentiles of a batch's partitions."""
     found = [pc.max(result[f"replication_{name}_ms"]).as_py() for name in ("p50", "p95", "p99")]
     return None if None in found else (found[0], found[1], found[2])
-
-
-def _told(error: Exception) -> str:
-    """An error's kind and text: those of the workers' errors are in the text that Spark brings."""
-    return f"{type(error).__name__}: {error}"
-
-
-def _reader_failed(error: Exception) -> bool:
-    """Whether a task failed because it could not open, or not trust, the stage's files."""
-    text = _told(error)
-    return any(name in text for name in ("LayoutError", "FileNotFoundError", "FilesUnreadable"))

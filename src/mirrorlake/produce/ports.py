@@ -6,7 +6,7 @@ simulation in tests/simulation puts memory there.
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from typing import Protocol
+from typing import Literal, Protocol
 
 import pyarrow as pa
 
@@ -14,6 +14,9 @@ from mirrorlake.offsets.progress import MappedEnd
 from mirrorlake.offsets.stage_index import StageIndex
 from mirrorlake.produce.batch import PartitionPlan
 from mirrorlake.produce.task import ShardJob
+
+#: Where a batch was produced: by the driver itself (`short`), or by Spark's workers (`long`).
+Way = Literal["short", "long"]
 
 
 class Stage(Protocol):
@@ -55,8 +58,11 @@ class Workers(Protocol):
     def can_read_files(self) -> bool:
         """Whether workers may open the stage's files themselves."""
 
-    def files(self, jobs: Sequence[ShardJob]) -> pa.Table:
-        """Run jobs whose files hold all offsets in order."""
+    def files(self, jobs: Sequence[ShardJob]) -> tuple[Way, pa.Table]:
+        """Run jobs whose files hold all offsets in order; says where they ran."""
+
+    def close(self) -> None:
+        """Let go of the producers that this process has."""
 
     def rows(self, jobs: Sequence[ShardJob], plans: Sequence[PartitionPlan], produce_tasks: int) -> pa.Table:
         """Run jobs over sorted rows that Spark reads."""

@@ -67,7 +67,7 @@ def _open(uri: str) -> pq.ParquetFile:
     except FileNotFoundError:
         raise
     except (OSError, ValueError, pa.ArrowException) as error:
-        raise FilesUnreadable(f"a worker cannot open {uri}: {error}; Spark has to read it", path=uri) from error
+        raise FilesUnreadable(f"a worker cannot open {uri}: {error}; Spark has to read it") from error
 
 
 def _of_cluster(batch: pa.RecordBatch, source_cluster: str) -> pa.RecordBatch:

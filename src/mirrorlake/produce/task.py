@@ -7,8 +7,7 @@ already is not written again, and its map rows are rebuilt from the committed me
 
 import time
 import uuid
-from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 
@@ -24,7 +23,6 @@ from mirrorlake.produce.pace import Pace
 from mirrorlake.produce.provenance import unsent
 from mirrorlake.produce.report import Progress, Refused, measure, result_of
 from mirrorlake.produce.skipped import Skipped, without
-from mirrorlake.produce.stage_files import read_shard, split_by_partition
 from mirrorlake.produce.writer import MetadataFull, ShardWriter, Target, TooSlow, add_written
 
 #: A transaction ends when it holds this many records, or the bytes (Arrow's size of the rows) that the target takes in
@@ -59,60 +57,6 @@ class ShardJob:
     foreign_from: Mapping[TopicAndPartition, int] = field(default_factory=dict)
 
 
-class ReadFiles:
-    """mapInArrow over a frame of job numbers: the worker reads the stage's files itself."""
-
-    def __init__(self, jobs: Sequence[ShardJob]) -> None:
-        self._jobs = jobs
-
-    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            for number in batch.column(0).to_pylist():
-                job = self._jobs[number]
-                yield produce_shard(job, read_shard(job.plan))
-
-
-class ReadRows:
-    """mapInArrow over the rows themselves, sorted by (shard, topic, partition, offset): Spark reads the stage."""
-
-    def __init__(self, jobs: Sequence[ShardJob]) -> None:
-        self._jobs = {job.plan.shard: job for job in jobs}
-
-    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        pending = _Pushback(iter(batches))
-        while (shard := pending.shard()) is not None:
-            job = self._jobs[shard]
-            plans = {(plan.topic, plan.partition): plan for plan in job.plan.partitions}
-            rows = (item for batch in pending.of_shard(shard) for item in split_by_partition(batch, plans))
-            yield produce_shard(job, rows)
-            deque(rows, maxlen=0)  # what it left is not the beginning of another shard
-
-
-class _Pushback:
-    """An iterator of record batches that can be taken shard by shard; a batch may hold the rows of several."""
-
-    def __init__(self, batches: Iterator[pa.RecordBatch]) -> None:
-        self._batches = batches
-        self._buffered: pa.RecordBatch | None = None
-
-    def shard(self) -> int | None:
-        """The shard of the next row; None at the end."""
-        while self._buffered is None or self._buffered.num_rows == 0:
-            self._buffered = next(self._batches, None)
-            if self._buffered is None:
-                return None
-        return int(self._buffered.column("shard")[0].as_py())
-
-    def of_shard(self, shard: int) -> Iterator[pa.RecordBatch]:
-        """The rows up to the first one of another shard."""
-        while self.shard() == shard:
-            batch = self._buffered
-            shards = batch.column("shard").to_numpy(zero_copy_only=False)  # type: ignore[union-attr]
-            end = int(np.searchsorted(shards, shard, side="right"))
-            self._buffered = batch.slice(end)  # type: ignore[union-attr]
-            yield batch.slice(0, end)  # type: ignore[union-attr]
-
-
 def produce_shard(job: ShardJob, rows: Iterator[tuple[PartitionPlan, pa.RecordBatch]]) -> pa.RecordBatch:
     """Write the rows of one shard and return one row of RESULT per partition."""
     try:
@@ -126,6 +70,12 @@ def produce_shard(job: ShardJob, rows: Iterator[tuple[PartitionPlan, pa.RecordBa
         _writers.pop(job.target.transactional_id, None)
         raise
     return result_of(job.plan.shard, WORKER, progress.values(), complete)
+
+
+def forget_writers(names: Iterable[str]) -> None:
+    """Let go of this process's producers of some transactional ids."""
+    for name in names:
+        _writers.pop(name, None)
 
 
 def _writer(job: ShardJob) -> ShardWriter:
@@ -178,7 +128,9 @@ def _refuse_unknown(job: ShardJob, writer: ShardWriter, state: Progress) -> None
         lost = PositionLost(
             f"the target knows no position of the flow in {plan.target_topic}-{plan.partition} any more, and holds "
             f"records from offset {found} on that are not in the map: whether they are the flow's own cannot be known, "
-            "so nothing is written; decide with mirrorlake resolve"
+            "so nothing is written; decide with mirrorlake resolve",
+            topic=plan.topic,
+            partition=plan.partition,
         )
         state.refused = Refused(plan.first, plan.last, lost.message, lost.incident_kind)
 
@@ -280,12 +232,12 @@ def _write_around(
     writer: ShardWriter, progress: Mapping[TopicAndPartition, Progress], chunks: list[Chunk], refusal: TargetRefused
 ) -> bool:
     """Write what the target does take: the other partitions, and of this one all in front of the refused record."""
-    key = (str(refusal.facts["topic"]), int(str(refusal.facts["partition"])))
+    key = refusal.topic_partition
     mine = [chunk for chunk in chunks if (chunk.plan.topic, chunk.plan.partition) == key]
     others = [chunk for chunk in chunks if (chunk.plan.topic, chunk.plan.partition) != key]
     complete = not others or _commit(writer, progress, others)
     offsets = [int(mine[0].offsets[0]), int(mine[-1].offsets[-1])]
-    if refusal.facts["reason"] not in RECORD_REFUSALS or offsets[0] == offsets[1]:
+    if refusal.reason not in RECORD_REFUSALS or offsets[0] == offsets[1]:
         progress[key].refused = Refused(offsets[0], offsets[1], refusal.message, refusal.incident_kind)
         return complete
     return all(_commit(writer, progress, part) for part in _halves(mine)) and complete

@@ -1,6 +1,7 @@
 """Spark's executors as `produce.ports.Workers`: one task a shard."""
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 import pyarrow as pa
 from pyspark.sql.pandas.types import from_arrow_schema
@@ -9,33 +10,54 @@ from mirrorlake.errors import FilesUnreadable
 from mirrorlake.lake import stage
 from mirrorlake.lake.lake import Lake
 from mirrorlake.produce.batch import PartitionPlan
+from mirrorlake.produce.ports import Way
 from mirrorlake.produce.probe import files_readable
+from mirrorlake.produce.readers import ReadFiles, ReadRows
 from mirrorlake.produce.report import RESULT
+from mirrorlake.produce.stage_files import read_shard
 from mirrorlake.produce.stage_rows import sorted_rows
-from mirrorlake.produce.task import ReadFiles, ReadRows, ShardJob
+from mirrorlake.produce.task import ShardJob, forget_writers, produce_shard
 
 #: What tasks report, for Spark.
 _RESULT = from_arrow_schema(RESULT)
 
 
 class SparkWorkers:
-    """Workers of the session that a lake is open in. `source_cluster` is the flow's."""
+    """Workers of the session that a lake is open in. `source_cluster` is the flow's.
 
-    def __init__(self, lake: Lake, source_cluster: str) -> None:
+    Where the lake is a path, batches of up to `small_batch_records` records are written by threads of this process: a
+    Spark job costs more than they do.
+    """
+
+    def __init__(self, lake: Lake, source_cluster: str, small_batch_records: int = 0) -> None:
         self._lake = lake
         self._source_cluster = source_cluster
+        self._small = 0 if lake.path_tables is None else small_batch_records
+        self._written_here: set[str] = set()
 
     def can_read_files(self) -> bool:
         """Whether reading the table's files is reading the table."""
         return stage.readable_by_files(self._lake)
 
-    def files(self, jobs: Sequence[ShardJob]) -> pa.Table:
-        """Run jobs whose workers read the stage's files themselves. Raises FilesUnreadable where they must not try."""
+    def files(self, jobs: Sequence[ShardJob]) -> tuple[Way, pa.Table]:
+        """Run jobs that read the stage's files themselves. Raises FilesUnreadable where workers must not try."""
+        if sum(job.plan.record_count for job in jobs) <= self._small:
+            return "short", self._here(jobs)
         paths = sorted({path for job in jobs for path in job.plan.files})
         if paths and not files_readable(self._lake.spark, paths[0]):
-            raise FilesUnreadable(f"workers cannot open files as {paths[0]}", path=paths[0])
+            raise FilesUnreadable(f"workers cannot open files as {paths[0]}")
         frame = self._lake.spark.range(0, len(jobs), 1, len(jobs))
-        return frame.mapInArrow(ReadFiles(jobs), _RESULT).toArrow()
+        return "long", frame.mapInArrow(ReadFiles(jobs), _RESULT).toArrow()
+
+    def _here(self, jobs: Sequence[ShardJob]) -> pa.Table:
+        self._written_here |= {job.target.transactional_id for job in jobs}
+        with ThreadPoolExecutor(len(jobs), "produce") as pool:
+            done = pool.map(lambda job: produce_shard(job, read_shard(job.plan)), jobs)
+            return pa.Table.from_batches(done, RESULT)
+
+    def close(self) -> None:
+        """Let go of the producers that this process has."""
+        forget_writers(self._written_here)
 
     def rows(self, jobs: Sequence[ShardJob], plans: Sequence[PartitionPlan], produce_tasks: int) -> pa.Table:
         """Run jobs over rows that Spark reads and sorts."""

@@ -4,9 +4,8 @@ A thread per flow, so that a slow cluster never holds up records. A task that fa
 after RETRY_SECONDS if that is later; the failure is an incident until it comes through. A run with an end tries twice.
 """
 
-import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -19,19 +18,16 @@ from mirrorlake.kafka.values import Acl
 from mirrorlake.lake.event_log import EventLog
 from mirrorlake.lake.lake import Lake
 from mirrorlake.mm2.mirror_topics import CheckpointTopic, Heartbeats
-from mirrorlake.offsets.positions import Reached, TopicAndPartition
 from mirrorlake.run.control_news import ControlNews
 from mirrorlake.run.flow_worker import FlowWorker
-from mirrorlake.run.samples import FlowLag, Sampler, reached
-from mirrorlake.run.snapshot import Snapshot
-from mirrorlake.spark.causes import FAILURES
+from mirrorlake.run.samples import FlowLag, Sampler
+from mirrorlake.spark.causes import FAILURES, cause_of
+from mirrorlake.worker import Worker
 
 HEARTBEATS, SAMPLES = "heartbeats", "samples"
 SAMPLE_SECONDS = 10.0
 #: How long a task that failed waits at least, seconds: heartbeats would otherwise complain every second.
 RETRY_SECONDS = 10.0
-#: How long a sample waits for the flow's next poll, seconds.
-SNAPSHOT_SECONDS = 5.0
 
 
 @dataclass
@@ -46,7 +42,7 @@ class Task:
 
 
 class ControlLoop:
-    """The control tasks of one flow. `run_once` does each one time, `start` all of them until `stop`.
+    """The control tasks of one flow. `run_once` does each one time, `thread` all of them until it is told to stop.
 
     `errors` is what a run with an end could not do; incidents tell of it too.
     """
@@ -63,32 +59,21 @@ class ControlLoop:
         self.flow = flow
         self._connections = connections
         self._event_log = event_log
-        self._worker = worker
+        self._flow_worker = worker
         published = CheckpointTopic(flow, connections, event_log)
-        self._groups = Checkpoints(
-            flow,
-            lake,
-            connections,
-            worker.mirrors,
-            worker.topic_generation,
-            self._reached,
-            published,
-            event_log,
-            worker.target_generation,
-            worker.check_targets,
-        )
+        self._groups = Checkpoints(flow, lake, connections, worker, published, event_log)
         self._sampler = Sampler(lake, connections, flow, worker.targets)
         self._sampled = sampled or (lambda flow, lag: None)
         self.errors: list[ReplicationError] = []
         self._news = ControlNews(flow.name, event_log)
         self._acls_left: Mapping[Acl, str | None] | None = None  # not checked yet
-        self._stop = threading.Event()
         self._tasks = self._made()
-        self._thread = threading.Thread(target=self._run, name=f"control {flow.name}", daemon=True)
+        self._begun: list[Task] | None = None  # those of the thread
+        self.thread = Worker(f"control of flow {flow.name}", self._turn, cause=cause_of)
 
     def _made(self) -> list[Task]:
         settings, flow = self.flow.settings, self.flow
-        targets = self._worker.targets
+        targets = self._flow_worker.targets
         tasks = []
         # ACLs first: they are then there before the topics that they protect. Configs right behind the topics.
         if settings.sync_topic_acls_enabled:
@@ -96,9 +81,9 @@ class ControlLoop:
             tasks.append(Task("acls", settings.sync_topic_acls_interval_seconds, partial(self._sync_acls, acls)))
         refresh = settings.refresh_topics_interval_seconds
         if settings.refresh_topics_enabled:
-            tasks.append(Task("topics", refresh, self._worker.refresh_topics))
+            tasks.append(Task("topics", refresh, self._flow_worker.refresh_topics))
         if not settings.refresh_topics_enabled or refresh > SAMPLE_SECONDS:
-            tasks.append(Task("target topics", SAMPLE_SECONDS, self._worker.check_targets, once=False))
+            tasks.append(Task("target topics", SAMPLE_SECONDS, self._flow_worker.check_targets, once=False))
         if settings.sync_topic_configs_enabled:
             tasks.append(Task("configs", settings.sync_topic_configs_interval_seconds, targets.configs.sync))
         if settings.emit_checkpoints_enabled:
@@ -108,7 +93,7 @@ class ControlLoop:
         if settings.emit_heartbeats_enabled:
             heartbeats = Heartbeats(flow, self._connections, self._event_log)
             tasks.append(Task(HEARTBEATS, settings.emit_heartbeats_interval_seconds, heartbeats.beat, once=False))
-        tasks.append(Task("refused records", SAMPLE_SECONDS, self._worker.check_refused))
+        tasks.append(Task("refused records", SAMPLE_SECONDS, self._flow_worker.check_refused))
         return tasks
 
     def _sync_acls(self, acls: AclSync) -> None:
@@ -122,18 +107,6 @@ class ControlLoop:
             self._event_log.incidents.came_through([self.flow.name], [LEFT])
         self._acls_left = acls.left
 
-    def start(self) -> None:
-        """Start the thread."""
-        self._thread.start()
-
-    def stop(self) -> None:
-        """Ask for the end."""
-        self._stop.set()
-
-    def join(self) -> None:
-        """Wait for the end."""
-        self._thread.join()
-
     def run_once(self) -> None:
         """Do every task one time, and those that failed once more. No heartbeats: nobody would mirror them any more."""
         self._news.not_done([*(task.name for task in self._tasks), SAMPLES])
@@ -141,44 +114,28 @@ class ControlLoop:
 
     def sample(self) -> None:
         """Write one sample of where every partition is."""
-        lag = self._sampler.sample(self._snapshot)
+        lag = self._sampler.sample(self._flow_worker.snapshot)
         if lag is not None:
             self._sampled(self.flow.name, lag)
-
-    def _snapshot(self) -> Snapshot | None:
-        return self._worker.last_snapshot if self._worker.ended.is_set() else self._worker.snapshot(SNAPSHOT_SECONDS)
-
-    def _reached(self, keys: Iterable[TopicAndPartition]) -> dict[TopicAndPartition, Reached] | None:
-        """How far the flow is in partitions; None when it does not come to a poll in time."""
-        snapshot = self._snapshot()
-        if snapshot is None:
-            return None
-        targets = self._worker.targets
-        return {
-            key: Reached(
-                reached(snapshot, targets, key)[1],
-                snapshot.mapped.get(key, 0),
-                name,
-                snapshot.target_generations.get(name, 0),
-            )
-            for key in keys
-            if (name := targets.remote_topic(key[0])) is not None
-        }
 
     def finish(self) -> None:
         """A last sample, of where the flow ended."""
         self._do_all([Task(SAMPLES, SAMPLE_SECONDS, self.sample)])
 
-    def _run(self) -> None:
+    def _turn(self) -> float:
+        """Do what is due; returns how long it is until the next task is, in seconds."""
+        tasks = self._begun = self._begun or self._begin()
+        for task in tasks:
+            if not self.thread.stopping.is_set() and time.monotonic() >= task.due:
+                self._do(task)
+                pause = RETRY_SECONDS if self._news.is_failing(task.name) else 0.0
+                task.due = time.monotonic() + max(pause, task.seconds)
+        return max(0.05, min(task.due for task in tasks) - time.monotonic())
+
+    def _begin(self) -> list[Task]:
         tasks = [*self._tasks, Task(SAMPLES, SAMPLE_SECONDS, self.sample, time.monotonic() + SAMPLE_SECONDS)]
         self._news.not_done(task.name for task in tasks)
-        while not self._stop.is_set():
-            for task in tasks:
-                if not self._stop.is_set() and time.monotonic() >= task.due:
-                    self._do(task)
-                    pause = RETRY_SECONDS if self._news.is_failing(task.name) else 0.0
-                    task.due = time.monotonic() + max(pause, task.seconds)
-            self._stop.wait(max(0.05, min(task.due for task in tasks) - time.monotonic()))
+        return tasks
 
     def _do_all(self, tasks: Sequence[Task]) -> None:
         """Do tasks at the end of a run, which has no next turn."""

@@ -73,6 +73,6 @@ def _cluster_ids(flow: ResolvedFlow, lake: Lake, connections: Connections) -> di
     except ClusterUnusable as error:
         rows = lake.query("known_clusters").collect()
         known = [row["cluster_id"] for row in rows if row["alias"] == source]
-        if error.facts.get("alias") != source or not known:
+        if error.alias != source or not known:
             raise
         return {**connections.identify([target]), source: known[0]}

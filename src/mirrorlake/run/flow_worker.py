@@ -5,8 +5,7 @@ One thread per flow, so that a slow or unreachable target holds up nobody else; 
 
 import logging
 import threading
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping
 
 from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.control.topic_sync import TargetTopics, TopicsUnmade
@@ -17,9 +16,6 @@ from mirrorlake.errors import (
     MapError,
     MirrorlakeError,
     ReplicationError,
-    TargetRecreated,
-    TargetRefused,
-    incident_kind,
 )
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.lake.event_log import EventLog
@@ -29,28 +25,32 @@ from mirrorlake.lake.lease import Lease
 from mirrorlake.lake.map_store import LakeMap
 from mirrorlake.lake.stage_index import StageFiles
 from mirrorlake.landing.worker import LandingWorker
-from mirrorlake.offsets.positions import TopicAndPartition
+from mirrorlake.offsets.positions import Reached, TopicAndPartition
 from mirrorlake.produce.flow import BatchReport, FlowProducer
 from mirrorlake.produce.spec import FlowSpec
-from mirrorlake.produce.trimmed import holes_before
 from mirrorlake.produce.workers import SparkWorkers
 from mirrorlake.run.flow_spec import Settings, flow_spec, provenance_of
-from mirrorlake.run.snapshot import Snapshot, snapshot_of
+from mirrorlake.run.samples import reached
+from mirrorlake.run.snapshot import Snapshot, Snapshots, snapshot_of
+from mirrorlake.run.stopped_partitions import StoppedPartitions
 from mirrorlake.spark.causes import FAILURES, cause_of, in_our_words
+from mirrorlake.worker import Retry, Worker
 
 logger = logging.getLogger(__name__)
 
 #: How often a flow looks for new commits, and how long it waits after failures in a row, seconds.
 LOOK_SECONDS = 0.05
 RETRY_SECONDS = (1.0, 2.0, 5.0, 10.0, 30.0)
+#: How long somebody who wants to know where the flow is waits for its next poll, seconds.
+SNAPSHOT_SECONDS = 5.0
 #: Incidents of a flow that are over when it comes through again.
 PASSING = ("flow_stopped", "flow_waits", "cluster_unreachable")
 
 
 class FlowWorker:
-    """Produces a flow in a thread of its own until `stop`, or until the landing has ended and all is produced.
+    """Produces a flow until `thread` is told to stop, or until the landing has ended and all is produced.
 
-    `error` is what an operator has to know, None if all went well.
+    To the flow's consumer groups it is their `groups.running_flow.RunningFlow`.
     """
 
     def __init__(
@@ -67,8 +67,8 @@ class FlowWorker:
         left_out: Mapping[str, str] | None = None,
     ) -> None:
         self.flow = flow
-        self.error: MirrorlakeError | None = None
-        self.ended = threading.Event()
+        retry = Retry(FAILURES, RETRY_SECONDS, self._ending)
+        self.thread = Worker(f"flow {flow.name}", self._turn, retry, self._note_closed, cause_of)
         self.targets = TargetTopics(flow, lake, connections, event_log, left_out)
         self._lake = lake
         self._stage = stage
@@ -78,40 +78,37 @@ class FlowWorker:
         self._report = report
         self._once = once
         self._reader = reader
-        self._stop = threading.Event()
-        self._wanted = threading.Event()
-        self._taken = threading.Event()
-        self._snapshot: Snapshot | None = None
+        self._snapshots = Snapshots()
         self._again = threading.Event()
-        self._refused_here: set[TopicAndPartition] = set()
-        self._refused_before = True  # as far as is known, until it was checked
+        self._stopped = StoppedPartitions(flow.name, lake, self.targets, event_log.incidents, self._again.set)
         self._written_to: dict[str, int] = {}
         self._closed: frozenset[str] | None = None
         self._lease = Lease(lake, f"flow {flow.name}")
-        self._thread = threading.Thread(target=self._run, name=f"produce {flow.name}", daemon=True)
-
-    def start(self) -> None:
-        """Start the thread."""
-        self._thread.start()
-
-    def stop(self) -> None:
-        """Ask for the end; the batch in hand is finished."""
-        self._stop.set()
-
-    def join(self) -> None:
-        """Wait for the end."""
-        self._thread.join()
 
     @property
-    def last_snapshot(self) -> Snapshot | None:
-        """Where the flow was when it was last asked, or at its end."""
-        return self._snapshot
+    def error(self) -> MirrorlakeError | None:
+        """What an operator has to know: what ended the flow, or the first thing that waits for a decision."""
+        return self.thread.error or self._stopped.error
 
-    def snapshot(self, seconds: float) -> Snapshot | None:
-        """Where the flow is after its next poll; None if it does not come to one in time."""
-        self._taken.clear()
-        self._wanted.set()
-        return self._snapshot if self._taken.wait(seconds) else None
+    def snapshot(self) -> Snapshot | None:
+        """Where the flow is after its next poll, or at its end; None if it does not come to one in time."""
+        return self._snapshots.last if self.thread.ended.is_set() else self._snapshots.next(SNAPSHOT_SECONDS)
+
+    def reached(self, keys: Iterable[TopicAndPartition]) -> dict[TopicAndPartition, Reached] | None:
+        """How far the flow is in partitions; None when it does not come to a poll in time."""
+        snapshot = self.snapshot()
+        if snapshot is None:
+            return None
+        return {
+            key: Reached(
+                reached(snapshot, self.targets, key)[1],
+                snapshot.mapped.get(key, 0),
+                name,
+                snapshot.target_generations.get(name, 0),
+            )
+            for key in keys
+            if (name := self.targets.remote_topic(key[0])) is not None
+        }
 
     def mirrors(self, topic: str) -> bool:
         """Whether the flow mirrors a topic of its source."""
@@ -121,43 +118,29 @@ class FlowWorker:
         """Which generation of a topic is landed now."""
         return self._landing.topic_generation(topic)
 
-    def _run(self) -> None:
-        attempt = 0
-        try:
-            while not self._stop.is_set():
-                try:
-                    if self._hold():
-                        return
-                    attempt = 0
-                except FAILURES as error:
-                    if not self._goes_on_after(error, attempt):
-                        return
-                    self._stop.wait(RETRY_SECONDS[min(attempt, len(RETRY_SECONDS) - 1)])
-                    attempt += 1
-        except BaseException as error:
-            self.error = ReplicationError(f"flow {self.flow.name} stopped: {cause_of(error)}")
-            logger.exception("flow %s stopped", self.flow.name)
-        finally:
-            self.error = self.error or next((why for why in self.targets.closed().values() if why is not None), None)
-            self.ended.set()
+    def _turn(self) -> float | None:
+        return None if self._hold() else 0.0
 
-    def _goes_on_after(self, error: BaseException, attempt: int) -> bool:
-        """Whether to try again: what can pass by itself is tried for ever by a continuous run, and some times by
-        `--once`; what only an operator can mend is not."""
+    def _note_closed(self) -> None:
+        """At the end, a topic that gets nothing for now is what an operator has to know."""
+        self._stopped.note(next((why for why in self.targets.closed().values() if why is not None), None))
+
+    def _ending(self, error: Exception, attempt: int) -> MirrorlakeError | None:
+        """What the flow ends with, None to try again: what can pass by itself is tried for ever by a continuous run,
+        and some times by `--once`; what only an operator can mend is not."""
         problem = in_our_words(error, f"flow {self.flow.name}")
         over = self._once and (isinstance(error, InputError) or attempt >= len(RETRY_SECONDS))
         if isinstance(error, ReplicationError) or isinstance(problem, MapError) or over:
             logger.error("%s", problem)
-            self.error = problem
             if not isinstance(error, LeaseTaken):  # the flow is healthy: somebody else does it
-                self._event_log.incidents.tell(self.flow.name, incident_kind(problem), problem)
-            return False
+                self._event_log.incidents.tell(self.flow.name, problem.incident_kind, problem)
+            return problem
         said = error if isinstance(error, MirrorlakeError) else cause_of(error)
         logger.warning("flow %s: %s; trying again", self.flow.name, said)
         if attempt == 2:
             kind = "cluster_unreachable" if isinstance(error, InputError) else "flow_waits"
             self._event_log.incidents.tell(self.flow.name, kind, problem)
-        return True
+        return None
 
     def _hold(self) -> bool:
         """Produce as the only process that does. True at the end, False to begin again."""
@@ -173,7 +156,7 @@ class FlowWorker:
         try:
             self.targets.refresh()
         except ClusterUnusable as error:
-            if error.facts.get("alias") != self.flow.source:
+            if error.alias != self.flow.source:
                 raise
             logger.warning("flow %s: %s; producing what is staged", self.flow.name, error)
 
@@ -184,16 +167,16 @@ class FlowWorker:
         producer = FlowProducer(
             self._stage,
             LakeMap(self._lake, self.flow.name),
-            SparkWorkers(self._lake, self.flow.source),
+            SparkWorkers(self._lake, self.flow.source, self._small_batch()),
             self._spec(decided, (clients[0].now, clients[1].now)),
             self.targets.ensure,
         )
         told = False
         try:
-            self._stop_before_holes(producer, decided)
+            self._stopped.stop_before_holes(producer, self._stage, decided)
             while True:
-                ended = self._landing.ended.is_set()
-                wanted = self._wanted.is_set()
+                ended = self._landing.thread.ended.is_set()
+                wanted = self._snapshots.wanted
                 # Asked for before the poll: what was landed by then is produced once the poll finds nothing.
                 covered = self._landing.covered() if wanted or ended else {}
                 try:
@@ -205,20 +188,24 @@ class FlowWorker:
                 if not told and (report is not None or ended):
                     self._event_log.incidents.came_through([self.flow.name], PASSING)
                     told = True
-                last = self._stop.is_set() or (ended and report is None)
+                last = self.thread.stopping.is_set() or (ended and report is None)
                 if wanted or last:
-                    self._snapshot = snapshot_of(producer, covered, report is None, self._landing, self._written_to)
-                    self._wanted.clear()
-                    self._taken.set()
+                    self._snapshots.take(
+                        snapshot_of(producer, covered, report is None, self._landing, self._written_to)
+                    )
                 if last:
                     producer.drain()
                     return True
                 if self._again.is_set() or any(item.renewed() for item in clients):
                     return False
                 if report is None:
-                    self._stop.wait(LOOK_SECONDS)
+                    self.thread.stopping.wait(LOOK_SECONDS)
         finally:
             producer.close()
+
+    def _small_batch(self) -> int:
+        """Up to how many records a batch is produced by this process itself."""
+        return self._connections.topology.clusters[self.flow.source].landing.small_batch_records
 
     def refresh_topics(self) -> None:
         """Follow the source's topics; produce those that the target makes only now from where the map ends."""
@@ -243,59 +230,20 @@ class FlowWorker:
 
     def check_refused(self) -> None:
         """Close incidents of refused records that were taken since, and go on where an operator said so."""
-        if not (self._refused_here or self._refused_before):
-            return  # nobody else tells of them
-        snapshot = self._snapshot
-        waiting = self._event_log.incidents.refused(self.flow.name)
-        self._refused_before = bool(waiting)
-        for kind, topic, partition, last in waiting:
-            taken = snapshot is not None and snapshot.floors.get((topic, partition), 0) > last
-            if taken and kind == TargetRefused.incident_kind:
-                self._event_log.incidents.settle(self.flow.name, kind, topic, partition, "the target took the records")
-        if self._refused_here - {(item.topic, item.partition) for item in waiting}:
-            self._refused_here.clear()
-            self.error = None
-            self._again.set()
-
-    def _stop_before_holes(self, producer: FlowProducer, decided: Decided) -> None:
-        """Leave out partitions of which the stage has lost what this flow lacks, until an operator has decided."""
-        found = holes_before(self._lake, self._stage, producer, decided.trimmed)
-        news = {key: problem for key, problem in found.items() if key not in decided.stopped}
-        if news:
-            problem = next(iter(news.values()))
-            logger.error("%s (%d partitions in all)", problem, len(news))
-            self.error = self.error or problem
-            self._refused_here |= news.keys()
-            self._event_log.incidents.tell_all(self.flow.name, problem.incident_kind, list(news.values()))
-            producer.spec = replace(producer.spec, blocked=producer.spec.blocked | news.keys())
+        self._stopped.check(self._snapshots.last)
 
     def _spec(self, decided: Decided, clients: tuple[Settings, Settings]) -> FlowSpec:
         provenance = provenance_of(self.flow, self._lake, self._connections)
         self._written_to = {name: living.number for name, living in self.targets.generations.living.items()}
         self._closed = closed = frozenset(self.targets.closed())
         return flow_spec(
-            self.flow, self._lake, self.targets, decided, clients, closed, self._reader, provenance, self._refused
+            self.flow,
+            self._lake,
+            self.targets,
+            decided,
+            clients,
+            closed,
+            self._reader,
+            provenance,
+            self._stopped.refused,
         )
-
-    def _refused(self, refusal: TargetRefused) -> None:
-        """A partition stops, the others go on; a row in `incidents` says what and which offsets (DESIGN.md, "Nothing
-        silently")."""
-        logger.error("%s", refusal)
-        self.targets.check()
-        if refusal.facts["topic"] in self.targets.closed():
-            self._again.set()  # the topic is gone or another one; that has an incident of its own
-            return
-        if isinstance(refusal, TargetRecreated):
-            self._contradicted(refusal)
-            return
-        self.error = self.error or refusal
-        self._refused_here.add((str(refusal.facts["topic"]), int(str(refusal.facts["partition"]))))
-        self._event_log.incidents.tell(self.flow.name, refusal.incident_kind, refusal)
-
-    def _contradicted(self, refusal: TargetRecreated) -> None:
-        """Offsets below the map's end in the topic that was noted: it has fewer records than it had."""
-        problem = MapError(
-            f"{refusal.message}; its id is the one that it was, so the target has lost records of it", **refusal.facts
-        )
-        self.error = self.error or problem
-        self._event_log.incidents.tell(self.flow.name, incident_kind(problem), problem)

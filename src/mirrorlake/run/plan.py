@@ -9,7 +9,7 @@ from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.control.acl_plan import AclPlan
 from mirrorlake.control.acl_sync import AclSync
 from mirrorlake.control.config_sync import ConfigSync
-from mirrorlake.control.topic_sync import observe_topics
+from mirrorlake.control.topic_comparison import observe_topics
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.lake.changes import ChangeLog, MemoryLog
 from mirrorlake.mm2.mirror_topics import Heartbeats

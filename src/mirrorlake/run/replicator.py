@@ -3,15 +3,14 @@
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from mirrorlake.checks.preflight import Verdict, judge
 from mirrorlake.config.topology import ResolvedFlow, Topology
-from mirrorlake.errors import LeaseTaken, MirrorlakeError, ReplicationError, TopologyError
+from mirrorlake.errors import LeaseTaken, MirrorlakeError, ReplicationError
 from mirrorlake.kafka.connections import Connections
-from mirrorlake.lake.changes import Change, ChangeOutcome
 from mirrorlake.lake.event_log import EventLog
 from mirrorlake.lake.identity import store_identity
 from mirrorlake.lake.lake import Lake
@@ -21,6 +20,7 @@ from mirrorlake.lake.stage_index import StageFiles
 from mirrorlake.landing.worker import LandingWorker
 from mirrorlake.produce.flow import BatchReport
 from mirrorlake.run.control_loop import ControlLoop, beat_once
+from mirrorlake.run.edits import Edits, in_force
 from mirrorlake.run.elsewhere import run_elsewhere
 from mirrorlake.run.flow_worker import FlowWorker
 from mirrorlake.run.samples import FlowLag
@@ -32,8 +32,6 @@ logger = logging.getLogger(__name__)
 LOOK_SECONDS = 0.1
 #: How often the topology file is checked; an edit is in force within 15 seconds.
 WATCH_SECONDS = 3.0
-#: The kind of incident that tells of an edit that is not in force.
-EDIT = "topology_edit"
 
 Report = Callable[[str, BatchReport], None]
 
@@ -100,17 +98,24 @@ class Replicator:
         store_identity(self.lake)  # first of all: everything at the targets is named by it
         self._check_alone()
         self._apply(judge(self.lake, self._connections, self._flows))
-        self._in_force()
-        config = self._options.config
-        watch = None if config is None else TopologyWatch(config, begun_with)
+        in_force(self.event_log, self._connections, self._flows)
+        edits = self._edits(begun_with)
         checked_at = time.monotonic()
         while not self._stop.wait(LOOK_SECONDS) and not self._all_ended():
-            if watch is not None and time.monotonic() - checked_at >= WATCH_SECONDS:
+            if edits is not None and time.monotonic() - checked_at >= WATCH_SECONDS:
                 checked_at = time.monotonic()
-                self._reload(watch)
+                edits.take_over(self._connections, self._flows)
         self._end()
         for error in (*self._errors, *self._control_errors, *self._complaints):
             raise error
+
+    def _edits(self, begun_with: Topology) -> Edits | None:
+        """Who follows the topology file; None where there is none to follow."""
+        config = self._options.config
+        if config is None:
+            return None
+        watch = TopologyWatch(config, begun_with)
+        return Edits(watch, self.lake, self.event_log, self._options.chosen, self._apply)
 
     def _check_alone(self) -> None:
         """Raise LeaseTaken where leases are no locks, and another process runs one of the flows: both would write,
@@ -121,15 +126,14 @@ class Replicator:
         if flow is not None:
             raise LeaseTaken(
                 f"flow {flow} is run by another process: its samples go on coming; stop that process, or let it do the "
-                "work",
-                what=f"flow {flow}",
+                "work"
             )
 
     def _all_ended(self) -> bool:
         """Whether there is nothing left to do. Paused flows wait in a continuous run."""
         if not self._running:
-            return self._options.once and all(item.ended.is_set() for item in self._landings.values())
-        return all(item.worker.ended.is_set() for item in self._running.values())
+            return self._options.once and all(item.thread.ended.is_set() for item in self._landings.values())
+        return all(item.worker.thread.ended.is_set() for item in self._running.values())
 
     def _apply(self, verdict: Verdict) -> None:
         """Make what runs what is wanted: flows that are the same go on undisturbed."""
@@ -174,8 +178,8 @@ class Replicator:
                 readers[source] = flows
         for source in [source for source in self._landings if source not in readers]:
             landing = self._landings.pop(source)
-            landing.stop()
-            landing.join()
+            landing.thread.stop()
+            landing.thread.join()
         for source, flows in readers.items():
             fresh = source not in self._landings
             if fresh:
@@ -184,7 +188,7 @@ class Replicator:
                 )
             self._landings[source].want(flows, self._connections)
             if fresh:
-                self._landings[source].start()
+                self._landings[source].thread.start()
 
     def _start_flow(self, flow: ResolvedFlow, verdict: Verdict) -> None:
         worker = FlowWorker(
@@ -201,35 +205,35 @@ class Replicator:
         )
         control = ControlLoop(flow, self.lake, self._connections, self.event_log, worker, self._sampled)
         self._running[flow.name] = _Running(worker, control, _made_of(flow, verdict))
-        worker.start()
+        worker.thread.start()
         if not self._options.once:
-            control.start()
+            control.thread.start()
 
     def _stop_flow(self, name: str) -> None:
         running = self._running.pop(name)
-        running.control.stop()
-        running.worker.stop()
-        running.worker.join()
-        running.control.join()
+        running.control.thread.stop()
+        running.worker.thread.stop()
+        running.worker.thread.join()
+        running.control.thread.join()
         if running.worker.error is not None:
             self._errors.append(running.worker.error)
 
     def _end(self) -> None:
         """End everything; in a run that came to its end, sample where it is."""
         for landing in self._landings.values():
-            landing.stop()
+            landing.thread.stop()
         for running in self._running.values():
-            running.control.stop()
+            running.control.thread.stop()
             if self._stop.is_set():
-                running.worker.stop()
+                running.worker.thread.stop()
         for landing in self._landings.values():
-            landing.join()
+            landing.thread.join()
         for running in self._running.values():
-            running.worker.join()
+            running.worker.thread.join()
             if self._options.once:
                 running.control.run_once()
             else:
-                running.control.join()
+                running.control.thread.join()
             running.control.finish()
         found = [landing.error for landing in self._landings.values()]
         found += [running.worker.error for running in self._running.values()]
@@ -238,67 +242,6 @@ class Replicator:
             self._control_errors += [error for item in self._running.values() for error in item.control.errors]
         if self._stop.is_set() and not self._options.once:
             self._note(list(self._running), "stopped")
-
-    def _reload(self, watch: TopologyWatch) -> None:
-        """Take over an edit of the topology file. An invalid one is told, one that cannot be in force yet (a cluster
-        does not answer, a secret is missing) waits; meanwhile the old one stays in force."""
-        waiting: Topology | None = None
-        try:
-            topology = watch.edited()
-            if topology is None:
-                return
-            wanted = self._wanted(topology)
-            waiting = topology
-            verdict = judge(self.lake, self._connections.renewed(topology), wanted)
-        except FAILURES as error:
-            if waiting is not None:
-                watch.wait(waiting)
-            self._not_in_force(watch, error, "" if waiting is None else "; it is tried again until it can be")
-            return
-        logger.warning("the edited %s is in force", watch.path)
-        watch.done()
-        before = [flow.name for flow in self._flows]
-        self._apply(verdict)
-        self._in_force(before)
-        self._tell_edit(watch.path, "done", None)
-
-    def _not_in_force(self, watch: TopologyWatch, error: BaseException, later: str) -> None:
-        """Say that what runs is not what the file says: in the log once, and as an incident while that is so."""
-        problem = in_our_words(error, f"the edit of {watch.path}")
-        if not watch.again:
-            logger.error("%s; what ran before goes on unchanged%s", problem, later)
-            if isinstance(problem, TopologyError):
-                self._tell_edit(watch.path, "refused", str(problem))
-        said = ReplicationError(f"the edited {watch.path} is not in force: {problem}{later}")
-        for flow in self._flows:
-            self.event_log.incidents.tell(flow.name, EDIT, said)
-
-    def _in_force(self, before: Iterable[str] = ()) -> None:
-        """What the file says is in force: whoever told that it is not, of these flows or of those that are gone."""
-        here = {*before, *(flow.name for flow in self._flows)}
-        known = self._connections.topology.flows
-        self.event_log.incidents.close(
-            lambda flow, kind, _topic, _partition: kind == EDIT and (flow in here or flow not in known)
-        )
-
-    def _wanted(self, topology: Topology) -> list[ResolvedFlow]:
-        chosen = self._options.chosen
-        if topology.lake != self._connections.topology.lake:
-            raise TopologyError("lake cannot be changed while running: stop and start again")
-        flows = [flow for flow in topology.active_flows() if chosen is None or flow.name in chosen]
-        known = {flow.policy_file for flow in self._connections.topology.active_flows()}
-        for flow in flows:
-            if flow.policy_file not in {None, *known}:
-                raise TopologyError(
-                    f"policy {flow.settings.policy} of flow {flow.name} is code that this run did not begin with, and "
-                    "an edit lets in none: stop and start again",
-                    flow=flow.name,
-                )
-        return flows
-
-    def _tell_edit(self, path: Path, outcome: ChangeOutcome, error: str | None) -> None:
-        for flow in self._flows:
-            self.event_log.record(flow.name, [Change("topology", str(path), None, None, outcome, error)])
 
 
 def _made_of(flow: ResolvedFlow, verdict: Verdict) -> object:

@@ -11,8 +11,8 @@ from mirrorlake.kafka.connections import Connections
 from mirrorlake.lake.event_log import EventLog
 from mirrorlake.lake.incidents import READ_AGAIN, Incidents
 from mirrorlake.lake.lake import Lake
+from mirrorlake.lake.reader import Reader
 from mirrorlake.landing.generations import begin_branches, begin_generations, decisions_of, generations_of
-from mirrorlake.landing.read_again import read_again
 from mirrorlake.landing.source_comparison import Branch, TopicGeneration, blocked
 from mirrorlake.offsets.positions import TopicAndPartition
 
@@ -87,9 +87,9 @@ def choices_of(kind: str) -> Mapping[str, str]:
     return CHOICES.get(kind, _OTHERS)
 
 
-def open_incidents(lake: Lake, wanted: Wanted) -> list[dict[str, Any]]:
+def open_incidents(lake: Reader, wanted: Wanted) -> list[dict[str, Any]]:
     """Open incidents, each with its `choices`: a mapping of choice to meaning."""
-    rows = [row.asDict() for row in lake.table("open_incidents").orderBy("at").collect()]
+    rows = sorted(lake.table_rows("open_incidents"), key=lambda row: row["at"])
     return [{**row, "choices": dict(choices_of(row["kind"]))} for row in rows if wanted.meets(row)]
 
 
@@ -124,7 +124,7 @@ def _begin(lake: Lake, connections: Connections, alias: str, topics: Sequence[st
     current, ids = generations_of(lake, alias), connections.admin(alias).topic_ids(topics)
     for topic in topics:
         if topic not in ids:
-            raise InputError(f"topic {topic} is not at cluster {alias} now; decide when it is there again", topic=topic)
+            raise InputError(f"topic {topic} is not at cluster {alias} now; decide when it is there again")
     # A decision that was noted before, and died before the incident was closed, is not noted twice.
     begin_generations(
         lake,
@@ -140,6 +140,8 @@ def _begin(lake: Lake, connections: Connections, alias: str, topics: Sequence[st
 def _read(lake: Lake, connections: Connections, incident: Mapping[str, Any]) -> str:
     """Stage again what the source still has. Where it has trimmed a part as well, the flow stops before that, and
     tells of it."""
+    from mirrorlake.landing.read_again import read_again  # it lands by Spark, which listing does without
+
     start = read_again(lake, connections, source_of(incident["flow"]), incident)
     return READ_AGAIN if start == incident["first_offset"] else f"{READ_AGAIN} from {start}"
 

@@ -66,7 +66,7 @@ class Sampler:
     def sample(self, poll: Callable[[], Snapshot | None]) -> FlowLag | None:
         """Append one row of `positions` per partition of the flow, as of a poll of its producer.
 
-        `observe` gives where the flow is now, or None when it does not come to a poll in time: then nothing is sampled.
+        `poll` gives where the flow is now, or None when it does not come to a poll in time: then nothing is sampled.
         A partition whose leader at the source does not answer has no row.
         """
         target_ends = (

@@ -1,5 +1,6 @@
-"""Where a flow is after one poll of its stage."""
+"""Where a flow is after one poll of its stage, and how other threads get to know it."""
 
+import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -37,3 +38,29 @@ def snapshot_of(
     mapped = {key: floor.source for key, floor in living.items() if floor.target is not None}
     spec = producer.spec
     return Snapshot(covered, caught_up, floors, mapped, spec.blocked, frozenset(spec.left_out), target_generations)
+
+
+class Snapshots:
+    """Handed over by the flow's thread, after a poll, when another thread wants to know."""
+
+    def __init__(self) -> None:
+        self.last: Snapshot | None = None
+        self._wanted = threading.Event()
+        self._taken = threading.Event()
+
+    @property
+    def wanted(self) -> bool:
+        """Whether somebody waits for one."""
+        return self._wanted.is_set()
+
+    def take(self, snapshot: Snapshot) -> None:
+        """Hand over where the flow is now."""
+        self.last = snapshot
+        self._wanted.clear()
+        self._taken.set()
+
+    def next(self, seconds: float) -> Snapshot | None:
+        """Where the flow is after its next poll; None if it does not come to one in time."""
+        self._taken.clear()
+        self._wanted.set()
+        return self.last if self._taken.wait(seconds) else None

@@ -4,10 +4,10 @@ from typing import Any
 
 from mirrorlake.checks.broken_laws import broken_laws
 from mirrorlake.kafka.connections import Connections
-from mirrorlake.lake.lake import Lake
+from mirrorlake.lake.reader import Reader
 
 
-def read_status(lake: Lake, connections: Connections) -> dict[str, Any]:
+def read_status(lake: Reader, connections: Connections) -> dict[str, Any]:
     """Returns {"healthy", "flows": [a row of `flow_status` each, with enabled], "topics": [...], "incidents": [...],
     "alerts": [rows of the view `alerts`, and of laws that are broken], "unchecked": [sentences]}.
 
@@ -15,15 +15,15 @@ def read_status(lake: Lake, connections: Connections) -> dict[str, Any]:
     gone by the file as it is now raises none but for its open incidents, which wait for a decision.
     """
     topology = connections.topology
-    rows = {row["flow"]: row.asDict() for row in lake.table("flow_status").collect()}
+    rows = {row["flow"]: row for row in lake.table_rows("flow_status")}
     flows = []
     for name, settings in topology.flows.items():
         known = rows.get(name, {"flow": name, "open_incidents": 0})
         flows.append({**known, "enabled": settings.enabled})
-    topics = [row.asDict() for row in lake.query("topic_lag").collect()]
-    incidents = [row.asDict() for row in lake.table("open_incidents").collect()]
+    topics = lake.query_rows("topic_lag")
+    incidents = lake.table_rows("open_incidents")
     running = [flow for flow in topology.active_flows() if not flow.paused]
-    found = [row.asDict() for row in lake.table("alerts").collect()]
+    found = lake.table_rows("alerts")
     alerts = [row for row in found if row["alert"] == "incident" or row["flow"] in {flow.name for flow in running}]
     broken, unchecked = broken_laws(lake, connections, running)
     told = {_place(row) for row in alerts}

@@ -1,16 +1,34 @@
-"""What lies behind an error: the one line of a Python or JVM text that says most."""
+"""What lies behind an error that Spark hands over. The only place that reads texts of Spark's, and of Delta's.
+
+A task's exception comes to the driver as a traceback within a text of the JVM's, one of Delta's or of a Kafka source as
+the text of an error of py4j, or of Spark Connect: neither has a class or attributes that one could go by.
+"""
 
 import re
+from collections.abc import Callable, Collection
 
 from confluent_kafka import KafkaException
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
-from mirrorlake.errors import MapError, MirrorlakeError, ReplicationError
+from mirrorlake.errors import FilesUnreadable, LayoutError, MapError, MirrorlakeError, ReplicationError
+from mirrorlake.offsets.positions import TopicAndPartition
 
 #: What a worker's thread may meet and try again after. A job that fails while its rows are on their way to the driver
 #: comes as an error of py4j, not of Spark.
 FAILURES = (MirrorlakeError, KafkaException, PySparkException, Py4JError)
+#: What a task raises for the driver to go by, as the last line of its traceback begins.
+_FROM_TASKS: dict[str, Callable[[str], BaseException]] = {
+    "mirrorlake.errors.MapError": MapError,
+    "mirrorlake.errors.FilesUnreadable": FilesUnreadable,
+    "mirrorlake.errors.LayoutError": LayoutError,
+    "FileNotFoundError": FileNotFoundError,
+}
+#: Conditions of Delta where another commit came in between.
+_CONFLICTS = ("DELTA_CONCURRENT", "DELTA_METADATA_CHANGED")
+#: The lines of an error that say why; others hold the whole plan of the query, with every partition's name.
+_CAUSE = re.compile(r"(?:^|: |by: )[\w.$]*(?:Exception|Error): ")
+_PLACE = re.compile(r"[A-Za-z0-9._-]+-\d+")
 
 
 def cause_of(error: BaseException | None) -> str:
@@ -35,7 +53,38 @@ def in_our_words(error: BaseException, what: str) -> MirrorlakeError:
     """An error of ours as it is, also when a task raised it; any other as one that says what stopped, and why."""
     if isinstance(error, MirrorlakeError):
         return error
-    contradiction = re.search(r"^mirrorlake\.errors\.MapError: (.*)$", str(error), re.MULTILINE)
-    if contradiction is not None:
-        return MapError(contradiction[1])
+    raised = raised_by_task(error)
+    if isinstance(raised, MapError):
+        return raised
     return ReplicationError(f"{what} stopped: {cause_of(error)}")
+
+
+def raised_by_task(error: BaseException) -> BaseException:
+    """What a task raised for the driver to go by, with its message but without its attributes; the error itself where
+    it is none of Spark's, or a task raised something else."""
+    if isinstance(error, (MirrorlakeError, OSError)):
+        return error
+    for name, kind in _FROM_TASKS.items():
+        found = re.search(rf"^{re.escape(name)}: (.*)$", str(error), re.MULTILINE)
+        if found is not None:
+            return kind(found[1])
+    return error
+
+
+def is_conflict(error: BaseException) -> bool:
+    """Whether Delta refused a commit since another one came in between: it may be tried again."""
+    return any(name in str(error) for name in _CONFLICTS)
+
+
+def places_in(error: str, keys: Collection[TopicAndPartition]) -> dict[TopicAndPartition, str]:
+    """The partitions that the causes in an error's text name, as `topic-partition`, each with what is said of it."""
+    names = {f"{topic}-{partition}": (topic, partition) for topic, partition in keys}
+    found: dict[TopicAndPartition, str] = {}
+    for line in error.splitlines():
+        if _CAUSE.search(line):
+            for word in _PLACE.findall(line):
+                # A name at the end of a sentence has its full stop.
+                name = word if word in names else word.rstrip(".")
+                if name in names:
+                    found[names[name]] = line.removeprefix("Caused by: ")[:500]
+    return found

@@ -3,8 +3,8 @@
 Else each session reads some 15,000 classes from 250 jars and verifies them: half of the time until its first answer.
 Java binds an archive to the paths of those jars, so it lives in the Python environment that holds them. It takes 40 s
 of a core to make, so no session does that on its way: the demo has it made behind itself (`make_behind`), by this
-module as a process of its own that warms up (`lake/warmup.py`) and outlives whoever asked. Until it is there, and where
-it cannot be made, sessions start without. `MIRRORLAKE_CLASS_ARCHIVE=off` does without for good.
+module as a process of its own that warms up (`lake/warmup.py`) and outlives whoever asked. Until it is there, and
+where it cannot be made, sessions start without. `MIRRORLAKE_CLASS_ARCHIVE=off` does without for good.
 """
 
 import hashlib

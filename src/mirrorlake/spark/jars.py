@@ -136,9 +136,7 @@ def _resolve_into(folder: Path, jar_set: JarSet) -> None:
         if code != 0 or not any(work.glob("*.jar")):
             raise InputError(
                 f"the {jar_set.title} jars ({', '.join(jar_set.coordinates)}) could not be resolved: see {log}, "
-                "and check that this machine reaches a Maven repository",
-                log=str(log),
-                exit_code=code,
+                "and check that this machine reaches a Maven repository"
             )
         _drop_carried(work, jar_set.beside)
         work.chmod(0o755)

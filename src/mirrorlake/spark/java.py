@@ -22,7 +22,7 @@ def find_java() -> Path:
         if version is not None and version >= OLDEST_JAVA:
             return candidate.resolve()
         found[str(candidate)] = "no runtime" if version is None else f"version {version}"
-    raise MissingJava(_advice(found), found=found)
+    raise MissingJava(_advice(found))
 
 
 def java_home() -> Path:

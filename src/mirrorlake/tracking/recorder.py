@@ -2,12 +2,12 @@
 
 import logging
 import queue
-import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from mirrorlake.tracking.store import Store
+from mirrorlake.worker import Worker
 
 logger = logging.getLogger(__name__)
 
@@ -55,8 +55,8 @@ class Recorder:
         self._run: str | None = None
         self._told = False
         self._not_before = 0.0
-        self._late = threading.Event()
-        self._thread = threading.Thread(target=self._work, name="mlflow", daemon=True)
+        self._figures_due = time.monotonic() + tick_seconds
+        self._thread = Worker("recording of a run", self._turn)
         self._thread.start()
 
     def params(self, values: Mapping[str, str]) -> None:
@@ -81,11 +81,11 @@ class Recorder:
             self._queue.put_nowait(None)
         except queue.Full:
             return False
-        self._thread.join(seconds)
-        if self._thread.is_alive():
-            self._late.set()
+        done = self._thread.join(seconds)
+        if not done:
+            self._thread.stop()
             self._tell(f"it takes longer than {seconds:.0f} s")
-        return self._run is not None and not self._thread.is_alive()
+        return self._run is not None and done
 
     def _step(self, at: float) -> int:
         return max(0, int(at - self._begin.started))
@@ -96,19 +96,19 @@ class Recorder:
         except queue.Full:
             self._tell("it is slower than what is to be recorded")
 
-    def _work(self) -> None:
-        due = time.monotonic() + self._tick_seconds
-        while not self._late.is_set():
-            try:
-                work = self._queue.get(timeout=max(0.0, due - time.monotonic()))
-            except queue.Empty:
-                due = time.monotonic() + self._tick_seconds
-                if self._figures is not None:
-                    self.metrics(self._figures())
-                continue
-            if work is None:
-                return
-            self._do(work)
+    def _turn(self) -> float | None:
+        """Take one thing that was handed over, or, after `tick_seconds` without any, ask for figures."""
+        try:
+            work = self._queue.get(timeout=max(0.0, self._figures_due - time.monotonic()))
+        except queue.Empty:
+            self._figures_due = time.monotonic() + self._tick_seconds
+            if self._figures is not None:
+                self.metrics(self._figures())
+            return 0.0
+        if work is None:
+            return None
+        self._do(work)
+        return 0.0
 
     def _do(self, work: Work) -> None:
         """Begin the run if that is still to be done, and one task; what fails is dropped."""

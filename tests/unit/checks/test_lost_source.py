@@ -3,11 +3,9 @@
 The listeners are real, the clusters that answer are not.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
@@ -17,6 +15,7 @@ from mirrorlake.errors import AuthenticationFailed, ClusterUnusable
 from mirrorlake.groups.inventory import silence
 from mirrorlake.groups.shared_topics import Way
 from mirrorlake.kafka.connections import Connections
+from mirrorlake.testing import MemoryCluster, MemoryLake
 from tests.support.traps import garbage, out_of_date, trap
 
 FLOW = "east->west"
@@ -46,41 +45,32 @@ def test_one_that_refuses_is_as_gone_as_one_that_is_silent(
             silence(connections, home)
 
 
-class Clusters:
+def connected(*refusing: str) -> Connections:
     """Connections of which some clusters refuse."""
-
-    def __init__(self, *refusing: str) -> None:
-        self.topology = topology()
-        self.refusing = refusing
-
-    def identify(self, aliases: Iterable[str]) -> dict[str, str]:
-        for alias in aliases:
-            if alias in self.refusing:
-                raise AuthenticationFailed(f"cluster {alias} cannot be used", alias=alias)
-        return {alias: f"id-of-{alias}" for alias in aliases}
-
-    def admin(self, _alias: str) -> SimpleNamespace:
-        return SimpleNamespace(topics=dict, known_brokers=lambda: 1)
+    clusters = {alias: MemoryCluster(alias) for alias in ("east", "west")}
+    for alias in refusing:
+        clusters[alias].refusal = AuthenticationFailed(f"cluster {alias} cannot be used", alias=alias)
+    return Connections(topology(), clusters)
 
 
-def lake(*known: str) -> Any:
+def lake(*known: str) -> MemoryLake:
     rows = [{"cluster_id": f"id-of-{alias}", "alias": alias, "fresh": False} for alias in known]
-    return SimpleNamespace(query=lambda _name: SimpleNamespace(collect=lambda: rows))
+    return MemoryLake({"known_clusters": rows})
 
 
-def judged(clusters: Clusters, known: Any, **options: bool) -> None:
-    judge(known, clusters, [clusters.topology.flow(FLOW)], **options)  # type: ignore[arg-type]
+def judged(clusters: Connections, known: MemoryLake | None, **options: bool) -> None:
+    judge(known, clusters, [clusters.topology.flow(FLOW)], **options)
 
 
 def test_a_flow_starts_without_its_source_where_something_of_it_may_be_staged() -> None:
-    judged(Clusters("east"), lake("east", "west"))
-    judged(Clusters("east"), None, lake_exists=True)
+    judged(connected("east"), lake("east", "west"))
+    judged(connected("east"), None, lake_exists=True)
     for known in (lake(), lake("west"), None):
         with pytest.raises(ClusterUnusable, match="east"):
-            judged(Clusters("east"), known)
+            judged(connected("east"), known)
 
 
 def test_a_flow_without_its_target_can_do_nothing() -> None:
     for refusing in (("west",), ("east", "west")):
         with pytest.raises(ClusterUnusable):
-            judged(Clusters(*refusing), lake("east", "west"))
+            judged(connected(*refusing), lake("east", "west"))

@@ -40,8 +40,8 @@ def test_a_line_of_json_has_time_level_logger_message_and_facts() -> None:
 
 
 def test_facts_come_from_the_line_and_from_its_error() -> None:
-    error = TargetRefused("too large", topic="orders", partition=3, path=Path("x"))
-    found = document(record("%s", error, facts={"flow": "a->b", "ts": "mine"}))
+    error = TargetRefused("too large", topic="orders", partition=3)
+    found = document(record("%s", error, facts={"flow": "a->b", "ts": "mine", "path": Path("x")}))
     assert (found["topic"], found["partition"], found["flow"], found["path"]) == ("orders", 3, "a->b", "x")
     assert found["ts"] != "mine", "what every line has is not overwritten"
 

@@ -17,7 +17,9 @@ from mirrorlake.cli.plan_view import show_plan
 from mirrorlake.cli.run_view import drawn
 from mirrorlake.config.topology import Topology
 from mirrorlake.devtools.local.develop import ClusterStatus
+from mirrorlake.lake.reader import Found
 from mirrorlake.library import lake as library
+from mirrorlake.library.answers import Rows
 from mirrorlake.library.internals import Internals
 from mirrorlake.library.progress import Progress
 from mirrorlake.mm2.importer.read import Imported
@@ -81,28 +83,27 @@ def test_status(shared: Context, shown: io.StringIO, monkeypatch: pytest.MonkeyP
         "healthy": True,
     }
     monkeypatch.setattr(library, "read_status", lambda *_: found)
-    inspect.status(of(shared), as_json=False)
+    inspect.status(of(shared), None, as_json=False)
     assert shown.getvalue().count(ODD) == 5
 
 
 def test_sql(shared: Context, shown: io.StringIO, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(inspect, "_rows", lambda frame: [{ODD: ODD}])
-    shared.lake.internals.tables.sql = lambda query, parameters: SimpleNamespace(columns=[ODD])  # type: ignore[method-assign]
-    inspect.sql(of(shared), "SELECT 1", as_json=False)
+    monkeypatch.setattr(mirrorlake.OpenLake, "rows", lambda *_, **__: Rows(Found([{ODD: ODD}], [ODD])))
+    inspect.sql(of(shared), "SELECT 1", None, as_json=False)
     assert shown.getvalue().count(ODD) == 2
 
 
 def test_translate(shared: Context, shown: io.StringIO, monkeypatch: pytest.MonkeyPatch) -> None:
     found = SimpleNamespace(topic=ODD, partition=0, offset=1, exact=True)
     monkeypatch.setattr(library, "translate", lambda *_: found)
-    inspect.translate(of(shared), "a->b", "t", 0, 1, False, as_json=False)
+    inspect.translate(of(shared), "a->b", "t", 0, 1, False, None, as_json=False)
     assert ODD in shown.getvalue()
 
 
 def test_resolve(shared: Context, shown: io.StringIO, monkeypatch: pytest.MonkeyPatch) -> None:
     row = {"flow": ODD, "kind": ODD, "topic": ODD, "partition": None, "first_offset": None, "detail": ODD}
     monkeypatch.setattr(library, "open_incidents", lambda *_: [{**row, "choices": {"stop": ODD}}])
-    resolve.resolve(of(shared), None, None, None, None, None, as_json=False)
+    resolve.resolve(of(shared), None, None, None, None, None, None, as_json=False)
     assert shown.getvalue().count(ODD) == 5
 
 
@@ -140,7 +141,7 @@ def test_the_rest(shared: Context, shown: io.StringIO, monkeypatch: pytest.Monke
     sizes = {"files_before": 1, "files": 1, "bytes_before": 1, "bytes": 1}
     records = {"before": None, "removed": 0, "held": [{"flow": ODD}]}
     done = {"dry_run": False, "settings": {}, "records": records, "history": {}, "map": None, "tables": {ODD: sizes}}
-    monkeypatch.setattr(library, "maintain", lambda *_: done)
+    monkeypatch.setattr("mirrorlake.lake.maintain.maintain", lambda *_: done)
     maintain.maintain(of(shared), None, None, False, as_json=False)
     assert shown.getvalue().count(ODD) == 16 + 2
 

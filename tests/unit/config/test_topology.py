@@ -36,7 +36,7 @@ def refuse(directory: Path, text: str) -> TopologyError:
     message = caught.value.message
     assert str(directory / "mirrorlake.yml") in message
     assert "\n" not in message and "pydantic" not in message and "validation error" not in message
-    assert "hunter2" not in f"{message} {caught.value.facts}"
+    assert "hunter2" not in f"{message} {vars(caught.value)}"
     return caught.value
 
 
@@ -168,7 +168,6 @@ def test_settings_of_mirrormaker_say_what_to_do(tmp_path: Path, key: str, told: 
         )
         error = refuse(tmp_path, text)
         assert told.format(key=f"{where}.{key}") in error.message
-        assert error.facts["key"] == f"{where}.{key}"
 
 
 @pytest.mark.parametrize("setting", [name for name in Flow.model_fields if "_" in name])

@@ -1,6 +1,5 @@
 """What a flow notes of its target topics, and when: over a target and a lake in memory."""
 
-import uuid
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
@@ -13,13 +12,13 @@ from mirrorlake.control import target_generations
 from mirrorlake.control.target_generations import TargetGenerations
 from mirrorlake.control.topic_sync import TargetTopics, TopicsUnmade
 from mirrorlake.errors import ClusterUnreachable, TargetRefused
-from mirrorlake.kafka.admin import TopicIdentity, TopicInfo
+from mirrorlake.kafka.connections import Connections
 from mirrorlake.lake.targets import MappedTarget
 from mirrorlake.lake.topic_states import TopicState
 from mirrorlake.offsets.generations import NotedTarget, TargetDecision
-from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.offsets.progress import NOTHING_MAPPED
 from mirrorlake.produce.batch import PartitionPlan
+from mirrorlake.testing import MemoryCluster, MemoryLake
 from tests.support.lake_rows import write_file
 
 FLOW = "east->west"
@@ -29,63 +28,40 @@ PLAN = PartitionPlan("t", 0, "east.t", NOTHING_MAPPED, 0, 9)
 
 @dataclass
 class World:
-    """A target cluster, and the tables of a lake that survive a process."""
+    """Both clusters, and the tables of a lake that survive a process."""
 
-    alias: str = "west"
-    there: dict[str, TopicIdentity] = field(default_factory=dict)
-    source: dict[str, int] | None = field(default_factory=dict)
-    ends: dict[str, list[int]] = field(default_factory=dict)
+    target: MemoryCluster = field(default_factory=lambda: MemoryCluster("west"))
+    source: MemoryCluster = field(default_factory=lambda: MemoryCluster("east"))
     noted: list[tuple[str, str, NotedTarget]] = field(default_factory=list)
     decisions: list[TargetDecision] = field(default_factory=list)
     mapped: dict[str, list[MappedTarget]] = field(default_factory=dict)
     told: list[dict[str, Any]] = field(default_factory=list)
-    made: list[TopicInfo] = field(default_factory=list)
     states: dict[str, TopicState] = field(default_factory=dict)
-    brokers: int = 1
-    asked: int = 0
 
     def make(self, *ends: int, name: str = "east.t") -> None:
-        self.there[name] = TopicIdentity(uuid.uuid4().hex, len(ends))
-        self.ends[name] = list(ends)
+        self.target.make(name, *ends)
+
+    def topic_id(self) -> str:
+        """Of the target topic, as it is now."""
+        return self.target.identities(["east.t"])[0]["east.t"].topic_id
+
+    def clear(self) -> None:
+        """All target topics are deleted."""
+        self.target.delete(*list(self.target.ends))
+
+    def set_source(self, topics: dict[str, int] | None) -> None:
+        """The topics of the source, by their partitions; None when it does not answer."""
+        self.source.refusal = ClusterUnreachable("no answer", alias="east") if topics is None else None
+        self.source.delete(*list(self.source.ends))
+        for name, count in (topics or {}).items():
+            self.source.make(name, *[0] * count)
 
     def decide(self, choice: str, generation: int = 0) -> None:
         self.decisions.append(TargetDecision("t", generation, choice))
 
     def process(self) -> TargetGenerations:
         """A process that begins."""
-        return TargetGenerations(self, FLOW, self, self)  # type: ignore[arg-type]
-
-    # As ClusterAdmin.
-
-    def identities(self, topics: list[str]) -> tuple[dict[str, TopicIdentity], frozenset[str]]:
-        self.asked += 1
-        there = {name: self.there[name] for name in topics if name in self.there}
-        return there, frozenset(set(topics) - there.keys())
-
-    def end_offsets(self, keys: list[TopicAndPartition], committed: bool) -> dict[TopicAndPartition, int]:
-        assert not committed
-        return {(topic, partition): self.ends[topic][partition] for topic, partition in keys}
-
-    def topics(self) -> dict[str, TopicInfo]:
-        return {name: TopicInfo(name, topic.partitions, 1) for name, topic in self.there.items()}
-
-    def known_brokers(self) -> int:
-        return 1
-
-    def registered_brokers(self, name: str, asked: int) -> int:
-        return min(asked, self.brokers)
-
-    def cluster_id(self) -> str:
-        return "west"
-
-    def try_create_topics(self, topics: list[TopicInfo]) -> list[TargetRefused]:
-        for topic in topics:
-            assert topic.name not in self.there
-            self.make(*[0] * topic.partitions, name=topic.name)
-            self.made.append(topic)
-        return []
-
-    create_topics = try_create_topics
+        return TargetGenerations(MemoryLake(), FLOW, self.target, self)  # type: ignore[arg-type]
 
     # As Incidents.
 
@@ -98,8 +74,8 @@ class World:
             self.told.append({"said": str(error)})
             return
         assert (flow, kind) == (FLOW, "target_recreated")
-        self.told.append({**error.facts, "said": str(error)})
-        self.decisions.append(TargetDecision(error.facts["topic"], error.facts["target_generation"], None))
+        self.told.append({**vars(error), "said": str(error)})
+        self.decisions.append(TargetDecision(error.topic, error.target_generation, None))
 
 
 @pytest.fixture
@@ -128,7 +104,7 @@ def begun(world: World) -> TargetGenerations:
     """A process that has made the topic and may write to it."""
     process = world.process()
     found = process.comparison(NAMES)
-    if "east.t" not in world.there:
+    if "east.t" not in world.target.ends:
         world.make(0, 0)
     process.begin(found, {topic: NAMES[topic] for topic in found.begin})
     return process
@@ -140,7 +116,7 @@ def test_a_topic_is_noted_with_its_ends_before_it_may_be_written_to(world: World
     found = process.comparison(NAMES)
     assert not process.living and not world.noted
     process.begin(found, NAMES)
-    assert world.noted == [("t", "east.t", NotedTarget(0, world.there["east.t"].topic_id, "stage", (3, 0)))]
+    assert world.noted == [("t", "east.t", NotedTarget(0, world.topic_id(), "stage", (3, 0)))]
     assert process.living["east.t"].number == 0
 
 
@@ -154,17 +130,17 @@ def test_who_noted_a_generation_knows_that_nobody_else_wrote_for_the_flow(world:
 
 def test_each_refresh_asks_the_target_one_question(world: World) -> None:
     process = begun(world)
-    world.asked = 0
+    world.target.asked.clear()
     for _ in range(3):
         process.comparison(NAMES)
-    assert world.asked == 3
+    assert world.target.asked == {"identities": 3}
 
 
 def test_a_death_between_making_a_topic_and_noting_it_is_made_up_for(world: World) -> None:
     world.process().comparison(NAMES)
     world.make(0)  # and the process dies
     assert begun(world).living["east.t"].number == 0
-    world.there.clear()
+    world.clear()
     world.process().comparison(NAMES)
     world.decide("again")
     world.process().comparison(NAMES)
@@ -198,8 +174,8 @@ def test_a_topic_that_was_made_again_gets_nothing_until_it_is_decided(world: Wor
 def test_a_topic_that_only_one_answer_did_not_know_is_not_gone(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     process = begun(world)
     answers = [({}, frozenset({"east.t"}))]
-    real = world.identities
-    monkeypatch.setattr(world, "identities", lambda topics: answers.pop() if answers else real(topics))
+    real = world.target.identities
+    monkeypatch.setattr(world.target, "identities", lambda topics: answers.pop() if answers else real(topics))
     assert not process.comparison(NAMES).losses and not world.told
     assert process.living
 
@@ -210,9 +186,9 @@ def test_one_topic_more_that_is_gone_brings_none_back_that_waits(world: World) -
     world.make(0, name="east.u")
     process = world.process()
     process.begin(process.comparison(both), both)
-    del world.there["east.t"]
+    world.target.delete("east.t")
     assert process.comparison(both).waiting == {"t"}
-    del world.there["east.u"]
+    world.target.delete("east.u")
     assert process.comparison(both).waiting == {"t", "u"} and not process.living
 
 
@@ -221,7 +197,7 @@ def test_a_lake_of_an_earlier_version_notes_what_is_there_unless_it_has_less_tha
     world.mapped = {"east.t": [MappedTarget("t", 0, 0, 0, 9, 10, 10), MappedTarget("t", 1, 0, 0, 3, 4, 4)]}
     assert begun(world).living["east.t"].number == 0
     world.noted.clear()
-    for change in (lambda: world.make(10, 3), lambda: world.make(10), world.there.clear):
+    for change in (lambda: world.make(10, 3), lambda: world.make(10), world.clear):
         world.noted.clear()
         world.told.clear()
         world.decisions.clear()
@@ -229,18 +205,6 @@ def test_a_lake_of_an_earlier_version_notes_what_is_there_unless_it_has_less_tha
         found = world.process().comparison(NAMES)
         assert found.waiting == {"t"} and len(world.told) == 1
         assert [noted.topic_id for *_, noted in world.noted] == [""]
-
-
-class Source:
-    """The source cluster: topic t, or no answer."""
-
-    def __init__(self, world: World) -> None:
-        self._world = world
-
-    def topics(self) -> dict[str, TopicInfo]:
-        if self._world.source is None:
-            raise ClusterUnreachable("no answer", alias="east")
-        return {name: TopicInfo(name, count, 1) for name, count in self._world.source.items()}
 
 
 @pytest.fixture
@@ -253,13 +217,11 @@ def topics_of_flow(world: World, tmp_path: Path, synced: bool) -> TargetTopics:
     topology = load_topology(
         write_file(tmp_path, flows={FLOW: {"topics": ["t"], "sync_topic_configs_enabled": synced}})
     )
-    world.source = {"t": 2}
-    connections: Any = SimpleNamespace(
-        topology=topology, admin=lambda alias: Source(world) if alias == "east" else world
-    )
+    world.set_source({"t": 2})
+    connections = Connections(topology, {"east": world.source, "west": world.target})
     states = SimpleNamespace(of=lambda cluster, fresh: world.states, note=lambda *_: None)
     event_log: Any = SimpleNamespace(incidents=world, states=states, record=lambda *_: None)
-    return TargetTopics(topology.flow(FLOW), world, connections, event_log)  # type: ignore[arg-type]
+    return TargetTopics(topology.flow(FLOW), MemoryLake(), connections, event_log)
 
 
 def test_a_batch_is_handed_over_only_when_its_topics_are_noted(world: World, flow_topics: TargetTopics) -> None:
@@ -281,13 +243,13 @@ def test_what_is_decided_begins_between_two_batches_only(
 ) -> None:
     world.states = {"t": TopicState(2, 1)}
     flow_topics.refresh()
-    world.there.clear()
+    world.clear()
     if there:
         world.make(5, 0)
     flow_topics.refresh(begins=False)
     assert flow_topics.closed()["t"] is not None and not flow_topics.decided()
     world.decide("again")
-    world.source = {"answers": {"t": 2}, "has it no more": {}, "is silent": None}[source]
+    world.set_source({"answers": {"t": 2}, "has it no more": {}, "is silent": None}[source])
     for step in (flow_topics.check, lambda: flow_topics.refresh(begins=False)):
         try:
             step()
@@ -296,7 +258,7 @@ def test_what_is_decided_begins_between_two_batches_only(
     assert flow_topics.decided() == flow_topics.closed().keys() == {"t"}, "the flow has to begin anew"
     with pytest.raises(TopicsUnmade):
         flow_topics.ensure([PLAN])
-    assert len(world.noted) == 1 and ("east.t" in world.there) is there
+    assert len(world.noted) == 1 and ("east.t" in world.target.ends) is there
     try:
         flow_topics.refresh()
     except ClusterUnreachable:
@@ -308,14 +270,14 @@ def test_what_is_decided_begins_between_two_batches_only(
 
 
 def test_a_topic_that_is_gone_at_the_source_is_made_by_what_is_staged(world: World, flow_topics: TargetTopics) -> None:
-    world.source = {}
+    world.set_source({})
     flow_topics.ensure([PLAN])
-    assert world.there["east.t"].partitions == 1 and flow_topics.target_generation("t") == 0
-    world.there.clear()
+    assert len(world.target.ends["east.t"]) == 1 and flow_topics.target_generation("t") == 0
+    world.clear()
     flow_topics.check()
     with pytest.raises(TopicsUnmade):
         flow_topics.ensure([PLAN])
-    assert not world.there, "never made again unasked"
+    assert not world.target.ends, "never made again unasked"
 
 
 @pytest.mark.parametrize("decided", [False, True])
@@ -323,48 +285,45 @@ def test_a_silent_sources_topic_is_made_as_the_lake_knows_it(world: World, tmp_p
     """A compacted topic stays compacted, with the replicas it had, as far as the target has brokers."""
     topics = topics_of_flow(world, tmp_path, synced=True)
     configs = {"cleanup.policy": "compact", "min.insync.replicas": "2", "retention.ms": "-1"}
-    world.states, world.source, world.brokers = {"t": TopicState(6, 3, configs)}, None, 5
+    world.states, world.target.registered = {"t": TopicState(6, 3, configs)}, 5
+    world.set_source(None)
     if decided:
         world.make(0, name="east.t")
         first = world.process()
         first.begin(first.comparison(NAMES), NAMES)
-        world.there.clear()
+        world.clear()
         topics.check()
         world.decide("again")
         with pytest.raises(ClusterUnreachable):
             topics.refresh()
     topics.ensure([PLAN])
     wanted = {"cleanup.policy": "compact", "retention.ms": "-1"}
-    assert [(made.partitions, made.factor, made.configs) for made in world.made] == [(6, 3, wanted)]
+    assert [(made.partitions, made.factor, made.configs) for made in world.target.made] == [(6, 3, wanted)]
 
 
 def test_a_silent_sources_topic_that_the_lake_does_not_know_waits_and_it_is_said(
     world: World, flow_topics: TargetTopics
 ) -> None:
-    world.source = None
+    world.set_source(None)
     for _ in range(2):
         with pytest.raises(TopicsUnmade):
             flow_topics.ensure([PLAN])
-    assert not world.made and flow_topics.closed().keys() == {"t"}
+    assert not world.target.made and flow_topics.closed().keys() == {"t"}
     (told,) = world.told
     assert "the lake does not know how t is there; wait for the source" in told["said"]
-    world.source = {"t": 2}
+    world.set_source({"t": 2})
     flow_topics.refresh()
     flow_topics.ensure([PLAN])
-    assert [made.partitions for made in world.made] == [2]
+    assert [made.partitions for made in world.target.made] == [2]
 
 
-def test_what_the_target_does_not_make_in_time_stops_no_flow(
-    world: World, flow_topics: TargetTopics, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    world.source = {}
+def test_what_the_target_does_not_make_in_time_stops_no_flow(world: World, flow_topics: TargetTopics) -> None:
+    world.set_source({})
     late = TargetRefused("too slow", topic="east.t", reason="REQUEST_TIMED_OUT")
-    with monkeypatch.context() as patch:
-        patch.setattr(world, "try_create_topics", lambda topics: [late])
-        patch.setattr(world, "create_topics", lambda topics: (_ for _ in ()).throw(late))
-        with pytest.raises(TopicsUnmade):
-            flow_topics.ensure([PLAN])
+    world.target.refuses = {"east.t": late}
+    with pytest.raises(TopicsUnmade):
+        flow_topics.ensure([PLAN])
     assert flow_topics.closed() == {"t": late}
-    flow_topics.unmade = {}
+    flow_topics._unmade.topics, world.target.refuses = {}, {}
     flow_topics.ensure([PLAN])
-    assert [made.factor for made in world.made] == [-1], "the target's own default, where nobody knows"
+    assert [made.factor for made in world.target.made] == [-1], "the target's own default, where nobody knows"

@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 from confluent_kafka import KafkaError, KafkaException
 
-from mirrorlake.kafka.admin import CREATE_TRIES, ClusterAdmin, TopicInfo
+from mirrorlake.kafka.admin import ClusterAdmin
+from mirrorlake.kafka.admin_topics import CREATE_TRIES
+from mirrorlake.kafka.values import TopicInfo
 
 
 class Client:
@@ -49,7 +51,7 @@ def client() -> Client:
 @pytest.fixture
 def admin(client: Client) -> ClusterAdmin:
     made = ClusterAdmin("west", {"bootstrap.servers": "127.0.0.1:1"})
-    made._connection.client = client  # type: ignore[assignment]
+    made._connection.current.client = client  # type: ignore[assignment]
     return made
 
 
@@ -73,6 +75,6 @@ def test_what_is_not_made_in_time_is_tried_again(admin: ClusterAdmin, client: Cl
     assert admin.try_create_topics([TopicInfo("n", 1, 2)]) == [] and len(client.asked) == 2
     client.answers = [code] * 10
     (refused,) = admin.try_create_topics([TopicInfo("n", 1, 2)])
-    assert refused.facts["topic"] == "n" and len(client.asked) == 2 + CREATE_TRIES
+    assert refused.topic == "n" and len(client.asked) == 2 + CREATE_TRIES
     client.answers = [KafkaError.POLICY_VIOLATION]
     assert len(admin.try_create_topics([TopicInfo("n", 1, 2)])) == 1 and len(client.asked) == 3 + CREATE_TRIES

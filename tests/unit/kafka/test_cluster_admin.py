@@ -6,7 +6,8 @@ import pytest
 from confluent_kafka import KafkaError, KafkaException
 
 from mirrorlake.errors import AuthenticationFailed, ClusterUnreachable, ClusterUnusable
-from mirrorlake.kafka.admin import ANSWER_SECONDS, ClusterAdmin
+from mirrorlake.kafka.admin import ClusterAdmin
+from mirrorlake.kafka.admin_connection import ANSWER_SECONDS
 
 
 class Answers:
@@ -28,7 +29,7 @@ class Answers:
 
 def made() -> tuple[ClusterAdmin, Answers]:
     admin, client = ClusterAdmin("east", {"bootstrap.servers": "127.0.0.1:1"}), Answers()
-    admin._connection.client = client  # type: ignore[assignment]
+    admin._connection.current.client = client  # type: ignore[assignment]
     return admin, client
 
 
@@ -38,7 +39,7 @@ REFUSAL = KafkaError(KafkaError._AUTHENTICATION, "wrong password")
 def test_a_refusal_is_told_at_once_where_nobody_ever_answered() -> None:
     admin, client = made()
     client.answers = False
-    admin._connection._on_error(REFUSAL)
+    admin._connection.current.on_error(REFUSAL)
     with pytest.raises(AuthenticationFailed, match="refused the credentials"):
         admin.cluster_id()
     assert client.asked == 1
@@ -46,7 +47,7 @@ def test_a_refusal_is_told_at_once_where_nobody_ever_answered() -> None:
 
 def test_a_refusal_is_forgotten_with_the_next_answer() -> None:
     admin, client = made()
-    admin._connection._on_error(REFUSAL)
+    admin._connection.current.on_error(REFUSAL)
     assert admin.cluster_id() == "one"
     client.answers = False
     with pytest.raises(ClusterUnreachable):
@@ -57,7 +58,7 @@ def test_a_cluster_that_has_answered_is_given_the_time_to_answer_again() -> None
     """One of its brokers refuses all the while, in the background."""
     admin, client = made()
     admin.cluster_id()
-    admin._connection._on_error(REFUSAL)
+    admin._connection.current.on_error(REFUSAL)
     client.answers, client.asked = False, 0
     with pytest.raises(AuthenticationFailed):
         admin.cluster_id()

@@ -11,10 +11,10 @@ import pytest
 from confluent_kafka import KafkaError, KafkaException
 
 from mirrorlake.errors import ClusterUnreachable
-from mirrorlake.kafka.admin import TopicInfo
 from mirrorlake.kafka.groups import GroupAdmin
 from mirrorlake.kafka.groups_worker import TOO_LATE
 from mirrorlake.kafka.renewal import LiveSettings
+from mirrorlake.kafka.values import TopicInfo
 from mirrorlake.offsets.positions import Committed
 
 POPEN = subprocess.Popen

@@ -9,6 +9,7 @@ from deltalake import write_deltalake
 
 from mirrorlake.control.acl_plan import AclChange, owned_acls
 from mirrorlake.lake.changes import Change
+from mirrorlake.lake.duck import DuckLake
 from mirrorlake.lake.event_log import WrittenChanges
 from tests.support.acls import acl
 
@@ -25,10 +26,14 @@ def test_what_was_made_is_read_from_the_files(tmp_path: Path, older: bool) -> No
     rows.append({**rows[2], **vars(Change("config", "east.a", None, "x"))})
     table = pa.Table.from_pylist(rows)
     write_deltalake(str(tmp_path / "changes"), table.drop_columns(["policy"]) if older else table)
-    owned = owned_acls(WrittenChanges(tmp_path).history(FLOW, "acl"))
+    owned = owned_acls(WrittenChanges(DuckLake(tmp_path)).history(FLOW, "acl"))
     assert owned == {MADE.acl: None if older else "default"}
 
 
 def test_a_lake_that_is_not_there_has_no_history_and_is_not_made(tmp_path: Path) -> None:
-    assert WrittenChanges(tmp_path / "lake").history(FLOW, "acl") == () == WrittenChanges(None).history(FLOW, "acl")
+    assert (
+        WrittenChanges(DuckLake(tmp_path / "lake")).history(FLOW, "acl")
+        == ()
+        == WrittenChanges(None).history(FLOW, "acl")
+    )
     assert not list(tmp_path.iterdir())

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from mirrorlake.kafka.values import Row
 from mirrorlake.landing.plan import LandingPlanner, SourceTopic
-from mirrorlake.landing.refusals import WAIT_SECONDS, places_in
+from mirrorlake.landing.refusals import WAIT_SECONDS
 from mirrorlake.landing.source_comparison import Branch, CurrentGenerations, Decision, Loss, TopicGeneration
 from mirrorlake.offsets.positions import LogEnds, TopicAndPartition
 
@@ -276,16 +276,3 @@ def test_what_queries_covered_counts_for_their_generation_only() -> None:
     planned = planner.plan({T0: 53, T1: 50})
     assert planned.covered == {} and planned.plan.starts == {T0: 0, T1: 0}
     assert planned.plan.generations == {T0: 1, T1: 1}
-
-
-def test_an_error_tells_which_partitions_it_is_about() -> None:
-    keys = {("a", 0), ("a", 1), ("a-1", 0), ("b.c_d", 12)}
-    error = """[STREAM_FAILED] Query [id = 5] terminated with exception: Job aborted
-=== Streaming Query ===
-Current Committed Offsets: {KafkaV2[Assign[a-0, a-1, a-1-0, b.c_d-12]]: {"a":{"0":5}}}
-Caused by: org.apache.kafka.common.KafkaException: Received exception when fetching the next record from b.c_d-12. If
-"""
-    assert places_in(error, keys).keys() == {("b.c_d", 12)}
-    assert places_in(error, keys)["b.c_d", 12].startswith("org.apache.kafka.common.KafkaException: Received")
-    assert places_in("java.lang.IllegalStateException: a-1-0 and a-1.", keys).keys() == {("a-1", 0), ("a", 1)}
-    assert not places_in("no partition", keys)

@@ -14,15 +14,16 @@ from mirrorlake.library.flows import Flows, UnknownFlow
 
 ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs" / "library.md").read_text(encoding="utf-8")
-ANSWERS = ("Groups", "Moves", "Plan", "Position", "Produced", "Rows", "Status", "Upkeep")
+ANSWERS = ("Divergence", "Groups", "Moves", "Plan", "Position", "Produced", "Rows", "Status", "Upkeep")
 LAKE = {
     "translate": "(flow: str, topic: str, partition: int, offset: int, *, reverse: bool = False) -> Position",
     "translate_all": "(flow: str, positions: Iterable[tuple[str, int, int]], *, reverse: bool = False)"
     " -> dict[tuple[str, int, int], Position]",
     "status": "() -> Status",
     "groups": "(flow: str, groups: Sequence[str] | None = None) -> Groups",
-    "table": "(name: str) -> DataFrame",
-    "sql": "(query: str, /, **parameters: object) -> DataFrame",
+    "table": "(name: str) -> 'DataFrame'",
+    "sql": "(query: str, /, **parameters: object) -> 'DataFrame'",
+    "rows": "(query: str, /, *, limit: int | None = None, **parameters: object) -> Rows",
     "plan": "(flows: Sequence[str] | None = None) -> Plan",
     "run": "(flows: Sequence[str] | None = None, *, once: bool = False,"
     " report: Callable[[Produced], None] | None = None, stop: Event | None = None, reader: str = 'auto') -> Rows",
@@ -37,10 +38,14 @@ LAKE = {
     "maintain": "(*, retention_days: int | None = None, vacuum_hours: int | None = None, dry_run: bool = False)"
     " -> Upkeep",
 }
-FLOW = dict.fromkeys(("lag", "latency", "staged_only", "never_staged"), "() -> DataFrame")
+FLOW = {
+    **dict.fromkeys(("lag", "latency", "staged_only", "never_staged"), "() -> 'DataFrame'"),
+    "divergence": "() -> Divergence",
+}
 OPEN = (
     "(topology: str | PathLike[str] | None = None, *, catalog: str | None = None, schema: str | None = None,"
-    " path: str | PathLike[str] | None = None, read_only: bool = False, spark: SparkSession | None = None) -> OpenLake"
+    " path: str | PathLike[str] | None = None, read_only: bool = False, spark: 'SparkSession | None' = None,"
+    " engine: str | None = None) -> OpenLake"
 )
 
 

@@ -6,8 +6,6 @@ import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
 from hypothesis import example, given
@@ -29,7 +27,7 @@ from mirrorlake.naming.policy import (
     is_internal,
     is_usable_alias,
 )
-from mirrorlake.run.replicator import Replicator, RunOptions
+from mirrorlake.run.edits import wanted_flows
 
 ABC = frozenset({"A", "B", "C"})
 DEFAULT = DefaultPolicy(".", ABC)
@@ -308,8 +306,6 @@ def test_an_edit_lets_no_code_into_a_running_process(folder: Path) -> None:
         return Topology.model_validate(document, context={"directory": folder})
 
     before = topology("default", "own_policy.py:P")
-    running: Any = SimpleNamespace(_options=RunOptions(), _connections=SimpleNamespace(topology=before))
-    assert len(Replicator._wanted(running, topology("own_policy.py:P", "identity"))) == 2
-    running._connections.topology = topology("default", "json:JSONDecoder")
+    assert len(wanted_flows(topology("own_policy.py:P", "identity"), before, None)) == 2
     with pytest.raises(TopologyError, match=r"own_policy\.py:P of flow a->c is code that this run did not begin with"):
-        Replicator._wanted(running, before)
+        wanted_flows(before, topology("default", "json:JSONDecoder"), None)

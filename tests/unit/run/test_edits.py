@@ -11,8 +11,8 @@ from mirrorlake.config.topology import load_topology
 from mirrorlake.errors import ClusterUnreachable, TopologyError
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.lake.changes import Change
-from mirrorlake.run import replicator as module
-from mirrorlake.run.replicator import EDIT, Replicator
+from mirrorlake.run import edits as module
+from mirrorlake.run.edits import EDIT, Edits
 from mirrorlake.run.watch import RETRY_SECONDS, TopologyWatch
 
 FILE = """\
@@ -54,14 +54,13 @@ class Running:
         self.news = News()
         self.edit("a")
         topology = load_topology(self.path)
-        monkeypatch.setattr(module, "EventLog", lambda _lake: self.news)
-        monkeypatch.setattr(module, "StageFiles", lambda _lake: None)
         monkeypatch.setattr(module, "judge", self.judge)
-        monkeypatch.setattr(Replicator, "_apply", self.apply)
-        lake: Any = None
-        self.replicator = Replicator(lake, Connections(topology), topology.active_flows(), module.RunOptions())
-        self.watch = TopologyWatch(self.path, topology, lambda: self.now)
-        self.replicator._reload(self.watch)
+        nothing: Any = None
+        news: Any = self.news
+        self.connections, self.flows = Connections(topology), topology.active_flows()
+        watch = TopologyWatch(self.path, topology, lambda: self.now)
+        self.edits = Edits(watch, nothing, news, None, self.apply)
+        self.edits.take_over(self.connections, self.flows)
 
     def edit(self, topic: str, lake: str = "./lake") -> None:
         """Somebody writes the file."""
@@ -76,12 +75,12 @@ class Running:
     def apply(self, verdict: Verdict) -> None:
         """What is in force from then on."""
         self.applied += [flow.settings.topics for flow in verdict.flows]
-        self.replicator._connections, self.replicator._flows = verdict.connections, list(verdict.flows)
+        self.connections, self.flows = verdict.connections, list(verdict.flows)
 
     def poll(self, seconds: float = RETRY_SECONDS) -> None:
         """The next poll of the file."""
         self.now += seconds
-        self.replicator._reload(self.watch)
+        self.edits.take_over(self.connections, self.flows)
 
 
 @pytest.fixture
@@ -92,7 +91,7 @@ def running(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Running:
 
 def test_an_edit_while_a_cluster_is_silent_is_told_and_in_force_when_it_answers(running: Running) -> None:
     running.edit("b")
-    running.refusal = ClusterUnreachable("cluster west does not answer")
+    running.refusal = ClusterUnreachable("cluster west does not answer", alias="west")
     for _ in range(3):
         running.poll()
     assert not running.applied and not running.news.changes

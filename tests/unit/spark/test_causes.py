@@ -1,10 +1,11 @@
 """What is made of the errors that Spark hands over (spark/causes.py)."""
 
+import pytest
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
-from mirrorlake.errors import MapError, ReplicationError, TargetRefused
-from mirrorlake.spark.causes import FAILURES, cause_of, in_our_words
+from mirrorlake.errors import FilesUnreadable, LayoutError, MapError, ReplicationError, TargetRefused
+from mirrorlake.spark.causes import FAILURES, cause_of, in_our_words, is_conflict, places_in, raised_by_task
 
 TASK = """An error occurred while calling o667.getResult.
 : org.apache.spark.SparkException: Exception thrown in awaitResult:
@@ -37,3 +38,36 @@ def test_an_error_of_ours_stays_as_it_is_and_others_name_their_cause() -> None:
 
 def test_what_a_worker_raised_says_more_than_the_innermost_cause() -> None:
     assert cause_of(RuntimeError(TASK)).startswith("mirrorlake.errors.MapError: ")
+
+
+@pytest.mark.parametrize("kind", [MapError, LayoutError, FilesUnreadable, FileNotFoundError])
+def test_what_a_task_raised_for_the_driver_to_go_by_is_known_by_its_class(kind: type[Exception]) -> None:
+    name = kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__name__}"
+    raised = raised_by_task(Py4JError(TASK.replace("mirrorlake.errors.MapError", name)))
+    assert type(raised) is kind
+    assert str(raised) == "the target's position of a-0 carries metadata that this version cannot read"
+
+
+def test_a_name_that_is_only_spoken_of_is_not_what_a_task_raised() -> None:
+    other = Py4JError(TASK.replace("mirrorlake.errors.MapError: ", "ValueError: LayoutError, FileNotFoundError: "))
+    assert raised_by_task(other) is other
+    ours = ReplicationError("x\nFileNotFoundError: y")
+    assert raised_by_task(ours) is ours
+
+
+def test_a_conflict_of_commits_is_told_from_other_refusals() -> None:
+    assert is_conflict(Py4JError("[DELTA_CONCURRENT_APPEND.WITHOUT_HINT] files were added"))
+    assert not is_conflict(Py4JError("[DELTA_TABLE_NOT_FOUND] no"))
+
+
+def test_an_error_tells_which_partitions_it_is_about() -> None:
+    keys = {("a", 0), ("a", 1), ("a-1", 0), ("b.c_d", 12)}
+    error = """[STREAM_FAILED] Query [id = 5] terminated with exception: Job aborted
+=== Streaming Query ===
+Current Committed Offsets: {KafkaV2[Assign[a-0, a-1, a-1-0, b.c_d-12]]: {"a":{"0":5}}}
+Caused by: org.apache.kafka.common.KafkaException: Received exception when fetching the next record from b.c_d-12. If
+"""
+    assert places_in(error, keys).keys() == {("b.c_d", 12)}
+    assert places_in(error, keys)["b.c_d", 12].startswith("org.apache.kafka.common.KafkaException: Received")
+    assert places_in("java.lang.IllegalStateException: a-1-0 and a-1.", keys).keys() == {("a-1", 0), ("a", 1)}
+    assert not places_in("no partition", keys)

@@ -135,8 +135,7 @@ def test_a_closing_that_is_late_is_left() -> None:
     assert not recorder.close("FINISHED", 0.2)
     assert 0.2 <= time.monotonic() - before < 5
     gate.set()
-    recorder._thread.join(10)
-    assert not recorder._thread.is_alive(), "it ends by itself"
+    assert recorder._thread.join(10), "it ends by itself"
 
 
 def test_a_meter_adds_up_and_begins_anew() -> None:

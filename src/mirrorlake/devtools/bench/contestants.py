@@ -78,7 +78,7 @@ class Running:
     def check(self) -> None:
         """Raise ReplicationError when a process ended by itself."""
         if any(not process.alive() for process in self.processes):
-            raise ReplicationError(f"{self.name} ended by itself: see {self.log}", log=str(self.log))
+            raise ReplicationError(f"{self.name} ended by itself: see {self.log}")
 
     def reading_since(self) -> float | None:
         """Return when the first batch was planned (epoch seconds); None where nothing is staged, or not yet.

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 from mirrorlake.config.topology import ResolvedFlow, Topology
 from mirrorlake.control.config_sync import ConfigSync
-from mirrorlake.control.topic_sync import observe_topics
+from mirrorlake.control.topic_comparison import observe_topics
 from mirrorlake.devtools.bench.measure import seconds_of
-from mirrorlake.kafka.admin import ClusterAdmin, TopicInfo
+from mirrorlake.kafka.admin import ClusterAdmin
 from mirrorlake.kafka.connections import Connections
+from mirrorlake.kafka.values import TopicInfo
 from mirrorlake.lake.changes import MemoryLog
 
 TOPICS, PARTITIONS = 300, 1_000

@@ -1,6 +1,6 @@
 """How long a turn of checkpoints takes for many consumer groups: what it costs every ten seconds, for ever."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,8 +10,8 @@ from mirrorlake.config.topology import Topology
 from mirrorlake.devtools.bench.control import wait_until_listed
 from mirrorlake.devtools.bench.measure import seconds_of
 from mirrorlake.groups.checkpoint_sync import Checkpoints
-from mirrorlake.kafka.admin import TopicInfo
 from mirrorlake.kafka.connections import Connections
+from mirrorlake.kafka.values import TopicInfo
 from mirrorlake.lake.changes import MemoryLog
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.opening import open_lake
@@ -75,16 +75,8 @@ def time_turns(lake: Lake, connections: Connections, topology: Topology) -> Grou
     groups = connections.groups("east")
     positions = committed()
     groups.move(positions)
-    checkpoints = Checkpoints(
-        flow,
-        lake,
-        connections,
-        flow.selection(topology.aliases).selects,
-        lambda _topic: 0,
-        _reached,
-        CheckpointTopic(flow, connections, log),
-        log,
-    )
+    running = _Mapped(flow.selection(topology.aliases).selects)
+    checkpoints = Checkpoints(flow, lake, connections, running, CheckpointTopic(flow, connections, log), log)
     first = seconds_of(checkpoints.checkpoint)
     groups.move(_moved(positions, 1, 1))
     everyone = seconds_of(checkpoints.checkpoint)
@@ -132,6 +124,21 @@ def fill_map(lake: Lake) -> None:
         lake.append("offset_map", pa.Table.from_pylist(rows, _MAP))
 
 
-def _reached(keys: Iterable[TopicAndPartition]) -> dict[TopicAndPartition, Reached]:
-    end = RUNS * RUN_RECORDS
-    return {key: Reached(end, end, f"east.{key[0]}") for key in keys}
+@dataclass(frozen=True)
+class _Mapped:
+    """A flow that has brought over all that the map holds; `groups.running_flow.RunningFlow` to the groups."""
+
+    mirrors: Callable[[str], bool]
+
+    def topic_generation(self, _topic: str) -> int:
+        return 0
+
+    def target_generation(self, _topic: str) -> int | None:
+        return 0
+
+    def check_targets(self) -> None:
+        """Nobody makes them again."""
+
+    def reached(self, keys: Iterable[TopicAndPartition]) -> dict[TopicAndPartition, Reached]:
+        end = RUNS * RUN_RECORDS
+        return {key: Reached(end, end, f"east.{key[0]}") for key in keys}

@@ -6,7 +6,8 @@ import subprocess
 from pathlib import Path
 
 from mirrorlake.errors import InputError
-from mirrorlake.kafka.admin import ClusterAdmin, TopicInfo
+from mirrorlake.kafka.admin import ClusterAdmin
+from mirrorlake.kafka.values import TopicInfo
 from mirrorlake.spark.jars import mirror_jars
 from mirrorlake.spark.java import find_java
 
@@ -61,7 +62,7 @@ def load_topic(source: ClusterAdmin, topic: str, size: int, records: int, direct
         done = subprocess.run(command, stdout=output, stderr=output, timeout=_LOAD_SECONDS, check=False)
     ends = source.end_offsets([(topic, partition) for partition in range(PARTITIONS)])
     if done.returncode != 0 or sum(ends.values()) != records:
-        raise InputError(f"topic {topic} could not be filled with {records} records: see {log}", log=str(log))
+        raise InputError(f"topic {topic} could not be filled with {records} records: see {log}")
 
 
 def _load_command(bootstrap_servers: str, topic: str, records: int, payload: Path) -> list[str]:

@@ -44,7 +44,8 @@ from mirrorlake.devtools.bench.report import (
 from mirrorlake.devtools.bench.stage_size import measure_stage
 from mirrorlake.devtools.bench.start import measure_starts
 from mirrorlake.devtools.local.cluster import EmbeddedCluster, start_clusters, stop_clusters
-from mirrorlake.kafka.admin import ClusterAdmin, TopicInfo
+from mirrorlake.kafka.admin import ClusterAdmin
+from mirrorlake.kafka.values import TopicInfo
 from mirrorlake.spark.jars import KAFKA_VERSION, mirror_jars, spark_jars
 from mirrorlake.spark.java import find_java, java_version
 

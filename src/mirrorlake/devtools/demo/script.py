@@ -19,7 +19,8 @@ from mirrorlake.config.topology import Topology, load_topology
 from mirrorlake.devtools.demo import consumer_group
 from mirrorlake.devtools.local.cluster import EmbeddedCluster, start_clusters, stop_clusters
 from mirrorlake.errors import InputError, ReplicationError
-from mirrorlake.kafka.admin import ClusterAdmin, TopicInfo
+from mirrorlake.kafka.admin import ClusterAdmin
+from mirrorlake.kafka.values import TopicInfo
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.opening import open_lake
 from mirrorlake.lake.translate import translate

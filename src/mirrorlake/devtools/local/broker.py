@@ -83,7 +83,7 @@ class Broker:
         with output.open("wb") as log:
             done = subprocess.run(command, stdout=log, stderr=log, timeout=_FORMAT_SECONDS, check=False)
         if done.returncode != 0:
-            raise InputError(f"Kafka could not format the storage of node {self.node}: see {output}", log=str(output))
+            raise InputError(f"Kafka could not format the storage of node {self.node}: see {output}")
 
     def start(self, heap: str, detached: bool) -> None:
         """Start the JVM; it is not ready yet when this returns."""

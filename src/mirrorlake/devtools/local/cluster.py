@@ -150,8 +150,7 @@ class EmbeddedCluster:
         if foreign and not self.detached:
             raise InputError(
                 f"cluster {self.name} in {self.directory} runs already (process {foreign[0]}): stop it with "
-                "`mirrorlake local down` or use another folder",
-                directory=str(self.directory),
+                "`mirrorlake local down` or use another folder"
             )
 
     def _quorum(self) -> list[Broker]:
@@ -190,14 +189,11 @@ class EmbeddedCluster:
                     f"broker {dead[0].node} of cluster {self.name} ended while it started: see {dead[0].log_file} "
                     "and stdout.log beside it",
                     alias=self.name,
-                    address=dead[0].address,
                 )
             if time.monotonic() > deadline:
                 raise ClusterUnreachable(
                     f"cluster {self.name} was not ready after {READY_SECONDS:.0f} s: see {self._brokers[0].log_file}",
                     alias=self.name,
-                    address=self.bootstrap_servers,
-                    seconds=READY_SECONDS,
                 )
             pause.wait(0.05)
 

@@ -71,8 +71,7 @@ def _check(names: list[str]) -> None:
     if not names or wrong or len(set(names)) < len(names):
         raise InputError(
             "cluster names must be different and of letters, digits, _ and -"
-            + (f": {wrong[0]!r} is not" if wrong else ""),
-            names=names,
+            + (f": {wrong[0]!r} is not" if wrong else "")
         )
 
 

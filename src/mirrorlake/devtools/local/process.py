@@ -82,7 +82,7 @@ def start_guarded(command: Sequence[str], marker: str, output: Path) -> JvmProce
     if not told.isdigit():
         guard.kill()
         JvmProcess(guard.pid, marker, guard).wait(5)
-        raise InputError(f"{command[0]} could not be started: see {output}", log=str(output))
+        raise InputError(f"{command[0]} could not be started: see {output}")
     return JvmProcess(int(told), marker, guard)
 
 

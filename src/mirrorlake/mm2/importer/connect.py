@@ -90,7 +90,7 @@ def _complete(draft: Draft, flow: str, kinds: set[str]) -> None:
     for side, alias in (("source", source), ("target", target)):
         if not draft.has(alias, "bootstrap.servers"):
             raise InputError(
-                f"no connector of flow {flow} gives {side}.cluster.bootstrap.servers, the address of {alias}", flow=flow
+                f"no connector of flow {flow} gives {side}.cluster.bootstrap.servers, the address of {alias}"
             )
     if "MirrorSourceConnector" in kinds:
         draft.report.note(_WORKER.format(flow=flow))

@@ -130,7 +130,5 @@ def _addresses(draft: Draft, aliases: list[str], clusters: Entry) -> None:
     for alias in aliases:
         if not draft.has(alias, "bootstrap.servers"):
             raise InputError(
-                f"{clusters.file} gives no {alias}.bootstrap.servers, the address of a cluster that clusters lists",
-                file=clusters.file,
-                key=f"{alias}.bootstrap.servers",
+                f"{clusters.file} gives no {alias}.bootstrap.servers, the address of a cluster that clusters lists"
             )

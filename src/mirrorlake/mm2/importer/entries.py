@@ -40,7 +40,7 @@ class Entry:
 
     def wrong(self, problem: str) -> InputError:
         """Make the error for a value that cannot be imported; `problem` must not hold the value."""
-        return InputError(f"{self.at} {problem}", file=self.file, line=self.line, key=self.key)
+        return InputError(f"{self.at} {problem}")
 
 
 def read_properties(file: SourceFile) -> list[Entry]:
@@ -55,9 +55,7 @@ def read_properties(file: SourceFile) -> list[Entry]:
                 entries.append(Entry(file.name, line, element.key.strip(), element.value.strip()))
             line += len(re.findall(r"\r\n|\r|\n", element.source))
     except InvalidUEscapeError:
-        raise InputError(
-            f"{file.name}, line {line}: \\u is not followed by four hexadecimal digits", file=file.name
-        ) from None
+        raise InputError(f"{file.name}, line {line}: \\u is not followed by four hexadecimal digits") from None
     return entries
 
 
@@ -70,11 +68,11 @@ def read_json(file: SourceFile) -> list[list[Entry]]:
         text = file.data.removeprefix(_BYTE_ORDER_MARK).decode("utf-8")
         content = json.loads(text, object_pairs_hook=_once)
     except UnicodeDecodeError:
-        raise InputError(f"{file.name} is not UTF-8 text, as JSON must be", file=file.name) from None
+        raise InputError(f"{file.name} is not UTF-8 text, as JSON must be") from None
     except json.JSONDecodeError as error:
-        raise InputError(f"{file.name} is not valid JSON in line {error.lineno}: {error.msg}", file=file.name) from None
+        raise InputError(f"{file.name} is not valid JSON in line {error.lineno}: {error.msg}") from None
     except (_Twice, RecursionError) as error:
-        raise InputError(f"{file.name} is not usable JSON: {error}", file=file.name) from None
+        raise InputError(f"{file.name} is not usable JSON: {error}") from None
     lines = _Lines(text)
     return [list(_connector(file.name, item, lines)) for item in (content if isinstance(content, list) else [content])]
 
@@ -109,12 +107,12 @@ class _Lines:
 
 def _connector(file: str, item: object, lines: _Lines) -> Iterator[Entry]:
     if not isinstance(item, dict):
-        raise InputError(f"{file} holds no connector: write an object with name and config", file=file)
+        raise InputError(f"{file} holds no connector: write an object with name and config")
     if "config" not in item:
         yield from _config(file, item, lines)
         return
     if not isinstance(item["config"], dict):
-        raise InputError(f"{file}: config must be an object", file=file)
+        raise InputError(f"{file}: config must be an object")
     for key, value in item.items():
         line = lines.of(key)
         if key == "config":
@@ -127,6 +125,6 @@ def _config(file: str, config: dict[str, Any], lines: _Lines) -> Iterator[Entry]
     for key, value in config.items():
         line = lines.of(key)
         if value is None or isinstance(value, dict | list):
-            raise InputError(f"{file}, line {line}: {key} must be a text, a number or true or false", file=file)
+            raise InputError(f"{file}, line {line}: {key} must be a text, a number or true or false")
         text = value if isinstance(value, str) else json.dumps(value)
         yield Entry(file, line, key.strip(), text.strip())

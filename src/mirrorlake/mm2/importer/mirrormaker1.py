@@ -66,9 +66,7 @@ def read_mirrormaker1(files: Sequence[Mapping[str, Entry]], options: Mapping[str
             draft.place_client_setting(alias, role, entry, entry.key, Rank.CLUSTER)
         if not draft.has(alias, "bootstrap.servers"):
             first = next(iter(settings.values()))
-            raise InputError(
-                f"{first.file} gives no bootstrap.servers, the address of cluster {alias}", file=first.file
-            )
+            raise InputError(f"{first.file} gives no bootstrap.servers, the address of cluster {alias}")
     draft.report.note(
         "MirrorMaker 1 copied records only; mirrorlake also keeps topics, their configs, ACLs and group positions "
         f"alike, which settings of flows.{flow} switch off"
@@ -88,8 +86,7 @@ def _role(settings: Mapping[str, Entry]) -> str:
     named = [role for role in ("consumer", "producer") if role in entry.file.rpartition("/")[2].lower()]
     if len(named) != 1:
         raise InputError(
-            f"{entry.file} could be the consumer's or the producer's file; let its name hold one of these words",
-            file=entry.file,
+            f"{entry.file} could be the consumer's or the producer's file; let its name hold one of these words"
         )
     return named[0]
 

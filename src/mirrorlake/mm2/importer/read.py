@@ -77,7 +77,7 @@ def import_files(files: Sequence[SourceFile], options: Options = Options()) -> I
 def _parts(file: SourceFile) -> list[tuple[str, list[Entry]]]:
     """Each connector or file of settings with its kind. Raises InputError for what is none of them."""
     if b"\0" in file.data:
-        raise InputError(f"{file.name} is not a text file", file=file.name)
+        raise InputError(f"{file.name} is not a text file")
     is_json = file.name.lower().endswith(".json") or file.data.lstrip()[:1] in (b"{", b"[")
     groups = read_json(file) if is_json else [read_properties(file)]
     return [(_kind(file.name, {entry.key: entry for entry in entries}, is_json), entries) for entries in groups]
@@ -92,7 +92,7 @@ def _kind(name: str, settings: Settings, is_json: bool) -> str:
     if not is_json and mirrormaker1.looks_like(settings):
         return "mirrormaker1"
     missing = "connector.class" if is_json else "clusters, connector.class or bootstrap.servers"
-    raise InputError(f"{name} is no file of MirrorMaker that can be imported: it has no key {missing}", file=name)
+    raise InputError(f"{name} is no file of MirrorMaker that can be imported: it has no key {missing}")
 
 
 def _last(entries: Iterable[Entry], report: Report) -> dict[str, Entry]:

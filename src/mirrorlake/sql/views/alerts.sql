@@ -43,16 +43,25 @@ standing AS (
   GROUP BY flow, topic, partition, lag_objective, stuck_seconds, stands_at
   HAVING max(sampled_at) >= current_timestamp() - INTERVAL 10 MINUTES
 ),
--- Records that were there when nobody ran the flow were late before it could help it: only those made since count.
-late AS (
-  SELECT latency.flow, topic, latency_p99_ms,
-         percentile(replication_p99_ms, 0.99, record_count) AS p99_ms,
-         min(CASE WHEN replication_p99_ms > latency_p99_ms THEN produced_at END) AS since
+-- Records that were there when nobody ran the flow were late before it could help it: only those made since count. Each
+-- record of a batch is as late as the batch's p99: up_to says how many are at most so late, place which one is looked for.
+timely AS (
+  SELECT latency.flow, topic, latency_p99_ms, replication_p99_ms, produced_at,
+         sum(record_count) OVER (PARTITION BY latency.flow, topic ORDER BY replication_p99_ms) AS up_to,
+         (sum(record_count) OVER (PARTITION BY latency.flow, topic) - 1) * 0.99D AS place
   FROM latency JOIN watched ON watched.flow = latency.flow
   WHERE mode = 'continuous' AND record_count > 0 AND produced_at >= current_timestamp() - INTERVAL 5 MINUTES
     AND unix_millis(produced_at) - replication_p99_ms >= unix_millis(began)
-  GROUP BY latency.flow, topic, latency_p99_ms
 ),
+around AS (
+  SELECT flow, topic, latency_p99_ms, max(place - floor(place)) AS share,
+         min(CASE WHEN up_to > floor(place) THEN replication_p99_ms END) AS below,
+         min(CASE WHEN up_to > ceil(place) THEN replication_p99_ms END) AS above,
+         min(CASE WHEN replication_p99_ms > latency_p99_ms THEN produced_at END) AS since
+  FROM timely
+  GROUP BY flow, topic, latency_p99_ms
+),
+late AS (SELECT flow, topic, latency_p99_ms, below + share * (above - below) AS p99_ms, since FROM around),
 beats AS (
   SELECT flow, max(unix_millis(produced_at) - replication_min_ms) AS sent_ms
   FROM latency

@@ -11,15 +11,15 @@ SELECT
   sum(record_count) / 60 AS records_per_second,
   sum(byte_count) / 60 AS bytes_per_second,
   min(landing_min_ms) AS landing_min_ms,
-  sum(landing_avg_ms * record_count) / sum(CASE WHEN landing_avg_ms IS NOT NULL THEN record_count END)
-    AS landing_avg_ms,
+  sum(landing_avg_ms * record_count)
+    / nullif(sum(CASE WHEN landing_avg_ms IS NOT NULL THEN record_count END), 0) AS landing_avg_ms,
   max(landing_p50_ms) AS landing_p50_ms,
   max(landing_p95_ms) AS landing_p95_ms,
   max(landing_p99_ms) AS landing_p99_ms,
   max(landing_max_ms) AS landing_max_ms,
   min(replication_min_ms) AS replication_min_ms,
-  sum(replication_avg_ms * record_count) / sum(CASE WHEN replication_avg_ms IS NOT NULL THEN record_count END)
-    AS replication_avg_ms,
+  sum(replication_avg_ms * record_count)
+    / nullif(sum(CASE WHEN replication_avg_ms IS NOT NULL THEN record_count END), 0) AS replication_avg_ms,
   max(replication_p50_ms) AS replication_p50_ms,
   max(replication_p95_ms) AS replication_p95_ms,
   max(replication_p99_ms) AS replication_p99_ms,

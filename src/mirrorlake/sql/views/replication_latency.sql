@@ -8,15 +8,15 @@ SELECT
   date_trunc('MINUTE', produced_at) AS minute,
   sum(record_count) AS record_count,
   min(landing_min_ms) AS landing_min_ms,
-  sum(landing_avg_ms * record_count) / sum(CASE WHEN landing_avg_ms IS NOT NULL THEN record_count END)
-    AS landing_avg_ms,
+  sum(landing_avg_ms * record_count)
+    / nullif(sum(CASE WHEN landing_avg_ms IS NOT NULL THEN record_count END), 0) AS landing_avg_ms,
   max(landing_p50_ms) AS landing_p50_ms,
   max(landing_p95_ms) AS landing_p95_ms,
   max(landing_p99_ms) AS landing_p99_ms,
   max(landing_max_ms) AS landing_max_ms,
   min(replication_min_ms) AS replication_min_ms,
-  sum(replication_avg_ms * record_count) / sum(CASE WHEN replication_avg_ms IS NOT NULL THEN record_count END)
-    AS replication_avg_ms,
+  sum(replication_avg_ms * record_count)
+    / nullif(sum(CASE WHEN replication_avg_ms IS NOT NULL THEN record_count END), 0) AS replication_avg_ms,
   max(replication_p50_ms) AS replication_p50_ms,
   max(replication_p95_ms) AS replication_p95_ms,
   max(replication_p99_ms) AS replication_p99_ms,

@@ -1,0 +1,55 @@
+"""Topics that a flow goes on without: the target would not make or grow them, or they must not be mirrored."""
+
+from collections.abc import Collection, Mapping, Sequence
+
+from mirrorlake.control.topic_plan import TopicPlan, refusals
+from mirrorlake.errors import ReplicationError, TargetRefused
+from mirrorlake.lake.incidents import Incidents
+
+_KIND = "topic_refused"
+
+
+class UnmadeTopics:
+    """Those of one flow, told once each. `topics` are source topics that the target refused, and what it said; each
+    refresh tries them again."""
+
+    def __init__(self, flow: str, incidents: Incidents) -> None:
+        self.topics: dict[str, TargetRefused] = {}
+        self._flow = flow
+        self._incidents = incidents
+        self._checked = False
+        self._told: set[TopicPlan] = set()
+
+    def replace(self, refused: Mapping[str, TargetRefused], still: Collection[str]) -> None:
+        """All that a refresh was refused; incidents about topics other than `still` are over."""
+        self._tell(refused)
+        if not self._checked or self.topics.keys() - refused.keys():  # a process before this one told some, perhaps
+            self._incidents.over(self._flow, _KIND, still)
+            self._checked = True
+        self.topics = dict(sorted(refused.items()))
+
+    def add(self, refused: Mapping[str, TargetRefused]) -> None:
+        """More that the target refused since."""
+        self._tell(refused)
+        self.topics = dict(sorted({**self.topics, **refused}.items()))
+
+    def tell_plans(self, plans: Sequence[TopicPlan]) -> list[TopicPlan]:
+        """Tell of planned topics that must not be mirrored; returns the plans but for those told of before."""
+        fresh = [plan for plan in plans if plan not in self._told]
+        for plan in refusals(fresh):
+            self._told.add(plan)
+            self._incidents.tell(self._flow, _KIND, _refused(self._flow, plan))
+        return fresh
+
+    def _tell(self, refused: Mapping[str, TargetRefused]) -> None:
+        for topic in refused.keys() - self.topics.keys():
+            problem = ReplicationError(f"{refused[topic]}; the flow goes on without it", topic=topic)
+            self._incidents.tell(self._flow, _KIND, problem)
+
+
+def _refused(flow: str, plan: TopicPlan) -> ReplicationError:
+    return ReplicationError(
+        f"flow {flow} does not mirror topic {plan.topic}: {plan.reason}; exclude it with topics_exclude, or give it "
+        "another name at the target",
+        topic=plan.topic,
+    )

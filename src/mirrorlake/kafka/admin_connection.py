@@ -1,0 +1,106 @@
+"""The admin client of one cluster, kept usable: renewed with its secrets, and told apart: silent, or refusing us."""
+
+import logging
+import threading
+from collections.abc import Mapping
+
+from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka.admin import AdminClient, ClusterMetadata
+
+from mirrorlake.errors import AuthenticationFailed, ClusterUnreachable, TopologyError
+from mirrorlake.kafka.refusals import is_refusal, reason_of, refusal_text
+from mirrorlake.kafka.renewal import LiveSettings
+
+logger = logging.getLogger(__name__)
+
+#: How long a cluster may take to answer before it counts as unreachable, seconds.
+ANSWER_SECONDS = 15.0
+
+
+class Client:
+    """An admin client with its settings, and what its cluster last complained of."""
+
+    def __init__(self, alias: str, settings: Mapping[str, str | int | bool]) -> None:
+        self.settings = settings
+        self.refusal: KafkaError | None = None
+        self.last: KafkaError | None = None
+        self.refused = threading.Event()
+        try:
+            self.client = AdminClient({**settings, "error_cb": self.on_error, "logger": logger})
+        except KafkaException as error:
+            raise TopologyError(
+                f"the settings of cluster {alias} cannot be used ({reason_of(error.args[0])}); check its security "
+                "block and its client settings"
+            ) from None
+
+    def on_error(self, error: KafkaError) -> None:
+        """Note what a broker, or the way to it, complains of; called by librdkafka."""
+        if error.code() != KafkaError._ALL_BROKERS_DOWN:
+            self.last = error
+        if is_refusal(error):
+            self.refusal = error
+            self.refused.set()
+
+
+class AdminConnection:
+    """A client that gives way to a new one when its secrets were rotated; `current` is the one of the last call.
+
+    Live settings are checked again after a refusal and from time to time.
+    """
+
+    def __init__(self, alias: str, live: LiveSettings[str | int | bool]) -> None:
+        self.alias = alias
+        self.address = str(live.now["bootstrap.servers"])
+        self.current = Client(alias, live.now)
+        self._live = live
+        self._use = threading.Lock()
+        self._answered = False
+
+    def connected(self) -> Client:
+        """The client to use now; for one call, since another may follow it."""
+        with self._use:
+            self.current.client.poll(0)
+            refused = self.current.refused.is_set()
+            if self._live.renewed(refused):
+                self.current = Client(self.alias, self._live.now)
+            return self.current
+
+    def metadata(self) -> ClusterMetadata:
+        """Cluster metadata; asked in short steps, so that a refused login is told at once and not after the timeout.
+
+        An answer makes up for what was refused before: one broker of several may refuse, or one did while its
+        certificate was replaced. So a cluster that has answered before is given the whole time to answer again.
+        """
+        step = 2.0
+        waited = 0.0
+        current = self.connected()
+        while True:
+            try:
+                found = current.client.list_topics(timeout=step)
+            except KafkaException as error:
+                current.client.poll(0)
+                waited += step
+                refused_at_once = current.refused.is_set() and not self._answered
+                if refused_at_once or waited >= ANSWER_SECONDS:
+                    raise self.unanswered(current, error, waited) from error
+            else:
+                current.refusal = current.last = None
+                current.refused.clear()
+                self._answered = True
+                return found
+
+    def unanswered(
+        self, current: Client, error: KafkaException, waited: float
+    ) -> ClusterUnreachable | AuthenticationFailed:
+        """Why nobody answers, as an error to raise."""
+        if current.refusal is not None:
+            why = refusal_text(current.refusal, current.settings)
+            return AuthenticationFailed(
+                f"cluster {self.alias} at {self.address} cannot be used: {why}",
+                alias=self.alias,
+            )
+        return ClusterUnreachable(
+            f"cluster {self.alias} does not answer at {self.address} within {waited:.0f} s "
+            f"({reason_of(current.last or error.args[0])}); check bootstrap_servers, and that the brokers run",
+            alias=self.alias,
+        )

@@ -1,0 +1,64 @@
+"""Offsets of many partitions, asked for at once; what a single leader does not tell stands in nobody's way."""
+
+import logging
+from collections.abc import Collection, Iterable, Mapping
+from concurrent.futures import Future
+
+from confluent_kafka import IsolationLevel, KafkaException, TopicPartition
+from confluent_kafka.admin import ListOffsetsResultInfo, OffsetSpec
+
+from mirrorlake.kafka.admin_connection import ANSWER_SECONDS, AdminConnection
+from mirrorlake.kafka.refusals import reason_of
+from mirrorlake.offsets.positions import LogEnds, TopicAndPartition
+
+logger = logging.getLogger(__name__)
+
+#: What each partition's leader will have said.
+Asked = Mapping[TopicAndPartition, "Future[ListOffsetsResultInfo]"]
+
+
+def ask(
+    connection: AdminConnection, partitions: Iterable[TopicAndPartition], spec: OffsetSpec, committed: bool
+) -> Asked:
+    """Ask for offsets; with `committed` the end is the last stable offset (read_committed). All requests at once."""
+    request = {TopicPartition(topic, partition): spec for topic, partition in partitions}
+    if not request:
+        return {}
+    level = IsolationLevel.READ_COMMITTED if committed else IsolationLevel.READ_UNCOMMITTED
+    futures = connection.connected().client.list_offsets(request, isolation_level=level, request_timeout=ANSWER_SECONDS)
+    return {(key.topic, key.partition): future for key, future in futures.items()}
+
+
+def told(connection: AdminConnection, asked: Asked) -> dict[TopicAndPartition, int]:
+    """The offsets that were asked for; partitions whose leader does not answer are missing, and it is said."""
+    found, silent = {}, {}
+    for key, future in asked.items():
+        try:
+            found[key] = future.result().offset
+        except KafkaException as error:
+            silent[key] = reason_of(error.args[0])
+    if silent:
+        (topic, partition), why = next(iter(silent.items()))
+        logger.warning(
+            "cluster %s does not tell the offsets of %d partitions, such as %s-%d: %s",
+            *(connection.alias, len(silent), topic, partition, why),
+        )
+    return found
+
+
+def log_ends(
+    connection: AdminConnection, partitions: Collection[TopicAndPartition]
+) -> dict[TopicAndPartition, LogEnds]:
+    """What is there of some partitions, up to the high watermark; those that do not answer are missing."""
+    starts = ask(connection, partitions, OffsetSpec.earliest(), False)
+    ends = ask(connection, partitions, OffsetSpec.latest(), False)
+    found = {}
+    for key in partitions:
+        try:
+            start, end = starts[key].result(), ends[key].result()
+        except KafkaException as error:
+            logger.warning("cluster %s: offsets of %s-%d: %s", connection.alias, *key, reason_of(error.args[0]))
+            continue
+        epoch = end.leader_epoch
+        found[key] = LogEnds(start.offset, end.offset, None if epoch is None or epoch < 0 else epoch)
+    return found

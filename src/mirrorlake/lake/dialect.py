@@ -1,0 +1,149 @@
+"""Spark's SQL said in DuckDB's words: what sqlglot does, and the rules that it lacks. Pure.
+
+There is one text of each view and query, in Spark's dialect. Where both engines know a function and mean different
+things by it, a rule here makes DuckDB mean Spark's; what cannot be said is refused, never guessed.
+"""
+
+from collections.abc import Sequence
+from functools import cache
+from typing import NamedTuple
+
+from sqlglot import ErrorLevel, exp, parse
+from sqlglot.dialects.databricks import Databricks
+from sqlglot.errors import ParseError, TokenError, UnsupportedError
+from sqlglot.parsers.databricks import DatabricksParser
+
+from mirrorlake.errors import InputError
+
+
+class _Spark(Databricks):
+    """Spark's dialect, of which sqlglot would drop what it has no word for."""
+
+    class Parser(DatabricksParser):
+        FUNCTIONS = {
+            **DatabricksParser.FUNCTIONS,
+            "PERCENTILE": lambda args: exp.Anonymous(this="percentile", expressions=args),
+        }
+        FUNCTION_PARSERS = {
+            name: parser for name, parser in DatabricksParser.FUNCTION_PARSERS.items() if name != "PERCENTILE"
+        }
+
+
+#: What DuckDB has to know before a transpiled text is run. Which branch of a CASE it is, is known before rows are read; an
+#: overload by type would not be found for an argument that holds an aggregate.
+PREPARED = (
+    "SET TimeZone = 'UTC'",
+    "CREATE TEMP MACRO spark_text(x) AS"
+    " CASE WHEN typeof(x) = 'BLOB' THEN decode(TRY_CAST(x AS BLOB)) ELSE CAST(x AS VARCHAR) END",
+    "CREATE TEMP MACRO spark_long(x) AS CASE WHEN typeof(x) IN ('DOUBLE', 'FLOAT') OR typeof(x) LIKE 'DECIMAL%'"
+    " THEN CAST(trunc(TRY_CAST(x AS DOUBLE)) AS BIGINT) ELSE CAST(x AS BIGINT) END",
+    "CREATE TEMP MACRO timestamp_millis(x) AS make_timestamptz(CAST(x AS BIGINT) * 1000)",
+    "CREATE TEMP MACRO timestamp_micros(x) AS make_timestamptz(CAST(x AS BIGINT))",
+    "CREATE TEMP MACRO timestamp_seconds(x) AS make_timestamptz(CAST(x * 1000000 AS BIGINT))",
+)
+_INTEGERS = {exp.DataType.Type.TINYINT, exp.DataType.Type.SMALLINT, exp.DataType.Type.INT, exp.DataType.Type.BIGINT}
+
+
+class Said(NamedTuple):
+    """A query in DuckDB's words, with the tables (or views) and the parameters that it names, in lower case as to
+    tables."""
+
+    text: str
+    tables: frozenset[str]
+    parameters: frozenset[str]
+
+
+@cache
+def said_for_duckdb(text: str) -> Said:
+    """A query of Spark's dialect. A text that makes a view is the query of the view.
+
+    Raises InputError for what is no query, or cannot be said.
+    """
+    try:
+        statements = [each for each in parse(text, dialect=_Spark) if each is not None]
+        tree = _only_query(statements).transform(_ruled)
+        assert tree is not None  # what is left out are hints
+        said = tree.sql(dialect="duckdb", comments=False, unsupported_level=ErrorLevel.RAISE)
+    except (ParseError, TokenError, UnsupportedError) as error:
+        raise InputError(f"it cannot be said for DuckDB: {_first_line(error)}") from error
+    named = {table.name.lower() for table in tree.find_all(exp.Table) if not table.db}
+    parameters = {str(item.this) for item in tree.find_all(exp.Placeholder) if item.this}
+    return Said(said, frozenset(named), frozenset(parameters))
+
+
+@cache
+def columns_of(text: str) -> tuple[tuple[str, str], ...]:
+    """Name and DuckDB's type of each column of a text that makes a table."""
+    (tree,) = parse(text, dialect=_Spark)
+    assert tree is not None
+    return tuple(
+        (item.name, _type(item.args["kind"])) for item in tree.find_all(exp.ColumnDef) if item.parent is tree.this
+    )
+
+
+@cache
+def type_of(spark_type: str) -> str:
+    """DuckDB's name of one of Spark's types, such as STRING."""
+    return _type(exp.DataType.build(spark_type, dialect=_Spark))
+
+
+def _type(kind: exp.DataType) -> str:
+    return kind.sql(dialect="duckdb", comments=False)
+
+
+def _only_query(statements: Sequence[exp.Expr]) -> exp.Expr:
+    if len(statements) != 1:
+        raise InputError(f"it is {len(statements)} statements; give one")
+    tree = statements[0]
+    if isinstance(tree, exp.Create) and tree.kind == "VIEW":
+        tree = tree.expression
+    if not isinstance(tree, exp.Query):
+        raise InputError("it is no query, and DuckDB only reads the lake")
+    return tree
+
+
+def _ruled(node: exp.Expr) -> exp.Expr | None:
+    """One node, by the rule that there is for it."""
+    if isinstance(node, exp.Hint):
+        return None  # hints say how Spark is to plan, and nothing about the answer
+    if isinstance(node, exp.IgnoreNulls) and isinstance(node.this, (exp.Last, exp.First)):
+        kind = exp.LastValue if isinstance(node.this, exp.Last) else exp.FirstValue
+        return exp.IgnoreNulls(this=kind(this=node.this.this))
+    if isinstance(node, (exp.ArgMax, exp.ArgMin)):
+        # Spark's max_by answers with a null where the row with the greatest has one; arg_max leaves such rows out.
+        name = "arg_max_null" if isinstance(node, exp.ArgMax) else "arg_min_null"
+        return exp.Anonymous(this=name, expressions=[node.this, node.expression])
+    if isinstance(node, exp.UnixSeconds):  # epoch() has fractions, and a cast rounds them
+        return exp.IntDiv(this=exp.Anonymous(this="epoch_us", expressions=[node.this]), expression=_number(1_000_000))
+    if isinstance(node, exp.Exists) and node.args.get("expression") is not None:
+        kept = exp.Anonymous(this="list_filter", expressions=[node.this, node.expression])
+        return exp.Paren(this=exp.GT(this=exp.Anonymous(this="len", expressions=[kept]), expression=_number(0)))
+    if isinstance(node, exp.Anonymous) and node.name.lower() == "percentile":
+        if len(node.expressions) != 2:
+            raise UnsupportedError("percentile with a frequency is not known there")
+        return exp.Anonymous(this="quantile_cont", expressions=node.expressions)
+    if isinstance(node, exp.TimeToStr):
+        node.set("format", exp.Literal.string(node.args["format"].name.replace("SSS", "%g").replace("XXX", "Z")))
+        return node
+    return _cast(node) if type(node) is exp.Cast else node
+
+
+def _cast(node: exp.Cast) -> exp.Expr:
+    """Spark reads binary as UTF-8, and cuts what is behind the point; DuckDB escapes the one and rounds the other."""
+    kind = node.to.this
+    if isinstance(node.this, (exp.Literal, exp.Null)):
+        return node
+    if kind == exp.DataType.Type.TEXT:
+        return exp.Anonymous(this="spark_text", expressions=[node.this])
+    if kind in _INTEGERS:
+        long = exp.Anonymous(this="spark_long", expressions=[node.this])
+        return long if kind == exp.DataType.Type.BIGINT else exp.Cast(this=long, to=node.to)
+    return node
+
+
+def _number(value: int) -> exp.Literal:
+    return exp.Literal(this=str(value), is_string=False)
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().splitlines()[0]

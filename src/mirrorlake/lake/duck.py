@@ -1,0 +1,192 @@
+"""A lake in a folder, read by DuckDB over the snapshots of delta-rs: the second adapter of the port `lake.reader`.
+
+No Java, and neither Spark nor pandas is imported. Tables are opened when a text names them, each once until `refresh`.
+DuckDB reads the Parquet files of a snapshot itself: it streams, in many threads, and skips by their statistics. That is
+reading the table only where it has neither deletion vectors nor column mapping, and such tables are refused.
+"""
+
+import re
+import tempfile
+import threading
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import duckdb
+from deltalake import DeltaTable
+
+from mirrorlake.errors import InputError, LakeError
+from mirrorlake.lake.definitions import sql_text
+from mirrorlake.lake.dialect import PREPARED, Said, columns_of, said_for_duckdb, type_of
+from mirrorlake.lake.lake import TABLES, VIEWS, has_table
+from mirrorlake.lake.opening import check_version
+from mirrorlake.lake.reader import Found, Frame, Frames
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+#: Table features without which the files of a snapshot are the table.
+_BARRED_FEATURES = {"deletionVectors", "columnMapping"}
+_ZONED, _HUGE = "TIMESTAMP WITH TIME ZONE", re.compile(r"\bHUGEINT\b")
+
+
+class DuckLake:
+    """The tables of one lake; for one thread at a time, others wait."""
+
+    def __init__(self, directory: Path, checkpoints: Path | None = None) -> None:
+        self.directory: Path | None = directory
+        self.checkpoints = checkpoints or directory / "_checkpoints"
+        self._root = directory
+        self._known: set[str] = set()
+        self._use = threading.RLock()
+
+    @cached_property
+    def _connection(self) -> duckdb.DuckDBPyConnection:
+        # Else what does not fit into memory would be written to a folder beside whoever asks.
+        spilled = str(Path(tempfile.gettempdir()) / "mirrorlake-duckdb")
+        connection = duckdb.connect(config={"temp_directory": spilled})
+        for statement in PREPARED:
+            connection.execute(statement)
+        if has_table(self._root, "records"):
+            table = DeltaTable(str(self._root / "records"), without_files=True)
+            check_version(table.metadata().configuration, str(self._root))
+        return connection
+
+    def refresh(self) -> None:
+        """See `Reader.refresh`."""
+        with self._use:
+            for name in self._known:
+                self._connection.execute(f'DROP VIEW IF EXISTS "{name}"')
+            self._known.clear()
+
+    def rows(
+        self,
+        text: str,
+        args: Mapping[str, object] | None = None,
+        frames: Frames | None = None,
+        limit: int | None = None,
+    ) -> Found:
+        """See `Reader.rows`."""
+        with self._use:
+            try:
+                found = self._found(text, args or {}, frames or {})
+                found = found if limit is None else found.limit(limit)
+                found = _plain(found)
+                columns = found.columns
+                return Found((dict(zip(columns, row, strict=True)) for row in found.fetchall()), columns)
+            except duckdb.Error as error:
+                raise InputError(_first_line(error)) from error
+
+    def query_rows(self, name: str, frames: Frames | None = None, **args: object) -> Found:
+        """See `Reader.query_rows`."""
+        return self.rows(sql_text("queries", name), args, frames)
+
+    def table_rows(self, table: str) -> Found:
+        """See `Reader.table_rows`."""
+        return self.rows(f"SELECT * FROM {table}")
+
+    def whole(self, table: str) -> str:
+        """See `Reader.whole`: tables are opened with all columns anyway."""
+        return f"SELECT * FROM {table}"
+
+    def arrow(self, text: str, args: Mapping[str, object] | None = None) -> "pa.RecordBatchReader":
+        """See `Reader.arrow`."""
+        with self._use:
+            try:
+                return _without_huge(self._found(text, args or {}, {})).fetch_record_batch()
+            except duckdb.Error as error:
+                raise InputError(_first_line(error)) from error
+
+    def _found(self, text: str, args: Mapping[str, object], frames: Frames) -> duckdb.DuckDBPyRelation:
+        for name, frame in frames.items():
+            text = text.replace(f"{{{name}}}", f"({frame})" if isinstance(frame, str) else f"`frame {name}`")
+        for name, frame in frames.items():
+            if isinstance(frame, Frame):
+                self._give(f"frame {name}", frame)
+        said = said_for_duckdb(text)
+        self._make_known(said)
+        return self._connection.sql(said.text, params={name: args[name] for name in said.parameters & args.keys()})
+
+    def _give(self, name: str, frame: Frame) -> None:
+        """Make a table of rows."""
+        kinds = ", ".join(f'"{column}" {type_of(kind)}' for column, kind in frame.columns)
+        self._connection.execute(f'CREATE OR REPLACE TEMP TABLE "{name}" ({kinds})')
+        columns = [list(column) for column in zip(*frame.rows, strict=True)]
+        if columns:
+            values = ", ".join(f"unnest(${number})" for number in range(1, len(columns) + 1))
+            self._connection.execute(f'INSERT INTO "{name}" SELECT {values}', columns)
+
+    def _make_known(self, said: Said) -> None:
+        """Open what a query names, and what that is made of."""
+        for name in said.tables - self._known:
+            if name in TABLES:
+                self._open(name)
+            elif name in VIEWS:
+                view = said_for_duckdb(sql_text("views", name))
+                self._make_known(view)
+                self._connection.execute(f'CREATE OR REPLACE TEMP VIEW "{name}" AS {view.text}')
+            else:
+                continue  # a name of the query's own, or one that DuckDB refuses
+            self._known.add(name)
+
+    def _open(self, name: str) -> None:
+        """Make a table known as of now; one that an earlier version did not have is empty, and so is a column."""
+        wanted = dict(columns_of(sql_text("tables", name)))
+        if not has_table(self._root, name):
+            files: list[str] = []
+        else:
+            table = DeltaTable(str(self._root / name))
+            barred = _BARRED_FEATURES & set(table.protocol().reader_features or ())
+            if barred:
+                raise LakeError(
+                    f"table {name} of the lake at {self._root} has {', '.join(sorted(barred))}, which only Spark "
+                    "reads: ask with --engine spark"
+                )
+            files = table.file_uris()
+        if not files:
+            empty = ", ".join(f'CAST(NULL AS {kind}) AS "{column}"' for column, kind in wanted.items())
+            self._connection.execute(f'CREATE TEMP VIEW "{name}" AS SELECT {empty} WHERE false')
+            return
+        # Files of before a column was added lack it.
+        found = self._connection.read_parquet(files, union_by_name=True, hive_partitioning=False)
+        kinds = dict(zip(found.columns, map(str, found.types), strict=True))
+        columns = [_column(column, kinds.get(column), kind) for column, kind in wanted.items()]
+        columns += [f'"{column}"' for column in kinds if column not in wanted]
+        found.project(", ".join(columns)).create_view(name)
+
+
+def _column(name: str, found: str | None, wanted: str) -> str:
+    """A column as the layout has it; a cast, where it is needed, keeps a predicate from skipping files."""
+    if found is None:
+        return f'CAST(NULL AS {wanted}) AS "{name}"'
+    return f'"{name}"' if _same(found, wanted) else f'CAST("{name}" AS {wanted}) AS "{name}"'
+
+
+def _same(found: str, wanted: str) -> bool:
+    short = {"TEXT": "VARCHAR", "TIMESTAMPTZ": _ZONED, "INT": "INTEGER"}
+    return found == short.get(wanted, wanted) or not wanted.isalpha()  # parts of nested ones are what they are
+
+
+def _plain(found: duckdb.DuckDBPyRelation) -> duckdb.DuckDBPyRelation:
+    """Times in UTC without a zone, at any depth, and sums as Spark has them: the types of both engines are the same."""
+    return _cast(found, lambda kind: _HUGE.sub("BIGINT", kind.replace(_ZONED, "TIMESTAMP")))
+
+
+def _without_huge(found: duckdb.DuckDBPyRelation) -> duckdb.DuckDBPyRelation:
+    return _cast(found, lambda kind: _HUGE.sub("BIGINT", kind))
+
+
+def _cast(found: duckdb.DuckDBPyRelation, wanted: Callable[[str], str]) -> duckdb.DuckDBPyRelation:
+    kinds = [str(kind) for kind in found.types]
+    if all(wanted(kind) == kind for kind in kinds) or len(set(found.columns)) < len(kinds):
+        return found
+    columns = []
+    for name, kind in zip(found.columns, kinds, strict=True):
+        quoted = '"' + name.replace('"', '""') + '"'
+        columns.append(quoted if wanted(kind) == kind else f"CAST({quoted} AS {wanted(kind)}) AS {quoted}")
+    return found.project(", ".join(columns))
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().splitlines()[0]

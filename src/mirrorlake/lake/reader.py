@@ -1,0 +1,70 @@
+"""The port by which a lake is read: one text of SQL, Spark's dialect, whichever engine answers.
+
+`lake.lake.Lake` reads by Spark, `lake.duck.DuckLake` by DuckDB. Times in rows are in UTC, and without a zone.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+class Found(list[dict[str, Any]]):
+    """Rows, each a mapping of column to value, and the names of the columns, which are there without a row too."""
+
+    def __init__(self, rows: Iterable[dict[str, Any]] = (), columns: Sequence[str] = ()) -> None:
+        super().__init__(rows)
+        self.columns = tuple(columns)
+
+
+@dataclass(frozen=True)
+class Frame:
+    """Rows that a statement is given, named `{frame}` in its text: names of columns with Spark's types, and values."""
+
+    columns: tuple[tuple[str, str], ...]
+    rows: Sequence[tuple[Any, ...]]
+
+
+#: Frames by name: rows, or the text of a query, which may use the parameters of the statement.
+Frames = Mapping[str, "Frame | str"]
+
+
+class Reader(Protocol):
+    """A lake that is read."""
+
+    @property
+    def directory(self) -> Path | None:
+        """The lake's folder; None in a catalog."""
+
+    @property
+    def checkpoints(self) -> Path:
+        """Where streaming checkpoints live, and the copy of the index of the stage. Raises LakeError where nobody
+        knows."""
+
+    def rows(
+        self,
+        text: str,
+        args: Mapping[str, object] | None = None,
+        frames: Frames | None = None,
+        limit: int | None = None,
+    ) -> Found:
+        """Run a query in which bare names mean this lake's tables and views; `args` fills `:named` parameters. Raises
+        InputError for one that cannot be run, saying why."""
+
+    def query_rows(self, name: str, frames: Frames | None = None, **args: object) -> Found:
+        """Run `sql/queries/<name>.sql` of the package."""
+
+    def table_rows(self, table: str) -> Found:
+        """All rows of a small table or view."""
+
+    def whole(self, table: str) -> str:
+        """The text of a query that gives a table with all columns of its newest layout."""
+
+    def arrow(self, text: str, args: Mapping[str, object] | None = None) -> "pa.RecordBatchReader":
+        """The same as `rows`, for results of any size: times have their zone, and rows come in batches."""
+
+    def refresh(self) -> None:
+        """What is read from now on is as of now; until then, all is as of the first reading of each table."""

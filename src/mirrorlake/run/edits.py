@@ -1,0 +1,104 @@
+"""Edits of the topology file of a running replicator: taken over, or told why they are not in force."""
+
+import logging
+from collections.abc import Callable, Iterable, Sequence
+
+from mirrorlake.checks.preflight import Verdict, judge
+from mirrorlake.config.topology import ResolvedFlow, Topology
+from mirrorlake.errors import ReplicationError, TopologyError
+from mirrorlake.kafka.connections import Connections
+from mirrorlake.lake.changes import Change, ChangeOutcome
+from mirrorlake.lake.event_log import EventLog
+from mirrorlake.lake.lake import Lake
+from mirrorlake.run.watch import TopologyWatch
+from mirrorlake.spark.causes import FAILURES, in_our_words
+
+logger = logging.getLogger(__name__)
+
+#: The kind of incident that tells of an edit that is not in force.
+EDIT = "topology_edit"
+
+
+class Edits:
+    """Follows the file that `watch` watches. `chosen` are the flows that `--flow` named, None for all; `apply` makes
+    what runs what a verdict wants."""
+
+    def __init__(
+        self,
+        watch: TopologyWatch,
+        lake: Lake,
+        event_log: EventLog,
+        chosen: tuple[str, ...] | None,
+        apply: Callable[[Verdict], None],
+    ) -> None:
+        self._watch = watch
+        self._lake = lake
+        self._event_log = event_log
+        self._chosen = chosen
+        self._apply = apply
+
+    def take_over(self, connections: Connections, flows: Sequence[ResolvedFlow]) -> None:
+        """Take over an edit, if there is one, where these run. An invalid one is told, one that cannot be in force yet
+        (a cluster does not answer, a secret is missing) waits; meanwhile the old one stays in force."""
+        waiting: Topology | None = None
+        try:
+            topology = self._watch.edited()
+            if topology is None:
+                return
+            wanted = wanted_flows(topology, connections.topology, self._chosen)
+            waiting = topology
+            verdict = judge(self._lake, connections.renewed(topology), wanted)
+        except FAILURES as error:
+            if waiting is not None:
+                self._watch.wait(waiting)
+            self._not_in_force(flows, error, "" if waiting is None else "; it is tried again until it can be")
+            return
+        logger.warning("the edited %s is in force", self._watch.path)
+        self._watch.done()
+        self._apply(verdict)
+        in_force(self._event_log, verdict.connections, verdict.flows, [flow.name for flow in flows])
+        self._note(verdict.flows, "done", None)
+
+    def _not_in_force(self, flows: Sequence[ResolvedFlow], error: BaseException, later: str) -> None:
+        """Say that what runs is not what the file says: in the log once, and as an incident while that is so."""
+        path = self._watch.path
+        problem = in_our_words(error, f"the edit of {path}")
+        if not self._watch.again:
+            logger.error("%s; what ran before goes on unchanged%s", problem, later)
+            if isinstance(problem, TopologyError):
+                self._note(flows, "refused", str(problem))
+        said = ReplicationError(f"the edited {path} is not in force: {problem}{later}")
+        for flow in flows:
+            self._event_log.incidents.tell(flow.name, EDIT, said)
+
+    def _note(self, flows: Sequence[ResolvedFlow], outcome: ChangeOutcome, error: str | None) -> None:
+        change = Change("topology", str(self._watch.path), None, None, outcome, error)
+        for flow in flows:
+            self._event_log.record(flow.name, [change])
+
+
+def wanted_flows(topology: Topology, before: Topology, chosen: tuple[str, ...] | None) -> list[ResolvedFlow]:
+    """The flows that are to run by an edit. Raises TopologyError for what only a start may change."""
+    if topology.lake != before.lake:
+        raise TopologyError("lake cannot be changed while running: stop and start again")
+    flows = [flow for flow in topology.active_flows() if chosen is None or flow.name in chosen]
+    known = {flow.policy_file for flow in before.active_flows()}
+    for flow in flows:
+        if flow.policy_file not in {None, *known}:
+            raise TopologyError(
+                f"policy {flow.settings.policy} of flow {flow.name} is code that this run did not begin with, and "
+                "an edit lets in none: stop and start again"
+            )
+    return flows
+
+
+def in_force(
+    event_log: EventLog, connections: Connections, flows: Iterable[ResolvedFlow], before: Iterable[str] = ()
+) -> None:
+    """What the file says is in force: over is whatever told that it is not, of these flows, of those that ran `before`
+    or of those that are gone."""
+    here = {*before, *(flow.name for flow in flows)}
+    known = connections.topology.flows
+    event_log.incidents.close(
+        lambda flow, kind, _topic, _partition: kind == EDIT and (flow in here or flow not in known)
+    )

@@ -1,0 +1,6 @@
+"""Fakes for tests, of mirrorlake and of whoever uses it: clusters and a lake in memory, without Kafka and Spark."""
+
+from mirrorlake.testing.memory_cluster import MemoryCluster
+from mirrorlake.testing.memory_lake import MemoryLake
+
+__all__ = ["MemoryCluster", "MemoryLake"]

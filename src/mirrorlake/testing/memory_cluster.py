@@ -1,0 +1,132 @@
+"""A cluster in memory, asked and changed as one of Kafka is, as far as topics and offsets go."""
+
+import uuid
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+
+from confluent_kafka.admin import AdminClient
+
+from mirrorlake.errors import ClusterUnusable, TargetRefused
+from mirrorlake.kafka.admin import ClusterAdmin
+from mirrorlake.kafka.values import TopicIdentity, TopicInfo
+from mirrorlake.offsets.positions import TopicAndPartition
+
+
+class MemoryCluster(ClusterAdmin):
+    """Stands for the admin client of a cluster: hand it to `Connections(topology, {"east": cluster})`.
+
+    Partitions have a first and an end offset, and no records. What a cluster in memory cannot do (configs, ACLs,
+    groups, rights) raises NotImplementedError. Set the attributes to what the test is about.
+
+    Attributes:
+        ends, starts: end offsets of each topic's partitions; first offsets, where they are not 0.
+        refusal: raised by every call, as by a cluster that is silent or refuses us; None while it answers.
+        silent: partitions whose leader does not answer.
+        brokers, registered: how many brokers are up, and how many a topic can count on, those that are down included.
+        refuses: names of topics that the cluster would not make, and what it says.
+        asked: how often it was asked, by method.
+        made: the topics that it was asked to make, in order.
+    """
+
+    def __init__(self, alias: str, topics: Mapping[str, Sequence[int]] | None = None) -> None:
+        """`topics` are the end offsets of partitions, by topic. The cluster's id is `id-of-<alias>`."""
+        self.alias = alias
+        self.ends: dict[str, list[int]] = {}
+        self.starts: dict[TopicAndPartition, int] = {}
+        self.refusal: ClusterUnusable | None = None
+        self.silent: set[TopicAndPartition] = set()
+        self.brokers = self.registered = 1
+        self.refuses: dict[str, TargetRefused] = {}
+        self.asked: Counter[str] = Counter()
+        self.made: list[TopicInfo] = []
+        self._ids: dict[str, str] = {}
+        for name, ends in (topics or {}).items():
+            self.make(name, *ends)
+
+    def make(self, topic: str, *ends: int) -> str:
+        """Make a topic, or make it again, with these end offsets of its partitions; returns its id, a new one."""
+        self.ends[topic] = list(ends)
+        self._ids[topic] = uuid.uuid4().hex
+        return self._ids[topic]
+
+    def delete(self, *topics: str) -> None:
+        """Delete topics."""
+        for topic in topics:
+            del self.ends[topic], self._ids[topic]
+
+    @property
+    def address(self) -> str:
+        """There is none; said where a sentence names it."""
+        return f"memory:{self.alias}"
+
+    @property
+    def client(self) -> AdminClient:
+        """Raises NotImplementedError: whatever goes by the client itself needs a broker."""
+        raise NotImplementedError(f"cluster {self.alias} is one in memory, which has topics and offsets only")
+
+    def cluster_id(self) -> str:
+        """The id by which the cluster is known."""
+        self._ask("cluster_id")
+        return f"id-of-{self.alias}"
+
+    def known_brokers(self) -> int:
+        """How many brokers are up."""
+        self._ask("known_brokers")
+        return self.brokers
+
+    def registered_brokers(self, name: str, asked: int) -> int:
+        """How many brokers a new topic can count on, up to `asked`."""
+        self._ask("registered_brokers")
+        return min(asked, max(self.brokers, self.registered))
+
+    def topics(self) -> dict[str, TopicInfo]:
+        """All topics by name, with replication factor 1."""
+        self._ask("topics")
+        return {name: TopicInfo(name, len(ends), 1) for name, ends in self.ends.items()}
+
+    def identities(self, topics: Sequence[str]) -> tuple[dict[str, TopicIdentity], frozenset[str]]:
+        """Topics by name, and the names that no topic has."""
+        self._ask("identities")
+        found = {name: TopicIdentity(self._ids[name], len(self.ends[name])) for name in topics if name in self._ids}
+        return found, frozenset(topics) - found.keys()
+
+    def end_offsets(
+        self, partitions: Iterable[TopicAndPartition], committed: bool = True
+    ) -> dict[TopicAndPartition, int]:
+        """End offsets; nothing is ever uncommitted. Raises KeyError for a partition that is not there."""
+        self._ask("end_offsets")
+        return {(topic, number): self.ends[topic][number] for topic, number in partitions}
+
+    def told_starts(self, partitions: Collection[TopicAndPartition]) -> dict[TopicAndPartition, int]:
+        """First offsets of the partitions whose leader answers."""
+        self._ask("told_starts")
+        return {key: self.starts.get(key, 0) for key in partitions if self._tells(key)}
+
+    def told_ends(self, partitions: Collection[TopicAndPartition]) -> dict[TopicAndPartition, int]:
+        """End offsets of the partitions whose leader answers."""
+        self._ask("told_ends")
+        return {key: self.ends[key[0]][key[1]] for key in partitions if self._tells(key)}
+
+    def try_create_topics(self, topics: Sequence[TopicInfo]) -> list[TargetRefused]:
+        """Make topics that are not there yet; returns what the cluster `refuses`."""
+        self._ask("try_create_topics")
+        for topic in topics:
+            if topic.name not in self.refuses and topic.name not in self.ends:
+                self.make(topic.name, *[0] * topic.partitions)
+                self.made.append(topic)
+        return [self.refuses[topic.name] for topic in topics if topic.name in self.refuses]
+
+    def add_partitions(self, topic: str, partitions: int) -> None:
+        """Raise a topic's partition count. Raises TargetRefused."""
+        self._ask("add_partitions")
+        if topic in self.refuses:
+            raise self.refuses[topic]
+        self.ends[topic] += [0] * (partitions - len(self.ends[topic]))
+
+    def _ask(self, method: str) -> None:
+        self.asked[method] += 1
+        if self.refusal is not None:
+            raise self.refusal
+
+    def _tells(self, key: TopicAndPartition) -> bool:
+        return key not in self.silent and key[1] < len(self.ends.get(key[0], ()))

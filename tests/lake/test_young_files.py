@@ -1,0 +1,110 @@
+"""Small files of the stage become one while others write, and who follows the stage sees the same."""
+
+from datetime import datetime, timezone
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import SparkSession
+
+from mirrorlake.config.topology import Lake as Location
+from mirrorlake.lake.definitions import rows_of
+from mirrorlake.lake.delta_log import DeltaLog
+from mirrorlake.lake.lake import Lake
+from mirrorlake.lake.opening import open_lake
+from mirrorlake.lake.path_tables import PathTables
+from mirrorlake.lake.stage_index import StageFiles
+from mirrorlake.lake.young_files import YoungFiles
+
+AT = datetime(2026, 11, 23, tzinfo=timezone.utc)
+
+
+@pytest.fixture
+def lake(spark: SparkSession, tmp_path: Path) -> Lake:
+    return open_lake(spark, Location(path=str(tmp_path / "lake")), tmp_path)
+
+
+def _land(tables: PathTables, batch: int, headers: bool = False) -> None:
+    rows = [
+        {
+            "source_cluster": "east",
+            "topic": topic,
+            "partition": partition,
+            "offset": batch * 2 + at,
+            "timestamp": AT,
+            "timestamp_type": 0,
+            "key": None,
+            "value": b"v" * 10,
+            "headers": [{"key": "a", "value": None}] if headers else None,
+            "landed_at": AT,
+            "batch_id": batch,
+            "generation": 0,
+        }
+        for topic in ("orders", "payments")
+        for partition in (0, 1)
+        for at in (0, 1)
+    ]
+    tables.append("records", rows_of("records", rows), "landing", batch)
+
+
+def _tables(lake: Lake) -> tuple[PathTables, Path]:
+    assert lake.path_tables is not None and lake.directory is not None
+    return lake.path_tables, lake.directory
+
+
+def test_order_within_partitions_statistics_and_the_index(lake: Lake) -> None:
+    tables, directory = _tables(lake)
+    stage, young = StageFiles(lake), YoungFiles(directory)
+    for batch in range(30):
+        _land(tables, batch, headers=batch % 2 == 0)
+        if batch == 9:
+            assert stage.ends("east")["orders", 0] == (0, 20)  # the index follows from here on
+    before = lake.sql("SELECT * FROM records ORDER BY topic, partition, offset").collect()
+    assert young.compact(least=31) == 0
+    assert young.compact(least=10) == 30
+    assert lake.sql("SELECT * FROM records ORDER BY topic, partition, offset").collect() == before
+    (file,) = lake.table("records").inputFiles()
+    found = pq.read_table(file.removeprefix("file://"), columns=["topic", "partition", "offset"]).to_pylist()
+    assert [(row["topic"], row["partition"], row["offset"]) for row in found] == sorted(
+        (row["topic"], row["partition"], row["offset"]) for row in found
+    )
+    _land(tables, 30)
+    for followed in (stage, StageFiles(lake)):  # kept up, and built anew
+        with followed.reading() as index:
+            assert len(index.paths()) == 2
+        assert followed.ends("east")["payments", 1] == (0, 62)
+    # Statistics: a file that cannot hold the offsets is not read.
+    assert lake.sql("SELECT count(*) AS n FROM records WHERE offset >= 60").collect()[0]["n"] == 8
+
+
+def test_commits_that_come_meanwhile(lake: Lake) -> None:
+    tables, directory = _tables(lake)
+    for batch in range(5):
+        _land(tables, batch)
+    young, other = YoungFiles(directory), YoungFiles(directory)
+    version, files = DeltaLog(directory / "records").snapshot()
+    paths, sizes = files["path"].to_pylist(), files["size_bytes"].to_pylist()
+    _land(tables, 5)  # an append beside it
+    assert young._replace(version, paths, sizes)
+    assert not other._replace(version, paths, sizes), "its files are gone"
+    assert lake.table("records").count() == 6 * 8
+    assert len(lake.table("records").inputFiles()) == 2
+    known = {Path(path).name for path in lake.table("records").inputFiles()} | set(paths)
+    assert {path.name for path in (directory / "records").glob("*.parquet")} == known, "nothing is left behind"
+
+
+def test_replaced_files_go_later_and_spark_optimizes_after_it(lake: Lake) -> None:
+    tables, directory = _tables(lake)
+    young = YoungFiles(directory)
+    for batch in range(5):
+        _land(tables, batch)
+    assert young.compact(least=2) == 5
+    changed = lake.spark.read.format("delta").option("readChangeFeed", "true").option("startingVersion", 1)
+    assert changed.table(lake.name("records")).count() == 5 * 8, "a reader of changes sees each record once"
+    assert young.delete_replaced() == 0
+    assert young.delete_replaced(kept_seconds=0) == 5
+    assert len(list((directory / "records").glob("*.parquet"))) == 1
+    _land(tables, 5)
+    lake.sql("OPTIMIZE records").collect()
+    assert young.compact(least=2) == 0
+    assert lake.table("records").count() == 6 * 8

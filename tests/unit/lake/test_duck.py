@@ -1,0 +1,162 @@
+"""A lake in a folder, read by DuckDB: what is missing, what came since, what is refused; and that no Spark is imported."""
+
+import json
+import subprocess
+import sys
+from datetime import datetime, timezone
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from deltalake import DeltaTable, write_deltalake
+
+import mirrorlake
+from mirrorlake.errors import InputError, LakeError
+from mirrorlake.lake.duck import DuckLake
+from mirrorlake.lake.lake import ADDED_COLUMNS, TABLES, VIEWS
+from mirrorlake.lake.reader import Frame
+
+AT = datetime(2026, 3, 1, 12, tzinfo=timezone.utc)
+CHANGE = {"flow": "east->west", "at": AT, "kind": "topic", "resource": "größe"}
+
+
+def append(place: Path, table: str, *rows: dict[str, object]) -> None:
+    write_deltalake(str(place / table), pa.Table.from_pylist(list(rows)), mode="append", schema_mode="merge")
+
+
+def test_a_lake_that_is_not_there_yet_is_empty_and_is_not_made(tmp_path: Path) -> None:
+    lake = DuckLake(tmp_path / "lake")
+    for name in (*TABLES, *VIEWS):
+        found = lake.table_rows(name)
+        assert found == [] and found.columns, name
+    assert not (tmp_path / "lake").exists()
+
+
+def test_a_table_of_an_earlier_version_has_the_columns_of_this_one(tmp_path: Path) -> None:
+    append(tmp_path, "changes", CHANGE)
+    (row,) = DuckLake(tmp_path).rows("SELECT * FROM changes")
+    assert row["policy"] is None and row["at"] == AT.replace(tzinfo=None)
+    append(tmp_path, "changes", {**CHANGE, "policy": "default"})  # the files of before lack it
+    found = DuckLake(tmp_path).rows("SELECT policy FROM changes ORDER BY policy")
+    assert [row["policy"] for row in found] == [None, "default"] and "policy" in ADDED_COLUMNS["changes"]
+
+
+def test_all_is_as_of_one_moment_until_it_is_asked_anew(tmp_path: Path) -> None:
+    append(tmp_path, "changes", CHANGE)
+    lake = DuckLake(tmp_path)
+    count = "SELECT count(*) AS n FROM changes"
+    assert lake.rows(count) == [{"n": 1}]
+    append(tmp_path, "changes", CHANGE)
+    assert lake.rows(count) == [{"n": 1}]
+    lake.refresh()
+    assert lake.rows(count) == [{"n": 2}]
+
+
+def test_parameters_frames_and_limits(tmp_path: Path) -> None:
+    append(tmp_path, "changes", CHANGE, {**CHANGE, "resource": "x'y"})
+    lake = DuckLake(tmp_path)
+    assert lake.rows("SELECT kind FROM changes WHERE resource = :name", {"name": "x'y", "unused": 1}) == [
+        {"kind": "topic"}
+    ]
+    frames: dict[str, Frame | str] = {
+        "wanted": Frame((("resource", "STRING"), ("n", "BIGINT")), [("größe", 7), ("nothing", None)]),
+        "all": "SELECT resource FROM changes WHERE kind = :kind",
+    }
+    found = lake.rows("SELECT n FROM {all} JOIN {wanted} AS wanted USING (resource)", {"kind": "topic"}, frames)
+    assert found == [{"n": 7}]
+    none = {"wanted": Frame((("resource", "STRING"),), [])}
+    assert lake.rows("SELECT resource FROM {wanted}", frames=none).columns == ("resource",)
+    assert len(lake.rows("SELECT * FROM changes", limit=1)) == 1
+
+
+def test_results_of_any_size_come_in_batches(tmp_path: Path) -> None:
+    append(tmp_path, "changes", *(CHANGE for _ in range(10)))
+    reader = DuckLake(tmp_path).arrow("SELECT a.at, sum(1) AS n FROM changes AS a, changes AS b GROUP BY ALL")
+    table = reader.read_all()
+    assert table.schema.field("at").type.tz and table.schema.field("n").type == pa.int64()
+    assert table["n"].to_pylist() == [100]
+
+
+def test_what_cannot_be_read_is_said(tmp_path: Path) -> None:
+    append(tmp_path, "changes", CHANGE)
+    for text, said in (("SELECT nothing FROM changes", "nothing"), ("SELECT * FROM nowhere", "nowhere")):
+        with pytest.raises(InputError, match=said):
+            DuckLake(tmp_path).rows(text)
+    append(tmp_path, "records", {"topic": "a"})
+    log = tmp_path / "records" / "_delta_log" / f"{0:020d}.json"
+    log.write_text(log.read_text().replace('"configuration":{}', '"configuration":{"mirrorlake.version":"99"}'))
+    with pytest.raises(LakeError, match="newer mirrorlake"):
+        DuckLake(tmp_path).table_rows("changes")
+
+
+def test_a_table_that_is_more_than_its_files_is_refused(tmp_path: Path) -> None:
+    append(tmp_path, "changes", CHANGE)
+    log = tmp_path / "changes" / "_delta_log" / f"{DeltaTable(str(tmp_path / 'changes')).version() + 1:020d}.json"
+    features = {"readerFeatures": ["deletionVectors"], "writerFeatures": ["deletionVectors"]}
+    log.write_text(json.dumps({"protocol": {"minReaderVersion": 3, "minWriterVersion": 7, **features}}))
+    with pytest.raises(LakeError, match="deletionVectors.*--engine spark"):
+        DuckLake(tmp_path).table_rows("changes")
+
+
+def test_an_engine_that_cannot(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="there is no engine duck; choose spark or duckdb"):
+        mirrorlake.open(path=tmp_path, engine="duck")
+    with pytest.raises(InputError, match="--engine spark"):
+        mirrorlake.open(catalog="main", schema="replication", engine="duckdb").rows("SELECT 1")
+    with pytest.raises(LakeError, match="there is no lake in"):
+        mirrorlake.open(path=tmp_path).rows("SELECT 1")
+    append(tmp_path, "records", {"topic": "a"})
+    with pytest.raises(InputError, match="^the query cannot be run by DuckDB .*--engine spark"):
+        mirrorlake.open(path=tmp_path).rows("DROP TABLE records")
+
+
+HEAVY = ("pyspark", "py4j", "delta", "pandas", "mlflow", "altair")
+ASKED = {
+    "translate": ["translate", "--flow", "east->west", "--topic", "orders", "--partition", "0", "--offset", "3"],
+    "sql": ["sql", "SELECT count(*) AS n FROM records"],
+    "status": ["status"],
+    "divergence": ["divergence", "--flow", "east->west"],
+    "resolve": ["resolve"],
+    "groups": ["groups"],
+}
+SCRIPT = """
+import sys, typer
+from pathlib import Path
+from mirrorlake.cli import groups, inspect, resolve
+from mirrorlake.cli.context import Context
+from mirrorlake.errors import MirrorlakeError
+app = typer.Typer()
+app.callback()(lambda context: setattr(context, "obj", Context(Path("mirrorlake.yml"))))
+app.callback.__self__.registered_callback.callback.__annotations__["context"] = typer.Context
+for module in (groups, inspect, resolve):
+    module.register(app)
+try:
+    app(sys.argv[1:])
+except (MirrorlakeError, SystemExit) as end:
+    print(f"ended with {end!r}", file=sys.stderr)
+"""
+
+
+@pytest.mark.parametrize("command", ASKED)
+def test_answers_import_no_spark(tmp_path: Path, command: str) -> None:
+    (tmp_path / "mirrorlake.yml").write_text(
+        "clusters: {east: {bootstrap_servers: '127.0.0.1:1'}, west: {bootstrap_servers: '127.0.0.1:1'}}\n"
+        "lake: {path: .}\nflows: {east->west: {enabled: false}}\n",
+        encoding="utf-8",
+    )
+    record = {"source_cluster": "east", "topic": "orders", "partition": 0, "offset": 3, "generation": 0}
+    append(tmp_path, "records", record)
+    run = {"flow": "east->west", "topic": "orders", "partition": 0, "source_first": 3, "source_last": 3,
+           "target_topic": "east.orders", "target_partition": 0, "target_first": 9, "target_last": 9, "record_count": 1,
+           "segments": [{"source_first": 3, "stride": 1, "target_first": 9, "record_count": 1}]}  # fmt: skip
+    append(tmp_path, "offset_map", run)
+    script = SCRIPT + f"\nprint('imported', [name for name in {HEAVY} if name in sys.modules], file=sys.stderr)"
+    done = subprocess.run(
+        [sys.executable, "-c", script, *ASKED[command], "--json"], cwd=tmp_path, capture_output=True, text=True
+    )
+    assert "imported []" in done.stderr and "ended with SystemExit(0)" in done.stderr, done.stderr
+    answer = json.loads(done.stdout)
+    if command == "translate":
+        assert answer == {"topic": "east.orders", "partition": 0, "offset": 9, "exact": True}
+    if command == "sql":
+        assert answer == [{"n": 1}]

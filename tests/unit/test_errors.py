@@ -1,0 +1,57 @@
+"""The exceptions of mirrorlake: their attributes, their kinds of incident, and how they come through a pickle."""
+
+import pickle
+
+import pytest
+
+from mirrorlake import errors
+from mirrorlake.errors import ClusterUnreachable, MapError, MirrorlakeError, TargetRecreated, TargetRefused
+from mirrorlake.lake.incidents import _row
+from mirrorlake.library.flows import UnknownFlow
+
+KINDS = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, MirrorlakeError)]
+INCIDENT_KINDS = {
+    "SourceDataLost": "source_data_lost",
+    "TargetRefused": "target_refused",
+    "TargetRecreated": "target_recreated",
+    "PositionLost": "position_lost",
+    "StageTrimmed": "stage_trimmed",
+    "MapError": "map_contradiction",
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_each_class_says_what_kind_of_incident_it_is(kind: type[MirrorlakeError]) -> None:
+    assert kind.incident_kind == INCIDENT_KINDS.get(kind.__name__, "flow_stopped")
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        MirrorlakeError("plain"),
+        UnknownFlow("with two bases"),
+        ClusterUnreachable("with what it needs", alias="east"),
+        MapError("with a place", topic="t", partition=1, first_offset=2, last_offset=3),
+        TargetRecreated("with more", topic="t", partition=1, target_generation=2, reason="R"),
+    ],
+)
+def test_a_pickle_keeps_class_message_and_attributes(error: MirrorlakeError) -> None:
+    for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
+        again = pickle.loads(pickle.dumps(error, protocol))
+        assert type(again) is type(error)
+        assert (again.args, vars(again)) == (error.args, vars(error))
+        assert str(again) == str(error)
+
+
+def test_a_refusal_names_its_partition_unless_it_is_about_a_topic() -> None:
+    assert TargetRefused("no", topic="t", partition=0).topic_partition == ("t", 0)
+    with pytest.raises(ValueError, match="no such topic"):
+        _ = TargetRefused("no such topic", topic="t").topic_partition
+
+
+def test_an_incident_has_the_place_of_its_error() -> None:
+    place = {"topic": "t", "partition": 1, "first_offset": 2, "last_offset": 3, "target_generation": 4}
+    told = _row("a->b", "target_recreated", TargetRecreated("gone", **place))  # type: ignore[arg-type]
+    assert {name: told[name] for name in place} == place
+    bare = _row("a->b", "cluster_unreachable", ClusterUnreachable("silent\nfor long", alias="a"))
+    assert {bare[name] for name in place} == {None} and bare["detail"] == "silent"
