@@ -1,16 +1,11 @@
 """The commands that look and change nothing: plan, status, translate, sql."""
 
-from typing import TYPE_CHECKING
-
 import typer
 
 from mirrorlake.cli.context import ENGINE, Context
 from mirrorlake.cli.plan_view import show_plan
 from mirrorlake.errors import InputError, TopologyError
 from mirrorlake.terminal import plain_table
-
-if TYPE_CHECKING:
-    pass
 
 AS_JSON = typer.Option(False, "--json", help="Print one JSON document.")
 #: `sql` shows at most this many rows; a query that wants more says so with its own tools.

@@ -4,6 +4,7 @@ import json
 import logging
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -40,9 +41,8 @@ def test_a_line_of_json_has_time_level_logger_message_and_facts() -> None:
 
 def test_facts_come_from_the_line_and_from_its_error() -> None:
     error = TargetRefused("too large", topic="orders", partition=3)
-    found = document(record("%s", error, facts={"flow": "a->b", "ts": "mine"}))
-    assert (found["topic"], found["partition"], found["flow"]) == ("orders", 3, "a->b")
-    assert not {"message_", "first_offset"} & found.keys(), "what an error does not say is left out"
+    found = document(record("%s", error, facts={"flow": "a->b", "ts": "mine", "path": Path("x")}))
+    assert (found["topic"], found["partition"], found["flow"], found["path"]) == ("orders", 3, "a->b", "x")
     assert found["ts"] != "mine", "what every line has is not overwritten"
 
 

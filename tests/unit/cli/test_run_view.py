@@ -37,9 +37,9 @@ def test_lines_of_the_log_stay_above_the_living_ones() -> None:
     progress = going()
     with living(console, progress), progress.phase("opening the lake"):
         console.print("a line")
-        deadline = time.monotonic() + 10
-        while "opening the lake… 0 s" not in shown.getvalue() and time.monotonic() < deadline:
-            threading.Event().wait(0.02)  # it is drawn some times a second
+        pause, deadline = threading.Event(), time.monotonic() + 10
+        while "opening" not in shown.getvalue() and time.monotonic() < deadline:
+            pause.wait(0.05)
     text = shown.getvalue()
     assert "a line" in text and "opening the lake… 0 s" in text
     assert text.index("a line") < text.rindex("opening the lake")

@@ -1,0 +1,47 @@
+"""How many incidents are open is told without asking the lake, as of when that was asked last."""
+
+from types import SimpleNamespace
+from typing import Any
+
+from mirrorlake.errors import TargetRefused
+from mirrorlake.lake.incidents import Incidents
+
+
+class Table:
+    """A lake whose open incidents are `rows`; what is written changes nothing of them."""
+
+    def __init__(self) -> None:
+        self.rows: list[dict[str, Any]] = []
+        self.asked = 0
+
+    def table(self, _name: str) -> "Table":
+        return self
+
+    def select(self, *_columns: str) -> "Table":
+        return self
+
+    def collect(self) -> list[dict[str, Any]]:
+        self.asked += 1
+        return self.rows
+
+    def append(self, *_what: object) -> None:
+        pass
+
+    def change(self, *_what: object, **_more: object) -> None:
+        pass
+
+
+def test_counts_follow_what_this_process_does() -> None:
+    lake = Table()
+    lake.rows = [{"flow": "a->b", "kind": "flow_waits", "topic": None, "partition": None}]
+    incidents = Incidents(lake)  # type: ignore[arg-type]
+    assert incidents.open_counts() == {}
+    refused = TargetRefused("too large", topic="orders", partition=0)
+    incidents.tell("a->b", "target_refused", refused)
+    incidents.tell("a->b", "flow_waits", SimpleNamespace())  # type: ignore[arg-type]
+    asked = lake.asked
+    assert incidents.open_counts() == {"a->b": 1}, "as the lake said when it was asked last"
+    incidents.settle("a->b", "flow_waits", None, None, "decided")
+    assert incidents.open_counts() == {} and lake.asked == asked
+    incidents.tell("a->b", "target_refused", refused)
+    assert incidents.open_counts() == {"a->b": 2}
