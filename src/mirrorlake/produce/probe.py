@@ -20,7 +20,16 @@ logger = logging.getLogger(__name__)
 
 #: How long opening one file may take, seconds.
 PROBE_SECONDS = 30.0
-_OPEN = "import sys; from mirrorlake.lake.parquet import open_parquet; open_parquet(sys.argv[1]).close()"
+#: How the process ends where the file is gone; Python itself ends with 1 or 2, a signal with a negative number.
+_GONE = 3
+_OPEN = f"""
+import sys
+from mirrorlake.lake.parquet import open_parquet
+try:
+    open_parquet(sys.argv[1]).close()
+except FileNotFoundError:
+    sys.exit({_GONE})
+"""
 _known: dict[str, bool] = {}
 _lock = Lock()
 
@@ -66,10 +75,8 @@ def why_unreadable(uri: str, seconds: float = PROBE_SECONDS) -> str | None:
         )
     except subprocess.TimeoutExpired:
         return f"no answer within {seconds:.0f} s"
-    if done.returncode == 0:
+    if done.returncode in (0, _GONE):  # one that is gone says nothing about the others
         return None
     said = done.stderr.decode(errors="replace").strip().splitlines()
-    if said and said[-1].startswith("FileNotFoundError"):
-        return None  # one that is gone says nothing about the others
     ended = f"ended by {signal.Signals(-done.returncode).name}: " if done.returncode < 0 else ""
     return f"{ended}{said[-1] if said else 'no message'}"[:500]

@@ -3,8 +3,6 @@
 import json
 import math
 import os
-import subprocess
-import sys
 from dataclasses import replace
 from io import StringIO
 from pathlib import Path
@@ -33,7 +31,6 @@ from mirrorlake.devtools.bench.report import (
     throughput_of,
 )
 from mirrorlake.errors import InputError
-from mirrorlake.processes import commands_of_tree, cpu_seconds, wait_for_end
 
 
 def sample(at: float, written: int, cpu: float = 0.0, brokers: float = 0.0) -> Sample:
@@ -215,36 +212,3 @@ def test_reading_since_is_the_oldest_first_batch(tmp_path: Path) -> None:
         os.utime(first, (at, at))
     assert running.reading_since() == 100.0
     assert Running("x", tmp_path).reading_since() is None
-
-
-def test_cpu_seconds_of_a_tree(tmp_path: Path) -> None:
-    ticks = os.sysconf("SC_CLK_TCK")
-
-    def process(pid: int, parent: int, name: str) -> None:
-        (tmp_path / str(pid)).mkdir()
-        spent = f"{ticks} {ticks} {ticks} {ticks}"  # utime stime cutime cstime: four seconds
-        (tmp_path / str(pid) / "stat").write_text(f"{pid} ({name}) S {parent} 0 0 0 0 0 0 0 0 0 {spent} 0 0")
-
-    process(10, 1, "root")
-    process(11, 10, "a (b) c")
-    process(12, 11, "grandchild")
-    process(13, 1, "stranger")
-    (tmp_path / "14").mkdir()  # ended between two polls
-    (tmp_path / "meminfo").touch()
-    assert cpu_seconds([10], tmp_path) == 12.0
-    assert cpu_seconds([11, 13], tmp_path) == 12.0
-    assert cpu_seconds([99], tmp_path) == 0.0
-
-
-def test_what_does_not_end_by_itself_is_killed_and_nothing_else() -> None:
-    command = [sys.executable, "-c", "import time; time.sleep(60)"]
-    ours, other = subprocess.Popen(command), subprocess.Popen([*command, "other"])
-    try:
-        seen = commands_of_tree([ours.pid])
-        wait_for_end({**seen, other.pid: "another command", 2**22 + 1: "gone"}, 0.3)
-        assert ours.wait(10) == -9
-        assert other.poll() is None
-    finally:
-        for process in (ours, other):
-            process.kill()
-            process.wait()

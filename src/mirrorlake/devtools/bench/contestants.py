@@ -11,7 +11,7 @@ import yaml
 
 from mirrorlake.devtools.local.process import JvmProcess, start_guarded
 from mirrorlake.errors import ReplicationError
-from mirrorlake.processes import commands_of_tree, wait_for_end
+from mirrorlake.processes import tree_of, wait_for_end
 from mirrorlake.spark.jars import mirror_jars
 from mirrorlake.spark.java import find_java
 
@@ -92,7 +92,7 @@ class Running:
 
     def stop(self) -> None:
         """End all processes, by force those that do not end in time; nothing of theirs is left afterwards."""
-        tree = commands_of_tree(self.pids)
+        tree = tree_of(self.pids)
         for process in self.processes:
             process.signal(signal.SIGTERM)
         for process in self.processes:

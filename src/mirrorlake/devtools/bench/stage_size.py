@@ -18,6 +18,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
+import psutil
 import pyarrow as pa
 import pyarrow.parquet as pq
 from deltalake import DeltaTable
@@ -147,11 +148,11 @@ def _measure(directory: Path) -> dict[str, float]:
 
 def _mib() -> float:
     """Resident memory of this process."""
-    pages = int(Path("/proc/self/statm").read_text(encoding="utf-8").split()[1])
-    return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
+    return psutil.Process().memory_info().rss / 2**20
 
 
 def _peak_mib() -> float:
+    """The highest that it was. psutil does not tell it, and for getrusage it begins with what the parent had."""
     text = Path("/proc/self/status").read_text(encoding="utf-8")
     return int(next(line for line in text.splitlines() if line.startswith("VmHWM")).split()[1]) / 1024
 

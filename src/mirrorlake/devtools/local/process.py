@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import psutil
+
 from mirrorlake.errors import InputError
 from mirrorlake.processes import command_of
 
@@ -96,10 +98,9 @@ def start_detached(command: Sequence[str], marker: str, output: Path) -> JvmProc
 
 
 def _is_ending(pid: int) -> bool:
-    """Tell whether a process without a command line has threads left that hold files (Linux only)."""
+    """Tell whether a process without a command line has threads left that hold files."""
     try:
-        state = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(") ")[2][:1]
-        threads = len(os.listdir(f"/proc/{pid}/task"))
-    except OSError:
+        process = psutil.Process(pid)
+        return process.status() not in (psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD) or process.num_threads() > 1
+    except psutil.Error:
         return False
-    return state not in ("Z", "X") or threads > 1
