@@ -20,8 +20,7 @@ from databricks.bundles.secret_scopes import SecretScope
 from databricks.bundles.volumes import Volume
 
 from mirrorlake.cli.main import app
-from mirrorlake.lake.definitions import sql_text
-from mirrorlake.lake.lake import TABLES, VIEWS
+from mirrorlake.lake.definitions import TABLES, VIEWS, sql_text
 from mirrorlake.spark.session import LOCAL_SETTINGS
 from tests.support.bundle import (
     ROOT,

@@ -17,7 +17,7 @@ from mirrorlake.checks.problem import Problem
 from mirrorlake.config.client_settings import JAVA_CONSUMER
 from mirrorlake.config.topology import load_topology
 from mirrorlake.kafka.connections import Connections
-from mirrorlake.lake.lake import TABLES
+from mirrorlake.lake.definitions import TABLES
 from mirrorlake.lake.translate import translate
 from mirrorlake.spark.jars import spark_jars
 from tests.integration.test_wrong_input import Answer

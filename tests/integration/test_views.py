@@ -9,7 +9,8 @@ from chispa import assert_df_equality
 from pyspark.sql import Row, SparkSession
 
 from mirrorlake.config.topology import Lake as Location
-from mirrorlake.lake.lake import VIEWS, Lake
+from mirrorlake.lake.definitions import VIEWS
+from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.opening import open_lake
 from tests.support.histories import FLOW, History
 

@@ -12,9 +12,9 @@ from typer.testing import CliRunner
 from mirrorlake.cli.main import app
 from mirrorlake.config.maintenance import Maintenance
 from mirrorlake.lake import stage, table_upkeep
-from mirrorlake.lake.definitions import sql_text
+from mirrorlake.lake.definitions import TABLES, sql_text
 from mirrorlake.lake.delta_log import DeltaLog
-from mirrorlake.lake.lake import TABLES, Lake
+from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.maintain import maintain
 from mirrorlake.lake.stage_index import StageFiles, _SparkStage
 from mirrorlake.lake.targets import note_targets

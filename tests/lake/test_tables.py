@@ -6,8 +6,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from mirrorlake.config.topology import Lake as Location
-from mirrorlake.lake.definitions import definition
-from mirrorlake.lake.lake import TABLES
+from mirrorlake.lake.definitions import TABLES, definition
 from mirrorlake.lake.opening import open_lake
 
 

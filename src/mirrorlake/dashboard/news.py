@@ -9,8 +9,7 @@ import os
 import re
 from pathlib import Path
 
-from mirrorlake.lake.definitions import sql_text
-from mirrorlake.lake.lake import TABLES, VIEWS
+from mirrorlake.lake.definitions import TABLES, VIEWS, sql_text
 
 #: The newest commits of a query's tables; None where that cannot be told.
 Mark = tuple[tuple[str, str], ...] | None

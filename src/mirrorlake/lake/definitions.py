@@ -9,6 +9,41 @@ import pyarrow as pa
 import sqlglot
 from sqlglot import exp
 
+#: The tables (DESIGN.md, "Tables"), among them `generations` (landing/source_comparison.py), `target_generations`
+#: (control/target_comparison.py), `objectives` (config/objectives.py) and `removals` (produce/holes.py), each made by
+#: `sql/tables/<name>.sql`.
+TABLES = (
+    "records",
+    "offset_map",
+    "latency",
+    "positions",
+    "checkpoints",
+    "changes",
+    "incidents",
+    "clusters",
+    "audits",
+    "generations",
+    "target_generations",
+    "objectives",
+    "states",
+    "removals",
+)
+#: The views, in an order in which each finds those it is made of.
+VIEWS = (
+    "living_targets",
+    "offset_translation",
+    "replication_lag",
+    "replication_latency",
+    "throughput",
+    "partition_minutes",
+    "partition_status",
+    "checkpoint_latency",
+    "open_incidents",
+    "flow_status",
+    "group_positions",
+    "divergence",
+    "alerts",
+)
 #: Spark's types that the tables use, and what they are in Arrow. Timestamps are instants.
 _ARROW = {
     exp.DType.TEXT: pa.string(),

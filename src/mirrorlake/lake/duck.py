@@ -17,9 +17,9 @@ import duckdb
 from deltalake import DeltaTable
 
 from mirrorlake.errors import InputError, LakeError
-from mirrorlake.lake.definitions import sql_text
+from mirrorlake.lake.definitions import TABLES, VIEWS, sql_text
 from mirrorlake.lake.dialect import PREPARED, Said, columns_of, said_for_duckdb, type_of
-from mirrorlake.lake.lake import TABLES, VIEWS, has_table
+from mirrorlake.lake.lake import has_table
 from mirrorlake.lake.opening import check_version
 from mirrorlake.lake.reader import Found, Frame, Frames
 

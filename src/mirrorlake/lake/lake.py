@@ -14,49 +14,14 @@ from typing import TYPE_CHECKING, TypeVar
 import pyarrow as pa
 
 from mirrorlake.errors import InputError, LakeError
-from mirrorlake.lake.definitions import definition, sql_text
+from mirrorlake.lake.definitions import TABLES, VIEWS, definition, sql_text
 from mirrorlake.lake.group_commit import GroupCommit
 from mirrorlake.lake.path_tables import PathTables
-from mirrorlake.lake.reader import Found, Frame, Frames, Reader
+from mirrorlake.lake.reader import Found, Frame, Frames, Reader, found_in
 
 if TYPE_CHECKING:  # answers without Spark (lake/duck.py) come by this module too
     from pyspark.sql import DataFrame, SparkSession
 
-#: The tables (DESIGN.md, "Tables"), among them `generations` (landing/source_comparison.py), `target_generations`
-#: (control/target_comparison.py), `objectives` (config/objectives.py) and `removals` (produce/holes.py), each made by
-#: `sql/tables/<name>.sql`.
-TABLES = (
-    "records",
-    "offset_map",
-    "latency",
-    "positions",
-    "checkpoints",
-    "changes",
-    "incidents",
-    "clusters",
-    "audits",
-    "generations",
-    "target_generations",
-    "objectives",
-    "states",
-    "removals",
-)
-#: The views, in an order in which each finds those it is made of.
-VIEWS = (
-    "living_targets",
-    "offset_translation",
-    "replication_lag",
-    "replication_latency",
-    "throughput",
-    "partition_minutes",
-    "partition_status",
-    "checkpoint_latency",
-    "open_incidents",
-    "flow_status",
-    "group_positions",
-    "divergence",
-    "alerts",
-)
 _CHANGE_ATTEMPTS = 5
 Answer = TypeVar("Answer")
 _use = threading.RLock()
@@ -319,29 +284,6 @@ class Lake:
         if self.path_tables is not None:
             return self.path_tables.version(table)
         return int(self.spark.sql(f"DESCRIBE HISTORY {self.name(table)} LIMIT 1").collect()[0]["version"])
-
-
-def found_in(table: pa.Table) -> Found:
-    """Rows of an Arrow table as `Reader.rows` has them."""
-    columns = [column.to_pylist(maps_as_pydicts="strict") for column in map(_unzoned, table.columns)]
-    rows = zip(*columns, strict=True)
-    return Found((dict(zip(table.column_names, row, strict=True)) for row in rows), table.column_names)
-
-
-def _unzoned(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    kind = _without_zone(column.type)
-    return column if kind == column.type else column.cast(kind)
-
-
-def _without_zone(kind: pa.DataType) -> pa.DataType:
-    """A type in which times, at any depth, have no zone; those of Arrow are in UTC."""
-    if pa.types.is_timestamp(kind):
-        return pa.timestamp(kind.unit)
-    if pa.types.is_list(kind):
-        return pa.list_(_without_zone(kind.value_type))
-    if pa.types.is_struct(kind):
-        return pa.struct([(field.name, _without_zone(field.type)) for field in kind])
-    return kind
 
 
 def quoted(path: Path) -> str:

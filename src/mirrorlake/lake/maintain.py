@@ -9,8 +9,9 @@ from mirrorlake.config.maintenance import Maintenance
 from mirrorlake.config.topology import ResolvedFlow, Topology
 from mirrorlake.lake import table_upkeep
 from mirrorlake.lake.changes import Change
+from mirrorlake.lake.definitions import TABLES
 from mirrorlake.lake.event_log import EventLog
-from mirrorlake.lake.lake import TABLES, Lake
+from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.lease import Lease
 from mirrorlake.lake.objectives import note_objectives
 from mirrorlake.lake.retention import Reader, Staged, cut_records, removals_of

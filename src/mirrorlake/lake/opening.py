@@ -14,9 +14,9 @@ from deltalake.exceptions import DeltaError
 
 from mirrorlake.config.topology import Lake as Location
 from mirrorlake.errors import LakeError
-from mirrorlake.lake.definitions import sql_text
+from mirrorlake.lake.definitions import TABLES, VIEWS, sql_text
 from mirrorlake.lake.identity import PROPERTY, new_identity, properties_of
-from mirrorlake.lake.lake import TABLES, VIEWS, Lake, has_table, quoted
+from mirrorlake.lake.lake import Lake, has_table, quoted
 
 if TYPE_CHECKING:  # answers without Spark (lake/duck.py) come by this module too
     from pyspark.sql import SparkSession

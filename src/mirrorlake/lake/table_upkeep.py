@@ -10,7 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from mirrorlake.lake.lake import TABLES, Lake
+from mirrorlake.lake.definitions import TABLES
+from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.map_store import LakeMap
 from mirrorlake.lake.retention import Cut, Removal, Staged
 from mirrorlake.lake.targets import noted_targets

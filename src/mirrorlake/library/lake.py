@@ -29,8 +29,8 @@ class OpenLake:
     """A lake, opened by `mirrorlake.open`: its flows, its tables, and what can be done with them.
 
     Offsets are positions as Kafka commits them: the next offset to be read. A flow is named `source->target`; one that
-    is unknown raises TopologyError, which is a KeyError too. Whatever needs the clusters, or writes, needs a lake that
-    was opened by its topology file, and raises InputError otherwise. `internals` is for parts of mirrorlake itself.
+    is unknown raises TopologyError, a KeyError too. What needs the clusters, or writes, needs a lake that was opened by
+    its topology file, and raises InputError otherwise. `internals` is for parts of mirrorlake itself.
     """
 
     def __init__(self, internals: Internals) -> None:

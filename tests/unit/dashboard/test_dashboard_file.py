@@ -12,7 +12,7 @@ from mirrorlake.dashboard.data import check_query
 from mirrorlake.dashboard.expressions import FieldPlan, parse_expression
 from mirrorlake.dashboard.model import COLUMNS, field_names, filter_targets, load_dashboard, shipped_text
 from mirrorlake.errors import InputError
-from mirrorlake.lake.lake import TABLES, VIEWS
+from mirrorlake.lake.definitions import TABLES, VIEWS
 
 DOCUMENT: dict[str, Any] = json.loads(shipped_text())
 PAGES = DOCUMENT["pages"]

@@ -14,7 +14,7 @@ from mirrorlake.dashboard.news import mark_of
 from mirrorlake.dashboard.page import render
 from mirrorlake.dashboard.server import DashboardServer
 from mirrorlake.errors import InputError, LakeError
-from mirrorlake.lake.lake import TABLES
+from mirrorlake.lake.definitions import TABLES
 from tests.support.dashboard_server import served
 
 

@@ -5,8 +5,7 @@ from datetime import datetime, timezone
 import pyarrow as pa
 import pytest
 
-from mirrorlake.lake.definitions import definition, rows_of
-from mirrorlake.lake.lake import TABLES
+from mirrorlake.lake.definitions import TABLES, definition, rows_of
 
 
 @pytest.mark.parametrize("table", TABLES)

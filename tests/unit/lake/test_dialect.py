@@ -7,10 +7,9 @@ from typing import Any
 import pytest
 
 from mirrorlake.errors import InputError
-from mirrorlake.lake.definitions import definition, sql_text
+from mirrorlake.lake.definitions import TABLES, VIEWS, definition, sql_text
 from mirrorlake.lake.dialect import columns_of, said_for_duckdb
 from mirrorlake.lake.duck import DuckLake
-from mirrorlake.lake.lake import TABLES, VIEWS
 
 #: What Spark answers (4.0, ANSI).
 MEANT: dict[str, Any] = {

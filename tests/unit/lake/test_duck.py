@@ -12,9 +12,8 @@ from deltalake import DeltaTable, write_deltalake
 
 import mirrorlake
 from mirrorlake.errors import InputError, LakeError
-from mirrorlake.lake.definitions import definition
+from mirrorlake.lake.definitions import TABLES, VIEWS, definition
 from mirrorlake.lake.duck import DuckLake
-from mirrorlake.lake.lake import TABLES, VIEWS
 from mirrorlake.lake.reader import Frame
 
 AT = datetime(2026, 3, 1, 12, tzinfo=timezone.utc)

@@ -14,13 +14,7 @@ class Table:
         self.rows: list[dict[str, Any]] = []
         self.asked = 0
 
-    def table(self, _name: str) -> "Table":
-        return self
-
-    def select(self, *_columns: str) -> "Table":
-        return self
-
-    def collect(self) -> list[dict[str, Any]]:
+    def ask_table(self, _name: str) -> list[dict[str, Any]]:
         self.asked += 1
         return self.rows
 
