@@ -97,8 +97,9 @@ def test_compaction_leaves_one_file_and_a_checkpoint(lake: Lake) -> None:
     for number in range(120):
         tables.append("latency", _rows(number))
     assert tables.due() == ["latency"]
-    tables.compact("latency")
-    assert tables.due() == []
+    replaced = tables.compact("latency")
+    tables.checkpoint("latency")
+    assert tables.due() == [] and len(replaced) == 120 and all(path.exists() for path in replaced)
     (file,) = lake.table("latency").inputFiles()
     assert pq.read_table(file.removeprefix("file://"))["batch_id"].to_pylist() == list(range(119, -1, -1))
     log = Path(lake.directory or ".") / "latency" / "_delta_log"

@@ -82,12 +82,21 @@ class PathTables:
         """See to it that appends of an application up to a version, those on their way included, do nothing or fail."""
         self._commit(table, definition(table).rows.empty_table(), application, version)
 
-    def compact(self, table: str) -> None:
-        """Make one file of many small ones, the newest rows first, and write a checkpoint of the log."""
+    def compact(self, table: str) -> list[Path]:
+        """Make one file of many small ones, the newest rows first; returns those that were replaced, which are no part
+        of the table any more and still there."""
         with self._lock(table):
             found = self._now(table)
+            before = set(found.file_uris())
             found.optimize.compact()
+            return [Path(path) for path in sorted(before - set(found.file_uris()))]
+
+    def checkpoint(self, table: str) -> None:
+        """Write a checkpoint of a table's log, so that it opens fast, and delete what the log need not keep."""
+        with self._lock(table):
+            found = self._now(table)
             found.create_checkpoint()
+            found.cleanup_metadata()
             self._commits[table] = 0
 
     def due(self) -> list[str]:

@@ -2,8 +2,8 @@
 
 Neither delta-rs nor Spark keeps the order of offsets when it compacts, and a flow that reads a file out of order has to
 sort. So the rows are put in order here, and the commit is written here: one `add`, the `remove`s, no change of data
-(https://github.com/delta-io/delta/blob/master/PROTOCOL.md). The files that it replaces stay for a while, for those who
-are reading them.
+(https://github.com/delta-io/delta/blob/master/PROTOCOL.md). The files that it replaces stay, for those who are
+reading them, until somebody deletes them (run/upkeep.py, `maintain`).
 """
 
 import json
@@ -23,45 +23,33 @@ from mirrorlake.lake.delta_log import DeltaLog
 
 #: A file below this size is a small one, bytes; so much of them is made one file at once.
 SMALL_FILE, AT_ONCE = 4 << 20, 32 << 20
-#: How long a file that was replaced is kept, seconds, for whoever read the table before.
-KEPT_SECONDS = 900.0
 _ROW_GROUP = 100_000
 _ORDER = [(name, "ascending") for name in ("source_cluster", "topic", "generation", "partition", "offset")]
 _KEYS = ("source_cluster", "topic", "partition", "offset", "batch_id", "generation")
 
 
 class YoungFiles:
-    """Compacts the table `records` of one lake; what it replaced it deletes later. For one thread."""
+    """Compacts the table `records` of one lake. For one thread."""
 
     def __init__(self, directory: Path) -> None:
         self._table = directory / "records"
         self._log = DeltaLog(self._table)
-        self._replaced: list[tuple[float, list[str]]] = []
 
-    def compact(self, least: int) -> int:
-        """Make one file of the small ones where there are at least so many; returns how many were replaced."""
+    def compact(self, least: int = 2) -> list[Path]:
+        """Make one file of the small ones where there are at least so many; returns those that were replaced, which are
+        no part of the table any more and still there."""
         version, files = self._log.snapshot()
         small = files.filter(pc.less(files["size_bytes"], SMALL_FILE)).sort_by(
             [("modification_time", "ascending"), ("path", "ascending")]
         )
         if small.num_rows < least:
-            return 0
+            return []
         sums = pc.cumulative_sum(small["size_bytes"])
         chosen = small.slice(0, max(2, pc.sum(pc.less_equal(sums, AT_ONCE)).as_py()))
         paths = chosen["path"].to_pylist()
         if not self._replace(version, paths, chosen["size_bytes"].to_pylist()):
-            return 0
-        self._replaced.append((time.monotonic(), paths))
-        return len(paths)
-
-    def delete_replaced(self, kept_seconds: float = KEPT_SECONDS) -> int:
-        """Delete files that were replaced so long ago; returns how many."""
-        due = [paths for at, paths in self._replaced if time.monotonic() - at >= kept_seconds]
-        self._replaced = self._replaced[len(due) :]
-        gone = [path for paths in due for path in paths]
-        for path in gone:
-            (self._table / path).unlink(missing_ok=True)
-        return len(gone)
+            return []
+        return [self._table / path for path in paths]
 
     def _replace(self, version: int, paths: Sequence[str], sizes: Sequence[int]) -> bool:
         """Write the one file and commit it; False where another commit took one of the files away."""

@@ -24,6 +24,7 @@ from mirrorlake.run.edits import Edits, in_force
 from mirrorlake.run.elsewhere import run_elsewhere
 from mirrorlake.run.flow_worker import FlowWorker
 from mirrorlake.run.samples import FlowLag
+from mirrorlake.run.upkeep import Upkeep
 from mirrorlake.run.watch import TopologyWatch
 from mirrorlake.spark.causes import FAILURES, in_our_words
 
@@ -99,12 +100,14 @@ class Replicator:
         self._check_alone()
         self._apply(judge(self.lake, self._connections, self._flows))
         in_force(self.event_log, self._connections, self._flows)
-        edits = self._edits(begun_with)
+        edits, upkeep = self._edits(begun_with), self._upkeep()
         checked_at = time.monotonic()
         while not self._stop.wait(LOOK_SECONDS) and not self._all_ended():
             if edits is not None and time.monotonic() - checked_at >= WATCH_SECONDS:
                 checked_at = time.monotonic()
                 edits.take_over(self._connections, self._flows)
+        if upkeep is not None:
+            upkeep.thread.stop()
         self._end()
         for error in (*self._errors, *self._control_errors, *self._complaints):
             raise error
@@ -116,6 +119,14 @@ class Replicator:
             return None
         watch = TopologyWatch(config, begun_with)
         return Edits(watch, self.lake, self.event_log, self._options.chosen, self._apply)
+
+    def _upkeep(self) -> Upkeep | None:
+        """Who keeps the tables small while this process writes them."""
+        if self.lake.directory is None or self.lake.path_tables is None:
+            return None
+        upkeep = Upkeep(self.lake.directory, self.lake.path_tables)
+        upkeep.thread.start()
+        return upkeep
 
     def _check_alone(self) -> None:
         """Raise LeaseTaken where leases are no locks, and another process runs one of the flows: both would write,

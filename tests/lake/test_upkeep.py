@@ -1,0 +1,46 @@
+"""A day of small commits in fast motion: few files are left, the log has checkpoints, and the tables open fast."""
+
+import time
+from datetime import datetime, timezone
+from pathlib import Path
+
+from deltalake import DeltaTable
+
+from mirrorlake.lake.definitions import TABLES, rows_of
+from mirrorlake.lake.path_tables import PathTables
+from mirrorlake.run.upkeep import Upkeep
+
+AT = datetime(2026, 11, 23, tzinfo=timezone.utc)
+#: Each is a round of the short way; look_over comes as often as it would at two rounds a second.
+ROUNDS, ROUNDS_A_TURN = 1_000, 10
+
+
+def _round(tables: PathTables, number: int) -> None:
+    key = {"source_cluster": "east", "topic": "t", "partition": 0, "generation": 0, "batch_id": number}
+    records = [{**key, "offset": number * 5 + at, "timestamp": AT, "value": b"v" * 50} for at in range(5)]
+    tables.append("records", rows_of("records", records), "landing", number)
+    run = {"flow": "east->west", "topic": "t", "partition": 0, "target_topic": "t", "target_partition": 0}
+    ends = {"source_first": number * 5, "source_last": number * 5 + 4, "target_first": number * 5}
+    mapped = {**run, **ends, "target_last": number * 5 + 4, "record_count": 5, "batch_id": number}
+    tables.append("offset_map", rows_of("offset_map", [mapped]), "map", number)
+
+
+def test_tables_stay_small_while_rounds_go_on(tmp_path: Path) -> None:
+    tables = PathTables(tmp_path)
+    for table in TABLES:
+        tables.create(table)
+    upkeep = Upkeep(tmp_path, tables)
+    for number in range(ROUNDS):
+        _round(tables, number)
+        if number % ROUNDS_A_TURN == 0:
+            upkeep.look_over()
+    upkeep.delete_replaced(0)
+    for table in ("records", "offset_map"):
+        began = time.monotonic()
+        found = DeltaTable(str(tmp_path / table))
+        assert time.monotonic() - began < 0.5
+        assert len(found.file_uris()) <= 120
+        assert len(list((tmp_path / table).glob("*.parquet"))) <= 120, "what was replaced is gone"
+        assert list((tmp_path / table / "_delta_log").glob("*.checkpoint.parquet"))
+    offsets = DeltaTable(str(tmp_path / "records")).to_pyarrow_table(columns=["offset"])["offset"].to_pylist()
+    assert sorted(offsets) == list(range(ROUNDS * 5))
