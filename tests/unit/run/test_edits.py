@@ -92,7 +92,7 @@ def running(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Running:
 
 def test_an_edit_while_a_cluster_is_silent_is_told_and_in_force_when_it_answers(running: Running) -> None:
     running.edit("b")
-    running.refusal = ClusterUnreachable("cluster west does not answer")
+    running.refusal = ClusterUnreachable("cluster west does not answer", alias="west")
     for _ in range(3):
         running.poll()
     assert not running.applied and not running.news.changes
