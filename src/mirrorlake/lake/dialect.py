@@ -71,6 +71,26 @@ def said_for_duckdb(text: str) -> Said:
     return Said(said, frozenset(named), frozenset(parameters))
 
 
+class SaidChange(NamedTuple):
+    """A statement in DuckDB's words that changes rows of a table, with the parameters that it names."""
+
+    text: str
+    table: str
+    parameters: frozenset[str]
+
+
+@cache
+def change_for_duckdb(text: str) -> SaidChange:
+    """A MERGE or UPDATE of the package, in Spark's dialect."""
+    (tree,) = parse(text, dialect=_Spark)
+    assert isinstance(tree, (exp.Merge, exp.Update))
+    table = tree.this.name
+    ruled = tree.transform(_ruled)
+    assert ruled is not None
+    said = ruled.sql(dialect="duckdb", comments=False, unsupported_level=ErrorLevel.RAISE)
+    return SaidChange(said, table, frozenset(str(item.this) for item in tree.find_all(exp.Placeholder)))
+
+
 @cache
 def columns_of(text: str) -> tuple[tuple[str, str], ...]:
     """Name and DuckDB's type of each column of a text that makes a table."""

@@ -1,7 +1,6 @@
 """What happened, for operators: rows of `changes` and `clusters`, through `incidents` what they must know, and
 through `states` how the topics of the sources were."""
 
-import json
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
@@ -11,7 +10,7 @@ from mirrorlake.lake.changes import Change
 from mirrorlake.lake.definitions import rows_of
 from mirrorlake.lake.incidents import Incidents
 from mirrorlake.lake.lake import Lake
-from mirrorlake.lake.reader import Reader
+from mirrorlake.lake.reader import Frame, Reader
 from mirrorlake.lake.states import States
 
 #: Columns of `changes` that a plan reads.
@@ -56,7 +55,8 @@ class EventLog:
 
     def clusters(self, ids: Mapping[str, str]) -> None:
         """Record which cluster each alias was, now."""
-        self._lake.change("clusters_seen", ids=json.dumps(dict(ids)))
+        seen = Frame((("alias", "STRING"), ("cluster_id", "STRING")), list(ids.items()))
+        self._lake.change("clusters_seen", {"seen": seen})
 
 
 class WrittenChanges:

@@ -226,9 +226,17 @@ class Lake:
         self.reader.refresh()
         return self.reader.table_rows(table)
 
-    def change(self, name: str, **args: object) -> None:
-        """Run a statement of the package that changes rows; once more where another process changed them just then."""
-        self.retrying(lambda: self.query(name, **args))
+    def change(self, name: str, frames: Mapping[str, Frame] | None = None, **args: object) -> None:
+        """Run a statement of the package that changes rows of a small table; once more where another process changed
+        them just then."""
+        text = sql_text("queries", name)
+        if self.path_tables is None:
+            self.retrying(lambda: self.rows(text, args, frames))
+            return
+        from mirrorlake.lake.duck_changes import Change  # DuckDB is imported by who asks it
+
+        change = Change(text, args, frames or {})
+        self.path_tables.rewrite(change.table, change.of)
 
     def retrying(self, work: Callable[[], Answer]) -> Answer:
         """Do what commits; again where the commit of another process, or thread, came in between."""

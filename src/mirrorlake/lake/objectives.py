@@ -1,12 +1,13 @@
 """The objectives of flows, from the topology file into the table `objectives`, where the view `alerts` finds it."""
 
-import json
 from collections.abc import Iterable, Mapping
 from typing import Literal
 
 from mirrorlake.config.objectives import paused_pattern
 from mirrorlake.config.topology import Topology
+from mirrorlake.lake.definitions import definition
 from mirrorlake.lake.lake import Lake
+from mirrorlake.lake.reader import Frame
 from mirrorlake.naming.policy import HEARTBEATS
 
 #: How a flow is run: until told to stop, up to an end, or not any more, since it was told to stop.
@@ -37,7 +38,9 @@ def note_objectives(lake: Lake, topology: Topology, modes: Mapping[str, Mode], g
     known = {row["flow"]: row for row in lake.ask_table("objectives")}
     changed = [row for row in rows if _says_more(row, known.get(str(row["flow"])))]
     if changed:  # a MERGE that changes nothing takes longer than a short run
-        lake.change("note_objectives", rows=json.dumps(changed))
+        columns = [column for column in definition("objectives").columns if column.name not in ("since", "noted_at")]
+        said = [tuple(row.get(column.name) for column in columns) for row in changed]
+        lake.change("note_objectives", {"said": Frame(tuple((item.name, item.spark_type) for item in columns), said)})
 
 
 def _says_more(row: Mapping[str, object], known: Mapping[str, object] | None) -> bool:

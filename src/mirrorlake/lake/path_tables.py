@@ -5,7 +5,7 @@ like any others: whoever comes second of two tries again on top of the first.
 """
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pyarrow as pa
@@ -71,12 +71,24 @@ class PathTables:
                 the one before (Delta's application transactions).
             version: see `application`.
         """
-        wanted = definition(table).rows
-        columns = [
-            rows[field.name].cast(field.type) if field.name in rows.column_names else pa.nulls(len(rows), field.type)
-            for field in wanted
-        ]
-        self._commit(table, pa.table(columns, wanted), application, version)
+        self._commit(table, self._whole(table, rows), application, version)
+
+    def rewrite(self, table: str, change: Callable[[pa.Table], pa.Table | None]) -> None:
+        """Replace the rows of a small table by what `change` makes of them; None leaves them as they are. What others
+        commit meanwhile is not lost: then it is asked again."""
+        with self._lock(table):
+            for attempt in range(_ATTEMPTS):
+                found = self._now(table)
+                rows = change(found.to_pyarrow_table())
+                if rows is None:
+                    return
+                try:
+                    write_deltalake(found, self._whole(table, rows), mode="overwrite")
+                except CommitFailedError:
+                    if attempt == _ATTEMPTS - 1:
+                        raise
+                    continue
+                return
 
     def fence(self, table: str, application: str, version: int) -> None:
         """See to it that appends of an application up to a version, those on their way included, do nothing or fail."""
@@ -121,6 +133,15 @@ class PathTables:
                     continue
                 self._commits[table] = self._commits.get(table, 0) + 1
                 return
+
+    def _whole(self, table: str, rows: pa.Table) -> pa.Table:
+        """Rows with all columns of a table, in its types."""
+        wanted = definition(table).rows
+        columns = [
+            rows[field.name].cast(field.type) if field.name in rows.column_names else pa.nulls(len(rows), field.type)
+            for field in wanted
+        ]
+        return pa.table(columns, wanted)
 
     def _lock(self, table: str) -> threading.RLock:
         with self._use:

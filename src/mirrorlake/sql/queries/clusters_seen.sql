@@ -1,9 +1,6 @@
--- Note which cluster each alias is now. Parameters: ids (JSON object: alias to cluster id).
+-- Note which cluster each alias is now. Frames: seen (alias, cluster_id).
 MERGE INTO clusters AS known
-USING (
-  SELECT alias, cluster_id, current_timestamp() AS seen
-  FROM (SELECT explode(from_json(:ids, 'map<string, string>')) AS (alias, cluster_id))
-) AS now
+USING (SELECT alias, cluster_id, current_timestamp() AS seen FROM {seen}) AS now
 ON known.alias = now.alias AND known.cluster_id = now.cluster_id
 WHEN MATCHED THEN UPDATE SET last_seen = now.seen
 WHEN NOT MATCHED THEN INSERT (alias, cluster_id, first_seen, last_seen)

@@ -1,11 +1,7 @@
 -- Note the objectives of flows, and how they run. A row whose mode is null says nothing about that.
--- Parameters: rows (JSON array of objects with the columns of objectives but for the times).
+-- Frames: said (the columns of objectives but for the times).
 MERGE INTO objectives AS known
-USING (
-  SELECT inline(from_json(:rows, 'array<struct<flow: string, lag_seconds: bigint, latency_p99_ms: bigint,
-    heartbeat_seconds: bigint, stuck_seconds: bigint, enabled: boolean, paused: string, heartbeats: boolean,
-    gaps: boolean, mode: string>>'))
-) AS now
+USING {said} AS now
 ON known.flow = now.flow
 WHEN MATCHED THEN UPDATE SET
   lag_seconds = now.lag_seconds,

@@ -1,0 +1,133 @@
+"""Statements that change rows: by DuckDB and delta-rs as by Spark, beside other writers."""
+
+import json
+import threading
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from mirrorlake.config.topology import Lake as Location
+from mirrorlake.lake.definitions import definition, rows_of, sql_text
+from mirrorlake.lake.duck_changes import Change
+from mirrorlake.lake.lake import Lake
+from mirrorlake.lake.opening import open_lake
+from mirrorlake.lake.path_tables import PathTables
+from mirrorlake.lake.reader import Frame
+
+AT = datetime(2026, 11, 23, tzinfo=timezone.utc)
+SEEN = Frame((("alias", "STRING"), ("cluster_id", "STRING")), [("east", "id-1"), ("west", "id-2")])
+_SAID = [item for item in definition("objectives").columns if item.name not in ("since", "noted_at")]
+SAID = Frame(
+    tuple((item.name, item.spark_type) for item in _SAID),
+    [
+        ("a->b", 60, 5_000, 60, 300, True, None, True, True, None),
+        ("c->d", 1, 1, 1, 1, False, "x", False, False, "once"),
+    ],
+)
+INCIDENTS: list[dict[str, Any]] = [
+    {"flow": "a->b", "at": AT, "kind": "target_refused", "topic": "t", "partition": 0, "first_offset": 1},
+    {"flow": "a->b", "at": AT, "kind": "target_refused", "topic": "t", "partition": 0, "resolution": "stop"}
+    | {"resolved_at": AT},
+    {"flow": "a->b", "at": AT, "kind": "flow_stopped", "topic": None, "partition": None},
+    {"flow": "a->b", "at": AT, "kind": "target_recreated", "topic": "t", "target_generation": 1},
+]
+KIND = {"flow": "a->b", "resolution": "over"}
+CASES: dict[str, tuple[str, list[dict[str, Any]], dict[str, Frame], dict[str, Any]]] = {
+    "a new cluster": ("clusters_seen", [], {"seen": SEEN}, {}),
+    "a known one": (
+        "clusters_seen",
+        [{"alias": "east", "cluster_id": "id-1", "first_seen": AT, "last_seen": AT}],
+        {"seen": SEEN},
+        {},
+    ),
+    "objectives": (
+        "note_objectives",
+        [{"flow": "a->b", "enabled": True, "mode": "continuous", "since": AT, "noted_at": AT}],
+        {"said": SAID},
+        {},
+    ),
+    "a refusal settled": (
+        "settle_incident",
+        INCIDENTS,
+        {},
+        {**KIND, "kind": "target_refused", "topic": "t", "partition": 0},
+    ),
+    "one without a topic": (
+        "settle_incident",
+        INCIDENTS,
+        {},
+        {**KIND, "kind": "flow_stopped", "topic": None, "partition": None},
+    ),
+    "nothing to settle": ("settle_incident", INCIDENTS, {}, {**KIND, "kind": "no", "topic": None, "partition": None}),
+    "an unfounded target": (
+        "close_unfounded_target",
+        INCIDENTS,
+        {},
+        {"flow": "a->b", "topic": "t", "target_generation": 1},
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_both_engines_make_the_same_rows(spark: SparkSession, tmp_path: Path, case: str) -> None:
+    query, rows, frames, args = CASES[case]
+    found = []
+    for name in ("duckdb", "spark"):
+        lake = open_lake(spark, Location(path=str(tmp_path / name)), tmp_path)
+        table = Change(sql_text("queries", query), args, frames).table
+        if rows:
+            lake.append(table, rows_of(table, rows))
+        if name == "duckdb":
+            lake.change(query, frames, **args)
+        else:
+            lake.rows(sql_text("queries", query), args, frames)
+        now = lake.table_rows(table)
+        stamps = {key: {row[key] for row in now if row[key]} - {AT.replace(tzinfo=None)} for key in _stamps(now)}
+        assert all(len(values) <= 1 for values in stamps.values())
+        found.append(sorted(json.dumps(_without_now(row), sort_keys=True, default=str) for row in now))
+    assert found[0] == found[1]
+    assert found[0] or query != "clusters_seen"
+
+
+def _stamps(rows: list[dict[str, Any]]) -> list[str]:
+    return [key for key, value in (rows[0].items() if rows else ()) if isinstance(value, datetime)]
+
+
+def _without_now(row: dict[str, Any]) -> dict[str, Any]:
+    """Times other than the one that was given are said to be now."""
+    known = AT.replace(tzinfo=None)
+    return {key: "now" if isinstance(value, datetime) and value != known else value for key, value in row.items()}
+
+
+def test_what_others_append_and_change_meanwhile_is_kept(spark: SparkSession, tmp_path: Path) -> None:
+    lake = open_lake(spark, Location(path=str(tmp_path / "lake")), tmp_path)
+    lake.append("incidents", rows_of("incidents", INCIDENTS))
+    other = PathTables(tmp_path / "lake")
+    text, asked = sql_text("queries", "settle_incident"), []
+
+    def while_somebody_writes(rows: Any) -> Any:
+        if not asked:
+            other.append("incidents", rows_of("incidents", [{**INCIDENTS[2], "kind": "flow_waits"}]))
+            _settle(lake, "flow_stopped")
+        asked.append(len(rows))
+        return Change(text, {**KIND, "kind": "target_refused", "topic": "t", "partition": 0}, {}).of(rows)
+
+    PathTables(tmp_path / "lake").rewrite("incidents", while_somebody_writes)
+    kinds = {(row["kind"], row["resolution"]) for row in lake.ask_table("incidents")}
+    assert kinds == {
+        ("target_refused", "over"),
+        ("flow_stopped", "over"),
+        ("target_recreated", None),
+        ("flow_waits", None),
+    }
+    assert len(asked) == 2, "it was asked again on top of what the other one made"
+
+
+def _settle(lake: Lake, kind: str) -> None:
+    args = {**KIND, "kind": kind, "topic": None, "partition": None}
+    thread = threading.Thread(target=lambda: lake.change("settle_incident", **args))
+    thread.start()
+    thread.join()
