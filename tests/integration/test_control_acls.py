@@ -273,7 +273,7 @@ def test_readers_of_mirrors_keep_their_rights_when_the_policy_changes(
     eventually(edited.on_target, {before, after})
     assert edited.acls.left == {before: "default"}
     connections = Connections(load_topology(edited.file))
-    log = WrittenChanges(lake.directory)
+    log = WrittenChanges(lake.reader)
     (planned,) = make_plan(connections, connections.topology.active_flows(), log)["flows"]
     assert [(left["name"], left["policy"]) for left in planned["acls_left"]] == [(before.name, "default")]
     (told,) = resolve(lake, connections, Wanted(kind=acl_sync.LEFT), choice)
