@@ -16,7 +16,8 @@ import pyarrow as pa
 
 from mirrorlake.errors import InputError, LakeError
 from mirrorlake.lake.group_commit import GroupCommit
-from mirrorlake.lake.reader import Found, Frame, Frames
+from mirrorlake.lake.reader import Found, Frames
+from mirrorlake.lake.spark_rows import found_in, frames_in
 
 if TYPE_CHECKING:  # answers without Spark (lake/duck.py) come by this module too
     from pyspark.sql import DataFrame, SparkSession
@@ -211,17 +212,7 @@ class Lake:
         """See `Reader.rows`."""
         from pyspark.errors import AnalysisException, ParseException  # only who reads by Spark needs it
 
-        given = dict(frames or {})
-        for name, frame in list(given.items()):
-            if isinstance(frame, str):
-                text = text.replace(f"{{{name}}}", f"({given.pop(name)})")
-        made = {
-            name: self.spark.createDataFrame(
-                list(frame.rows), ", ".join(f"`{key}` {kind}" for key, kind in frame.columns)
-            )
-            for name, frame in given.items()
-            if isinstance(frame, Frame)
-        }
+        text, made = frames_in(self.spark, text, frames or {})
         try:
             found = self._over(text, made, args or {}) if made else self.sql(text, args)
             return found_in((found if limit is None else found.limit(limit)).toArrow())
@@ -304,29 +295,6 @@ class Lake:
     def version_of(self, table: str) -> int:
         """The newest committed version of a table."""
         return int(self.spark.sql(f"DESCRIBE HISTORY {self.name(table)} LIMIT 1").collect()[0]["version"])
-
-
-def found_in(table: pa.Table) -> Found:
-    """Rows of an Arrow table as `Reader.rows` has them."""
-    columns = [column.to_pylist(maps_as_pydicts="strict") for column in map(_unzoned, table.columns)]
-    rows = zip(*columns, strict=True)
-    return Found((dict(zip(table.column_names, row, strict=True)) for row in rows), table.column_names)
-
-
-def _unzoned(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    kind = _without_zone(column.type)
-    return column if kind == column.type else column.cast(kind)
-
-
-def _without_zone(kind: pa.DataType) -> pa.DataType:
-    """A type in which times, at any depth, have no zone; those of Arrow are in UTC."""
-    if pa.types.is_timestamp(kind):
-        return pa.timestamp(kind.unit)
-    if pa.types.is_list(kind):
-        return pa.list_(_without_zone(kind.value_type))
-    if pa.types.is_struct(kind):
-        return pa.struct([(field.name, _without_zone(field.type)) for field in kind])
-    return kind
 
 
 def arrow_table(rows: Sequence[Mapping[str, object]], schema: pa.Schema) -> pa.Table:
