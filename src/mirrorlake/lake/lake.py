@@ -17,7 +17,8 @@ from mirrorlake.errors import InputError, LakeError
 from mirrorlake.lake.definitions import TABLES, VIEWS, definition, sql_text
 from mirrorlake.lake.group_commit import GroupCommit
 from mirrorlake.lake.path_tables import PathTables
-from mirrorlake.lake.reader import Found, Frame, Frames, Reader, found_in
+from mirrorlake.lake.reader import Found, Frame, Frames, Reader
+from mirrorlake.lake.spark_rows import found_in, frames_in
 
 if TYPE_CHECKING:  # answers without Spark (lake/duck.py) come by this module too
     from pyspark.sql import DataFrame, SparkSession
@@ -163,17 +164,7 @@ class Lake:
         """See `Reader.rows`."""
         from pyspark.errors import AnalysisException, ParseException  # only who reads by Spark needs it
 
-        given = dict(frames or {})
-        for name, frame in list(given.items()):
-            if isinstance(frame, str):
-                text = text.replace(f"{{{name}}}", f"({given.pop(name)})")
-        made = {
-            name: self.spark.createDataFrame(
-                list(frame.rows), ", ".join(f"`{key}` {kind}" for key, kind in frame.columns)
-            )
-            for name, frame in given.items()
-            if isinstance(frame, Frame)
-        }
+        text, made = frames_in(self.spark, text, frames or {})
         try:
             found = self._over(text, made, args or {}) if made else self.sql(text, args)
             return found_in((found if limit is None else found.limit(limit)).toArrow())

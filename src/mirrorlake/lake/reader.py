@@ -68,28 +68,3 @@ class Reader(Protocol):
 
     def refresh(self) -> None:
         """What is read from now on is as of now; until then, all is as of the first reading of each table."""
-
-
-def found_in(table: "pa.Table") -> Found:
-    """Rows of an Arrow table as `Reader.rows` has them."""
-    columns = [column.to_pylist(maps_as_pydicts="strict") for column in map(_unzoned, table.columns)]
-    rows = zip(*columns, strict=True)
-    return Found((dict(zip(table.column_names, row, strict=True)) for row in rows), table.column_names)
-
-
-def _unzoned(column: "pa.ChunkedArray") -> "pa.ChunkedArray":
-    kind = _without_zone(column.type)
-    return column if kind == column.type else column.cast(kind)
-
-
-def _without_zone(kind: "pa.DataType") -> "pa.DataType":
-    """A type in which times, at any depth, have no zone; those of Arrow are in UTC."""
-    import pyarrow as pa  # only who reads by Spark needs it here
-
-    if pa.types.is_timestamp(kind):
-        return pa.timestamp(kind.unit)
-    if pa.types.is_list(kind):
-        return pa.list_(_without_zone(kind.value_type))
-    if pa.types.is_struct(kind):
-        return pa.struct([(field.name, _without_zone(field.type)) for field in kind])
-    return kind

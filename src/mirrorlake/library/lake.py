@@ -10,7 +10,6 @@ from mirrorlake.errors import InputError
 from mirrorlake.groups.view import read_groups
 from mirrorlake.lake.event_log import WrittenChanges
 from mirrorlake.lake.lake import Lake
-from mirrorlake.lake.reader import Reader
 from mirrorlake.lake.translate import Asked, translate, translate_all
 from mirrorlake.library.answers import Groups, Moves, Plan, Position, Produced, Rows, Status, Upkeep
 from mirrorlake.library.flows import Flows
@@ -89,10 +88,8 @@ class OpenLake:
         try:
             return Rows(reader.rows(query, parameters, limit=limit))
         except InputError as error:
-            raise InputError(f"the query cannot be run{self._by_whom(reader)}: {error}") from error
-
-    def _by_whom(self, reader: Reader) -> str:
-        return "" if isinstance(reader, Lake) else " by DuckDB (--engine spark asks Spark)"
+            by = "" if isinstance(reader, Lake) else " by DuckDB (--engine spark asks Spark)"
+            raise InputError(f"the query cannot be run{by}: {error}") from error
 
     def translate(self, flow: str, topic: str, partition: int, offset: int, *, reverse: bool = False) -> Position:
         """Translate a position from the source to the target of a flow, or back.
