@@ -6,7 +6,7 @@ import sys
 import time
 import traceback
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,8 +32,9 @@ from tests.support.replication import (
 )
 
 PARTITIONS = 3
-#: Small landed batches, so that a run is many of them.
-LANDING = {"max_records_per_batch": 1_500}
+#: Small landed batches, so that a run is many of them: by Spark's tasks, or by the driver itself.
+LONG_WAY = {"max_records_per_batch": 1_500, "small_batch_records": 0}
+SHORT_WAY = {"max_records_per_batch": 1_500}
 #: Records that wait for each test: two batches.
 WAITING = 3_000
 #: Points that a Python worker passes; the others are the driver's own. A worker can take the driver with it.
@@ -66,10 +67,10 @@ class Scene:
         assert_same(run.lake, self.east, self.west, self.names, self.written)
 
 
-def new_scene(folder: Path, clusters: ClusterPair) -> Scene:
+def new_scene(folder: Path, clusters: ClusterPair, landing: Mapping[str, int]) -> Scene:
     """A flow of its own, with records that wait."""
     topic = f"crash-{uuid.uuid4().hex[:8]}"
-    topology = write_topology(folder, clusters.east, clusters.west, {"topics": [topic]}, LANDING)
+    topology = write_topology(folder, clusters.east, clusters.west, {"topics": [topic]}, landing)
     create_topic(clusters.east, topic, PARTITIONS)
     scene = Scene(folder, topology, topic, clusters.east, clusters.west)
     scene.write(2_000)
@@ -78,7 +79,7 @@ def new_scene(folder: Path, clusters: ClusterPair) -> Scene:
 
 @pytest.fixture(scope="module")
 def made(spark: SparkSession, clusters: ClusterPair, tmp_path_factory: pytest.TempPathFactory) -> Scene:
-    scene = new_scene(tmp_path_factory.mktemp("crash"), clusters)
+    scene = new_scene(tmp_path_factory.mktemp("crash"), clusters, LONG_WAY)
     replicate_once(spark, scene.topology)
     return scene
 
@@ -93,14 +94,15 @@ def scene(made: Scene) -> Scene:
 def test_driver_killed_at_every_point_in_turn(
     spark: SparkSession, scene: Scene, clusters: ClusterPair, tmp_path: Path
 ) -> None:
-    """Two flows side by side, one of them new. Each run dies at another point, over what the one before left: a crash
-    in the middle of a recovery is one too."""
-    scenes = (scene, new_scene(tmp_path / "new", clusters))
+    """Two flows side by side, a new one that goes the short way. Each run dies at another point, over what the one
+    before left: a crash in the middle of a recovery is one too."""
+    short = new_scene(tmp_path / "new", clusters, SHORT_WAY)
+    points = {id(scene): [point for point in failpoints.POINTS if point != "taken"], id(short): failpoints.POINTS}
     with ThreadPoolExecutor() as side_by_side:
-        deaths = [side_by_side.submit(_die_in_turn, one, failpoints.POINTS[at::2]) for at, one in enumerate(scenes)]
+        deaths = [side_by_side.submit(_die_in_turn, one, points[id(one)]) for one in (scene, short)]
         for death in deaths:
             death.result()
-    for one in scenes:
+    for one in (scene, short):
         one.recovers(spark)
 
 

@@ -1,0 +1,55 @@
+"""Small batches go the short way, larger ones the long way, and a flow may go both in turn."""
+
+import json
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from tests.support.clusters import ClusterPair
+from tests.support.kafka import create_topic, numbered, write
+from tests.support.replication import assert_same, replicate_once, write_topology
+
+LIMIT, PARTITIONS = 300, 2
+
+
+def _engines(records: Path) -> list[str]:
+    """Who wrote the commits with records of a table, in order."""
+    found = []
+    for commit in sorted((records / "_delta_log").glob("*.json")):
+        actions = [json.loads(line) for line in commit.read_text(encoding="utf-8").splitlines()]
+        if any("add" in action for action in actions):
+            found.append(next(action["commitInfo"]["engineInfo"] for action in actions if "commitInfo" in action))
+    return ["driver" if "delta-rs" in engine else "spark" for engine in found]
+
+
+def test_a_flow_goes_both_ways_in_turn(
+    spark: SparkSession, clusters: ClusterPair, tmp_path: Path, topic_name: str
+) -> None:
+    """At the limit the short way, one record above it the long one; a batch of the other way finds what was there."""
+    landing = {"small_batch_records": LIMIT}
+    settings = {"topics": [topic_name], "emit_heartbeats_enabled": False}
+    topology = write_topology(tmp_path, clusters.east, clusters.west, settings, landing)
+    create_topic(clusters.east, topic_name, PARTITIONS)
+    written, ways = 0, []
+    for count in (LIMIT, LIMIT + 1, 1, LIMIT + 1, LIMIT):
+        write(clusters.east, topic_name, numbered(count, PARTITIONS, written, size=10))
+        written += count
+        run = replicate_once(spark, topology)
+        ways += [report.way for report in run.reports if report.record_count]
+    expected = ["short", "long", "short", "long", "short"]
+    assert ways == expected
+    assert _engines(tmp_path / "lake" / "records") == [{"short": "driver", "long": "spark"}[way] for way in expected]
+    assert_same(run.lake, clusters.east, clusters.west, {topic_name: f"east.{topic_name}"}, written)
+
+
+def test_records_too_large_for_the_driver_go_the_long_way(
+    spark: SparkSession, clusters: ClusterPair, tmp_path: Path, topic_name: str
+) -> None:
+    """Eighty records of 300 KB are few, and more than the driver takes once it has seen how large they are."""
+    settings = {"topics": [topic_name], "emit_heartbeats_enabled": False}
+    topology = write_topology(tmp_path, clusters.east, clusters.west, settings, {"max_records_per_batch": 80})
+    create_topic(clusters.east, topic_name, 1)
+    write(clusters.east, topic_name, numbered(240, 1, size=100_000))
+    run = replicate_once(spark, topology)
+    assert _engines(tmp_path / "lake" / "records") == ["driver", "spark", "spark"]
+    assert_same(run.lake, clusters.east, clusters.west, {topic_name: f"east.{topic_name}"}, 240)
