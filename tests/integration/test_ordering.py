@@ -32,7 +32,7 @@ def test_the_files_of_a_batch_share_one_large_partition(
 ) -> None:
     """Its chunks go on from one file to the next, which are read in that order without sorting."""
     monkeypatch.setattr(land, "PIECE_RECORDS", 500)
-    landing = {"max_records_per_batch": 4_000, "files_per_batch": 2}
+    landing = {"max_records_per_batch": 4_000, "files_per_batch": 2, "small_batch_records": 0}
     topology = write_topology(tmp_path, clusters.east, clusters.west, {"topics": [topic_name]}, landing)
     create_topic(clusters.east, topic_name, 1)
     write(clusters.east, topic_name, numbered(4_000))

@@ -136,7 +136,7 @@ class Lake:
         """Tell the session of a table that is in this lake's directory, if it is there yet. A catalog knows its own."""
         if self.directory is not None and has_table(self.directory, table):
             place = quoted(self.directory / table)
-            self.spark.sql(f"CREATE TABLE {self.schema}.{table} USING DELTA LOCATION '{place}'")
+            self.spark.sql(f"CREATE TABLE IF NOT EXISTS {self.schema}.{table} USING DELTA LOCATION '{place}'")
             self._tables_known.add(table)
             self.add_columns(table)
 
