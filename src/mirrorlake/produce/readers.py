@@ -1,6 +1,6 @@
 """The two readers as Spark calls them (mapInArrow), by files and by rows: each hands a shard's rows to its task.
 
-See DESIGN.md, "Two readers".
+See DESIGN.md, "Two ways, two readers".
 """
 
 from collections import deque
