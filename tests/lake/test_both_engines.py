@@ -13,6 +13,8 @@ from pyspark.sql import SparkSession
 
 import mirrorlake.lake.duck
 import mirrorlake.lake.lake
+from mirrorlake.dashboard.model import load_dashboard
+from mirrorlake.dashboard.parts import Dataset
 from mirrorlake.lake.definitions import TABLES, VIEWS, sql_text
 from mirrorlake.lake.duck import DuckLake
 from mirrorlake.lake.lake import Lake
@@ -128,6 +130,12 @@ def test_queries(engines: tuple[Lake, DuckLake], kind: str, name: str, topic: st
     if topic != "orders" and ":topic" not in wanted:
         return
     compare(engines, lambda lake: lake.rows(text, args, frames))
+
+
+@pytest.mark.parametrize("dataset", load_dashboard().datasets, ids=lambda dataset: dataset.name)
+def test_datasets_of_the_dashboard(engines: tuple[Lake, DuckLake], dataset: Dataset) -> None:
+    moment = f"timestamp_millis({round(NOW.timestamp() * 1000)}L)"
+    compare(engines, lambda lake: lake.rows(dataset.query.replace("current_timestamp()", moment)))
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import json
 import logging
+import math
 import re
 import threading
 import time
@@ -10,7 +11,6 @@ from datetime import datetime, timezone
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from mirrorlake.dashboard.model import Dashboard
 from mirrorlake.dashboard.news import Mark, mark_of
@@ -84,7 +84,7 @@ class Reader:
 
 
 def _document(table: pa.Table, rows: int) -> dict[str, Any]:
-    columns = [_plain(column).to_pylist() for column in table.columns]
+    columns = [_plain(column) for column in table.columns]
     kept = [list(row) for row in zip(*(column[:rows] for column in columns), strict=True)]
     named = [{"name": field.name, "type": _type(field.type)} for field in table.schema]
     return {"columns": named, "rows": kept, "cut": table.num_rows > rows}
@@ -97,15 +97,16 @@ def _type(kind: pa.DataType) -> str:
     return "number" if numbers else "text"
 
 
-def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
+def _plain(column: pa.ChunkedArray) -> list[Any]:
     """As JSON can say it: times in ms, decimals as floating point, null for what is no number."""
     if pa.types.is_timestamp(column.type):
-        return column.cast(pa.timestamp("ms", tz=column.type.tz), safe=False).cast(pa.int64())
-    if pa.types.is_decimal(column.type):
-        return column.cast(pa.float64())
+        column = column.cast(pa.timestamp("ms", tz=column.type.tz), safe=False).cast(pa.int64())
+    elif pa.types.is_decimal(column.type):
+        column = column.cast(pa.float64())
+    values: list[Any] = column.to_pylist()
     if pa.types.is_floating(column.type):
-        return pc.if_else(pc.is_finite(column), column, None)
-    return column
+        return [value if value is None or math.isfinite(value) else None for value in values]
+    return values
 
 
 #: Reading takes at most one part of so many of the time, whatever interval was asked for.

@@ -33,5 +33,9 @@ def _words(text: str) -> set[str]:
 
 
 def _newest_commit(log: Path) -> str:
-    with os.scandir(log) as entries:
-        return max((entry.name for entry in entries if entry.name.endswith(".json")), default="")
+    """Empty for a table that is not there yet."""
+    try:
+        with os.scandir(log) as entries:
+            return max((entry.name for entry in entries if entry.name.endswith(".json")), default="")
+    except FileNotFoundError:
+        return ""
