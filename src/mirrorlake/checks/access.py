@@ -24,8 +24,12 @@ def access_problems(connections: Connections, flows: Sequence[ResolvedFlow]) -> 
     """The rights on topics that flows lack, one refusal a topic. Asks both clusters, changes nothing.
 
     Topics that a pattern would select and that may not be described cannot be seen by anybody without the right; only
-    those that a flow gives by their whole name are told. Raises ClusterUnreachable, AuthenticationFailed,
-    KafkaException.
+    those that a flow gives by their whole name are told.
+
+    Raises:
+        ClusterUnreachable: a cluster does not answer.
+        AuthenticationFailed: it refuses us.
+        KafkaException: it answers with an error of its own.
     """
     return [problem for flow in flows for problem in (*_source(connections, flow), *_target(connections, flow))]
 

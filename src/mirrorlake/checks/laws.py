@@ -100,8 +100,10 @@ def shortfalls(
 ) -> list[Shortfall]:
     """Target partitions, of the source partitions that are mirrored now, that lack what the map says they got.
 
-    `extents` are those of one flow; of a target topic only the newest generation counts. `log_ends` lacks what is not
-    there.
+    Args:
+        extents: those of one flow; of a target topic only the newest generation counts.
+        mirrored: the source partitions that are mirrored now.
+        log_ends: offsets behind the last record, by target topic and partition; what is not there is missing.
     """
     living: dict[TopicAndPartition, MapExtent] = {}
     for item in extents:

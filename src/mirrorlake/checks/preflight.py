@@ -40,11 +40,18 @@ class Verdict:
 def judge(
     lake: Lake | None, connections: Connections, flows: Sequence[ResolvedFlow], lake_exists: bool = False
 ) -> Verdict:
-    """Ask the clusters and check flows that are to run together. `lake` knows clusters from before; without it,
-    `lake_exists` says that there is one, which may know them all.
+    """Ask the clusters and check flows that are to run together.
 
-    Raises TopologyError if one of them must not run, and ClusterUnusable if no flow can do anything: its target cannot
-    be asked, or its source cannot and nothing of it was ever staged. Else such flows wait for it while the others run.
+    Args:
+        lake: knows clusters from before; None where no lake is open.
+        connections: the clusters.
+        flows: those that are to run. One that has to wait for a cluster does so while the others run.
+        lake_exists: without `lake`: there is one, which may know them all.
+
+    Raises:
+        TopologyError: a flow must not run.
+        ClusterUnusable: no flow can do anything: its target cannot be asked, or its source cannot and nothing of it was
+            ever staged.
     """
     verdict = check(lake, connections, flows, lake_exists)
     refused = refused_flows(verdict.problems)

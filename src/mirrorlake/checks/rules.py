@@ -22,9 +22,16 @@ def check_flows(
 ) -> list[Problem]:
     """Check flows that are to run together: refusals and notes, in the order of the rules.
 
-    `ids` are cluster ids by alias and `topics` the names now on each cluster, by alias; leave out a cluster that cannot
-    be reached. `known` is what the lake has seen before, alias by cluster id. `brokers` counts brokers by alias. Raises
-    TopologyError if a policy of the user's own cannot be loaded or fails.
+    Args:
+        topology: the file that they are of.
+        flows: the flows.
+        ids: cluster ids by alias; without those that cannot be reached.
+        topics: the names now on each cluster, by alias; without those that cannot be reached.
+        known: what the lake has seen before: alias by cluster id.
+        brokers: numbers of brokers, by alias.
+
+    Raises:
+        TopologyError: a policy of the user's own cannot be loaded, or fails.
     """
     problems = [*_same_cluster(flows, ids), *_two_aliases(flows, ids), *_strangers(flows, ids, known or {})]
     refused = refused_flows(problems)

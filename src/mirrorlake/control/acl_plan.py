@@ -141,8 +141,14 @@ def plan_acls(
 ) -> AclPlan:
     """Give the changes after which the target has what the source implies, and nothing of ours beyond.
 
-    `owned` are ours with the policy of then, `policy` is the one of now. An owned ACL stays whose policy is another, or
-    of whose name nobody can say what it follows from.
+    An owned ACL stays whose policy is another, or of whose name nobody can say what it follows from.
+
+    Args:
+        source, target: the ACLs of both sides.
+        owned: ours at the target, with the policy of then.
+        mirrors: what topics are called at the target.
+        policy: the one of now.
+        limit: how many topics a pattern is written out for.
     """
     implied, withheld = implied_acls(source, mirrors, limit)
     asked = _Asked(source, mirrors, implied | target, frozenset(withheld))

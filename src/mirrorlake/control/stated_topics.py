@@ -23,11 +23,22 @@ class StatedTopics:
         partitions: dict[str, int],
         silent: bool,
     ) -> dict[str, TargetRefused]:
-        """Make target topics, by source topic; raises `partitions`, by target topic, to what the source topics had.
-        Returns what cannot be made, by target topic. Raises ClusterUnreachable.
+        """Make target topics as their source topics were stated.
 
         A topic of which the lake knows nothing (an earlier version landed it) waits for its source where that is
-        `silent`; where the source has it no more, it gets the target's default factor.
+        silent; where the source has it no more, it gets the target's default factor.
+
+        Args:
+            lacking: the target topics to make, by source topic.
+            states: how source topics were, by name.
+            partitions: by target topic; raised to what the source topics had.
+            silent: whether the source does not answer.
+
+        Returns:
+            What cannot be made, by target topic.
+
+        Raises:
+            ClusterUnreachable: the target does not answer.
         """
         refused, wanted = {}, []
         for topic, target in lacking.items():

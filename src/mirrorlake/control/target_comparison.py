@@ -51,9 +51,15 @@ def compare_targets(
     noted: Mapping[str, NotedTarget],
     decisions: Iterable[TargetDecision],
 ) -> TargetComparison:
-    """Compare. `names` are the target topics by source topic, `ids` Kafka's ids of those that are at the target now,
-    and `missing` those that are not; what is in neither was not told (a missing right), and counts as unchanged.
-    `noted` is the newest generation of each target topic, `decisions` come oldest first."""
+    """Compare target topics with those that were noted.
+
+    Args:
+        names: target topics by source topic.
+        ids: Kafka's ids of those that are at the target now.
+        missing: those that are not; what is in neither was not told (a missing right), and counts as unchanged.
+        noted: the newest generation of each target topic.
+        decisions: what operators decided, oldest first.
+    """
     said = {(item.topic, item.generation): item.resolution for item in decisions}
     living: dict[str, NotedTarget] = {}
     begin: dict[str, tuple[int, Begins]] = {}

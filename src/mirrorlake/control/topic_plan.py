@@ -58,12 +58,18 @@ def plan_topics(
     factor: int | None,
     left_out: Mapping[str, str] | None = None,
 ) -> list[TopicPlan]:
-    """Compare; one plan per selected topic, by name. `factor` None means the source topic's own.
+    """Compare both sides; one plan per selected topic, by name.
 
-    `left_out` says why topics must not be mirrored for reasons that other flows know too (`checks.problem.left_out`).
-    The factor is never more than the target has brokers, since such a topic cannot be made (MirrorMaker 2 asks for 2
-    and fails). Partition counts only grow; a target with more partitions is left as it is (docs/mm2.md, "New topics and
+    Partition counts only grow; a target with more partitions is left as it is (docs/mm2.md, "New topics and
     partitions").
+
+    Args:
+        selection, policy, source_alias: which topics are mirrored, and under which names.
+        source, target: the topics of both sides.
+        target_brokers: the factor is never more, since such a topic cannot be made (MirrorMaker 2 asks for 2 and
+            fails).
+        factor: replication factor of what is made; None: the source topic's own.
+        left_out: why topics must not be mirrored for reasons that other flows know too (`checks.problem.left_out`).
     """
     plans = []
     for topic in sorted(source):

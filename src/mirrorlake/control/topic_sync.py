@@ -216,7 +216,13 @@ class TargetTopics:
 
     def ensure(self, plans: Sequence[PartitionPlan]) -> None:
         """Be sure that the target answers and that the partitions of a batch are there; asks the clusters only for
-        those not seen before. Raises ClusterUnreachable, TopicsUnmade, TargetRefused."""
+        those not seen before.
+
+        Raises:
+            ClusterUnreachable: a cluster does not answer.
+            TopicsUnmade: a topic is not there, and is not to be made now.
+            TargetRefused: the target does not let us make one.
+        """
         with self._use:
             if time.monotonic() - self._answered > ANSWERED_SECONDS:
                 self._target.cluster_id()

@@ -45,11 +45,16 @@ class MoveOptions:
 
 
 def move_groups(lake: Lake, connections: Connections, way: Way, options: MoveOptions) -> dict[str, Any]:
-    """Move groups along a way; returns what was done, as one document. `complete` is whether nothing is left.
+    """Move groups along a way.
 
-    Raises InputError for groups that are nowhere, ClusterUnusable when the goal cannot be used, LeaseTaken while
-    another process moves groups between the clusters, and LakeError for a lake that was opened to be read, unless
-    nothing is to be drained.
+    Returns:
+        What was done, as one document; `complete` is whether nothing is left.
+
+    Raises:
+        InputError: a group is nowhere.
+        ClusterUnusable: the goal cannot be used.
+        LeaseTaken: another process moves groups between the clusters.
+        LakeError: the lake was opened to be read, and something is to be drained.
     """
     if options.dry_run:
         return planned_moves(lake, connections, way, options)

@@ -39,10 +39,16 @@ class GroupInventory:
 def take_inventory(
     lake: Reader, connections: Connections, way: Way, named: Sequence[str] | None, gone: str | None
 ) -> GroupInventory:
-    """Where groups stand now: those `named`, else all that the flow mirrors.
+    """Where groups stand now.
 
-    When the source of a flow is `gone` (see `silence`), the last checkpoints stand for it. Raises InputError for a
-    group that is nowhere, ClusterUnusable when a cluster that is needed does not answer.
+    Args:
+        lake, connections, way: from where to where.
+        named: only these; all that the flow mirrors for None.
+        gone: why the source of the flow does not answer (`silence`): the last checkpoints then stand for it.
+
+    Raises:
+        InputError: a group is nowhere.
+        ClusterUnusable: a cluster that is needed does not answer.
     """
     if gone is not None:
         found = _by_checkpoints(lake, connections, way, named, gone)

@@ -121,10 +121,14 @@ def stand_by_checkpoint(checkpoint: Checkpoint, found: Translated, since: dateti
 def join_ways(primary: Translated, other: Translated | None, reverse: bool, settled: bool) -> Translated:
     """A position on a topic that two opposite flows share, as one position at the goal: what is unread stays unread.
 
-    `primary` is by the flow that was named, of the records born on its source; `other` by the opposite flow. One of
-    them is by the map read backwards (`reverse`: the primary), of records born at the goal: behind the last that came
-    to the origin lie those that never came, unless `settled` says that there are none. What the other one brings comes
-    at the end.
+    One of the two is by the map read backwards, of records born at the goal: behind the last that came to the origin
+    lie those that never came.
+
+    Args:
+        primary: by the flow that was named, of the records born on its source.
+        other: by the opposite flow; what it brings comes at the end.
+        reverse: the primary is the one by the map read backwards.
+        settled: there are no records that never came.
     """
     if other is None or not other.mapped or other.topic != primary.topic:
         return primary
@@ -141,7 +145,14 @@ def join_ways(primary: Translated, other: Translated | None, reverse: bool, sett
 def plan_moves(
     standings: Sequence[Standing], goals: Mapping[str, TargetGroup], errors: Mapping[str, str], force: bool
 ) -> list[MoveResult]:
-    """What is to be done about each; `goals` are the groups at the goal, `errors` of those it did not tell about."""
+    """What is to be done about each standing.
+
+    Args:
+        standings: where groups stand.
+        goals: the groups at the goal, by name.
+        errors: why the goal did not tell about a group, by name.
+        force: move backwards too.
+    """
     results = []
     for standing in standings:
         item = standing.checkpoint

@@ -60,8 +60,12 @@ class Connections:
         return resolve(text, {"env": env_provider(os.environ), "secret": secret_provider(stores)})
 
     def identify(self, aliases: Iterable[str]) -> dict[str, str]:
-        """Ids of the clusters named and of those asked before, by alias. Raises ClusterUnreachable or
-        AuthenticationFailed."""
+        """Ids of the clusters named and of those asked before, by alias.
+
+        Raises:
+            ClusterUnreachable: no broker of one answers.
+            AuthenticationFailed: one refuses us.
+        """
         for alias in aliases:
             if alias not in self._ids:
                 self._ids[alias] = self.admin(alias).cluster_id()

@@ -244,8 +244,11 @@ class Lake:
     def append(self, table: str, rows: pa.Table, application: str | None = None, version: int = 0) -> None:
         """Append rows; columns that are missing become null.
 
-        With `application` the append is idempotent: a second one with the same or a smaller `version` does nothing
-        (Delta's txnAppId and txnVersion). Without, threads that append to the same table share commits.
+        Args:
+            table: the table.
+            rows: what to append.
+            application: makes it idempotent (Delta's txnAppId); without, threads that append to a table share commits.
+            version: an append of the same application and the same or a smaller version does nothing (txnVersion).
         """
         if rows.num_rows == 0:
             return

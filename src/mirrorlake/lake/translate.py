@@ -54,10 +54,19 @@ class Translation:
 
 
 def translate(lake: Reader, flow: str, topic: str, partition: int, offset: int, reverse: bool = False) -> Translation:
-    """Translate a position: from the source to the target of a flow, or back with `reverse`.
+    """Translate a position: from the source to the target of a flow, or back.
 
-    `topic` is named as on the side that the position is from. A position inside a gap goes to the next record; reading
-    from the translated position never skips a record, and repeats none. Raises UnknownOffset for what was never seen.
+    A position inside a gap goes to the next record; reading from the translated position never skips a record, and
+    repeats none.
+
+    Args:
+        lake, flow: whose map.
+        topic: named as on the side that the position is from.
+        partition, offset: the position there.
+        reverse: from the target to the source.
+
+    Raises:
+        UnknownOffset: what was never seen.
     """
     asked = (topic, partition, offset)
     found = translate_all(lake, flow, [asked], reverse).get(asked)

@@ -149,9 +149,13 @@ def _start(
 def land_again(
     lake: Lake, options: Mapping[str, str], plan: LandingPlan, ends: Mapping[TopicAndPartition, int], version: int
 ) -> None:
-    """Land offsets from `plan.starts` up to `ends` (exclusive) in one commit: the stage had them and has lost them.
+    """Land offsets in one commit: the stage had them and has lost them.
 
-    Doing it twice with the same `version`, also while the first attempt still runs, lands them once.
+    Args:
+        lake, options: where to, and options of Spark's Kafka source.
+        plan: its `starts` are the first offsets.
+        ends: offsets behind the last ones.
+        version: doing it twice with the same one, also while the first attempt still runs, lands them once.
     """
     if not SECRET_OPTIONS.isdisjoint(options):
         redact_secrets(lake.spark)

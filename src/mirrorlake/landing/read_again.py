@@ -19,13 +19,23 @@ logger = logging.getLogger(__name__)
 
 
 def read_again(lake: Lake, connections: Connections, alias: str, incident: Mapping[str, Any]) -> int:
-    """Land what an incident tells of (`topic`, `partition`, `first_offset`, `last_offset`, `at`), as far as the source
-    still has it.
+    """Land what an incident tells of, as far as the source still has it.
 
-    Returns the first offset that was read: above `first_offset` where the source has trimmed its log too. What the
-    source has compacted away since is not there any more, and is not told. Who dies meanwhile may ask again: it is
-    landed once. Raises InputError where the source has nothing of it, ClusterUnreachable, and LeaseTaken while
-    another process does the same.
+    What the source has compacted away since is not there any more, and is not told. Who dies meanwhile may ask again:
+    it is landed once.
+
+    Args:
+        lake, connections: where to, and from where.
+        alias: the source cluster.
+        incident: its `topic`, `partition`, `first_offset`, `last_offset` and `at` are read.
+
+    Returns:
+        The first offset that was read: above `first_offset` where the source has trimmed its log too.
+
+    Raises:
+        InputError: the source has nothing of it.
+        ClusterUnreachable: the source does not answer.
+        LeaseTaken: another process does the same.
     """
     key, first, last = (incident["topic"], incident["partition"]), incident["first_offset"], incident["last_offset"]
     name, lease = f"{key[0]}-{key[1]}", Lease(lake, f"reading again from cluster {alias}")

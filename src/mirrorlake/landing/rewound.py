@@ -52,8 +52,11 @@ class RewindCheck:
     ) -> dict[TopicAndPartition, int]:
         """The partitions that differ, with the offset from which on: the one after the last record that is the same.
 
-        `staged` are the ends of what is staged, of all generations since those of the topics (`since`): where a
-        partition began one by itself, what lies below is still the same log.
+        Args:
+            log: what the source has.
+            staged: the ends of what is staged, of all generations in `since`.
+            since: the generations of the topics: where a partition began one by itself, what lies below is still the
+                same log.
         """
         known = self._store.epochs()
         doubtful = [key for key, end in staged.items() if self._is_doubtful(log[key], end, known.get(key))]

@@ -113,10 +113,14 @@ def compare_source(
 ) -> SourceComparison:
     """Compare what the source has with what was landed, partition by partition.
 
-    `positions` are the next offsets by the stage; a partition without one is new, and begins where its log does: what
-    was gone before was never ours. `seen` is how far landing was seen to have come, over transaction markers too, and
-    of partitions that hold no record: nothing below it is lost, but it is no place to go on from. `rewound` says from
-    which offset on a partition's log differs from what is staged.
+    Args:
+        log: what the source has.
+        positions: the next offsets by the stage; a partition without one is new, and begins where its log does: what
+            was gone before was never ours.
+        decisions: what operators decided.
+        seen: how far landing was seen to have come, over transaction markers too, and of partitions that hold no
+            record: nothing below it is lost, but it is no place to go on from.
+        rewound: from which offset on a partition's log differs from what is staged.
     """
     accepted = accepted_starts(decisions)
     topics, partitions = blocked(decisions)

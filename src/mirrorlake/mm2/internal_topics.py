@@ -54,7 +54,9 @@ class InternalTopic:
     def ensure(self) -> None:
         """Make the topic unless it is there, whatever its shape. Asks the cluster once, and again after a failure.
 
-        Raises ClusterUnreachable, AuthenticationFailed, TargetRefused.
+        Raises:
+            ClusterUnreachable, AuthenticationFailed: the cluster cannot be asked.
+            TargetRefused: it does not let us make it.
         """
         with self._lock:
             if self._ready:

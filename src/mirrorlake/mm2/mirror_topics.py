@@ -44,11 +44,16 @@ class CheckpointTopic:
         Makes the topic, even for no checkpoint: clients wait a minute for one that is not there. Does nothing when
         `emit_checkpoints_enabled` is false. Never writes a tombstone, which MirrorMaker 2's clients cannot read: a
         group that is gone keeps its last checkpoint. Positions below 0, which are none, are left out, as MirrorMaker 2
-        does. Returns how many were written; all are acknowledged.
+        does.
 
-        Raises ClusterUnreachable, AuthenticationFailed, TargetRefused; any of them may have been written then, and
-        calling again writes all once more. Raises InputError, before anything is written, for a name or metadata that
-        the format cannot hold.
+        Returns:
+            How many were written; all are acknowledged.
+
+        Raises:
+            ClusterUnreachable, AuthenticationFailed, TargetRefused: any of them may have been written then, and calling
+            again
+                writes all once more.
+            InputError: a name or metadata that the format cannot hold; nothing was written.
         """
         if not self.enabled:
             return 0
@@ -86,7 +91,8 @@ class Heartbeats:
     def beat(self) -> Heartbeat:
         """Write one to both ends; returns it. An end that takes none does not hinder the other.
 
-        Raises ClusterUnreachable, AuthenticationFailed, TargetRefused, after both have been tried.
+        Raises:
+            ClusterUnreachable, AuthenticationFailed, TargetRefused: after both have been tried.
         """
         heartbeat = Heartbeat(self._flow.source, self._flow.target, time.time_ns() // 1_000_000)
         record = encode_heartbeat(heartbeat)

@@ -38,9 +38,14 @@ class LagHistory:
         self._seen = {key: points for key, points in self._seen.items() if key in keys}
 
     def observe(self, key: TopicAndPartition, at: float, produced: int, end: int) -> float:
-        """Note a sample and return the lag in seconds; `produced` and `end` are positions. 0 when all is produced.
+        """Note a sample and return the lag in seconds: 0 when all is produced.
 
         An end that went back is that of a topic made again: what was seen before says nothing about it.
+
+        Args:
+            key: the partition.
+            at: when, seconds.
+            produced, end: positions: of the flow, and of the source's log.
         """
         points = self._seen.setdefault(key, [])
         if points and end < points[-1][1]:

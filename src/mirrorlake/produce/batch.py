@@ -90,11 +90,20 @@ def plan_batch(
     blocked: Container[TopicAndPartition] = frozenset(),
     targets: Mapping[str, TargetGeneration] | None = None,
 ) -> BatchPlan:
-    """The next batch of a flow: about `max_records` records of what the stage holds above its progress.
+    """The next batch of a flow: some of what the stage holds above its progress.
 
-    Left out are the partitions in `blocked`, and topics that `remote_topic` gives no name (None): not selected, paused,
-    or refused, which is told elsewhere. A batch never holds two generations of a partition: the oldest goes first.
-    `targets` are the living generations of target topics, for partitions of which nothing is mapped.
+    A batch never holds two generations of a partition: the oldest goes first.
+
+    Args:
+        index: the stage.
+        source_cluster: the flow's.
+        floors: where the flow goes on, by source partition.
+        remote_topic: names of targets; None leaves a topic out: not selected, paused, or refused, which is told
+            elsewhere.
+        produce_tasks: into how many shards the batch is dealt.
+        max_records: about how many records.
+        blocked: partitions that are left out.
+        targets: the living generations of target topics, for partitions of which nothing is mapped.
     """
     takes: dict[TopicAndPartition, _PartitionTake] = {}
     for topic, partitions in index.topics(source_cluster).items():

@@ -25,9 +25,16 @@ def flow_spec(
     provenance: Provenance | None,
     on_refused: Callable[[TargetRefused], None],
 ) -> FlowSpec:
-    """As of now: what follows the stage must not change under its feet.
+    """What a flow is produced by, as of now: what follows the stage must not change under its feet.
 
-    `clients` are the settings of the admin client and of the producer; `closed` the topics that must not be produced.
+    Args:
+        flow, lake, targets: the flow.
+        decided: what operators decided.
+        clients: settings of the admin client and of the producer.
+        closed: topics that must not be produced.
+        reader: how tasks read the stage: auto, files or rows.
+        provenance: what is written into headers.
+        on_refused: gets what the target refuses.
     """
     settings = flow.settings
 

@@ -90,10 +90,12 @@ class Replicator:
         self._stop.set()
 
     def run(self) -> None:
-        """Replicate. Raises the first error that an operator has to know about, after all else has ended.
+        """Replicate.
 
-        Raises TopologyError before anything is done, if flows must not run, and LakeError when the lake was opened to
-        be read.
+        Raises:
+            TopologyError: flows must not run; nothing was done.
+            LakeError: the lake was opened to be read; nothing was done.
+            MirrorlakeError: the first thing that an operator has to know about, after all else has ended.
         """
         begun_with = self._connections.topology
         store_identity(self.lake)  # first of all: everything at the targets is named by it

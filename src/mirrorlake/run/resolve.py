@@ -94,10 +94,12 @@ def open_incidents(lake: Reader, wanted: Wanted) -> list[dict[str, Any]]:
 
 
 def resolve(lake: Lake, connections: Connections, wanted: Wanted, choice: str) -> list[dict[str, Any]]:
-    """Decide all incidents meant that offer this choice; returns them.
+    """Decide all incidents meant that offer a choice; returns them.
 
-    Raises InputError if there is none, or nothing to read again; ClusterUnreachable when a new generation cannot be
-    looked up, ACLs not be changed, or records not be read; and ReplicationError when the target does not let us.
+    Raises:
+        InputError: there is none, or nothing to read again.
+        ClusterUnreachable: a new generation cannot be looked up, ACLs not be changed, or records not be read.
+        ReplicationError: the target does not let us.
     """
     found = open_incidents(lake, wanted)
     deciding = [incident for incident in found if choice in incident["choices"]]

@@ -106,14 +106,18 @@ def local_session(
     progress: Callable[[str], None] | None = None,
     short: bool = False,
 ) -> SparkSession:
-    """Build, or return, a session on this machine; `cores` is what stands in `local[...]`, or a whole master URL.
+    """Build, or return, a session on this machine. MIRRORLAKE_JAVA_OPTIONS adds flags of your own.
 
-    `short` is for a session that answers a question and ends: the JVM then leaves out its optimising compiler, and
-    Spark its code generation, which cost more than such a session ever gets back. MIRRORLAKE_JAVA_OPTIONS adds flags
-    of your own.
+    Args:
+        cores: what stands in `local[...]`, or a whole master URL.
+        driver_memory: the JVM's heap.
+        settings: of Spark; they override ours.
+        progress: gets a line when JVM jars are resolved into a per-user cache, by the first call on a machine.
+        short: a session that answers a question and ends: the JVM then leaves out its optimising compiler, and Spark
+            its code generation, which cost more than such a session ever gets back.
 
-    The first call on a machine resolves the JVM jars into a per-user cache; `progress` gets a line for it.
-    Raises MissingJava.
+    Raises:
+        MissingJava: there is no Java that it could use.
     """
     java = find_java()
     os.environ.setdefault("JAVA_HOME", str(java.resolve().parent.parent))
