@@ -44,7 +44,7 @@ def make_sync(kind: type[Sync], topology_file: Path, log: ChangeLog, flow: str =
     """Config or ACL control of one flow of a topology file."""
     topology = load_topology(topology_file)
     resolved = topology.flow(flow)
-    policy = resolved.policy_object(topology.aliases)
+    policy = resolved.policy
 
     def remote_topic(topic: str) -> str | None:
         name = policy.remote_topic(resolved.source, topic)

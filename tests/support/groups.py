@@ -43,7 +43,7 @@ def checkpoints_of(topology: Path, lake: Lake) -> Checkpoints:
     flow = connections.topology.flow(FLOW)
     event_log = EventLog(lake)
     published = CheckpointTopic(flow, connections, event_log)
-    running = NotRunning(flow.selection(connections.topology.aliases).selects)
+    running = NotRunning(flow.selection.selects)
     return Checkpoints(flow, lake, connections, running, published, event_log)
 
 

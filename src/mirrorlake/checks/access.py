@@ -86,7 +86,7 @@ def transaction_problems(connections: Connections, flow: ResolvedFlow, name: str
 
 def _source(connections: Connections, flow: ResolvedFlow) -> Iterator[Problem]:
     admin = connections.admin(flow.source)
-    selection = flow.selection(connections.topology.aliases)
+    selection = flow.selection
     named = {topic for topic in flow.settings.topics if _PLAIN_NAME.fullmatch(topic)}
     selected = {topic for topic in {*admin.topics(), *named} if selection.selects(topic)}
     for topic, rights in sorted(topic_rights(admin.client, selected).items()):
@@ -97,13 +97,9 @@ def _source(connections: Connections, flow: ResolvedFlow) -> Iterator[Problem]:
 
 def _target(connections: Connections, flow: ResolvedFlow) -> Iterator[Problem]:
     """WRITE to write, and READ since a transaction commits the flow's position on the target partition."""
-    aliases = connections.topology.aliases
-    admin, policy, selection = connections.admin(flow.target), flow.policy_object(aliases), flow.selection(aliases)
-    sources = {
-        policy.remote_topic(flow.source, topic): topic
-        for topic in connections.admin(flow.source).topics()
-        if selection.selects(topic)
-    }
+    admin = connections.admin(flow.target)
+    there = connections.admin(flow.source).topics()
+    sources = {flow.target_topic(topic): topic for topic in there if flow.selection.selects(topic)}
     sources = {name: topic for name, topic in sources.items() if not check_topic_name(name)}
     wanted = ("WRITE", "READ") if flow.settings.delivery == "exactly_once" else ("WRITE",)
     there = admin.topics()

@@ -12,13 +12,9 @@ from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.naming.policy import check_topic_name
 
 
-def check_routes(
-    aliases: frozenset[str],
-    flows: Sequence[ResolvedFlow],
-    topics: Mapping[str, Collection[str]],
-) -> list[Problem]:
+def check_routes(flows: Sequence[ResolvedFlow], topics: Mapping[str, Collection[str]]) -> list[Problem]:
     """Check where the topics of all clusters get to. Raises TopologyError if a policy of the user's own fails."""
-    routes = Routes(aliases, flows)
+    routes = Routes(flows)
     real, asked = origins(flows, topics)
     # Examples first: they are few, and tell what the flows are like, should there be too many topics to follow.
     supposed = [one for origin in asked for one in routes.follow(origin, real=False)]

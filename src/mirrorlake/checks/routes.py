@@ -59,9 +59,9 @@ class Routes:
     where the step begins (nothing, where it was there at first).
     """
 
-    def __init__(self, aliases: frozenset[str], flows: Sequence[ResolvedFlow]) -> None:
+    def __init__(self, flows: Sequence[ResolvedFlow]) -> None:
         self.arrivals: dict[ClusterTopic, dict[Step, tuple[Step, ...]]] = {}
-        self._rules = [(flow, flow.policy_object(aliases), flow.selection(aliases)) for flow in flows]
+        self._flows = flows
         self._steps: dict[ClusterTopic, list[Step]] = {}
         self._count = 0
 
@@ -74,13 +74,9 @@ class Routes:
         """Every flow that mirrors this topic, and the name it gives it, legal or not."""
         if cluster_topic not in self._steps:
             self._steps[cluster_topic] = [
-                Step(
-                    flow.name,
-                    cluster_topic,
-                    ClusterTopic(flow.target, policy.remote_topic(flow.source, cluster_topic.topic)),
-                )
-                for flow, policy, selection in self._rules
-                if flow.source == cluster_topic.cluster and selection.selects(cluster_topic.topic)
+                Step(flow.name, cluster_topic, ClusterTopic(flow.target, flow.target_topic(cluster_topic.topic)))
+                for flow in self._flows
+                if flow.source == cluster_topic.cluster and flow.selection.selects(cluster_topic.topic)
             ]
         return self._steps[cluster_topic]
 

@@ -36,7 +36,7 @@ def check_flows(
     problems = [*_same_cluster(flows, ids), *_two_aliases(flows, ids), *_strangers(flows, ids, known or {})]
     refused = refused_flows(problems)
     going = [flow for flow in flows if flow.name not in refused]
-    problems += check_routes(topology.aliases, going, topics)
+    problems += check_routes(going, topics)
     problems += [problem for flow in going for problem in _factors(flow, (brokers or {}).get(flow.target))]
     return problems
 

@@ -29,7 +29,7 @@ def translate_checkpoint(
     shared: Context = context.obj
     known = shared.lake.internals
     resolved = known.topology.flow(flow)
-    policy = resolved.policy_object(known.topology.aliases)
+    policy = resolved.policy
     query = read_checkpoint(directory)  # before Spark starts
     found = translate_query(known.tables, resolved, policy, query, reverse)
     texts = {number: starting_offsets(positions) for number, positions in found.positions.items()}

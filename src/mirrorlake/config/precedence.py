@@ -21,4 +21,4 @@ def leading_opposite(topology: Topology, flow: ResolvedFlow) -> TopicSelection |
         return None
     leader = topology.flow(other)
     keeps = leader.settings.enabled and leader.settings.sync_topic_configs_enabled
-    return leader.selection(topology.aliases) if keeps else None
+    return leader.selection if keeps else None

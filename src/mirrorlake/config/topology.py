@@ -6,6 +6,7 @@ and the key. `${env:NAME}` and `${secret:scope/key}` stay text here; `mirrorlake
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -85,26 +86,33 @@ class Lake(Model):
 class ResolvedFlow:
     """One flow with its two ends: aliases `source` and `target`, and `settings` with the defaults merged in.
 
-    `directory` is the folder of the topology file, to which the file of a policy of the user's own is relative.
+    `aliases` are those of all clusters of the file, which names of topics may begin with; `directory` is its folder, to
+    which the file of a policy of the user's own is relative. What names depend on is computed once.
     """
 
     name: str
     source: str
     target: str
     settings: Flow
+    aliases: frozenset[str]
     directory: Path | None = None
 
-    def policy_object(self, aliases: frozenset[str]) -> ReplicationPolicy:
-        """Say how this flow names topics on its target; `aliases` are all clusters' (KIP-382, KIP-690).
+    @cached_property
+    def policy(self) -> ReplicationPolicy:
+        """How this flow names topics on its target (KIP-382, KIP-690).
 
         Raises TopologyError if a policy of the user's own cannot be loaded.
         """
         separator = self.settings.replication_policy_separator
         if self.settings.policy == "default":
-            return DefaultPolicy(separator, aliases)
+            return DefaultPolicy(separator, self.aliases)
         if self.settings.policy == "identity":
-            return IdentityPolicy(separator, aliases, source_alias=self.source)
-        return load_policy(self.settings.policy, separator, aliases, self.source, self.directory)
+            return IdentityPolicy(separator, self.aliases, source_alias=self.source)
+        return load_policy(self.settings.policy, separator, self.aliases, self.source, self.directory)
+
+    def target_topic(self, topic: str) -> str:
+        """The name on the target of a topic of the source, whether or not it is mirrored. Raises as `policy` does."""
+        return self.policy.remote_topic(self.source, topic)
 
     @property
     def policy_file(self) -> Path | None:
@@ -116,14 +124,14 @@ class ResolvedFlow:
         """SHA-256 of that file. Raises TopologyError if it cannot be used."""
         return policy_hash(self.settings.policy, self.directory)
 
-    def selection(self, aliases: frozenset[str]) -> TopicSelection:
-        """Say which source topics this flow mirrors; `aliases` are all clusters' (docs/mm2.md, "Which topics are
-        mirrored"). Raises as above."""
+    @cached_property
+    def selection(self) -> TopicSelection:
+        """Which source topics this flow mirrors (docs/mm2.md, "Which topics are mirrored"). Raises as `policy` does."""
         settings = self.settings
         return TopicSelection(
             settings.topics,
             settings.topics_exclude,
-            self.policy_object(aliases),
+            self.policy,
             self.source,
             self.target,
             heartbeats=settings.heartbeats_replication_enabled,
@@ -212,7 +220,7 @@ class Topology(Model):
         if name not in self.flows:
             raise TopologyError(f"there is no flow {name}{nearest(name, self.flows)}")
         source, _, target = name.partition("->")
-        return ResolvedFlow(name, source, target, self.flows[name], self.directory)
+        return ResolvedFlow(name, source, target, self.flows[name], self.aliases, self.directory)
 
     def active_flows(self, names: Sequence[str] | None = None) -> list[ResolvedFlow]:
         """Give the enabled flows, or the named ones; raises TopologyError for an unknown or a disabled name."""

@@ -60,11 +60,10 @@ class AclSync:
     ) -> None:
         """Prepare; `remote_topic` gives the target topic of a source topic, None where there cannot be one, and
         `mirrored` the target topics that the flow has produced to."""
-        aliases = connections.topology.aliases
         self.flow = flow
         self.left: Mapping[Acl, str | None] = {}
-        self._selection = flow.selection(aliases)
-        self._policy = flow.policy_object(aliases)
+        self._selection = flow.selection
+        self._policy = flow.policy
         separator = flow.settings.replication_policy_separator
         self._named_by = flow.settings.policy if separator == "." else f"{flow.settings.policy} {separator}"
         self._has_opposite = opposite_name(flow) in connections.topology.flows

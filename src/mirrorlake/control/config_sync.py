@@ -36,10 +36,9 @@ class ConfigSync:
     ) -> None:
         """Prepare; `remote_topic` gives the target topic of a source topic, None where there cannot be one. `told` is
         handed what the source says of its topics, each time."""
-        aliases = connections.topology.aliases
         settings = flow.settings
         self.flow = flow
-        self._selection = flow.selection(aliases)
+        self._selection = flow.selection
         self.rules = ConfigRules(settings.config_properties_exclude, settings.use_defaults_from)
         self._leader = leading_opposite(connections.topology, flow)
         self._source = connections.admin(flow.source)

@@ -20,12 +20,11 @@ def compare_topics(
     there: Mapping[str, TopicInfo],
 ) -> list[TopicPlan]:
     """The same, of topics that are `there` at the source: only the target is asked."""
-    aliases, target = connections.topology.aliases, connections.admin(flow.target)
+    target = connections.admin(flow.target)
 
     def planned(brokers: int) -> list[TopicPlan]:
         asked = flow.settings.replication_factor
-        selection, policy = flow.selection(aliases), flow.policy_object(aliases)
-        return plan_topics(selection, policy, flow.source, there, topics, brokers, asked, left_out)
+        return plan_topics(flow.selection, flow.policy, flow.source, there, topics, brokers, asked, left_out)
 
     topics, known = target.topics(), target.known_brokers()
     plans = planned(known)

@@ -46,10 +46,8 @@ class TargetTopics:
         event_log: EventLog,
         left_out: Mapping[str, str] | None = None,
     ) -> None:
-        aliases = connections.topology.aliases
         self.flow = flow
-        self.selection = flow.selection(aliases)
-        self.policy = flow.policy_object(aliases)
+        self.selection = flow.selection
         self.configs = ConfigSync(flow, connections, event_log, self.remote_topic, self._note_configs)
         self._connections = connections
         self._target: ClusterAdmin = connections.admin(flow.target)
@@ -68,7 +66,7 @@ class TargetTopics:
         """The target topic of a source topic; None where it could not bear that name, or must not be mirrored."""
         if topic in self.left_out:
             return None
-        name = self.policy.remote_topic(self.flow.source, topic)
+        name = self.flow.target_topic(topic)
         return None if check_topic_name(name) else name
 
     def produced_topic(self, topic: str) -> str | None:

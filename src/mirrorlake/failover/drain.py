@@ -56,7 +56,7 @@ def drain(lake: Lake, connections: Connections, flow: ResolvedFlow) -> Drained:
 def _ends(connections: Connections, flow: ResolvedFlow) -> tuple[dict[TopicAndPartition, int], list[str]]:
     """The ends of a flow's partitions at its source, and the partitions whose leader does not tell."""
     admin = connections.admin(flow.source)
-    selection = flow.selection(connections.topology.aliases)
+    selection = flow.selection
     topics = [info for name, info in admin.topics().items() if selection.selects(name) and not flow.pauses(name)]
     keys = [(info.name, partition) for info in topics for partition in range(info.partitions)]
     ends = admin.told_ends(keys)

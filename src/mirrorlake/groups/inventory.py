@@ -128,7 +128,7 @@ def _checkpointed(lake: Reader, way: Way) -> set[str]:
 
 
 def _mirrors(connections: Connections, flow: ResolvedFlow, topic: str) -> bool:
-    return flow.selection(connections.topology.aliases).selects(topic)
+    return flow.selection.selects(topic)
 
 
 def _by_checkpoints(

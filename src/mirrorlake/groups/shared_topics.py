@@ -57,8 +57,7 @@ def _is_shared(connections: Connections, way: Way, origin_topic: str, goal_topic
         return False
     opposite = topology.flow(opposite_name(way.flow))
     source, target = (origin_topic, goal_topic) if way.reverse else (goal_topic, origin_topic)
-    selected = opposite.selection(topology.aliases).selects(source)
-    return selected and opposite.policy_object(topology.aliases).remote_topic(opposite.source, source) == target
+    return opposite.selection.selects(source) and opposite.target_topic(source) == target
 
 
 def _settled(

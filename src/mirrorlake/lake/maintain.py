@@ -1,12 +1,11 @@
 """`mirrorlake maintain`: the upkeep of a lake, beside running replicators or without any."""
 
-from collections.abc import Callable
 from dataclasses import asdict
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
 from mirrorlake.config.maintenance import Maintenance
-from mirrorlake.config.topology import ResolvedFlow, Topology
+from mirrorlake.config.topology import Topology
 from mirrorlake.lake import table_upkeep
 from mirrorlake.lake.changes import Change
 from mirrorlake.lake.definitions import TABLES
@@ -92,18 +91,13 @@ def stage_of(lake: Lake, topology: Topology, cutoff: datetime, released: datetim
         Reader(
             flow.name,
             flow.source,
-            flow.selection(topology.aliases).selects,
-            table_upkeep.floors_of(lake, flow.name, _names_of(flow, topology)),
+            flow.selection.selects,
+            table_upkeep.floors_of(lake, flow.name, flow.target_topic),
             flow.settings.enabled,
         )
         for flow in map(topology.flow, topology.flows)
     ]
     return table_upkeep.staged_generations(lake, _ms(cutoff), _ms(released)), readers
-
-
-def _names_of(flow: ResolvedFlow, topology: Topology) -> Callable[[str], str | None]:
-    policy = flow.policy_object(topology.aliases)
-    return lambda topic: policy.remote_topic(flow.source, topic)
 
 
 def _days_ago(days: int) -> datetime:

@@ -23,7 +23,7 @@ def note_objectives(lake: Lake, topology: Topology, modes: Mapping[str, Mode], g
     for name in topology.flows:
         flow = topology.flow(name)
         settings = flow.settings
-        mirrors_heartbeats = flow.selection(topology.aliases).selects(HEARTBEATS) and not flow.pauses(HEARTBEATS)
+        mirrors_heartbeats = flow.selection.selects(HEARTBEATS) and not flow.pauses(HEARTBEATS)
         rows.append(
             {
                 "flow": name,

@@ -119,8 +119,7 @@ class LandingWorker:
 
     def _selections(self) -> list[TopicSelection]:
         with self._lock:
-            aliases = self._connections.topology.aliases
-            return [flow.selection(aliases) for flow in self._flows]
+            return [flow.selection for flow in self._flows]
 
     def _is_heartbeats(self, topic: str) -> bool:
         return any(is_heartbeats(selection.policy, topic) for selection in self._selections())

@@ -122,7 +122,7 @@ def _made_demo_group(topology: Topology) -> bool:
     if DEMO_GROUP in connections.groups(flow.source).listing().states:
         return False
     admin = connections.admin(flow.source)
-    selection = flow.selection(topology.aliases)
+    selection = flow.selection
     keys = [
         (name, partition)
         for name, info in admin.topics().items()

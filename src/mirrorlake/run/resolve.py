@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 from mirrorlake.control.acl_sync import LEFT, AclSync
@@ -151,8 +150,7 @@ def _read(lake: Lake, connections: Connections, incident: Mapping[str, Any]) -> 
 def _settle_acls(lake: Lake, connections: Connections, name: str, revoke: bool) -> None:
     """Take away, or give up, what a flow made under another policy."""
     flow = connections.topology.flow(name)
-    policy = flow.policy_object(connections.topology.aliases)
-    AclSync(flow, connections, EventLog(lake), partial(policy.remote_topic, flow.source)).settle_left(revoke)
+    AclSync(flow, connections, EventLog(lake), flow.target_topic).settle_left(revoke)
 
 
 def _branch(lake: Lake, alias: str, incidents: Sequence[Mapping[str, Any]]) -> None:

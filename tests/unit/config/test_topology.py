@@ -86,11 +86,11 @@ def test_flows_by_name_and_by_source(tmp_path: Path) -> None:
 def test_policy_and_selection_of_a_flow(tmp_path: Path) -> None:
     topology = load(tmp_path, FULL)
     east, west = topology.flow("east->west"), topology.flow("west->east")
-    assert east.policy_object(topology.aliases) == IdentityPolicy(".", topology.aliases, "east")
-    assert west.policy_object(topology.aliases) == DefaultPolicy(".", topology.aliases)
-    assert west.selection(topology.aliases).selects("c")
-    assert not west.selection(topology.aliases).selects("d")
-    assert not east.selection(topology.aliases).selects("orders-tmp")
+    assert east.policy == IdentityPolicy(".", topology.aliases, "east")
+    assert west.policy == DefaultPolicy(".", topology.aliases)
+    assert west.selection.selects("c")
+    assert not west.selection.selects("d")
+    assert not east.selection.selects("orders-tmp")
 
 
 @pytest.mark.parametrize("path", ["s3://bucket/lake", "dbfs:/lake", "${env:LAKE}/x", "/data/lake"])
@@ -179,7 +179,7 @@ def test_settings_in_mirrormakers_spelling_name_ours(tmp_path: Path, setting: st
 def test_internal_topics_keep_the_dot_if_told_to(tmp_path: Path) -> None:
     def selects(settings: str, topic: str) -> bool:
         topology = load(tmp_path, FULL.replace(FLOW, f"topics: ['.*'], replication_policy_separator: _{settings}"))
-        return topology.flow("west->east").selection(topology.aliases).selects(topic)
+        return topology.flow("west->east").selection.selects(topic)
 
     assert selects("", "x.checkpoints.internal") and not selects("", "x_checkpoints_internal")
     off = ", replication_policy_internal_topic_separator_enabled: false"

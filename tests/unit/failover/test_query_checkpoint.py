@@ -18,8 +18,8 @@ from mirrorlake.library.internals import Internals
 from mirrorlake.offsets.positions import Translated
 from mirrorlake.spark.query_files import QueryPosition
 
-FLOW = ResolvedFlow("east->west", "east", "west", Flow())
-POLICY = FLOW.policy_object(frozenset({"east", "west"}))
+FLOW = ResolvedFlow("east->west", "east", "west", Flow(), frozenset({"east", "west"}))
+POLICY = FLOW.policy
 
 
 def fill(root: Path, files: Mapping[str, str]) -> Path:

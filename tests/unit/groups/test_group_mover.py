@@ -71,7 +71,7 @@ def test_steps_are_small_and_one_that_fails_holds_up_nobody() -> None:
 
 
 def flow(name: str) -> ResolvedFlow:
-    return ResolvedFlow(name, *name.split("->"), Flow())
+    return ResolvedFlow(name, *name.split("->"), Flow(), frozenset(name.split("->")))
 
 
 def test_one_process_at_a_time(tmp_path: Path) -> None:

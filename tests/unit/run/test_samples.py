@@ -15,7 +15,7 @@ class FakeTargets:
     """Every topic that is selected is produced, under the source's alias."""
 
     def __init__(self, topology: Topology) -> None:
-        self.selection = topology.flow("east->west").selection(topology.aliases)
+        self.selection = topology.flow("east->west").selection
 
     def remote_topic(self, topic: str) -> str:
         return f"east.{topic}"

@@ -75,7 +75,7 @@ def time_turns(lake: Lake, connections: Connections, topology: Topology) -> Grou
     groups = connections.groups("east")
     positions = committed()
     groups.move(positions)
-    running = _Mapped(flow.selection(topology.aliases).selects)
+    running = _Mapped(flow.selection.selects)
     checkpoints = Checkpoints(flow, lake, connections, running, CheckpointTopic(flow, connections, log), log)
     first = seconds_of(checkpoints.checkpoint)
     groups.move(_moved(positions, 1, 1))

@@ -54,7 +54,7 @@ def test_a_good_file_becomes_a_topology_that_loads(names: tuple[str, ...], tmp_p
     assert yaml.safe_load(path.read_text(encoding="utf-8")) == found.topology
     assert list(topology.flows) == list(found.topology["flows"])
     for flow in topology.active_flows():
-        flow.selection(topology.aliases).java_pattern()
+        flow.selection.java_pattern()
 
 
 @pytest.mark.parametrize("names", GOOD, ids="+".join)
