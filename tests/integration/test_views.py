@@ -45,7 +45,8 @@ def test_every_view_answers_in_an_empty_lake(spark: SparkSession, tmp_path: Path
 
 def test_an_idle_flow_is_idle_and_not_late(history: History) -> None:
     history.sample(FRESH, "orders", 0, 500, 500, target_end=510).sample(FRESH, "orders", 1, 0, 0)
-    history.sample(13, "orders", 0, 500, 400, 8.0).batch(3000, "orders", 0, 7, 500)
+    history.sample(13, "orders", 0, 500, 400, 8.0).batch(3000, "orders", 0, 7, 500, way="long")
+    history.batch(3000, "orders", 1, 7, 0, way="long").batch(90_000, "orders", 0, 3, 0)
     history.sample(FRESH, "heartbeats", 0, 90, 89, 0.5).batch(FRESH, "heartbeats", 0, 9, 1, [4, 4, 4, 4, 4, 4])
     lake = history.write()
     same(
@@ -57,6 +58,7 @@ def test_an_idle_flow_is_idle_and_not_late(history: History) -> None:
     (flow,) = rows(lake, "flow_status")
     assert flow["state"] == "idle" and flow["lag_records"] == 1 and flow["topics"] == 2 and flow["partitions"] == 3
     assert flow["record_count"] == 501 and flow["open_incidents"] == 0
+    assert (flow["short_batches"], flow["long_batches"]) == (1, 1), "of the last day, each batch once"
     assert FRESH <= flow["heartbeat_age_seconds"] < SLACK
     same(
         lake,

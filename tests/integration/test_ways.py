@@ -40,6 +40,8 @@ def test_a_flow_goes_both_ways_in_turn(
     assert ways == expected
     assert _engines(tmp_path / "lake" / "records") == [{"short": "driver", "long": "spark"}[way] for way in expected]
     assert_same(run.lake, clusters.east, clusters.west, {topic_name: f"east.{topic_name}"}, written)
+    (status,) = run.lake.reader.table_rows("flow_status")
+    assert (status["short_batches"], status["long_batches"]) == (3, 2)
 
 
 def test_records_too_large_for_the_driver_go_the_long_way(

@@ -30,7 +30,7 @@ _POSITIONS = pa.schema(
 )
 _LATENCY = pa.schema(
     [*_PARTITION, ("batch_id", pa.int64()), ("record_count", pa.int64()), ("byte_count", pa.int64())]
-    + [*_LATENCIES, ("produced_at", _TIME)]
+    + [*_LATENCIES, ("produced_at", _TIME), ("way", pa.string())]
 )
 _SEGMENT = pa.struct([(name, pa.int64()) for name in ("source_first", "stride", "target_first", "record_count")])
 _MAP = pa.schema(
@@ -122,6 +122,7 @@ class History:
         latencies: Sequence[float] | None = (1, 2, 2, 3, 4, 5),
         size: int = 100,
         flow: str = FLOW,
+        way: str | None = "short",
     ) -> "History":
         """A row of `latency`: (min, avg, p50, p95, p99, max) of replication, landing is half; None: it was rebuilt."""
         values: dict[str, object] = {}
@@ -139,6 +140,7 @@ class History:
             record_count=records,
             byte_count=records * size if latencies is not None else 0,
             produced_at=self.at(ago),
+            way=way,
             **values,
         )
 

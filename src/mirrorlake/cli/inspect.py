@@ -53,6 +53,8 @@ def status(context: typer.Context, engine: str | None = ENGINE, as_json: bool = 
             "partitions",
             "lag_records",
             "record_count",
+            "short_batches",
+            "long_batches",
             "replication_p50_ms",
             "heartbeat_age_seconds",
             "last_produced_at",

@@ -46,11 +46,12 @@ def run(
             lake = _opened(shared, flow, progress)
         totals = lake.run(flow or None, once=once, stop=stop, reader=reader)
     if as_json:
-        counts = {row["flow"]: {"records": row["records"], "batches": row["batches"]} for row in totals}
-        shared.answer({"flows": counts})
+        shared.answer({"flows": {row.pop("flow"): row for row in totals}})
     else:
         for row in totals:
-            shared.say(f"{row['flow']}: {row['records']:,} records in {row['batches']} batches")
+            shared.say(
+                f"{row['flow']}: {row['records']:,} records in {row['batches']} batches, {row['short_batches']} short"
+            )
 
 
 def _opened(shared: Context, flows: list[str], progress: "Progress") -> "mirrorlake.OpenLake":

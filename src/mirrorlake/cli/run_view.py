@@ -75,7 +75,7 @@ def _words(item: FlowProgress) -> tuple[str, ...]:
     latency = "-" if item.latency_ms is None else f"{item.latency_ms[0]:,} ms (p99 {item.latency_ms[1]:,} ms)"
     return (
         f"{item.records_per_second:,.0f} records/s",
-        f"{item.records:,} records",
+        f"{item.records:,} records in {item.batches:,} batches ({item.short_batches:,} short)",
         f"lag {lag}",
         f"latency {latency}",
         f"{item.open_incidents} open incidents",

@@ -70,11 +70,13 @@ class Position(Answer):
 
 @dataclass(frozen=True)
 class Produced:
-    """What `run` has brought to the target of a flow so far, and how tasks read the stage: by `files` or `rows`."""
+    """What `run` has brought to the target of a flow so far, how many of the batches the driver produced itself, and
+    how tasks read the stage: by `files` or `rows`."""
 
     flow: str
     records: int
     batches: int
+    short_batches: int
     reader: str
 
 

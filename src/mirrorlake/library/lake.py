@@ -184,7 +184,7 @@ class OpenLake:
             reader: how tasks read the stage: auto, files or rows.
 
         Returns:
-            flow, records and batches of each flow.
+            flow, records, batches and short_batches of each flow.
 
         Raises:
             TopologyError: flows must not run; nothing was done.

@@ -25,11 +25,13 @@ RATE_SECONDS = 10.0
 @dataclass(frozen=True)
 class FlowProgress:
     """A flow as of now. None is not known yet: lag before the first sample, latency (of the newest batch, p50 and p99)
-    before the first batch. `open_incidents` are those that this process knows of."""
+    before the first batch. `short_batches` were produced by the driver itself, not by Spark's tasks; `open_incidents`
+    are those that this process knows of."""
 
     flow: str
     records: int
     batches: int
+    short_batches: int
     records_per_second: float
     lag_records: int | None
     lag_seconds: float | None
@@ -43,6 +45,7 @@ class _OfFlow:
 
     records: int = 0
     batches: int = 0
+    short_batches: int = 0
     recent: deque[tuple[float, int]] = field(default_factory=deque)
     lag: "FlowLag | None" = None
     latency_ms: tuple[int, int] | None = None
@@ -91,6 +94,7 @@ class Progress:
             first = item.records == 0 and report.record_count > 0
             item.records += report.record_count
             item.batches += 1
+            item.short_batches += report.way == "short"
             item.recent.append((now, report.record_count))
             _forget(item, now)
             if report.replication_ms is not None:
@@ -120,6 +124,7 @@ class Progress:
             name,
             item.records,
             item.batches,
+            item.short_batches,
             rate,
             None if lag is None else lag.records,
             None if lag is None else lag.seconds,

@@ -26,7 +26,7 @@ def replicated(
     stop: threading.Event | None,
     reader: str,
 ) -> Rows:
-    """Run flows until the end; returns flow, records and batches of each. Raises as `OpenLake.run` says."""
+    """Run flows until the end; returns and raises as `OpenLake.run` says."""
     known.short = False
     topology = known.topology
     flows = topology.active_flows(names)
@@ -61,7 +61,7 @@ class _Counts:
 
     def __init__(self, flows: Sequence[str], reader: str, progress: Progress, report: Report | None) -> None:
         self.listeners: list[Progress | Tracked] = [progress]
-        self._totals = {name: Produced(name, 0, 0, reader) for name in flows}
+        self._totals = {name: Produced(name, 0, 0, 0, reader) for name in flows}
         self._reader = reader
         self._report = report
         for name in flows:
@@ -71,9 +71,9 @@ class _Counts:
         """A batch was produced."""
         for listener in self.listeners:
             listener.batch(name, batch)
-        total = self._totals.get(name, Produced(name, 0, 0, self._reader))
-        records, batches = total.records + batch.record_count, total.batches + 1
-        self._totals[name] = Produced(name, records, batches, batch.reader)
+        total = self._totals.get(name, Produced(name, 0, 0, 0, self._reader))
+        records, short = total.records + batch.record_count, total.short_batches + (batch.way == "short")
+        self._totals[name] = Produced(name, records, total.batches + 1, short, batch.reader)
         if self._report is not None:
             self._report(self._totals[name])
 
@@ -83,8 +83,9 @@ class _Counts:
             listener.sampled(name, lag)
 
     def of_flows(self) -> dict[str, dict[str, int]]:
-        """Records and batches by flow."""
-        return {name: {"records": item.records, "batches": item.batches} for name, item in self._totals.items()}
+        """Records, batches and short batches by flow."""
+        names = "records", "batches", "short_batches"
+        return {flow: {name: getattr(item, name) for name in names} for flow, item in self._totals.items()}
 
     def rows(self) -> Rows:
         """The same as an answer."""

@@ -125,7 +125,7 @@ class FlowProducer:
         self._advance(result)
         self._skip_empty(plan, result)
         self._block_refused(result)
-        self._map_writer.add(result, self.batch_id, version)
+        self._map_writer.add(result, self.batch_id, version, way)
         if not complete:
             self._map_writer.drain()  # the metadata was full: it has room again when the map has what it tells of
         count = int(pc.sum(result["record_count"]).as_py() or 0)

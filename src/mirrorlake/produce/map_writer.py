@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from mirrorlake import failpoints
 from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.offsets.runs import Segment, Written
-from mirrorlake.produce.ports import MapStore
+from mirrorlake.produce.ports import MapStore, Way
 from mirrorlake.produce.report import LATENCY
 from mirrorlake.produce.writer import add_written
 
@@ -46,12 +46,12 @@ class MapWriter:
         self._running: Future[None] | None = None
         self._active = False  # guarded by the lock: whether the running append will check the queue again
 
-    def add(self, result: pa.Table, batch_id: int, stage_version: int) -> None:
-        """Take over what the tasks of a batch reported. Raises what the last append raised."""
+    def add(self, result: pa.Table, batch_id: int, stage_version: int, way: Way) -> None:
+        """Take over what the tasks of a batch reported, and where they ran. Raises what the last append raised."""
         now = datetime.now(timezone.utc)
         common = {"flow": self._flow, "batch_id": batch_id, "produced_at": now}
         rows = _with(map_rows(result), {**common, "stage_version": stage_version})
-        entry = _Entry(batch_id, rows, _with(latency_rows(result), common))
+        entry = _Entry(batch_id, rows, _with(latency_rows(result), {**common, "way": way}))
         with self._lock:
             if self._running is not None and self._running.done():
                 self._running.result()

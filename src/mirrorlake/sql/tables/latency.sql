@@ -11,7 +11,8 @@ CREATE TABLE IF NOT EXISTS latency (
   landing_max_ms BIGINT,
   replication_min_ms BIGINT, replication_avg_ms DOUBLE, replication_p50_ms BIGINT, replication_p95_ms BIGINT,
   replication_p99_ms BIGINT, replication_max_ms BIGINT,
-  produced_at TIMESTAMP
+  produced_at TIMESTAMP,
+  way STRING COMMENT 'short: produced by the driver itself; long: by tasks of Spark'
 ) USING DELTA
 COMMENT 'mirrorlake: landing and replication latency of every batch'
 TBLPROPERTIES ('delta.appendOnly' = 'false', 'delta.checkpointInterval' = '100', 'delta.logRetentionDuration' = 'interval 7 days', 'delta.enableDeletionVectors' = 'false')

@@ -3,7 +3,8 @@
 -- how long ago the newest heartbeat was sent that came through to the target; it goes on growing while nothing comes
 -- through. lag_seconds does so too, where a partition lagged when it was sampled last. state: incident (one is open),
 -- not running (no sample for a minute), replicating, or idle (all is produced, and nothing but
--- heartbeats came for a minute).
+-- heartbeats came for a minute). short_batches and long_batches are those of the last day that the driver produced
+-- itself, and those that Spark's tasks did.
 CREATE OR REPLACE VIEW flow_status AS
 WITH lag AS (
   SELECT flow, count(DISTINCT topic) AS topics, count(*) AS partitions, sum(lag_records) AS lag_records,
@@ -21,6 +22,12 @@ totals AS (
            AS bytes_per_second,
          max(CASE WHEN topic <> 'heartbeats' THEN produced_at END) AS last_but_heartbeats
   FROM latency
+  GROUP BY flow
+),
+ways AS (
+  SELECT flow, sum(CASE WHEN way = 'short' THEN 1 ELSE 0 END) AS short_batches,
+         sum(CASE WHEN way = 'long' THEN 1 ELSE 0 END) AS long_batches
+  FROM (SELECT DISTINCT flow, batch_id, way FROM latency WHERE produced_at > current_timestamp() - INTERVAL 1 DAY)
   GROUP BY flow
 ),
 recent AS (
@@ -63,9 +70,12 @@ SELECT
   recent.replication_p95_ms,
   totals.byte_count,
   coalesce(totals.records_per_second, 0) AS records_per_second,
-  coalesce(totals.bytes_per_second, 0) AS bytes_per_second
+  coalesce(totals.bytes_per_second, 0) AS bytes_per_second,
+  coalesce(ways.short_batches, 0) AS short_batches,
+  coalesce(ways.long_batches, 0) AS long_batches
 FROM lag
 FULL OUTER JOIN totals ON lag.flow = totals.flow
 LEFT JOIN recent ON recent.flow = totals.flow
+LEFT JOIN ways ON ways.flow = totals.flow
 LEFT JOIN heartbeat ON heartbeat.flow = coalesce(lag.flow, totals.flow)
 LEFT JOIN open ON open.flow = coalesce(lag.flow, totals.flow)
