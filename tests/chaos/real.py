@@ -48,7 +48,9 @@ CHANGES = 20
 #: How long nothing may arrive before it counts as stuck, seconds.
 STUCK_SECONDS = 180.0
 FIRST_TOPICS, MOST_TOPICS, MOST_PARTITIONS = 3, 8, 6
-LANDING = {"max_records_per_batch": 5_000}
+#: The load is some 20 records a tenth of a second: batches go the short way and, behind each kill and each large
+#: transaction, the long one.
+LANDING = {"max_records_per_batch": 5_000, "small_batch_records": 100}
 QUIET_CLIENT = {"log_level": 0, "error_cb": lambda _error: None, "reconnect.backoff.max.ms": 500}
 
 
@@ -287,6 +289,10 @@ class Chaos:
         total = 0
         try:
             lake = lake_of(spark, self.topology)
+            for row in lake.reader.table_rows("flow_status"):
+                say(f"{row['short_batches']} batches went the short way, {row['long_batches']} the long one")
+                if not (row["short_batches"] and row["long_batches"]):
+                    self.note("one of the ways was never gone")
             for topic in self.partitions:
                 try:
                     sides = both_sides(lake, self.east, self.west, {topic: f"east.{topic}"})

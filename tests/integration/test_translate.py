@@ -179,18 +179,20 @@ def test_what_was_never_seen_is_an_error(lake: Lake, flow: str, topic: str, part
 
 
 def test_only_files_that_can_matter_are_read(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Turns of a running flow: Delta's statistics skip the rest of the map, and `records` is not read at all."""
+    """Turns of a running flow in a catalog, which Spark answers: Delta's statistics skip the rest of the map, and
+    `records` is not read at all."""
     for start in range(0, 60, 10):
         fill(lake, "skipped", [(list(range(start, start + 10)), start)])  # a file each
     read: list[list[str]] = []
-    query_over = Lake.query_over
+    over = Lake._over
 
-    def watched(self: Lake, name: str, frames: Mapping[str, DataFrame], **args: object) -> DataFrame:
-        frame = query_over(self, name, frames, **args)
+    def watched(self: Lake, text: str, frames: Mapping[str, DataFrame], args: Mapping[str, object]) -> DataFrame:
+        frame = over(self, text, frames, args)
         read.append([Path(file).parent.name for file in frame.inputFiles()])
         return frame
 
-    monkeypatch.setattr(Lake, "query_over", watched)
+    monkeypatch.setattr(Lake, "_over", watched)
+    monkeypatch.setattr(Lake, "reader", property(lambda self: self))
     translator = Translator(lake, FLOW)
     for position in (3, 55, 25, 60):
         assert translator.translate([("skipped", 0, position)], None)["skipped", 0, position].offset == position

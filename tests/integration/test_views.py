@@ -46,7 +46,7 @@ def test_every_view_answers_in_an_empty_lake(spark: SparkSession, tmp_path: Path
 def test_an_idle_flow_is_idle_and_not_late(history: History) -> None:
     history.sample(FRESH, "orders", 0, 500, 500, target_end=510).sample(FRESH, "orders", 1, 0, 0)
     history.sample(13, "orders", 0, 500, 400, 8.0).batch(3000, "orders", 0, 7, 500, way="long")
-    history.batch(3000, "orders", 1, 7, 0, way="long").batch(90_000, "orders", 0, 3, 0)
+    history.batch(3000, "orders", 1, 7, 0, None, way="long").batch(90_000, "orders", 0, 3, 0, None)
     history.sample(FRESH, "heartbeats", 0, 90, 89, 0.5).batch(FRESH, "heartbeats", 0, 9, 1, [4, 4, 4, 4, 4, 4])
     lake = history.write()
     same(

@@ -1,5 +1,6 @@
 """A day of small commits in fast motion: few files are left, the log has checkpoints, and the tables open fast."""
 
+import os
 import time
 from datetime import datetime, timezone
 from pathlib import Path
@@ -7,7 +8,7 @@ from pathlib import Path
 from deltalake import DeltaTable
 
 from mirrorlake.lake.definitions import TABLES, rows_of
-from mirrorlake.lake.path_tables import PathTables
+from mirrorlake.lake.path_tables import KEPT, PathTables
 from mirrorlake.run.upkeep import Upkeep
 
 AT = datetime(2026, 11, 23, tzinfo=timezone.utc)
@@ -25,6 +26,13 @@ def _round(tables: PathTables, number: int) -> None:
     tables.append("offset_map", rows_of("offset_map", [mapped]), "map", number)
 
 
+def _an_hour_later(lake: Path) -> None:
+    """Make all that the logs hold an hour older."""
+    for path in lake.glob("*/_delta_log/*"):
+        at = path.stat().st_mtime - 3600
+        os.utime(path, (at, at))
+
+
 def test_tables_stay_small_while_rounds_go_on(tmp_path: Path) -> None:
     tables = PathTables(tmp_path)
     for table in TABLES:
@@ -34,13 +42,27 @@ def test_tables_stay_small_while_rounds_go_on(tmp_path: Path) -> None:
         _round(tables, number)
         if number % ROUNDS_A_TURN == 0:
             upkeep.look_over()
+        if number == ROUNDS // 2:
+            _an_hour_later(tmp_path)
     upkeep.delete_replaced(0)
     for table in ("records", "offset_map"):
         began = time.monotonic()
         found = DeltaTable(str(tmp_path / table))
         assert time.monotonic() - began < 0.5
-        assert len(found.file_uris()) <= 120
-        assert len(list((tmp_path / table).glob("*.parquet"))) <= 120, "what was replaced is gone"
-        assert list((tmp_path / table / "_delta_log").glob("*.checkpoint.parquet"))
+        assert len(found.file_uris()) < 100
+        assert len(list((tmp_path / table).glob("*.parquet"))) < 100, "what was replaced is gone"
+        log = tmp_path / table / "_delta_log"
+        assert list(log.glob("*.checkpoint.parquet"))
+        assert len(list(log.glob("*.json"))) < ROUNDS * 0.7, "what is older than half an hour is gone"
     offsets = DeltaTable(str(tmp_path / "records")).to_pyarrow_table(columns=["offset"])["offset"].to_pylist()
     assert sorted(offsets) == list(range(ROUNDS * 5))
+
+
+def test_a_lake_of_an_earlier_version_gets_short_logs(tmp_path: Path) -> None:
+    tables = PathTables(tmp_path)
+    tables.create("records", {"delta.logRetentionDuration": "interval 7 days", "mirrorlake.id": "x"})
+    for _ in range(2):
+        PathTables(tmp_path).append("records", rows_of("records", []))
+    found = tables.properties("records")
+    assert KEPT.items() <= found.items() and found["mirrorlake.id"] == "x"
+    assert tables.version("records") == 3, "made, changed once, appended to twice"

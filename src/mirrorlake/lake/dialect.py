@@ -144,6 +144,8 @@ def _ruled(node: exp.Expr) -> exp.Expr | None:
         # Spark's max_by answers with a null where the row with the greatest has one; arg_max leaves such rows out.
         name = "arg_max_null" if isinstance(node, exp.ArgMax) else "arg_min_null"
         return exp.Anonymous(this=name, expressions=[node.this, node.expression])
+    if isinstance(node, exp.CountIf):  # DuckDB's is null over nothing but nulls
+        return exp.Count(this=exp.Case().when(node.this, _number(1)), big_int=True)
     if isinstance(node, exp.UnixSeconds):  # epoch() has fractions, and a cast rounds them
         return exp.IntDiv(this=exp.Anonymous(this="epoch_us", expressions=[node.this]), expression=_number(1_000_000))
     if isinstance(node, exp.Exists) and node.args.get("expression") is not None:

@@ -44,4 +44,4 @@ class Change:
             (count,) = connection.execute(self._said.text, given).fetchone() or (0,)
             if not count:
                 return None
-            return connection.execute(f'SELECT * FROM "{self.table}"').to_arrow_table()
+            return connection.sql(f'SELECT * FROM "{self.table}"').to_arrow_table()

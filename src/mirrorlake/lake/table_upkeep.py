@@ -13,6 +13,7 @@ from functools import partial
 from mirrorlake.lake.definitions import TABLES
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.map_store import LakeMap
+from mirrorlake.lake.path_tables import KEPT
 from mirrorlake.lake.retention import Cut, Removal, Staged
 from mirrorlake.lake.targets import noted_targets
 from mirrorlake.offsets.generations import TargetGeneration, counts_from
@@ -49,7 +50,7 @@ class TableSize:
 def apply_settings(lake: Lake, dry_run: bool = False) -> dict[str, dict[str, str]]:
     """Give tables of an older lake the properties that they lack; returns those, by table."""
     lacking: dict[str, dict[str, str]] = {}
-    for table, wanted in SETTINGS.items():
+    for table, wanted in _wanted(lake).items():
         rows = lake.spark.sql(f"SHOW TBLPROPERTIES {lake.name(table)}").collect()
         there = {row["key"]: row["value"] for row in rows}
         if missing := {key: value for key, value in wanted.items() if there.get(key) != value}:
@@ -58,6 +59,11 @@ def apply_settings(lake: Lake, dry_run: bool = False) -> dict[str, dict[str, str
             if not dry_run:
                 lake.retrying(partial(lake.sql, f"ALTER TABLE {table} SET TBLPROPERTIES ({text})"))
     return lacking
+
+
+def _wanted(lake: Lake) -> Mapping[str, Mapping[str, str]]:
+    """SETTINGS, but for the logs of a folder, which are short (`path_tables.KEPT`)."""
+    return SETTINGS if lake.directory is None else {table: {**SETTINGS.get(table, {}), **KEPT} for table in TABLES}
 
 
 def staged_generations(lake: Lake, cutoff_ms: int, released_ms: int) -> list[Staged]:

@@ -27,6 +27,8 @@ MEANT: dict[str, Any] = {
     "sum(x)": 6,
     "CAST(sum(x) AS STRING)": "6",
     "count(*) / 2": 1.5,
+    "count_if(x > 1)": 2,
+    "count_if(CAST(NULL AS BOOLEAN))": 0,
     "date_format(timestamp_millis(1500), 'yyyy-MM-dd HH:mm:ss.SSSXXX')": "1970-01-01 00:00:01.500Z",
     "timestamp_millis(1500)": datetime(1970, 1, 1, 0, 0, 1, 500_000),
     "min(timestamp_millis(x))": datetime(1970, 1, 1, 0, 0, 0, 1_000),
