@@ -32,6 +32,8 @@ def test_the_script_is_played_to_its_end(tmp_path: Path) -> None:
         "lake": lake,
     }
     assert "FAIL" not in done.stderr and "Traceback" not in done.stderr, "a lost cluster is told in one sentence"
+    log = (tmp_path / "mirrorlake-demo" / "run.log").read_text(encoding="utf-8")
+    assert "leaked" not in log and "Traceback" not in log
     again = [sys.executable, "-m", "mirrorlake", "-c", "mirrorlake-demo/mirrorlake.yml", "sql", "--json"]
     query = "SELECT sum(record_count) AS n FROM offset_map WHERE topic = 'orders'"
     answer = subprocess.run([*again, query], capture_output=True, text=True, timeout=120, cwd=tmp_path, check=True)

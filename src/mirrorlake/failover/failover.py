@@ -63,12 +63,14 @@ def move_groups(lake: Lake, connections: Connections, way: Way, options: MoveOpt
     connections.admin(way.goal).cluster_id()
     gone = silence(connections, way)
     drained = _catch_up(lake, connections, way) if options.drain and not gone else []
-    found = take_inventory(lake, connections, way, options.groups, gone)
+    lake.reader.refresh()
+    found = take_inventory(lake.reader, connections, way, options.groups, gone)
     with sole_mover(lake, way.flow, SYNC_SECONDS):  # group sync would move the same groups beside us
-        results, goals = _planned(lake, connections, way, found, options.force)
+        lake.reader.refresh()
+        results, goals = _planned(lake.reader, connections, way, found, options.force)
         results = _carry_out(connections.groups(way.goal), results, goals, options.force)
         _note_down(lake, way, results)
-    return _document(lake, way, found, results, drained)
+    return _document(lake.reader, way, found, results, drained)
 
 
 def planned_moves(lake: Reader, connections: Connections, way: Way, options: MoveOptions) -> dict[str, Any]:

@@ -15,6 +15,9 @@ logger = logging.getLogger(__name__)
 
 #: How long a cluster may take to answer before it counts as unreachable, seconds.
 ANSWER_SECONDS = 15.0
+#: And how long where no address can be connected to, and none was since this process began: a cluster
+#: that is gone, or an address with a mistake in it.
+NOBODY_SECONDS = 6.0
 
 
 class Client:
@@ -25,6 +28,7 @@ class Client:
         self.refusal: KafkaError | None = None
         self.last: KafkaError | None = None
         self.refused = threading.Event()
+        self.nobody = False
         try:
             self.client = AdminClient({**settings, "error_cb": self.on_error, "logger": logger})
         except KafkaException as error:
@@ -35,7 +39,9 @@ class Client:
 
     def on_error(self, error: KafkaError) -> None:
         """Note what a broker, or the way to it, complains of; called by librdkafka."""
-        if error.code() != KafkaError._ALL_BROKERS_DOWN:
+        if error.code() == KafkaError._ALL_BROKERS_DOWN:
+            self.nobody = True
+        else:
             self.last = error
         if is_refusal(error):
             self.refusal = error
@@ -80,12 +86,14 @@ class AdminConnection:
             except KafkaException as error:
                 current.client.poll(0)
                 waited += step
+                patience = NOBODY_SECONDS if current.nobody and not self._answered else ANSWER_SECONDS
                 refused_at_once = current.refused.is_set() and not self._answered
-                if refused_at_once or waited >= ANSWER_SECONDS:
+                if refused_at_once or waited >= patience:
                     raise self.unanswered(current, error, waited) from error
             else:
                 current.refusal = current.last = None
                 current.refused.clear()
+                current.nobody = False
                 self._answered = True
                 return found
 

@@ -215,8 +215,8 @@ def _compare(wanted: Read, there: Read, records: int, say: Say) -> bool:
 
 def _translate(lake: Lake, offset: int, say: Say) -> tuple[int, int]:
     """Where the record of an offset of partition 0 is at west, and what that translates back to."""
-    there = translate(lake, FLOW, TOPIC, 0, offset).offset
-    back = translate(lake, FLOW, REMOTE, 0, there, reverse=True).offset
+    there = translate(lake.reader, FLOW, TOPIC, 0, offset).offset
+    back = translate(lake.reader, FLOW, REMOTE, 0, there, reverse=True).offset
     say(f"      {TOPIC}-0 offset {offset} on east is {REMOTE}-0 offset {there} on west, back: {back}")
     return there, back
 
@@ -238,9 +238,7 @@ def _fail_over(
 
 
 def _tell_what_next(directory: Path, lake: Lake, say: Say) -> None:
-    late = lake.sql(
-        "SELECT cast(max(replication_p50_ms) AS BIGINT) AS p50, max(replication_p99_ms) AS p99 FROM latency"
-    ).collect()[0]
+    late = lake.reader.rows("SELECT max(replication_p50_ms) AS p50, max(replication_p99_ms) AS p99 FROM latency")[0]
     say(f"      worst batch, backlog and crash included: replication p50 {late['p50']} ms, p99 {late['p99']} ms")
     say(f"7/7 The tables are in {lake.directory}. Try:")
     config = f"mirrorlake -c {_short(directory)}/mirrorlake.yml"
