@@ -18,6 +18,7 @@ class Part(str, Enum):
 
     throughput = "throughput"
     latency = "latency"
+    feel = "feel"
     control = "control"
 
 
@@ -31,7 +32,9 @@ def bench(
     records_1k: int = typer.Option(1_200_000, "--records-1k", min=1_000, help="Backlog of records of 400 B or more."),
     records_120: int = typer.Option(8_000_000, "--records-120", min=1_000, help="Backlog of smaller records."),
     record_bytes: str = typer.Option("1024,120", "--record-bytes", help="Record sizes to race with."),
-    only: Part | None = typer.Option(None, "--only", help="Only this part."),
+    only: Part | None = typer.Option(
+        None, "--only", help="Only this part; feel has latency too."
+    ),
     seconds: float = typer.Option(20.0, "--seconds", min=1.0, help="Seconds of latency that are measured."),
     warm_up: float = typer.Option(12.0, "--warm-up", min=0.0, help="Seconds before that, not measured."),
     rate: int = typer.Option(1000, "--rate", min=1, help="Records a second while latency is measured."),
@@ -49,7 +52,8 @@ def bench(
     backlogs = {size: records_120 if size < SMALL else records_1k for size in _sizes(record_bytes)}
     options = BenchOptions(
         backlogs if only in (None, Part.throughput) else {},
-        Pace(rate, warm_up_seconds=warm_up, seconds=seconds) if only in (None, Part.latency) else None,
+        Pace(rate, warm_up_seconds=warm_up, seconds=seconds) if only not in (Part.throughput, Part.control) else None,
+        only in (None, Part.feel),
         only in (None, Part.control),
         keep,
     )

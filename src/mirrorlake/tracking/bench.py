@@ -26,6 +26,9 @@ def bench_metrics(document: Mapping[str, Any]) -> dict[str, float]:
             metrics.update({f"{name}/{size}/{figure}": run[figure] for figure in _THROUGHPUT})
     for name, run in document.get("latency", {}).get("contestants", {}).items():
         metrics.update({f"{name}/latency_{label}_ms": run[f"{label}_ms"] for label in ("p50", "p95", "p99")})
+    for name, feel in document.get("feel", {}).items():
+        figures = ("start_new_seconds", "start_again_seconds", "idle_cores")
+        metrics.update({f"{name}/{figure}": feel[figure] for figure in figures})
     for name, value in document.get("control", {}).items():
         metrics[f"control/{name}"] = value
     return metrics

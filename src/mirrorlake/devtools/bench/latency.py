@@ -12,6 +12,7 @@ from mirrorlake.devtools.bench.contestants import Job, Running
 from mirrorlake.devtools.bench.payload import PARTITIONS
 from mirrorlake.errors import ReplicationError
 from mirrorlake.kafka.admin import ClusterAdmin
+from mirrorlake.processes import cpu_seconds
 
 _START_SECONDS = 180.0
 _DRAIN_SECONDS = 60.0
@@ -32,11 +33,13 @@ class Pace:
 
 @dataclass(frozen=True)
 class Arrivals:
-    """Latencies in ms of the records sent in the measured time, of which `sent` were sent."""
+    """Latencies in ms of the records sent in the measured time, of which `sent` were sent, and the cores that the
+    contestant took meanwhile."""
 
     contestant: str
     sent: int
     latencies_ms: tuple[float, ...]
+    cores: float = 0.0
 
 
 class PacedProducer(threading.Thread):
@@ -112,7 +115,10 @@ def _consume(running: Running, job: Job, producer: PacedProducer, pace: Pace) ->
         begin = first + int(pace.warm_up_seconds * 1e9)
         end = begin + int(pace.seconds * 1e9)
         found: dict[tuple[int, int], float] = {}
+        cpu: list[float] = []
         while time.time_ns() < end + int(_DRAIN_SECONDS * 1e9):
+            if len(cpu) < 2 and time.time_ns() > (begin, end)[len(cpu)]:
+                cpu.append(cpu_seconds(running.pids))
             arrival = _poll(consumer)
             if arrival is not None and begin <= arrival[2] < end:
                 found.setdefault((arrival[1], arrival[2]), (arrival[0] - arrival[2]) / 1e6)
@@ -120,7 +126,8 @@ def _consume(running: Running, job: Job, producer: PacedProducer, pace: Pace) ->
                 break
             if arrival is None:
                 running.check()
-        return Arrivals(running.name, _sent(producer, begin, end), tuple(found.values()))
+        cores = (cpu[1] - cpu[0]) / pace.seconds if len(cpu) == 2 else 0.0
+        return Arrivals(running.name, _sent(producer, begin, end), tuple(found.values()), round(cores, 2))
     finally:
         consumer.close()
 

@@ -64,7 +64,7 @@ def watch(running: Running, job: Job, target: ClusterAdmin, brokers: list[int], 
         if not there:
             info = target.topics().get(job.target_topic)
             there = info is not None and info.partitions >= PARTITIONS
-        written, committed = _ends(target, job.target_topic) if there else (0, 0)
+        written, committed = ends_of(target, job.target_topic) if there else (0, 0)
         cpu, brokers_cpu = cpu_seconds(running.pids), cpu_seconds(brokers)
         driver_mib = memory_mib(running.pids, "mirrorlake.cli.main")
         samples.append(Sample(time.time(), written, committed, landed, cpu, brokers_cpu, driver_mib))
@@ -78,7 +78,7 @@ def finished(sample: Sample, records: int, staged: bool) -> bool:
     return at_target and (not staged or sample.landed >= records)
 
 
-def _ends(target: ClusterAdmin, topic: str) -> tuple[int, int]:
+def ends_of(target: ClusterAdmin, topic: str) -> tuple[int, int]:
     """Give the offsets written and committed; none for a topic so new that its partitions have no leader yet."""
     keys = [(topic, partition) for partition in range(PARTITIONS)]
     try:

@@ -40,7 +40,7 @@ class Throughput:
 
 @dataclass(frozen=True)
 class Latency:
-    """End-to-end latency in ms; `lost` counts the records that did not arrive within a minute of the end."""
+    """End-to-end latency in ms, and the cores that it took; `lost` records did not arrive within a minute of the end."""
 
     p50_ms: float
     p95_ms: float
@@ -48,6 +48,7 @@ class Latency:
     max_ms: float
     records: int
     lost: int
+    cores: float = 0.0
 
 
 def throughput_of(race: Race) -> Throughput:
@@ -90,7 +91,7 @@ def latency_of(arrivals: Arrivals) -> Latency:
     """Give the percentiles of a latency run."""
     values = arrivals.latencies_ms
     p50, p95, p99, top = (round(percentile(values, share), 1) for share in (0.5, 0.95, 0.99, 1.0))
-    return Latency(p50, p95, p99, top, len(values), arrivals.sent - len(values))
+    return Latency(p50, p95, p99, top, len(values), arrivals.sent - len(values), arrivals.cores)
 
 
 def ratio(ours: float, theirs: float) -> float | None:
@@ -136,6 +137,7 @@ def tables(document: Mapping[str, Any]) -> list[Table]:
     """Give the tables of a whole bench document, for a terminal."""
     made = [_throughput_table(int(size), part) for size, part in document.get("throughput", {}).items()]
     made += [_latency_table(document["latency"])] if "latency" in document else []
+    made += [feel_table(document["feel"])] if "feel" in document else []
     made += [_control_table(document["control"])] if "control" in document else []
     made += [_groups_table(document["groups"])] if "groups" in document else []
     made += [_stage_table(document["stage"])] if "stage" in document else []
@@ -170,13 +172,37 @@ def _latency_table(part: Mapping[str, Any]) -> Table:
     title = f"End to end, {pace['records_per_second']:,} records/s of {pace['record_bytes']} B"
     table = Table(title=title, title_justify="left")
     table.add_column("contestant", no_wrap=True)
-    for name in ("p50 ms", "p95 ms", "p99 ms", "lost", "ratio p50 / p99"):
+    for name in ("p50 ms", "p95 ms", "p99 ms", "lost", "cores", "ratio p50 / p99"):
         table.add_column(name, justify="right")
     for name, run in part["contestants"].items():
         against = part["ratios"].get(f"{MIRRORLAKE}/{name}", {})
         shares = [_times(against[key]) for key in ("p50", "p99") if against.get(key) is not None]
         figures = [f"{run[key]:,.0f}" for key in ("p50_ms", "p95_ms", "p99_ms", "lost")]
+        figures.append(f"{run['cores']:.2f}")
         table.add_row(TITLES[name], *figures, " / ".join(shares))
+    return table
+
+
+def feel_table(part: Mapping[str, Any]) -> Table:
+    """What a person waits for, each beside what there is to hold it against."""
+    ours, mirror = part[MIRRORLAKE], part[MIRROR]
+    by_spark = ours["spark_count_seconds"]
+    table = Table(title="What a person waits for, cold processes", title_justify="left")
+    table.add_column("what", no_wrap=True)
+    for name in ("mirrorlake", "beside it", "what that is"):
+        table.add_column(name, justify="right")
+
+    def row(what: str, found: float, beside: float, said: str, unit: str = " s") -> None:
+        table.add_row(what, f"{found:.2f}{unit}", f"{beside:.2f}{unit}", said)
+
+    said = TITLES[MIRROR]
+    row("run on a new lake: to the first records", ours["start_new_seconds"], mirror["start_new_seconds"], said)
+    row("run where it ran before", ours["start_again_seconds"], mirror["start_again_seconds"], said)
+    row("an idle flow, heartbeats included", ours["idle_cores"], mirror["idle_cores"], said, " cores")
+    for when in ("running", "stopped"):
+        for command, seconds in ours[when].items():
+            row(f"{command}, flow {when}", seconds, by_spark, "one count by Spark")
+    row("dashboard: the page and its figures", ours["dashboard_seconds"], by_spark, "one count by Spark")
     return table
 
 

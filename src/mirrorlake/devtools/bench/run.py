@@ -25,6 +25,7 @@ from mirrorlake.devtools.bench.contestants import (
     start_naive_pipeline,
 )
 from mirrorlake.devtools.bench.control import measure_control
+from mirrorlake.devtools.bench.feel import Feel, feel_document, measure_feel
 from mirrorlake.devtools.bench.group_sync import measure_groups
 from mirrorlake.devtools.bench.latency import Pace, measure_latency
 from mirrorlake.devtools.bench.measure import watch
@@ -71,11 +72,12 @@ _PACED: Mapping[str, Start] = {
 
 @dataclass(frozen=True)
 class BenchOptions:
-    """What to measure: `backlogs` are records by record size in bytes; empty, `pace` None, or `control`
-    False, leaves a part out."""
+    """What to measure: `backlogs` are records by record size in bytes; empty, `pace` None, `feel` or `control` False,
+    leaves a part out."""
 
     backlogs: Mapping[int, int]
     pace: Pace | None = field(default_factory=Pace)
+    feel: bool = True
     control: bool = True
     keep: bool = False
 
@@ -127,6 +129,9 @@ def run_bench(options: BenchOptions, parent: Path, say: Say, keep: Keep) -> dict
             keep(document)
         if options.pace is not None:
             document["latency"] = _latencies(arena, options.pace)
+            keep(document)
+        if options.feel:
+            document["feel"] = _feel(arena)
             keep(document)
         if options.control:
             say("control: making 300 topics with 1,000 partitions")
@@ -195,6 +200,18 @@ def _latencies(arena: _Arena, pace: Pace) -> dict[str, Any]:
             runs[name] = latency_of(measure_latency(running, job, arena.target, pace))
         arena.say(f"latency: {TITLES[name]}: p50 {runs[name].p50_ms:,.0f} ms, p99 {runs[name].p99_ms:,.0f} ms")
     return {"pace": asdict(pace), **latency_document(runs)}
+
+
+def _feel(arena: _Arena) -> dict[str, Any]:
+    found: dict[str, Feel] = {}
+    for name in (MIRRORLAKE, MIRROR):
+        topic = f"bench-feel-{name}"
+        arena.source.create_topics([TopicInfo(topic, PARTITIONS, 1)])
+        job = arena.job(name, "feel", topic, tuned=False)
+        arena.say(f"feel: {TITLES[name]}: started twice, and idle for two minutes")
+        os.sync()
+        found[name] = measure_feel(job, arena.target, _PACED[name], commands=name == MIRRORLAKE)
+    return feel_document(found)
 
 
 @contextmanager

@@ -1,0 +1,184 @@
+"""What a person waits for, and what an idle flow costs: cold commands, starts, and the CPU of a quiet flow."""
+
+import subprocess
+import sys
+import threading
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from confluent_kafka import Producer
+
+from mirrorlake.devtools.bench.contestants import Job, Running
+from mirrorlake.devtools.bench.measure import ends_of, seconds_of
+from mirrorlake.devtools.bench.payload import PARTITIONS
+from mirrorlake.errors import ReplicationError
+from mirrorlake.kafka.admin import ClusterAdmin
+from mirrorlake.processes import cpu_seconds
+
+#: A flow is measured once its start is over, seconds.
+SETTLE_SECONDS = 60.0
+IDLE_SECONDS = 60.0
+_START_SECONDS = 180.0
+_PORT = 28_765
+#: How idiomatic code without mirrorlake counts the rows of a table.
+_BY_SPARK = """
+import sys
+from mirrorlake.spark.session import local_session
+print(local_session().read.format("delta").load(sys.argv[1]).count())
+"""
+
+
+@dataclass(frozen=True)
+class Commands:
+    """Seconds of cold commands, by name."""
+
+    help: float
+    status: float
+    translate: float
+    groups: float
+    sql: float
+
+
+@dataclass(frozen=True)
+class Feel:
+    """Seconds from the start of a process to the first records at the target, on nothing and where it ran before, and
+    the cores that an idle flow takes, heartbeats included. The rest is mirrorlake's alone."""
+
+    start_new_seconds: float
+    start_again_seconds: float
+    idle_cores: float
+    running: Commands | None = None
+    stopped: Commands | None = None
+    dashboard_seconds: float | None = None
+    spark_count_seconds: float | None = None
+
+
+def measure_feel(job: Job, target: ClusterAdmin, start: Callable[[Job], Running], commands: bool) -> Feel:
+    """Start a contestant on a topic with records, let it be idle, stop it, start it again.
+
+    Args:
+        job: its topic is there, and empty.
+        target: the target cluster.
+        start: starts the contestant.
+        commands: whether mirrorlake's commands are to be timed, beside the idle flow and after it.
+    """
+    _send(job, 100)
+    new, (idle, running) = _first_out(job, target, start, lambda running: _idle(running, job, commands))
+    stopped = _commands(job) if commands else None
+    feel = Feel(new, 0.0, idle, running, stopped)
+    if commands:
+        feel = replace(feel, dashboard_seconds=_dashboard(job), spark_count_seconds=_by_spark(job))
+    _send(job, 100)
+    again, _ = _first_out(job, target, start, lambda running: None)
+    return replace(feel, start_again_seconds=again)
+
+
+def feel_document(found: Mapping[str, Feel]) -> dict[str, Any]:
+    """The figures of all contestants."""
+    return {name: asdict(feel) for name, feel in found.items()}
+
+
+def _send(job: Job, count: int) -> None:
+    producer = Producer({"bootstrap.servers": job.source, "log_level": 3})
+    for number in range(count):
+        producer.produce(job.topic, b"%d" % number, partition=number % PARTITIONS)
+    producer.flush(30)
+
+
+def _first_out(
+    job: Job, target: ClusterAdmin, start: Callable[[Job], Running], then: Callable[[Running], Any]
+) -> tuple[float, Any]:
+    """Start, time the first records that come out, do something beside it, stop."""
+    before = _written(target, job)
+    began = time.monotonic()
+    running = start(job)
+    try:
+        pause = threading.Event()
+        while _written(target, job) <= before:
+            running.check()
+            if time.monotonic() - began > _START_SECONDS:
+                raise ReplicationError(f"nothing came through {running.name}: see {running.log}")
+            pause.wait(0.1)
+        return round(time.monotonic() - began, 1), then(running)
+    finally:
+        running.stop()
+
+
+def _written(target: ClusterAdmin, job: Job) -> int:
+    info = target.topics().get(job.target_topic)
+    return ends_of(target, job.target_topic)[1] if info is not None and info.partitions >= PARTITIONS else 0
+
+
+def _idle(running: Running, job: Job, commands: bool) -> tuple[float, Commands | None]:
+    pause = threading.Event()
+    pause.wait(SETTLE_SECONDS)
+    before, began = cpu_seconds(running.pids), time.monotonic()
+    pause.wait(IDLE_SECONDS)
+    cores = round((cpu_seconds(running.pids) - before) / (time.monotonic() - began), 3)
+    running.check()
+    return cores, _commands(job) if commands else None
+
+
+def _commands(job: Job) -> Commands:
+    flow = f"{job.alias}->west"
+    place = ("--topic", job.topic, "--partition", "0", "--offset", "1")
+    return Commands(
+        help=_command(job, "--help"),
+        status=_command(job, "status", ends=(0, 1)),
+        translate=_command(job, "translate", "--flow", flow, *place),
+        groups=_command(job, "groups", "--flow", flow),
+        sql=_command(job, "sql", "SELECT count(*) FROM records"),
+    )
+
+
+def _command(job: Job, *words: str, ends: tuple[int, ...] = (0,)) -> float:
+    """Seconds of one command in a process of its own."""
+    command = [sys.executable, "-m", "mirrorlake.cli.main", "-c", str(job.directory / "mirrorlake.yml"), *words]
+
+    def run() -> None:
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode not in ends:
+            raise ReplicationError(f"`mirrorlake {' '.join(words)}` ended with {done.returncode}: {done.stderr[-500:]}")
+
+    return round(seconds_of(run), 2)
+
+
+def _dashboard(job: Job) -> float:
+    """Seconds from the command to the page and its figures."""
+    command = [sys.executable, "-m", "mirrorlake.cli.main", "-c", str(job.directory / "mirrorlake.yml"), "dashboard"]
+    began = time.monotonic()
+    log = job.directory / "dashboard.log"
+    with log.open("wb") as output:
+        process = subprocess.Popen([*command, "--no-open", "--port", str(_PORT)], stdout=output, stderr=output)
+    try:
+        for part in ("", "data.json"):
+            _answered(f"http://127.0.0.1:{_PORT}/{part}", process)
+        return round(time.monotonic() - began, 1)
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def _answered(url: str, process: "subprocess.Popen[bytes]") -> None:
+    """Wait until there is an answer."""
+    pause = threading.Event()
+    while process.poll() is None:
+        try:
+            with urllib.request.urlopen(url, timeout=120) as answer:
+                answer.read()
+                return
+        except urllib.error.HTTPError:
+            raise
+        except OSError:
+            pause.wait(0.05)
+    raise ReplicationError("`mirrorlake dashboard` ended by itself")
+
+
+def _by_spark(job: Job) -> float:
+    """Seconds in which a Spark session that is made for it counts the records of the stage."""
+    command = [sys.executable, "-c", _BY_SPARK, str(job.directory / "lake" / "records")]
+    return round(seconds_of(lambda: subprocess.run(command, capture_output=True, check=True)), 1)
