@@ -40,7 +40,7 @@ class Throughput:
 
 @dataclass(frozen=True)
 class Latency:
-    """End-to-end latency in ms, and the cores that it took; `lost` records did not arrive within a minute of the end."""
+    """End-to-end latency in ms, and the cores that it took; `lost` records did not arrive within a minute."""
 
     p50_ms: float
     p95_ms: float
