@@ -102,6 +102,13 @@ def test_latency_counts_by_records_and_of_the_last_minutes(lake: Lake) -> None:
     assert alerts(lake) == [("latency", "payments", None, 6000.0, 5000.0)]
 
 
+@pytest.mark.parametrize("topic", ["heartbeats", "north.heartbeats"])
+def test_heartbeats_that_wait_to_be_landed_are_not_late(lake: Lake, topic: str) -> None:
+    append(lake, "positions", [sample(5, 40, 90, 75.5, topic=topic)])
+    append(lake, "latency", [late(5, 10_000, topic=topic)])
+    assert alerts(lake) == []
+
+
 def test_records_made_before_the_flow_was_started_are_not_late(lake: Lake) -> None:
     append(lake, "positions", [sample(5, 1, 1)])
     append(lake, "latency", [late(5, 3 * 86_400_000)])

@@ -32,9 +32,7 @@ def bench(
     records_1k: int = typer.Option(1_200_000, "--records-1k", min=1_000, help="Backlog of records of 400 B or more."),
     records_120: int = typer.Option(8_000_000, "--records-120", min=1_000, help="Backlog of smaller records."),
     record_bytes: str = typer.Option("1024,120", "--record-bytes", help="Record sizes to race with."),
-    only: Part | None = typer.Option(
-        None, "--only", help="Only this part; feel has latency too."
-    ),
+    only: Part | None = typer.Option(None, "--only", help="Only this part; feel has latency too."),
     seconds: float = typer.Option(20.0, "--seconds", min=1.0, help="Seconds of latency that are measured."),
     warm_up: float = typer.Option(12.0, "--warm-up", min=0.0, help="Seconds before that, not measured."),
     rate: int = typer.Option(1000, "--rate", min=1, help="Records a second while latency is measured."),

@@ -34,7 +34,7 @@ class Landing(Model):
 
     max_records_per_batch: int = Field(default=4_000_000, ge=1)
     files_per_batch: int = Field(default=2, ge=1)
-    trigger_ms: int = Field(default=100, ge=0)
+    trigger_ms: int = Field(default=350, ge=0)
     small_batch_records: int = Field(default=20_000, ge=0)
 
 

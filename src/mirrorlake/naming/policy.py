@@ -149,6 +149,11 @@ def internal_regex(separator: str) -> str:
     return rf"(?:__|\.).*|(?=mm2).*{sep}internal|.*{sep}checkpoints{sep}internal"
 
 
+def called_heartbeats(topic: str) -> bool:
+    """Whether the name is that of a `heartbeats` topic by the default policy, whatever policy the flow has."""
+    return topic.rpartition(".")[2] == HEARTBEATS
+
+
 def is_heartbeats(policy: ReplicationPolicy, topic: str) -> bool:
     """Whether the topic is some cluster's `heartbeats`, after any number of hops (isHeartbeatsTopic, docs/mm2.md,
     "Which topics are mirrored").

@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 
 from mirrorlake import failpoints
 from mirrorlake.errors import FilesUnreadable, LayoutError, PositionLost, TargetRecreated, TargetRefused
+from mirrorlake.naming.policy import called_heartbeats
 from mirrorlake.offsets.generations import FIRST
 from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.offsets.progress import NOTHING_MAPPED, Floor, floors_of
@@ -277,6 +278,9 @@ def _next_batch(newest: int) -> int:
 
 
 def _latest(result: pa.Table) -> tuple[int, int, int] | None:
-    """The highest percentiles of a batch's partitions."""
+    """The highest percentiles of a batch's partitions, without those of heartbeats, which may wait."""
+    result = result.filter(
+        pa.array([not called_heartbeats(topic) for topic in result["topic"].to_pylist()], pa.bool_())
+    )
     found = [pc.max(result[f"replication_{name}_ms"]).as_py() for name in ("p50", "p95", "p99")]
     return None if None in found else (found[0], found[1], found[2])

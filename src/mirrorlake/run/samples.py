@@ -10,6 +10,7 @@ from mirrorlake.kafka.connections import Connections
 from mirrorlake.lake.definitions import rows_of
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.samples import lag_seeds
+from mirrorlake.naming.policy import called_heartbeats
 from mirrorlake.offsets.lag import LagHistory
 from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.run.snapshot import Snapshot
@@ -17,7 +18,8 @@ from mirrorlake.run.snapshot import Snapshot
 
 @dataclass(frozen=True)
 class FlowLag:
-    """How late a flow was at one sample: records of all its partitions together, seconds of the latest one."""
+    """How late a flow was at one sample, but for its heartbeats: records of all its partitions together, seconds of the
+    latest one."""
 
     records: int
     seconds: float
@@ -83,7 +85,11 @@ class Sampler:
         self._add_seconds(rows, now)
         self._history.keep(set(target_ends.keys))  # of those that were not told too: their lag goes on
         self._lake.append("positions", rows_of("positions", rows))
-        lags = [(int(str(row["lag_records"])), float(str(row["lag_seconds"]))) for row in rows]
+        lags = [
+            (int(str(row["lag_records"])), float(str(row["lag_seconds"])))
+            for row in rows
+            if not called_heartbeats(str(row["topic"]))
+        ]
         return FlowLag(sum(records for records, _ in lags), max((seconds for _, seconds in lags), default=0.0))
 
     def _target_ends(self) -> _TargetEnds:

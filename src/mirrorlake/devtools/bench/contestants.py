@@ -116,8 +116,13 @@ def start_mirrorlake(job: Job) -> Running:
     topology = job.directory / "mirrorlake.yml"
     topology.write_text(yaml.safe_dump(document, sort_keys=False), encoding="utf-8")
     log = job.directory / "mirrorlake.log"
-    command = [sys.executable, "-m", "mirrorlake.cli.main", "-c", str(topology), "run"]
-    return Running("mirrorlake", log, [start_guarded(command, str(topology), log)], job.directory / "lake")
+    process = start_guarded(mirrorlake_command(job, "run"), str(topology), log)
+    return Running("mirrorlake", log, [process], job.directory / "lake")
+
+
+def mirrorlake_command(job: Job, *words: str) -> list[str]:
+    """The words of a `mirrorlake` command over the topology file of a job."""
+    return [sys.executable, "-m", "mirrorlake.cli.main", "-c", str(job.directory / "mirrorlake.yml"), *words]
 
 
 def mirror_properties(job: Job) -> str:

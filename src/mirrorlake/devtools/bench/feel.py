@@ -12,7 +12,7 @@ from typing import Any
 
 from confluent_kafka import Producer
 
-from mirrorlake.devtools.bench.contestants import Job, Running
+from mirrorlake.devtools.bench.contestants import Job, Running, mirrorlake_command
 from mirrorlake.devtools.bench.measure import ends_of, seconds_of
 from mirrorlake.devtools.bench.payload import PARTITIONS
 from mirrorlake.errors import ReplicationError
@@ -128,20 +128,19 @@ def _commands(job: Job) -> Commands:
     place = ("--topic", job.topic, "--partition", "0", "--offset", "1")
     return Commands(
         help=_command(job, "--help"),
-        status=_command(job, "status", ends=(0, 1)),
+        status=_command(job, "status"),
         translate=_command(job, "translate", "--flow", flow, *place),
         groups=_command(job, "groups", "--flow", flow),
         sql=_command(job, "sql", "SELECT count(*) FROM records"),
     )
 
 
-def _command(job: Job, *words: str, ends: tuple[int, ...] = (0,)) -> float:
+def _command(job: Job, *words: str) -> float:
     """Seconds of one command in a process of its own."""
-    command = [sys.executable, "-m", "mirrorlake.cli.main", "-c", str(job.directory / "mirrorlake.yml"), *words]
 
     def run() -> None:
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        if done.returncode not in ends:
+        done = subprocess.run(mirrorlake_command(job, *words), capture_output=True, text=True, check=False)
+        if done.returncode != 0:
             raise ReplicationError(f"`mirrorlake {' '.join(words)}` ended with {done.returncode}: {done.stderr[-500:]}")
 
     return round(seconds_of(run), 2)
@@ -149,11 +148,11 @@ def _command(job: Job, *words: str, ends: tuple[int, ...] = (0,)) -> float:
 
 def _dashboard(job: Job) -> float:
     """Seconds from the command to the page and its figures."""
-    command = [sys.executable, "-m", "mirrorlake.cli.main", "-c", str(job.directory / "mirrorlake.yml"), "dashboard"]
+    command = mirrorlake_command(job, "dashboard", "--no-open", "--port", str(_PORT))
     began = time.monotonic()
     log = job.directory / "dashboard.log"
     with log.open("wb") as output:
-        process = subprocess.Popen([*command, "--no-open", "--port", str(_PORT)], stdout=output, stderr=output)
+        process = subprocess.Popen(command, stdout=output, stderr=output)
     try:
         for part in ("", "data.json"):
             _answered(f"http://127.0.0.1:{_PORT}/{part}", process)

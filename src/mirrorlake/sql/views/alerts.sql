@@ -8,7 +8,8 @@
 -- What it costs: the samples of 13 hours, the latencies of a day, the map of a day. `records` is read only for partitions
 -- in whose map of that day neighbouring runs leave offsets out (as transaction markers do), and of those only topic,
 -- partition and offset, of files landed in that day: some bytes a record. The hints keep records from being sorted for
--- that. An older hole is found by `mirrorlake status`, and by `divergence`, which reads the coordinates of all.
+-- that. Heartbeats may wait for ten seconds before they are landed: of them only 'heartbeat' and 'stuck' are about.
+-- An older hole is found by `mirrorlake status`, and by `divergence`, which reads the coordinates of all.
 CREATE OR REPLACE VIEW alerts AS
 WITH watched AS (
   SELECT flow, lag_seconds AS lag_objective, latency_p99_ms, heartbeat_seconds, stuck_seconds, paused, heartbeats, gaps,
@@ -50,7 +51,8 @@ timely AS (
          sum(record_count) OVER (PARTITION BY latency.flow, topic ORDER BY replication_p99_ms) AS up_to,
          (sum(record_count) OVER (PARTITION BY latency.flow, topic) - 1) * 0.99D AS place
   FROM latency JOIN watched ON watched.flow = latency.flow
-  WHERE mode = 'continuous' AND record_count > 0 AND produced_at >= current_timestamp() - INTERVAL 5 MINUTES
+  WHERE topic <> 'heartbeats' AND topic NOT LIKE '%.heartbeats' AND mode = 'continuous' AND record_count > 0
+    AND produced_at >= current_timestamp() - INTERVAL 5 MINUTES
     AND unix_millis(produced_at) - replication_p99_ms >= unix_millis(began)
 ),
 around AS (
@@ -122,7 +124,7 @@ UNION ALL
 SELECT flow, 'lag', topic, partition, lag_seconds, CAST(lag_objective AS DOUBLE), late_since,
        concat(lag_records, ' records wait; the oldest has for ', CAST(lag_seconds AS BIGINT), ' s')
 FROM standing
-WHERE lag_seconds > lag_objective
+WHERE lag_seconds > lag_objective AND topic <> 'heartbeats' AND topic NOT LIKE '%.heartbeats'
 UNION ALL
 SELECT flow, 'latency', topic, CAST(NULL AS INT), p99_ms, CAST(latency_p99_ms AS DOUBLE), since,
        concat('records took up to ', CAST(p99_ms AS BIGINT), ' ms in the last minutes')

@@ -1,15 +1,16 @@
 -- One row per flow: how far it is, how late, and whether something is open. Rates are those of the last minute; the
--- latencies are the highest of all batches of the ten minutes that ended with the newest one. heartbeat_age_seconds is
--- how long ago the newest heartbeat was sent that came through to the target; it goes on growing while nothing comes
+-- latencies are the highest of all batches of the ten minutes that ended with the newest one. Lag and latency are without
+-- heartbeats, which may wait for ten seconds before they are landed. heartbeat_age_seconds is how long ago the newest heartbeat was sent that came through to the target; it goes on growing while nothing comes
 -- through. lag_seconds does so too, where a partition lagged when it was sampled last. state: incident (one is open),
 -- not running (no sample for a minute), replicating, or idle (all is produced, and nothing but
 -- heartbeats came for a minute). short_batches and long_batches are those of the last day that the driver produced
 -- itself, and those that Spark's tasks did.
 CREATE OR REPLACE VIEW flow_status AS
 WITH lag AS (
-  SELECT flow, count(DISTINCT topic) AS topics, count(*) AS partitions, sum(lag_records) AS lag_records,
-         sum(CASE WHEN topic <> 'heartbeats' THEN lag_records END) AS lag_records_but_heartbeats,
-         max(lag_seconds) AS lag_seconds, max(sampled_at) AS sampled_at, min(sample_age_seconds) AS sample_age_seconds
+  SELECT flow, count(DISTINCT topic) AS topics, count(*) AS partitions,
+         sum(CASE WHEN topic = 'heartbeats' OR topic LIKE '%.heartbeats' THEN 0 ELSE lag_records END) AS lag_records,
+         max(CASE WHEN topic = 'heartbeats' OR topic LIKE '%.heartbeats' THEN 0 ELSE lag_seconds END) AS lag_seconds,
+         max(sampled_at) AS sampled_at, min(sample_age_seconds) AS sample_age_seconds
   FROM replication_lag
   GROUP BY flow
 ),
@@ -35,6 +36,7 @@ recent AS (
          max(replication_p99_ms) AS replication_p99_ms
   FROM latency JOIN totals ON latency.flow = totals.flow
   WHERE latency.produced_at > totals.last_produced_at - INTERVAL 10 MINUTES
+    AND topic <> 'heartbeats' AND topic NOT LIKE '%.heartbeats'
   GROUP BY latency.flow
 ),
 -- When the newest heartbeat that arrived was sent, ms: a batch's newest record is the one with the least latency.
@@ -62,7 +64,7 @@ SELECT
   CASE
     WHEN open.open_incidents > 0 THEN 'incident'
     WHEN lag.sample_age_seconds IS NULL OR lag.sample_age_seconds > 60 THEN 'not running'
-    WHEN lag.lag_records_but_heartbeats > 0 OR totals.last_but_heartbeats > current_timestamp() - INTERVAL 1 MINUTE
+    WHEN lag.lag_records > 0 OR totals.last_but_heartbeats > current_timestamp() - INTERVAL 1 MINUTE
       THEN 'replicating'
     ELSE 'idle'
   END AS state,
