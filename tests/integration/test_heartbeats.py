@@ -6,8 +6,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
+from mirrorlake.lake.definitions import TABLES
 from mirrorlake.lake.lake import Lake
 from mirrorlake.mm2.formats import Heartbeat, decode_heartbeat
 from tests.support.clusters import ClusterPair, own_topics
@@ -77,3 +79,22 @@ def test_heartbeats_are_mirrored_and_their_age_is_told(
     assert len(again) == len(sent) + 1
     found = status(run.lake)
     assert found["lag_records"] == 0 and found["open_incidents"] == 0
+
+
+def test_an_idle_flow_commits_as_often_as_it_is_sampled(spark: SparkSession, own: ClusterPair, tmp_path: Path) -> None:
+    """Ten heartbeats are one batch: an hour is 360 commits of what changes, and none of what does not."""
+    settings = {"topics": ["heartbeats"], "emit_heartbeats_enabled": True}
+    topology = write_topology(tmp_path, own.east, own.west, settings)
+
+    def versions() -> dict[str, int]:
+        return {table: DeltaTable(str(tmp_path / "lake" / table)).version() for table in TABLES}
+
+    with replicating(spark, topology) as run:
+        until(lambda: age_of(run.lake) < 30, "a heartbeat came through", 240)
+        first = versions()
+        until(lambda: versions()["positions"] >= first["positions"] + 4, "it was sampled four times", 240)
+        commits = {table: version - first[table] for table, version in versions().items()}
+    sampled = commits.pop("positions")
+    for table in ("records", "offset_map", "latency"):
+        assert 2 <= commits.pop(table) <= sampled + 1, table
+    assert not any(commits.values()), commits

@@ -22,6 +22,7 @@ from tests.support.replication import (
     FLOW,
     assert_same,
     finish,
+    in_catalog,
     lake_of,
     replicate_once,
     start_run,
@@ -51,8 +52,7 @@ def test_who_opened_a_catalog_to_read_it_does_not_produce(
 ) -> None:
     """A failover from a notebook would be a second producer beside the job, under a name that fences nobody."""
     topology, topic = _waiting(clusters, tmp_path)
-    place = {"catalog": "spark_catalog", "schema": f"l{uuid.uuid4().hex[:8]}"}
-    _edit(topology, {**place, "checkpoints": str(tmp_path / "checkpoints")})
+    place = in_catalog(topology)
     writer = lake_of(spark, topology)
     found = load_topology(topology)
     reader = reading_lake(spark, Location.model_validate(place), tmp_path)

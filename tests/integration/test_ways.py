@@ -3,11 +3,12 @@
 import json
 from pathlib import Path
 
+import pytest
 from pyspark.sql import SparkSession
 
 from tests.support.clusters import ClusterPair
 from tests.support.kafka import create_topic, numbered, write
-from tests.support.replication import assert_same, replicate_once, write_topology
+from tests.support.replication import assert_same, in_catalog, replicate_once, write_topology
 
 LIMIT, PARTITIONS = 300, 2
 
@@ -55,3 +56,23 @@ def test_records_too_large_for_the_driver_go_the_long_way(
     run = replicate_once(spark, topology)
     assert _engines(tmp_path / "lake" / "records") == ["driver", "spark", "spark"]
     assert_same(run.lake, clusters.east, clusters.west, {topic_name: f"east.{topic_name}"}, 240)
+
+
+@pytest.mark.parametrize("place", ["path", "catalog"])
+def test_rows_that_spark_reads_go_both_ways_too(
+    spark: SparkSession, clusters: ClusterPair, tmp_path: Path, topic_name: str, place: str
+) -> None:
+    """In a catalog, where this process may not be able to open files, Spark hands a small batch over."""
+    settings = {"topics": [topic_name], "emit_heartbeats_enabled": False}
+    topology = write_topology(tmp_path, clusters.east, clusters.west, settings, {"small_batch_records": LIMIT})
+    if place == "catalog":
+        in_catalog(topology)
+    create_topic(clusters.east, topic_name, PARTITIONS)
+    written, ways = 0, []
+    for count in (LIMIT, LIMIT + 1, 1):
+        write(clusters.east, topic_name, numbered(count, PARTITIONS, written, size=10))
+        written += count
+        run = replicate_once(spark, topology, "rows")
+        ways += [(report.reader, report.way) for report in run.reports if report.record_count]
+    assert ways == [("rows", "short"), ("rows", "long"), ("rows", "short")]
+    assert_same(run.lake, clusters.east, clusters.west, {topic_name: f"east.{topic_name}"}, written)

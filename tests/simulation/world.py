@@ -81,7 +81,7 @@ class World:
         self.incidents: list[Incident] = []
         #: The generations of target topics that are noted before the first write to them, by name.
         self.noted: dict[str, list[NotedTarget]] = {}
-        self.workers = [Worker(), Worker()]
+        self.workers, self.here = [Worker(), Worker()], Worker()
         self.topics: list[Topic] = []
         #: Where the log began when landing first saw a partition, by topic id and partition.
         self.seen: dict[TopicAndPartition, int] = {}
@@ -276,9 +276,14 @@ class World:
         task._writers, task.WORKER = worker.writers, worker.name
         return work()
 
+    def run_here(self, work: Callable[[], Any]) -> Any:
+        """Run what the driver does itself: it dies with the driver, and never outlives it."""
+        task._writers, task.WORKER = self.here.writers, self.here.name
+        return work()
+
     def die(self) -> None:
         """The driver is gone, and its workers with it."""
-        self.workers = [Worker(), Worker()]
+        self.workers, self.here = [Worker(), Worker()], Worker()
         self.steps.fault = None
         if self.salt % 2:
             self.ghosts.extend(partial(self._finish, later) for later in self.later)

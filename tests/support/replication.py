@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import uuid
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -77,6 +78,15 @@ def make_replicator(spark: SparkSession, topology: Path, once: bool, reader: str
         lambda _flow, report: run.reports.append(report),
     )
     return replicator, run
+
+
+def in_catalog(topology: Path) -> dict[str, str]:
+    """Edit a topology file so that its lake is a fresh schema of the session's catalog; returns which."""
+    place = {"catalog": "spark_catalog", "schema": f"l{uuid.uuid4().hex[:8]}"}
+    document = yaml.safe_load(topology.read_text(encoding="utf-8"))
+    document["lake"] = {**place, "checkpoints": str(topology.parent / "checkpoints")}
+    topology.write_text(yaml.safe_dump(document), encoding="utf-8")
+    return place
 
 
 def replicate_once(spark: SparkSession, topology: Path, reader: str = "auto") -> Run:

@@ -180,7 +180,7 @@ class FlowProducer:
                     if self.spec.reader == "files" or not isinstance(reason, _READER_FAILURES):
                         raise
                     self._distrust(plan, reason)
-            return "rows", "long", self._workers.rows(self._jobs(plan), plan.partitions, self.spec.produce_tasks)
+            return ("rows", *self._workers.rows(self._jobs(plan), plan.partitions, self.spec.produce_tasks))
         except BaseException:
             self._owners.clear()
             raise

@@ -64,5 +64,7 @@ class Workers(Protocol):
     def close(self) -> None:
         """Let go of the producers that this process has."""
 
-    def rows(self, jobs: Sequence[ShardJob], plans: Sequence[PartitionPlan], produce_tasks: int) -> pa.Table:
-        """Run jobs over sorted rows that Spark reads."""
+    def rows(
+        self, jobs: Sequence[ShardJob], plans: Sequence[PartitionPlan], produce_tasks: int
+    ) -> tuple[Way, pa.Table]:
+        """Run jobs over sorted rows that Spark reads; says where they ran."""

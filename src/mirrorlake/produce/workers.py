@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from mirrorlake.errors import FilesUnreadable
@@ -18,6 +19,9 @@ from mirrorlake.produce.stage_files import read_shard
 from mirrorlake.produce.stage_rows import sorted_rows
 from mirrorlake.produce.task import ShardJob, forget_writers, produce_shard
 
+#: What a small batch may hold of rows that Spark hands over, and what a record is taken for before there were some, B.
+SMALL_BYTES = 16 << 20
+UNKNOWN_RECORD_BYTES = 2_000
 #: What tasks report, for Spark.
 _RESULT = from_arrow_schema(RESULT)
 
@@ -25,14 +29,17 @@ _RESULT = from_arrow_schema(RESULT)
 class SparkWorkers:
     """Workers of the session that a lake is open in. `source_cluster` is the flow's.
 
-    Where the lake is a path, batches of up to `small_batch_records` records are written by threads of this process: a
-    Spark job costs more than they do.
+    Batches of up to `small_batch_records` records, and of SMALL_BYTES by the size of the records before them, are
+    written by this process itself: tasks cost more than they do. In a catalog, whose files this process may not be able
+    to open, Spark reads them for it.
     """
 
     def __init__(self, lake: Lake, source_cluster: str, small_batch_records: int = 0) -> None:
         self._lake = lake
         self._source_cluster = source_cluster
-        self._small = 0 if lake.path_tables is None else small_batch_records
+        self._small = small_batch_records
+        self._opens_files = lake.path_tables is not None
+        self._record_bytes = UNKNOWN_RECORD_BYTES
         self._written_here: set[str] = set()
 
     def can_read_files(self) -> bool:
@@ -41,7 +48,7 @@ class SparkWorkers:
 
     def files(self, jobs: Sequence[ShardJob]) -> tuple[Way, pa.Table]:
         """Run jobs that read the stage's files themselves. Raises FilesUnreadable where workers must not try."""
-        if sum(job.plan.record_count for job in jobs) <= self._small:
+        if self._opens_files and sum(job.plan.record_count for job in jobs) <= self._small:
             return "short", self._here(jobs)
         paths = sorted({path for job in jobs for path in job.plan.files})
         if paths and not files_readable(self._lake.spark, paths[0]):
@@ -50,7 +57,7 @@ class SparkWorkers:
         return "long", frame.mapInArrow(ReadFiles(jobs), _RESULT).toArrow()
 
     def _here(self, jobs: Sequence[ShardJob]) -> pa.Table:
-        self._written_here |= {job.target.transactional_id for job in jobs}
+        self._note(jobs)
         with ThreadPoolExecutor(len(jobs), "produce") as pool:
             done = pool.map(lambda job: produce_shard(job, read_shard(job.plan)), jobs)
             return pa.Table.from_batches(done, RESULT)
@@ -59,7 +66,20 @@ class SparkWorkers:
         """Let go of the producers that this process has."""
         forget_writers(self._written_here)
 
-    def rows(self, jobs: Sequence[ShardJob], plans: Sequence[PartitionPlan], produce_tasks: int) -> pa.Table:
+    def rows(
+        self, jobs: Sequence[ShardJob], plans: Sequence[PartitionPlan], produce_tasks: int
+    ) -> tuple[Way, pa.Table]:
         """Run jobs over rows that Spark reads and sorts."""
         frame = sorted_rows(self._lake, self._source_cluster, plans, produce_tasks)
-        return frame.mapInArrow(ReadRows(jobs), _RESULT).toArrow()
+        way: Way = "long"
+        if sum(job.plan.record_count for job in jobs) <= min(self._small, SMALL_BYTES // self._record_bytes):
+            self._note(jobs)
+            way, result = "short", pa.Table.from_batches(ReadRows(jobs)(frame.toArrow().to_batches()), RESULT)
+        else:
+            result = frame.mapInArrow(ReadRows(jobs), _RESULT).toArrow()
+        if records := pc.sum(result["record_count"]).as_py():
+            self._record_bytes = max(100, pc.sum(result["byte_count"]).as_py() // records)
+        return way, result
+
+    def _note(self, jobs: Sequence[ShardJob]) -> None:
+        self._written_here |= {job.target.transactional_id for job in jobs}
