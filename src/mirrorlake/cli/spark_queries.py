@@ -30,8 +30,8 @@ def translate_checkpoint(
     known = shared.lake.internals
     resolved = known.topology.flow(flow)
     policy = resolved.policy
-    query = read_checkpoint(directory)  # before Spark starts
-    found = translate_query(known.tables, resolved, policy, query, reverse)
+    query = read_checkpoint(directory)  # before a session starts, where the lake needs one
+    found = translate_query(known.reader, resolved, policy, query, reverse)
     texts = {number: starting_offsets(positions) for number, positions in found.positions.items()}
     if as_json:
         sources = [{"source": number, "starting_offsets": json.loads(text)} for number, text in texts.items()]

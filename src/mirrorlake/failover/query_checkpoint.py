@@ -9,7 +9,7 @@ from pathlib import Path
 
 from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.errors import InputError
-from mirrorlake.lake.lake import Lake
+from mirrorlake.lake.reader import Reader
 from mirrorlake.lake.translate import Asked, never_seen, translate_all
 from mirrorlake.naming.policy import ReplicationPolicy
 from mirrorlake.offsets.positions import Translated as Translation
@@ -52,7 +52,7 @@ def read_checkpoint(directory: Path) -> QueryPosition:
 
 
 def translate_query(
-    lake: Lake, flow: ResolvedFlow, policy: ReplicationPolicy, query: QueryPosition, reverse: bool = False
+    lake: Reader, flow: ResolvedFlow, policy: ReplicationPolicy, query: QueryPosition, reverse: bool = False
 ) -> Translated:
     """Translate a query's positions from the source to the target of a flow, or back with `reverse`, in one statement.
 
