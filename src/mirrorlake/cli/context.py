@@ -21,7 +21,10 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 ENGINE = typer.Option(
-    None, "--engine", metavar="spark|duckdb", help="Who reads the tables: DuckDB by default, of a catalog Spark."
+    None,
+    "--engine",
+    metavar="spark|duckdb",
+    help="Who reads the tables: by default DuckDB, of a catalog the SQL warehouse that the file names, or Spark.",
 )
 #: How wide tables are where no terminal is: whoever reads a pipe wants each row on its line.
 PIPED_COLUMNS = 200

@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, Field, PrivateAttr, ValidationError, field_validator, model_validator
+from pydantic import BaseModel, Field, PrivateAttr, SecretStr, ValidationError, field_validator, model_validator
 
 from mirrorlake.config.client_settings import Role, setting_refusal
 from mirrorlake.config.fields import Model, Override, beside, names_of
@@ -64,13 +64,24 @@ class Cluster(Model):
         return ",".join(names) if isinstance(names, tuple) else value
 
 
+class Warehouse(Model):
+    """A SQL warehouse that answers what is asked of a catalog, under the names that its connection details have in the
+    workspace. Values may be references."""
+
+    server_hostname: str = Field(min_length=1)
+    http_path: str = Field(min_length=1)
+    access_token: SecretStr
+
+
 class Lake(Model):
-    """Where the tables live: a directory (or a URL that Spark can write), or catalog and schema of Unity Catalog."""
+    """Where the tables live: a directory (or a URL that Spark can write), or catalog and schema of Unity Catalog, which
+    a SQL warehouse may read."""
 
     path: str | None = None
     catalog: str | None = None
     schema_name: str | None = Field(default=None, alias="schema")
     checkpoints: str | None = None
+    warehouse: Warehouse | None = None
 
     _resolve_paths = field_validator("path", "checkpoints")(beside)
 
@@ -79,6 +90,8 @@ class Lake(Model):
         named = (bool(self.catalog), bool(self.schema_name))
         if named not in ((True, True), (False, False)) or bool(self.path) == all(named):
             raise ValueError("needs either path, or catalog and schema")
+        if self.warehouse is not None and self.path:
+            raise ValueError("a warehouse reads a catalog and schema, and no path")
         return self
 
 

@@ -45,7 +45,7 @@ class Connections:
     def client(self, alias: str, role: str) -> dict[str, str | int | bool]:
         """librdkafka settings for a role: admin, consumer or producer."""
         cluster = self.topology.clusters[alias]
-        return librdkafka_config(alias, cluster, role, self._resolve)  # type: ignore[arg-type]
+        return librdkafka_config(alias, cluster, role, self.resolve)  # type: ignore[arg-type]
 
     def live(self, alias: str, role: str) -> LiveSettings[str | int | bool]:
         """The same for a client that lives long: secrets may be rotated meanwhile."""
@@ -53,9 +53,10 @@ class Connections:
 
     def spark(self, alias: str) -> dict[str, str]:
         """Options of Spark's Kafka source."""
-        return spark_options(alias, self.topology.clusters[alias], self._resolve, self.shaded)
+        return spark_options(alias, self.topology.clusters[alias], self.resolve, self.shaded)
 
-    def _resolve(self, text: str) -> str:
+    def resolve(self, text: str) -> str:
+        """A text with the values of its references; never to be logged. Raises TopologyError."""
         stores = secret_stores(os.environ)
         return resolve(text, {"env": env_provider(os.environ), "secret": secret_provider(stores)})
 

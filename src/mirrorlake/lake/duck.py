@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable, Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import duckdb
 from deltalake import DeltaTable
@@ -33,6 +33,8 @@ _ZONED, _HUGE = "TIMESTAMP WITH TIME ZONE", re.compile(r"\bHUGEINT\b")
 
 class DuckLake:
     """The tables of one lake; for one thread at a time, others wait."""
+
+    engine: ClassVar[str] = "DuckDB"
 
     def __init__(self, directory: Path, checkpoints: Path | None = None) -> None:
         self.directory: Path | None = directory

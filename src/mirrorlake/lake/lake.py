@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 import pyarrow as pa
 
@@ -34,6 +34,8 @@ class Lake:
     One that was opened to be read (`opening.reading_lake`) has no `checkpoints`; whatever lands or produces needs what
     only a lake opened for writing has: `checkpoints`, `leases` and `lake_id`.
     """
+
+    engine: ClassVar[str] = "Spark"
 
     def __init__(self, spark: "SparkSession", schema: str, directory: Path | None, checkpoints: Path | None) -> None:
         self.spark = spark

@@ -1,12 +1,13 @@
 """The port by which a lake is read: one text of SQL, Spark's dialect, whichever engine answers.
 
-`lake.lake.Lake` reads by Spark, `lake.duck.DuckLake` by DuckDB. Times in rows are in UTC, and without a zone.
+`lake.lake.Lake` reads by Spark, `lake.duck.DuckLake` by DuckDB, `lake.warehouse.WarehouseLake` by a SQL warehouse.
+Times in rows are in UTC, and without a zone.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -33,7 +34,9 @@ Frames = Mapping[str, "Frame | str"]
 
 
 class Reader(Protocol):
-    """A lake that is read."""
+    """A lake that is read. `engine` is what the engine is called in a sentence."""
+
+    engine: ClassVar[str]
 
     @property
     def directory(self) -> Path | None:

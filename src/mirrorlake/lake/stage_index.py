@@ -42,12 +42,11 @@ class StageFiles:
     def __init__(self, lake: Reader) -> None:
         self._use = threading.RLock()
         self._index: StageIndex | None = None
-        self._source: _LocalStage | _SparkStage
+        self._source: _LocalStage | _SparkStage | _AskedStage
         if lake.directory is not None:
             self._source = _LocalStage(lake.directory, lake.checkpoints)
         else:
-            assert isinstance(lake, Lake)  # only Spark reads a catalog
-            self._source = _SparkStage(lake)
+            self._source = _SparkStage(lake) if isinstance(lake, Lake) else _AskedStage(lake)
 
     @contextmanager
     def reading(self) -> Iterator[StageIndex]:
@@ -214,3 +213,23 @@ class _SparkStage:
             self.build(index)
             return
         index.apply(added, (), version)
+
+
+class _AskedStage:
+    """The stage in a catalog, for who only asks what is staged now."""
+
+    def __init__(self, lake: Reader) -> None:
+        self._lake = lake
+
+    def build(self, index: StageIndex) -> StageIndex:
+        """Bring an index to what is there, by the coordinates of the whole table."""
+        found: dict[str, list[StagedRange]] = {}
+        for row in self._lake.query_rows("staged_ranges"):
+            path = row.pop("path")
+            found.setdefault(path, []).append(StagedRange(**row))
+        index.apply(found.items(), set(index.paths()), index.version)
+        return index
+
+    def follow(self, index: StageIndex) -> None:
+        """The same: who asks now and then has no need of commits."""
+        self.build(index)

@@ -112,13 +112,13 @@ class Internals:
 
         Raises InputError where that cannot read them, LakeError where there are none.
         """
-        return (self.sessionless if self._by_duckdb() else None) or self.tables
+        return (self.sessionless if self._without_session() else None) or self.tables
 
     @property
     def sessionless(self) -> Reader | None:
         """The tables as of now, read without a session whatever the engine is; None where only a session can."""
         if not self._is_folder:
-            return None
+            return None if self.location.warehouse is None else self._warehouse
         self._duck.refresh()
         return self._duck
 
@@ -137,10 +137,16 @@ class Internals:
         place = self.location.checkpoints
         return DuckLake(root, None if place is None else (self.directory / place).resolve())
 
-    def _by_duckdb(self) -> bool:
+    @cached_property
+    def _warehouse(self) -> Reader:
+        from mirrorlake.lake.warehouse import warehouse_lake  # the connector is an extra
+
+        return warehouse_lake(self.location, self.connections.resolve)
+
+    def _without_session(self) -> bool:
         if self.engine == "duckdb" and not self._is_folder:
             raise InputError("DuckDB reads a lake that is a folder of this machine; ask with --engine spark")
-        return self._is_folder and self.engine != "spark"
+        return self.engine != "spark"
 
 
 def in_kernel() -> bool:

@@ -88,7 +88,7 @@ class OpenLake:
         try:
             return Rows(reader.rows(query, parameters, limit=limit))
         except InputError as error:
-            by = "" if isinstance(reader, Lake) else " by DuckDB (--engine spark asks Spark)"
+            by = "" if isinstance(reader, Lake) else f" by {reader.engine} (--engine spark asks Spark)"
             raise InputError(f"the query cannot be run{by}: {error}") from error
 
     def translate(self, flow: str, topic: str, partition: int, offset: int, *, reverse: bool = False) -> Position:

@@ -1,0 +1,178 @@
+"""A lake in a catalog, read by a SQL warehouse of the workspace: the third adapter of the port `lake.reader`.
+
+No session is started: texts go to the warehouse as they are, which is their dialect. Needs `mirrorlake[databricks]`,
+the connector of https://docs.databricks.com/dev-tools/python-sql-connector.html.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
+from importlib import import_module
+from pathlib import Path
+from typing import Any, ClassVar, Protocol
+
+import pyarrow as pa
+from sqlglot import exp
+
+from mirrorlake.config.topology import Lake as Location
+from mirrorlake.errors import InputError, LakeError
+from mirrorlake.lake.definitions import sql_text
+from mirrorlake.lake.reader import Found, Frame, Frames
+from mirrorlake.lake.spark_rows import found_in
+
+#: Rows that are fetched at once.
+_AT_ONCE = 100_000
+_NAMED = re.compile(r"(?<![:\w]):(\w+)")
+
+
+class Cursor(Protocol):
+    """What is used of the connector's cursor."""
+
+    def execute(self, text: str, parameters: dict[str, Any]) -> object:
+        """Run a statement; `parameters` fills `:named` ones."""
+
+    def fetchmany_arrow(self, size: int) -> pa.Table:
+        """The next rows, at most so many; none at the end."""
+
+    def close(self) -> None:
+        """Let go of the result."""
+
+
+class Connection(Protocol):
+    """What is used of its connection."""
+
+    def cursor(self) -> Cursor:
+        """A cursor for one statement."""
+
+
+class WarehouseLake:
+    """The tables of one catalog's schema. `connect` is called when the first statement comes, and `errors` are what the
+    connector raises."""
+
+    engine: ClassVar[str] = "the SQL warehouse"
+
+    def __init__(self, connect: Callable[[], Connection], errors: tuple[type[Exception], ...]) -> None:
+        self.directory: Path | None = None
+        self._connect = connect
+        self._errors = errors
+
+    @property
+    def checkpoints(self) -> Path:
+        """See `Reader.checkpoints`: what reads by a warehouse neither lands nor produces."""
+        raise LakeError("a lake that a SQL warehouse reads has no checkpoints here")
+
+    @cached_property
+    def _connection(self) -> Connection:
+        try:
+            return self._connect()
+        except self._errors as error:
+            raise LakeError(
+                f"the SQL warehouse cannot be reached ({_first_line(error)}); check lake.warehouse in the topology "
+                "file, or ask with --engine spark"
+            ) from error
+
+    def refresh(self) -> None:
+        """See `Reader.refresh`: each statement sees the newest versions."""
+
+    def rows(
+        self,
+        text: str,
+        args: Mapping[str, object] | None = None,
+        frames: Frames | None = None,
+        limit: int | None = None,
+    ) -> Found:
+        """See `Reader.rows`."""
+        text = with_frames(text, frames or {})
+        text = text if limit is None else f"SELECT * FROM ({text}\n) LIMIT {limit}"
+        return found_in(pa.concat_tables(self._parts(text, args or {})))
+
+    def query_rows(self, name: str, frames: Frames | None = None, **args: object) -> Found:
+        """See `Reader.query_rows`."""
+        return self.rows(sql_text("queries", name), args, frames)
+
+    def table_rows(self, table: str) -> Found:
+        """See `Reader.table_rows`."""
+        return self.rows(f"SELECT * FROM {table}")
+
+    def whole(self, table: str) -> str:
+        """See `Reader.whole`: who writes has brought the table to its newest layout."""
+        return f"SELECT * FROM {table}"
+
+    def arrow(self, text: str, args: Mapping[str, object] | None = None) -> pa.RecordBatchReader:
+        """See `Reader.arrow`."""
+        parts = self._parts(text, args or {})
+        first = next(parts)
+        rest = (batch for part in parts for batch in part.to_batches())
+        return pa.RecordBatchReader.from_batches(first.schema, _chained(first.to_batches(), rest))
+
+    def _parts(self, text: str, args: Mapping[str, object]) -> Iterator[pa.Table]:
+        """The result in parts; the first is there even without a row."""
+        named = set(_NAMED.findall(text))
+        cursor = self._connection.cursor()
+        try:
+            cursor.execute(text, {name: value for name, value in args.items() if name in named})
+            part = cursor.fetchmany_arrow(_AT_ONCE)
+            yield part
+            while part.num_rows and (part := cursor.fetchmany_arrow(_AT_ONCE)).num_rows:
+                yield part
+        except self._errors as error:
+            raise InputError(_first_line(error)) from error
+        finally:
+            cursor.close()
+
+
+def warehouse_lake(location: Location, resolve: Callable[[str], str]) -> WarehouseLake:
+    """The lake of a topology file that names a warehouse; `resolve` turns references to secrets into values.
+
+    Raises InputError where the connector is not installed.
+    """
+    found = location.warehouse
+    assert found is not None
+    try:
+        connector, errors = import_module("databricks.sql"), import_module("databricks.sql.exc")
+    except ImportError as error:
+        raise InputError(
+            "the topology file names a SQL warehouse, and its connector is not installed: "
+            "pip install 'mirrorlake[databricks]', or ask with --engine spark"
+        ) from error
+
+    def connect() -> Connection:
+        made: Connection = connector.connect(
+            server_hostname=resolve(found.server_hostname),
+            http_path=resolve(found.http_path),
+            access_token=resolve(found.access_token.get_secret_value()),
+            catalog=location.catalog,
+            schema=location.schema_name,
+            session_configuration={"timezone": "UTC"},
+        )
+        return made
+
+    return WarehouseLake(connect, (errors.Error,))
+
+
+def with_frames(text: str, frames: Frames) -> str:
+    """A text with its frames in it: queries as they are, rows as VALUES."""
+    for name, frame in frames.items():
+        text = text.replace(f"{{{name}}}", f"({_values(frame) if isinstance(frame, Frame) else frame})")
+    return text
+
+
+def _values(frame: Frame) -> str:
+    names = [name for name, _ in frame.columns]
+    columns = ", ".join(f"CAST(`{name}` AS {kind}) AS `{name}`" for name, kind in frame.columns)
+    rows = ", ".join(map(_row, frame.rows)) or _row([None] * len(names))
+    given = f"VALUES {rows} AS given({', '.join(f'`{name}`' for name in names)})"
+    return f"SELECT {columns} FROM {given}" + ("" if frame.rows else " WHERE false")
+
+
+def _row(values: Sequence[Any]) -> str:
+    return f"({', '.join(exp.convert(value).sql(dialect='databricks') for value in values)})"
+
+
+def _chained(first: Sequence[pa.RecordBatch], rest: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    yield from first
+    yield from rest
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().splitlines()[0]

@@ -1,0 +1,131 @@
+"""A SQL warehouse answers as Spark does. There is none here: Spark, which has its dialect, is behind the connection."""
+
+import re
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+import mirrorlake
+from mirrorlake.config.topology import load_topology
+from mirrorlake.errors import InputError, LakeError, TopologyError
+from mirrorlake.lake.definitions import VIEWS
+from mirrorlake.lake.lake import Lake
+from mirrorlake.lake.stage_index import StageFiles
+from mirrorlake.lake.translate import translate_all
+from mirrorlake.lake.warehouse import WarehouseLake
+from tests.lake.test_both_engines import ARGS, ASKED, FRAMES, QUERIES, told
+from tests.support.odd_lake import END, FLOW, TOPICS, odd_lake
+
+#: Of now: each engine is asked at a moment of its own.
+CHANGING = re.compile("age_seconds|lag_seconds|value")
+
+
+class SparkCursor:
+    """The connector's cursor, as far as it is used."""
+
+    def __init__(self, lake: Lake) -> None:
+        self._lake = lake
+        self._rows = pa.table({})
+        self.fetched: list[int] = []
+
+    def execute(self, text: str, parameters: dict[str, Any]) -> None:
+        self._rows = self._lake.sql(text, parameters).toArrow()
+
+    def fetchmany_arrow(self, size: int) -> pa.Table:
+        part, self._rows = self._rows.slice(0, min(size, 7)), self._rows.slice(min(size, 7))
+        return part
+
+    def close(self) -> None:
+        """Nothing is kept."""
+
+
+class SparkConnection:
+    """A connection to the schema of a lake."""
+
+    def __init__(self, lake: Lake) -> None:
+        self._lake = lake
+
+    def cursor(self) -> SparkCursor:
+        return SparkCursor(self._lake)
+
+
+@pytest.fixture(scope="module")
+def lake(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Lake:
+    return odd_lake(spark, tmp_path_factory.mktemp("odd"))
+
+
+@pytest.fixture
+def warehouse(lake: Lake) -> Iterator[WarehouseLake]:
+    yield WarehouseLake(lambda: SparkConnection(lake), (PySparkException,))
+
+
+def still(rows: list[dict[str, Any]]) -> list[str]:
+    return told([{name: value for name, value in row.items() if not CHANGING.search(name)} for row in rows])
+
+
+@pytest.mark.parametrize("name", [name for kind, name in QUERIES if kind == "queries" and name != "staged_ranges"])
+def test_queries(lake: Lake, warehouse: WarehouseLake, name: str) -> None:
+    ours, theirs = (reader.query_rows(name, FRAMES, **ARGS) for reader in (warehouse, lake))
+    assert ours.columns == theirs.columns and still(ours) == still(theirs)
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_views(lake: Lake, warehouse: WarehouseLake, view: str) -> None:
+    ours, theirs = warehouse.table_rows(view), lake.table_rows(view)
+    assert ours.columns == theirs.columns and still(ours) == still(theirs)
+
+
+def test_positions_translate(lake: Lake, warehouse: WarehouseLake) -> None:
+    assert translate_all(warehouse, FLOW, ASKED) == translate_all(lake, FLOW, ASKED) != {}
+
+
+def test_what_is_staged(lake: Lake, warehouse: WarehouseLake) -> None:
+    with StageFiles(warehouse).reading() as ours, StageFiles(lake).reading() as theirs:
+        for topic in TOPICS:
+            assert ours.ends("east") == theirs.ends("east") and topic in {key[0] for key in ours.ends("east")}
+
+
+def test_large_results_come_in_parts(warehouse: WarehouseLake) -> None:
+    since = END - timedelta(days=1)
+    parts = list(warehouse.arrow("SELECT offset FROM records WHERE landed_at > :since", {"since": since, "other": 1}))
+    assert len(parts) > 2 and sum(part.num_rows for part in parts) > 7
+    assert len(warehouse.rows("SELECT * FROM records -- all of them", limit=3)) == 3
+
+
+def test_a_query_that_cannot_be_run(warehouse: WarehouseLake) -> None:
+    with pytest.raises(InputError, match="TABLE_OR_VIEW_NOT_FOUND"):
+        warehouse.rows("SELECT * FROM nowhere")
+
+
+def test_a_warehouse_that_is_not_there(lake: Lake) -> None:
+    def refused() -> SparkConnection:
+        raise PySparkException("401: no such token\nand more")
+
+    with pytest.raises(LakeError, match=r"cannot be reached \(401: no such token\); check lake.warehouse"):
+        WarehouseLake(refused, (PySparkException,)).rows("SELECT 1")
+
+
+FILE = """
+clusters: {{east: {{bootstrap_servers: '127.0.0.1:1'}}, west: {{bootstrap_servers: '127.0.0.1:1'}}}}
+lake:
+  {place}
+  warehouse: {{server_hostname: w.example, http_path: /sql/1.0/warehouses/1, access_token: '${{env:TOKEN}}'}}
+flows: {{east->west: {{topics: [orders]}}}}
+"""
+
+
+def test_the_topology_file_names_it(tmp_path: Path) -> None:
+    file = tmp_path / "mirrorlake.yml"
+    file.write_text(FILE.format(place="catalog: main\n  schema: replication"), encoding="utf-8")
+    assert "TOKEN" not in repr(load_topology(file).lake)
+    with pytest.raises(InputError, match=r"pip install 'mirrorlake\[databricks\]', or ask with --engine spark"):
+        mirrorlake.open(file).status()
+    file.write_text(FILE.format(place="path: ./lake"), encoding="utf-8")
+    with pytest.raises(TopologyError, match="a warehouse reads a catalog and schema, and no path"):
+        load_topology(file)
