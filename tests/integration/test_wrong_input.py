@@ -133,7 +133,7 @@ def test_it_can_be_stopped_while_java_starts(clusters: ClusterPair, tmp_path: Pa
     finally:
         finish(run, 1) if run.poll() is None else None
     said = [json.loads(line) for line in (tmp_path / "run.log").read_text(encoding="utf-8").splitlines()]
-    assert said[-1]["message"] == f"{FLOW}: 0 records in 0 batches"
+    assert said[-1]["message"] == f"{FLOW}: 0 records in 0 batches, 0 short"
     assert not (tmp_path / "lake" / "records").exists()
 
 
