@@ -8,6 +8,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from mirrorlake.config.topology import Lake as Location
 from mirrorlake.lake.definitions import TABLES, definition
 from mirrorlake.lake.opening import open_lake
+from mirrorlake.lake.path_tables import KEPT
 
 
 def test_definitions_say_what_spark_made(spark: SparkSession, tmp_path: Path) -> None:
@@ -20,7 +21,8 @@ def test_definitions_say_what_spark_made(spark: SparkSession, tmp_path: Path) ->
         ]
         assert [not column.required for column in found.columns] == [item.nullable for item in made]
         row = lake.sql(f"DESCRIBE DETAIL {table}").collect()[0]
-        assert {**found.properties} == {key: row["properties"][key] for key in found.properties}
+        wanted = {**found.properties, **KEPT}
+        assert wanted == {key: row["properties"][key] for key in wanted}
 
 
 def test_a_table_of_an_earlier_version_gets_the_columns_it_lacks(spark: SparkSession, tmp_path: Path) -> None:
