@@ -13,9 +13,11 @@ from mirrorlake.dashboard.data import read_data
 from mirrorlake.dashboard.model import load_dashboard
 from mirrorlake.lake.lake import Lake
 from mirrorlake.spark.session import SHORT_VARIABLE, local_session
+from mirrorlake.terminal import end_silently
 from tests.support.clusters import ClusterPair, cluster_pair, given_clusters
 from tests.support.sample_lake import empty_lake, fill
 
+end_silently()
 # The sessions of the tests handle few rows: compiling code for them costs more than it gives.
 os.environ.setdefault(SHORT_VARIABLE, "1")
 # Recording with MLflow costs each run some seconds of CPU; its own tests switch it on.

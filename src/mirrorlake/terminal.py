@@ -5,6 +5,9 @@ values come from outside, so no console of ours reads markup; colour is given by
 when there is something to print: `--help` is told without.
 """
 
+import atexit
+import os
+import sys
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -27,3 +30,14 @@ def plain_table(*headers: str, title: str | None = None, keep_first: bool = Fals
     if keep_first:
         columns[0].no_wrap = True
     return Table(*columns, title=title, title_justify="left")
+
+
+def end_silently() -> None:
+    """See to it that nobody writes to the terminal while the interpreter is taken apart: where threads of libraries are
+    left then (Py4J's end with the process), DuckDB's binding reports all that it still holds as leaked."""
+    atexit.register(_close_errors)  # what is registered first is called last
+
+
+def _close_errors() -> None:
+    sys.stderr.flush()
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)

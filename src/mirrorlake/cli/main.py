@@ -1,8 +1,6 @@
 """The `mirrorlake` command. Exit codes: 0 healthy, 1 the replication needs you, 2 wrong input."""
 
-import atexit
 import logging
-import os
 import sys
 from pathlib import Path
 
@@ -25,6 +23,7 @@ from mirrorlake.cli import (
 )
 from mirrorlake.cli.context import Context
 from mirrorlake.errors import MirrorlakeError
+from mirrorlake.terminal import end_silently
 
 logger = logging.getLogger(__name__)
 
@@ -69,7 +68,7 @@ importing.register(app)
 
 def main() -> None:
     """Entry point: run a command, and turn an error of ours into one sentence and its exit code."""
-    atexit.register(_end_silently)  # the first to be registered is the last to be called
+    end_silently()
     try:
         app()
     except SystemExit as end:
@@ -81,13 +80,6 @@ def main() -> None:
         else:
             typer.echo(f"mirrorlake: {error}", err=True)
         sys.exit(error.exit_code)
-
-
-def _end_silently() -> None:
-    """Let nobody write to the terminal while the interpreter is taken apart: where threads of libraries are left
-    (Py4J's end with the process), DuckDB's binding reports everything that it still holds then as leaked."""
-    sys.stderr.flush()
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
 
 
 if __name__ == "__main__":

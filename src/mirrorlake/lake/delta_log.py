@@ -27,6 +27,12 @@ class Commit:
     changes_table: bool = False
 
 
+def files_of(table: DeltaTable) -> list[str]:
+    """The paths of a snapshot's files, below the table's folder, as they are there."""
+    paths: list[str] = table_of(table.get_add_actions())["path"].to_pylist()
+    return paths
+
+
 class DeltaLog:
     """The log of one table."""
 

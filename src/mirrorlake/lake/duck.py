@@ -5,6 +5,7 @@ DuckDB reads the Parquet files of a snapshot itself: it streams, in many threads
 reading the table only where it has neither deletion vectors nor column mapping, and such tables are refused.
 """
 
+import glob
 import re
 import tempfile
 import threading
@@ -18,6 +19,7 @@ from deltalake import DeltaTable
 
 from mirrorlake.errors import InputError, LakeError
 from mirrorlake.lake.definitions import TABLES, VIEWS, sql_text
+from mirrorlake.lake.delta_log import files_of
 from mirrorlake.lake.dialect import PREPARED, Said, columns_of, said_for_duckdb, type_of
 from mirrorlake.lake.lake import has_table
 from mirrorlake.lake.opening import check_version
@@ -145,7 +147,8 @@ class DuckLake:
                     f"table {name} of the lake at {self._root} has {', '.join(sorted(barred))}, which only Spark "
                     "reads: ask with --engine spark"
                 )
-            files = table.file_uris()
+            # Of the folder as it is: in URIs of delta-rs a space is %20. DuckDB takes some characters for patterns.
+            files = [glob.escape(f"{self._root / name}/{path}") for path in files_of(table)]
         if not files:
             empty = ", ".join(f'CAST(NULL AS {kind}) AS "{column}"' for column, kind in wanted.items())
             self._connection.execute(f'CREATE TEMP VIEW "{name}" AS SELECT {empty} WHERE false')

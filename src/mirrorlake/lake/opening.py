@@ -82,7 +82,17 @@ def lake_exists(location: Location, directory: Path) -> bool:
 def check_location(location: Location, directory: Path) -> tuple[Path | None, Path]:
     """The lake's directory (None in a catalog) and that of its checkpoints, proven writable. Raises LakeError."""
     root = None if location.path is None else (directory / location.path).resolve()
+    if root is not None:
+        _check_characters(root)
     return root, _checkpoint_root(location, root)
+
+
+def _check_characters(root: Path) -> None:
+    """Refuse a folder that delta-rs cannot open, whatever is in it."""
+    if found := re.search(r"[\[\]]|%[0-9A-Fa-f]{2}", str(root)):
+        raise LakeError(
+            f"the lake cannot be at {root}: no folder of its path may have {found[0]} in its name; choose another"
+        )
 
 
 def _checkpoint_root(location: Location, root: Path | None) -> Path:

@@ -13,6 +13,7 @@ from deltalake import CommitProperties, DeltaTable, Schema, Transaction, write_d
 from deltalake.exceptions import CommitFailedError, DeltaError
 
 from mirrorlake.lake.definitions import definition
+from mirrorlake.lake.delta_log import files_of
 
 _ATTEMPTS = 10
 #: Commits of one table by one process after which its small files are made one; an append costs 12 ms while there are
@@ -105,9 +106,9 @@ class PathTables:
         of the table any more and still there."""
         with self._lock(table):
             found = self._now(table)
-            before = set(found.file_uris())
+            before = set(files_of(found))
             found.optimize.compact()
-            return [Path(path) for path in sorted(before - set(found.file_uris()))]
+            return [self._directory / table / path for path in sorted(before - set(files_of(found)))]
 
     def checkpoint(self, table: str) -> None:
         """Write a checkpoint of a table's log, so that it opens fast, and delete what the log need not keep."""

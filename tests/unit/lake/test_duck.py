@@ -11,9 +11,12 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 import mirrorlake
+from mirrorlake.config.topology import Lake as Location
 from mirrorlake.errors import InputError, LakeError
-from mirrorlake.lake.definitions import TABLES, VIEWS, definition
+from mirrorlake.lake.definitions import TABLES, VIEWS, definition, rows_of
 from mirrorlake.lake.duck import DuckLake
+from mirrorlake.lake.opening import check_location
+from mirrorlake.lake.path_tables import PathTables
 from mirrorlake.lake.reader import Frame
 
 AT = datetime(2026, 3, 1, 12, tzinfo=timezone.utc)
@@ -160,3 +163,23 @@ def test_answers_import_no_spark(tmp_path: Path, command: str) -> None:
         assert answer == {"topic": "east.orders", "partition": 0, "offset": 9, "exact": True}
     if command == "sql":
         assert answer == [{"n": 1}]
+
+
+@pytest.mark.parametrize("folder", ["a lake", "läke", "50% *?#:'"])
+def test_folders_are_called_what_people_like(tmp_path: Path, folder: str) -> None:
+    tables = PathTables(tmp_path / folder)
+    for at in range(3):
+        tables.create("clusters")
+        tables.append("clusters", rows_of("clusters", [{"alias": f"c{at}", "cluster_id": "x"}]))
+    before = DuckLake(tmp_path / folder).table_rows("clusters")
+    replaced = tables.compact("clusters")
+    assert len(replaced) == 3 and all(path.exists() for path in replaced)
+    assert {row["alias"] for row in DuckLake(tmp_path / folder).table_rows("clusters")} == {"c0", "c1", "c2"}
+    assert len(before) == 3
+
+
+@pytest.mark.parametrize("folder", ["lake[1]", "my%20lake"])
+def test_folders_that_cannot_be_opened_are_refused(tmp_path: Path, folder: str) -> None:
+    with pytest.raises(LakeError, match="no folder of its path may have (\\[|%20) in its name; choose another"):
+        check_location(Location(path=str(tmp_path / folder)), tmp_path)
+    assert not list(tmp_path.iterdir())
