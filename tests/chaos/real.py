@@ -48,9 +48,8 @@ CHANGES = 20
 #: How long nothing may arrive before it counts as stuck, seconds.
 STUCK_SECONDS = 180.0
 FIRST_TOPICS, MOST_TOPICS, MOST_PARTITIONS = 3, 8, 6
-#: The load is some 20 records a tenth of a second: batches go the short way and, behind each kill and each large
-#: transaction, the long one.
-LANDING = {"max_records_per_batch": 5_000, "small_batch_records": 100}
+#: What comes in a second is a small batch, and goes the short way; what has waited behind a kill goes the long one.
+LANDING = {"max_records_per_batch": 5_000, "small_batch_records": 1_000}
 QUIET_CLIENT = {"log_level": 0, "error_cb": lambda _error: None, "reconnect.backoff.max.ms": 500}
 
 
@@ -201,7 +200,9 @@ class Chaos:
         if kind == "driver":
             self._kill_the_driver()
         elif kind == "worker":
-            self._kill_a_worker()
+            if not self._kill_a_worker():
+                kind = "driver"  # which does on the short way what workers do
+                self._kill_the_driver()
         else:
             cluster = self.clusters["west" if kind == "target broker" else "east"]
             cluster.kill()
@@ -222,9 +223,9 @@ class Chaos:
         if alive:
             self.note(f"processes of a killed driver live on: {[one.pid for one in alive]}")
 
-    def _kill_a_worker(self) -> None:
-        """A worker is a child of pyspark's daemon, which has the same command line."""
-        end = time.monotonic() + 60
+    def _kill_a_worker(self) -> bool:
+        """A worker is a child of pyspark's daemon, which has the same command line. False where there is none."""
+        end = time.monotonic() + 5
         while time.monotonic() < end:
             self._see_to_the_driver()
             try:
@@ -233,11 +234,11 @@ class Chaos:
                 workers = [one for one in family if one.ppid() in daemons]
                 if workers:
                     self.chance.choice(workers).kill()
-                    return
+                    return True
             except psutil.Error:
                 continue  # one ended while it was looked at
             time.sleep(0.2)
-        self.note("no worker was seen for 60 s")
+        return False
 
     def change(self) -> None:
         """Change the topology file, or the source."""
