@@ -188,3 +188,8 @@ class MapError(ReplicationError):
     """Raised when stage, offset map and target positions contradict each other; writing on would break the map."""
 
     incident_kind: ClassVar[str] = "map_contradiction"
+
+
+def first_line(error: BaseException) -> str:
+    """The first line of what an error says, for a sentence: engines and clients add pages."""
+    return str(error).strip().splitlines()[0]

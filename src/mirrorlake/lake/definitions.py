@@ -108,6 +108,16 @@ def rows_of(table: str, rows: Sequence[Mapping[str, object]]) -> pa.Table:
     return pa.Table.from_pylist([dict(row) for row in rows], schema=definition(table).rows)
 
 
+def whole(table: str, rows: pa.Table) -> pa.Table:
+    """Rows with all columns of a table, in its types; columns that they lack become null."""
+    wanted = definition(table).rows
+    columns = [
+        rows[field.name].cast(field.type) if field.name in rows.column_names else pa.nulls(len(rows), field.type)
+        for field in wanted
+    ]
+    return pa.table(columns, wanted)
+
+
 def _column(given: exp.ColumnDef) -> Column:
     kind = given.args["kind"]
     constraints = [item.kind for item in given.args.get("constraints") or ()]

@@ -13,7 +13,7 @@ from sqlglot.dialects.databricks import Databricks
 from sqlglot.errors import ParseError, TokenError, UnsupportedError
 from sqlglot.parsers.databricks import DatabricksParser
 
-from mirrorlake.errors import InputError
+from mirrorlake.errors import InputError, first_line
 
 
 class _Spark(Databricks):
@@ -66,7 +66,7 @@ def said_for_duckdb(text: str) -> Said:
         assert tree is not None  # what is left out are hints
         said = tree.sql(dialect="duckdb", comments=False, unsupported_level=ErrorLevel.RAISE)
     except (ParseError, TokenError, UnsupportedError) as error:
-        raise InputError(f"it cannot be said for DuckDB: {_first_line(error)}") from error
+        raise InputError(f"it cannot be said for DuckDB: {first_line(error)}") from error
     named = {table.name.lower() for table in tree.find_all(exp.Table) if not table.db}
     parameters = {str(item.this) for item in tree.find_all(exp.Placeholder) if item.this}
     return Said(said, frozenset(named), frozenset(parameters))
@@ -176,7 +176,3 @@ def _cast(node: exp.Cast) -> exp.Expr:
 
 def _number(value: int) -> exp.Literal:
     return exp.Literal(this=str(value), is_string=False)
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).strip().splitlines()[0]

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, ClassVar
 import duckdb
 from deltalake import DeltaTable
 
-from mirrorlake.errors import InputError, LakeError
+from mirrorlake.errors import InputError, LakeError, first_line
 from mirrorlake.lake.definitions import TABLES, VIEWS, sql_text
 from mirrorlake.lake.delta_log import files_of
 from mirrorlake.lake.dialect import PREPARED, Said, columns_of, said_for_duckdb, type_of
@@ -80,7 +80,7 @@ class DuckLake:
                 columns = found.columns
                 return Found((dict(zip(columns, row, strict=True)) for row in found.fetchall()), columns)
             except duckdb.Error as error:
-                raise InputError(_first_line(error)) from error
+                raise InputError(first_line(error)) from error
 
     def query_rows(self, name: str, frames: Frames | None = None, **args: object) -> Found:
         """See `Reader.query_rows`."""
@@ -100,7 +100,7 @@ class DuckLake:
             try:
                 return _without_huge(self._found(text, args or {}, {})).fetch_record_batch()
             except duckdb.Error as error:
-                raise InputError(_first_line(error)) from error
+                raise InputError(first_line(error)) from error
 
     def _found(self, text: str, args: Mapping[str, object], frames: Frames) -> duckdb.DuckDBPyRelation:
         for name, frame in frames.items():
@@ -191,7 +191,3 @@ def _cast(found: duckdb.DuckDBPyRelation, wanted: Callable[[str], str]) -> duckd
         quoted = '"' + name.replace('"', '""') + '"'
         columns.append(quoted if wanted(kind) == kind else f"CAST({quoted} AS {wanted(kind)}) AS {quoted}")
     return found.project(", ".join(columns))
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).strip().splitlines()[0]

@@ -9,7 +9,7 @@ import os
 import uuid
 from pathlib import Path
 
-from mirrorlake.errors import LakeError
+from mirrorlake.errors import LakeError, first_line
 from mirrorlake.lake.lake import Lake
 
 #: The property of `records`.
@@ -44,7 +44,7 @@ def store_identity(lake: Lake) -> str:
         except PySparkException as error:
             raise LakeError(
                 f"the identity of the lake at {lake.place} cannot be stored as a property of its table records "
-                f"({str(error).strip().splitlines()[0]}); give this process the right to change the table",
+                f"({first_line(error)}); give this process the right to change the table",
             ) from error
         lake.stored_id = properties_of(lake).get(PROPERTY)  # what another process stored just before is the lake's
     return lake.lake_id

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timezone
 from typing import NamedTuple, cast
 
-from mirrorlake.errors import ReplicationError
+from mirrorlake.errors import ReplicationError, first_line
 from mirrorlake.lake.definitions import rows_of
 from mirrorlake.lake.lake import Lake
 from mirrorlake.offsets.positions import TopicAndPartition
@@ -134,7 +134,7 @@ def _row(flow: str, kind: str, error: BaseException) -> dict[str, object]:
         "flow": flow,
         "at": datetime.now(timezone.utc),
         "kind": kind,
-        "detail": str(error).strip().splitlines()[0][:2000],
+        "detail": first_line(error)[:2000],
         "topic": place.topic,
         "partition": place.partition,
         "first_offset": place.first_offset,

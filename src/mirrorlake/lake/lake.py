@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 import pyarrow as pa
 
-from mirrorlake.errors import InputError, LakeError
+from mirrorlake.errors import InputError, LakeError, first_line
 from mirrorlake.lake.definitions import TABLES, VIEWS, definition, sql_text
 from mirrorlake.lake.group_commit import GroupCommit
 from mirrorlake.lake.path_tables import PathTables
@@ -171,7 +171,7 @@ class Lake:
             found = self._over(text, made, args or {}) if made else self.sql(text, args)
             return found_in((found if limit is None else found.limit(limit)).toArrow())
         except (AnalysisException, ParseException) as error:
-            raise InputError(str(error).strip().splitlines()[0]) from error
+            raise InputError(first_line(error)) from error
 
     def query_rows(self, name: str, frames: Frames | None = None, **args: object) -> Found:
         """See `Reader.query_rows`."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from deltalake.exceptions import DeltaError
 
 from mirrorlake.config.topology import Lake as Location
-from mirrorlake.errors import LakeError
+from mirrorlake.errors import LakeError, first_line
 from mirrorlake.lake.definitions import TABLES, VIEWS, sql_text
 from mirrorlake.lake.identity import PROPERTY, new_identity, properties_of
 from mirrorlake.lake.lake import Lake, has_table, quoted
@@ -157,7 +157,7 @@ def _create_in_catalog(lake: Lake, table: str) -> None:
 
 
 def _unusable(lake: Lake, table: str, error: Exception) -> LakeError:
-    said = f"table {table} cannot be made there ({_first_line(error)})"
+    said = f"table {table} cannot be made there ({first_line(error)})"
     return LakeError(f"the lake at {lake.place} is not usable: {said}")
 
 
@@ -176,7 +176,3 @@ def check_version(properties: Mapping[str, str], place: str) -> None:
             f"the lake at {place} was written by a newer mirrorlake (layout {found}, this one "
             f"knows {VERSION}); upgrade mirrorlake, or use another lake"
         )
-
-
-def _first_line(error: BaseException) -> str:
-    return str(error).strip().splitlines()[0]

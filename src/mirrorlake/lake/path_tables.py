@@ -12,7 +12,7 @@ import pyarrow as pa
 from deltalake import CommitProperties, DeltaTable, Schema, Transaction, write_deltalake
 from deltalake.exceptions import CommitFailedError, DeltaError
 
-from mirrorlake.lake.definitions import definition
+from mirrorlake.lake.definitions import definition, whole
 from mirrorlake.lake.delta_log import files_of
 
 _ATTEMPTS = 10
@@ -78,7 +78,7 @@ class PathTables:
                 the one before (Delta's application transactions).
             version: see `application`.
         """
-        self._commit(table, self._whole(table, rows), application, version)
+        self._commit(table, whole(table, rows), application, version)
 
     def rewrite(self, table: str, change: Callable[[pa.Table], pa.Table | None]) -> None:
         """Replace the rows of a small table by what `change` makes of them; None leaves them as they are. What others
@@ -90,7 +90,7 @@ class PathTables:
                 if rows is None:
                     return
                 try:
-                    write_deltalake(found, self._whole(table, rows), mode="overwrite")
+                    write_deltalake(found, whole(table, rows), mode="overwrite")
                 except CommitFailedError:
                     if attempt == _ATTEMPTS - 1:
                         raise
@@ -140,15 +140,6 @@ class PathTables:
                     continue
                 self._commits[table] = self._commits.get(table, 0) + 1
                 return
-
-    def _whole(self, table: str, rows: pa.Table) -> pa.Table:
-        """Rows with all columns of a table, in its types."""
-        wanted = definition(table).rows
-        columns = [
-            rows[field.name].cast(field.type) if field.name in rows.column_names else pa.nulls(len(rows), field.type)
-            for field in wanted
-        ]
-        return pa.table(columns, wanted)
 
     def _lock(self, table: str) -> threading.RLock:
         with self._use:

@@ -7,15 +7,12 @@ number of positions in one statement.
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from mirrorlake.errors import UnknownOffset
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.reader import Frame, Reader
 from mirrorlake.offsets.positions import Reached, TopicAndPartition, Translated
-
-if TYPE_CHECKING:  # Spark is imported by what is a flow's own, and not by answers
-    pass
 
 #: (topic, partition, position), the topic as on the side that the position is from.
 Asked = tuple[str, int, int]

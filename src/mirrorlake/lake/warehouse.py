@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from importlib import import_module
+from itertools import chain
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
@@ -15,7 +16,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from mirrorlake.config.topology import Lake as Location
-from mirrorlake.errors import InputError, LakeError
+from mirrorlake.errors import InputError, LakeError, first_line
 from mirrorlake.lake.definitions import sql_text
 from mirrorlake.lake.reader import Found, Frame, Frames
 from mirrorlake.lake.spark_rows import found_in
@@ -67,7 +68,7 @@ class WarehouseLake:
             return self._connect()
         except self._errors as error:
             raise LakeError(
-                f"the SQL warehouse cannot be reached ({_first_line(error)}); check lake.warehouse in the topology "
+                f"the SQL warehouse cannot be reached ({first_line(error)}); check lake.warehouse in the topology "
                 "file, or ask with --engine spark"
             ) from error
 
@@ -102,8 +103,8 @@ class WarehouseLake:
         """See `Reader.arrow`."""
         parts = self._parts(text, args or {})
         first = next(parts)
-        rest = (batch for part in parts for batch in part.to_batches())
-        return pa.RecordBatchReader.from_batches(first.schema, _chained(first.to_batches(), rest))
+        batches = (batch for part in chain([first], parts) for batch in part.to_batches())
+        return pa.RecordBatchReader.from_batches(first.schema, batches)
 
     def _parts(self, text: str, args: Mapping[str, object]) -> Iterator[pa.Table]:
         """The result in parts; the first is there even without a row."""
@@ -116,7 +117,7 @@ class WarehouseLake:
             while part.num_rows and (part := cursor.fetchmany_arrow(_AT_ONCE)).num_rows:
                 yield part
         except self._errors as error:
-            raise InputError(_first_line(error)) from error
+            raise InputError(first_line(error)) from error
         finally:
             cursor.close()
 
@@ -167,12 +168,3 @@ def _values(frame: Frame) -> str:
 
 def _row(values: Sequence[Any]) -> str:
     return f"({', '.join(exp.convert(value).sql(dialect='databricks') for value in values)})"
-
-
-def _chained(first: Sequence[pa.RecordBatch], rest: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    yield from first
-    yield from rest
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).strip().splitlines()[0]

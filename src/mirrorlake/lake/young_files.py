@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from mirrorlake.lake.definitions import definition
+from mirrorlake.lake.definitions import whole
 from mirrorlake.lake.delta_log import DeltaLog
 
 #: A file below this size is a small one, bytes; so much of them is made one file at once.
@@ -53,8 +53,9 @@ class YoungFiles:
 
     def _replace(self, version: int, paths: Sequence[str], sizes: Sequence[int]) -> bool:
         """Write the one file and commit it; False where another commit took one of the files away."""
-        schema = definition("records").rows
-        rows = pa.concat_tables(_read(self._table / path, schema) for path in paths).sort_by(_ORDER)
+        # Files that an earlier version wrote lack columns.
+        read = (pq.read_table(self._table / path, partitioning=None) for path in paths)
+        rows = pa.concat_tables(whole("records", part) for part in read).sort_by(_ORDER)
         name = f"part-00000-{uuid.uuid4()}-c000.zstd.parquet"
         pq.write_table(rows, self._table / name, compression="zstd", compression_level=1, row_group_size=_ROW_GROUP)
         now = time.time_ns() // 1_000_000
@@ -104,16 +105,6 @@ class YoungFiles:
                         return False
         finally:
             draft.unlink()
-
-
-def _read(path: Path, schema: pa.Schema) -> pa.Table:
-    """A file's rows in the table's types; columns that it lacks, because an earlier version wrote it, are null."""
-    found = pq.read_table(path, partitioning=None)
-    columns = [
-        found[field.name].cast(field.type) if field.name in found.column_names else pa.nulls(len(found), field.type)
-        for field in schema
-    ]
-    return pa.table(columns, schema)
 
 
 def _statistics(rows: pa.Table) -> dict[str, Any]:

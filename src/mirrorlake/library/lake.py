@@ -6,7 +6,7 @@ from threading import Event
 from typing import TYPE_CHECKING
 
 from mirrorlake.config.maintenance import Maintenance
-from mirrorlake.errors import InputError
+from mirrorlake.errors import InputError, first_line
 from mirrorlake.groups.view import read_groups
 from mirrorlake.lake.event_log import WrittenChanges
 from mirrorlake.lake.lake import Lake
@@ -70,7 +70,7 @@ class OpenLake:
             frame = self.internals.tables.sql(query, parameters)
             frame.columns  # noqa: B018 - with Spark Connect a statement is looked into when this is asked
         except (AnalysisException, ParseException) as error:
-            raise InputError(f"the query cannot be run: {str(error).strip().splitlines()[0]}") from error
+            raise InputError(f"the query cannot be run: {first_line(error)}") from error
         return frame
 
     def rows(self, query: str, /, *, limit: int | None = None, **parameters: object) -> Rows:
