@@ -52,13 +52,15 @@ screenshots: env ## make docs/dashboard-*.png anew, in a headless Chromium
 
 clean: ## remove the environment and everything that was made
 	rm -rf .venv .uv dist .mypy_cache .ruff_cache .pytest_cache .hypothesis mirrorlake-demo bench-results spark-warehouse
+	rm -f src/mirrorlake/native/*.so
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
-# Compiled at once: a command then starts in half the time, and Python may not be allowed to write later.
-$(STAMP): uv.lock pyproject.toml
+# Python is compiled at once: a command then starts in half the time, and Python may not be allowed to write later. The package
+# is installed anew, which compiles its C (hatch_build.py), whatever uv still has of an earlier build.
+$(STAMP): uv.lock pyproject.toml hatch_build.py src/mirrorlake/native/records.c
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' 2>/dev/null || { echo \
 		"mirrorlake needs Python 3.10 or newer, which $(PYTHON) is not: name one, as in make env PYTHON=python3.11" >&2; exit 1; }
 	@test -x "$(UV)" || { $(PYTHON) -m venv .uv && .uv/bin/pip install --quiet --disable-pip-version-check uv; } || { echo \
 		"make env could not install uv into .uv/: it needs Python's venv module (python3-venv on Debian) and PyPI" >&2; exit 1; }
-	"$(UV)" sync --frozen --compile-bytecode --python "$$(command -v $(PYTHON))"
+	"$(UV)" sync --frozen --compile-bytecode --reinstall-package mirrorlake --python "$$(command -v $(PYTHON))"
 	@touch $(STAMP)

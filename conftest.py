@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 from mirrorlake.dashboard.data import read_data
 from mirrorlake.dashboard.model import load_dashboard
 from mirrorlake.lake.lake import Lake
+from mirrorlake.native import SWITCH
 from mirrorlake.spark.session import SHORT_VARIABLE, local_session
 from mirrorlake.terminal import end_silently
 from tests.support.clusters import ClusterPair, cluster_pair, given_clusters
@@ -45,6 +46,13 @@ def topic_name(request: pytest.FixtureRequest) -> str:
     """A topic name that no other test, and no earlier run on the same clusters, has used."""
     test = "".join(letter if letter.isalnum() else "-" for letter in request.node.name)
     return f"{test[:60]}-{uuid.uuid4().hex[:8]}"
+
+
+@pytest.fixture(params=["native", "python"])
+def lane(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Both ways for records through this process: by librdkafka's C interface, or as Python's objects."""
+    monkeypatch.setenv(SWITCH, "off" if request.param == "python" else "")
+    return str(request.param)
 
 
 @pytest.fixture(scope="session")

@@ -50,6 +50,19 @@ nb.display(audit.sides(nb))
 # COMMAND ----------
 
 # MAGIC %md
+# MAGIC ## Proven by content
+# MAGIC
+# MAGIC What is above goes by offsets. `mirrorlake verify` reads the records themselves at source, stage and target, and
+# MAGIC compares their digests; this is how much of each topic it has proven, since when, and where it found differences
+# MAGIC (the table `audits` has a row for each range, `incidents` what differs).
+
+# COMMAND ----------
+
+nb.display(audit.proven(nb))
+
+# COMMAND ----------
+
+# MAGIC %md
 # MAGIC ## Staged, and not on the target
 # MAGIC
 # MAGIC `missing_since` is when the first of them was landed; `incident` and `decision` are what is known about that

@@ -15,6 +15,7 @@
         │   ├── TargetRecreated       the target topic is another one than the map knows
         │   └── PositionLost          the target does not say any more how far the flow is
         ├── StageTrimmed              retention deleted staged records that a flow has not produced
+        ├── ContentDiffers            source, stage and target do not hold the same records
         ├── LayoutError               a file of the stage does not hold a partition's offsets in rising order
         ├── FilesUnreadable           workers cannot open files of the stage themselves
         ├── LeaseTaken             another process does this already
@@ -170,6 +171,12 @@ class StageTrimmed(ReplicationError):
     """Raised when retention deleted staged records that a flow lacks."""
 
     incident_kind: ClassVar[str] = "stage_trimmed"
+
+
+class ContentDiffers(ReplicationError):
+    """Told where a comparison by content found a difference."""
+
+    incident_kind: ClassVar[str] = "content_differs"
 
 
 class LayoutError(ReplicationError):

@@ -1,7 +1,8 @@
 """Named points at which a test can kill a process, as hard as a power cut would.
 
 `MIRRORLAKE_CRASH=point[:driver]` with `MIRRORLAKE_CRASH_ONCE=FILE`: the first process that reaches the point makes the
-file and sends SIGKILL to itself, or to the driver. Unset, as it always is outside tests, `reached` does nothing.
+file and sends SIGKILL, or MIRRORLAKE_CRASH_SIGNAL, to itself or to the driver. Unset, as it always is outside tests,
+`reached` does nothing.
 """
 
 import os
@@ -10,7 +11,8 @@ from pathlib import Path
 
 #: The points on the way of records, in the order in which a record meets them.
 POINTS = (
-    "taken",  # the driver has a small batch, nothing of it is committed
+    "file-written",  # a task has written its part of a landed batch into a file that nothing refers to
+    "taken",  # the driver has a small batch, or what tasks wrote of a larger one, and nothing of it is committed
     "landed",  # a batch is in `records`, the query's checkpoint does not know yet
     "planned",  # a batch is planned, nothing has been produced
     "mid-transaction",  # records are sent, the Kafka transaction is open
@@ -22,6 +24,12 @@ POINTS = (
 GROUP_POINTS = (
     "checkpointed",  # positions are in `checkpoints`, the target's groups are not moved
     "group-moved",  # `failover` has moved one group, the next ones and the rows about it are left
+)
+
+#: Points of `verify`.
+AUDIT_POINTS = (
+    "compared",  # ranges were compared, nothing is in `audits`
+    "audited",  # they are in `audits`, the incidents about them are not
 )
 
 
@@ -38,4 +46,5 @@ def reached(point: str) -> None:
     except FileExistsError:
         return
     driver = int(os.environ.get("MIRRORLAKE_DRIVER_PID", "0"))
-    os.kill(driver if victim == "driver" and driver else os.getpid(), signal.SIGKILL)
+    how = signal.Signals[os.environ.get("MIRRORLAKE_CRASH_SIGNAL", "SIGKILL")]
+    os.kill(driver if victim == "driver" and driver else os.getpid(), how)

@@ -19,6 +19,7 @@ from databricks.bundles.schemas import Schema
 from databricks.bundles.secret_scopes import SecretScope
 from databricks.bundles.volumes import Volume
 
+from hatch_build import COMPILED
 from mirrorlake.cli.main import app
 from mirrorlake.lake.definitions import TABLES, VIEWS, sql_text
 from mirrorlake.spark.session import LOCAL_SETTINGS
@@ -173,6 +174,9 @@ def test_the_wheel_has_its_entry_points_and_does_not_replace_the_runtime(wheel: 
     assert "confluent-kafka" in required and not {"pyspark", "delta-spark"} & set(required)
     assert names == {line.split(",")[0] for line in record.splitlines()}
     assert {f"mirrorlake/sql/views/{view}.sql" for view in VIEWS} <= names
+    assert {f"mirrorlake/native/{file.name}" for file in COMPILED} <= names, (
+        "a cluster may be of any of these platforms"
+    )
 
 
 def _one(names: set[str], ending: str) -> str:

@@ -1,14 +1,27 @@
 """The wheel that everybody gets: installed into an empty environment, it has all it needs."""
 
 import os
+import platform
+import shutil
 import subprocess
 import sys
 import zipfile
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
-from tests.support.bundle import ROOT, build_wheel, uv
+from hatch_build import COMPILED, NATIVE, SOURCE, is_current
+from mirrorlake.native.library import file_name
+from tests.support.bundle import ROOT, build_environment, build_wheel, uv
+
+#: How a library for a platform begins, and where it says for which processor: ELF in two bytes, Mach-O in four.
+MACHINES = {
+    "records-linux-x86_64.so": (b"\x7fELF", slice(18, 20), 62),
+    "records-linux-aarch64.so": (b"\x7fELF", slice(18, 20), 183),
+    "records-darwin-x86_64.so": (b"\xcf\xfa\xed\xfe", slice(4, 8), 0x01000007),
+    "records-darwin-aarch64.so": (b"\xcf\xfa\xed\xfe", slice(4, 8), 0x0100000C),
+}
 
 
 def test_everything_that_is_not_code_is_in_the_wheel(tmp_path: Path) -> None:
@@ -18,6 +31,90 @@ def test_everything_that_is_not_code_is_in_the_wheel(tmp_path: Path) -> None:
         path for path in (ROOT / "src" / "mirrorlake").rglob("*") if path.is_file() and "__pycache__" not in str(path)
     ]
     assert {str(path.relative_to(ROOT / "src" / "mirrorlake")) for path in kept} <= packed
+
+
+def loops_of(wheel: Path) -> dict[str, bytes]:
+    """The compiled loops that a wheel holds, by name."""
+    with zipfile.ZipFile(wheel) as file:
+        names = [name for name in file.namelist() if name.startswith("mirrorlake/native/") and name.endswith(".so")]
+        return {Path(name).name: file.read(name) for name in names}
+
+
+@pytest.fixture
+def clone(tmp_path: Path) -> Path:
+    """What a clone holds, so that nothing is written beside the sources."""
+    listed = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    names = subprocess.run(listed, cwd=ROOT, check=True, capture_output=True, text=True).stdout.split("\0")
+    for name in filter(None, names):
+        if (ROOT / name).is_file():
+            (tmp_path / "clone" / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(ROOT / name, tmp_path / "clone" / name)
+    return tmp_path / "clone"
+
+
+def built_without_compiler(clone: Path) -> tuple[Path, str]:
+    """The wheel that hatchling makes of it in this environment, and what it says."""
+    if find_spec("ziglang"):
+        pytest.skip("ziglang is installed here")
+    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(clone / "out")]
+    done = subprocess.run(command, cwd=clone, capture_output=True, text=True, timeout=120, check=True)
+    return next((clone / "out").glob("*.whl")), done.stdout + done.stderr
+
+
+def test_the_loops_that_are_tested_are_made_from_the_source_as_it_is() -> None:
+    stale = [file.name for file in COMPILED if not is_current(file)]
+    assert stale == [], f"{SOURCE.name} or its compiler changed since: run `make env`"
+
+
+@pytest.mark.parametrize("file", COMPILED, ids=lambda file: str(file.name))
+def test_each_file_is_for_the_platform_of_its_name(file: Path) -> None:
+    magic, place, machine = MACHINES[file.name]
+    content = file.read_bytes()
+    assert content.startswith(magic)
+    assert int.from_bytes(content[place], "little") == machine
+    assert os.fsencode(ROOT) not in content, "whoever builds it, wherever, gets the same bytes"
+
+
+def test_this_machine_has_its_file_by_the_name_that_python_asks_for() -> None:
+    names = {file_name(system, machine) for system in ("Linux", "Darwin") for machine in ("x86_64", "AMD64", "arm64")}
+    assert names == {file.name for file in COMPILED} == set(MACHINES)
+    if platform.system() in ("Linux", "Darwin"):
+        assert (NATIVE / file_name(platform.system(), platform.machine())).is_file()
+
+
+def test_without_a_compiler_a_wheel_holds_the_loops_that_were_made_from_its_source(clone: Path) -> None:
+    native = clone / NATIVE.relative_to(ROOT)
+    for file in COMPILED:
+        shutil.copy(file, native)
+    wheel, said = built_without_compiler(clone)
+    assert loops_of(wheel) == {file.name: file.read_bytes() for file in COMPILED}
+    assert "ziglang" not in said
+    (native / SOURCE.name).write_text(SOURCE.read_text() + "/* newer */\n")
+    wheel, said = built_without_compiler(clone)
+    assert loops_of(wheel) == {}
+    assert "no ziglang here" in said
+
+
+def test_a_deployment_does_not_need_a_network(clone: Path) -> None:
+    offline = {"UV_OFFLINE": "1", "UV_NO_CACHE": "1", "PIP_NO_INDEX": "1"}
+    script = [sys.executable, "bundles/build_wheel.py"]
+    subprocess.run(script, cwd=clone, check=True, env=build_environment() | offline, capture_output=True, timeout=120)
+    (wheel,) = (clone / "dist" / "databricks").glob("*.whl")
+    assert loops_of(wheel) == {} or find_spec("ziglang")
+
+
+@pytest.mark.timeout(600)
+def test_a_wheel_of_a_clone_holds_the_loops_for_every_platform(clone: Path) -> None:
+    """Built as a release is, with the compiler that pyproject.toml names; from the source distribution too."""
+    if (found := uv()) is None:
+        pytest.skip("no uv here: run `make env`")
+    done = subprocess.run([found, "build", "--out-dir", "out"], cwd=clone, capture_output=True, text=True, timeout=500)
+    if done.returncode and any(words in done.stderr for words in ("error sending request", "network", "dns")):
+        pytest.skip(f"no network, and uv has no ziglang in its cache: {done.stderr[-300:]}")
+    assert done.returncode == 0, done.stderr
+    (wheel,) = (clone / "out").glob("*.whl")
+    assert wheel.name.endswith("-py3-none-any.whl")
+    assert loops_of(wheel) == {file.name: file.read_bytes() for file in COMPILED}, "the same bytes wherever it is made"
 
 
 @pytest.mark.slow

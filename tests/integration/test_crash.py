@@ -9,6 +9,7 @@ import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import cycle
 from pathlib import Path
 from threading import Event, Thread
 from threading import enumerate as enumerate_threads
@@ -20,6 +21,7 @@ from pyspark.sql import SparkSession
 
 from mirrorlake import failpoints
 from mirrorlake.lake.delta_log import DeltaLog
+from mirrorlake.native import SWITCH
 from tests.support.clusters import ClusterPair
 from tests.support.kafka import NewRecord, create_topic, numbered, partition_count, read_topic, send, write
 from tests.support.replication import (
@@ -37,8 +39,15 @@ LONG_WAY = {"max_records_per_batch": 1_500, "small_batch_records": 0}
 SHORT_WAY = {"max_records_per_batch": 1_500}
 #: Records that wait for each test: two batches.
 WAITING = 3_000
-#: Points that a Python worker passes; the others are the driver's own. A worker can take the driver with it.
-IN_WORKERS = ("mid-transaction", "kafka-committed")
+#: How a Python worker dies in turn: at a point that it passes (a worker can take the driver with it too), by which
+#: signal, and whether it produces natively.
+KILLS_IN_WORKERS = (
+    ("file-written", "SIGKILL", ""),
+    ("file-written", "SIGSEGV", ""),
+    ("mid-transaction", "SIGSEGV", ""),
+    ("mid-transaction", "SIGKILL", "off"),
+    ("kafka-committed", "SIGKILL", ""),
+)
 
 
 @dataclass
@@ -95,21 +104,28 @@ def test_driver_killed_at_every_point_in_turn(
     spark: SparkSession, scene: Scene, clusters: ClusterPair, tmp_path: Path
 ) -> None:
     """Two flows side by side, a new one that goes the short way. Each run dies at another point, over what the one
-    before left: a crash in the middle of a recovery is one too."""
+    before left: a crash in the middle of a recovery is one too. They produce by librdkafka's C interface and by
+    Python's objects in turn, so that either way goes on where the other one died."""
     short = new_scene(tmp_path / "new", clusters, SHORT_WAY)
-    points = {id(scene): [point for point in failpoints.POINTS if point != "taken"], id(short): failpoints.POINTS}
+    points = {
+        id(scene): [point for point in failpoints.POINTS if point != "taken"],
+        id(short): [point for point in failpoints.POINTS if point != "file-written"],
+    }
     with ThreadPoolExecutor() as side_by_side:
-        deaths = [side_by_side.submit(_die_in_turn, one, points[id(one)]) for one in (scene, short)]
+        deaths = [
+            side_by_side.submit(_die_in_turn, one, points[id(one)], ways)
+            for one, ways in ((scene, ("", "off")), (short, ("off", "")))
+        ]
         for death in deaths:
             death.result()
     for one in (scene, short):
         one.recovers(spark)
 
 
-def _die_in_turn(scene: Scene, points: Sequence[str]) -> None:
-    for point in points:
+def _die_in_turn(scene: Scene, points: Sequence[str], ways: Sequence[str]) -> None:
+    for point, way in zip(points, cycle(ways)):
         once = scene.folder / f"once-{point}"
-        environment = {"MIRRORLAKE_CRASH": f"{point}:driver", "MIRRORLAKE_CRASH_ONCE": str(once)}
+        environment = {"MIRRORLAKE_CRASH": f"{point}:driver", "MIRRORLAKE_CRASH_ONCE": str(once), SWITCH: way}
         code = finish(start_run(scene.topology, "--once", **environment))
         log = (scene.folder / "run.log").read_text(encoding="utf-8")
         assert once.exists(), f"nobody came to {point}\n{log}"
@@ -118,15 +134,18 @@ def _die_in_turn(scene: Scene, points: Sequence[str]) -> None:
 
 
 def test_worker_killed_in_a_task(spark: SparkSession, scene: Scene, tmp_path: Path) -> None:
-    """The flow tries the batch again: all is there without anybody's help."""
+    """The flow tries the batch again: all is there without anybody's help. Native code that goes wrong ends a process
+    by SIGSEGV."""
     environment = spark.sparkContext.environment
-    for point in IN_WORKERS:
-        once = tmp_path / point
-        environment.update({"MIRRORLAKE_CRASH": point, "MIRRORLAKE_CRASH_ONCE": str(once)})
+    for point, how, way in KILLS_IN_WORKERS:
+        once = tmp_path / f"{point}-{how}"
+        asked = {"MIRRORLAKE_CRASH": point, "MIRRORLAKE_CRASH_ONCE": str(once), "MIRRORLAKE_CRASH_SIGNAL": how}
+        environment.update({**asked, SWITCH: way})
         try:
             replicate_once(spark, scene.topology)
         finally:
-            del environment["MIRRORLAKE_CRASH"], environment["MIRRORLAKE_CRASH_ONCE"]
+            for name in (*asked, SWITCH):
+                del environment[name]
         assert once.exists(), f"nobody came to {point}"
         scene.write(1_500)
     scene.recovers(spark)

@@ -25,6 +25,7 @@ def test_the_script_is_played_to_its_end(tmp_path: Path) -> None:
     assert outcome.pop("offset") == outcome.pop("back") and outcome.pop("translated") >= 0
     assert outcome == {
         "produced": 9_000,
+        "verified": 9_000,
         "target_records": 9_000,
         "equal": True,
         "group_read_twice": 0,

@@ -12,6 +12,7 @@ import pytest
 from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
 from pyspark.sql import SparkSession
 
+import mirrorlake
 from tests.support.clusters import ClusterPair
 from tests.support.kafka import (
     NewRecord,
@@ -137,6 +138,7 @@ def compact(east: str) -> None:
 class Replicated:
     """One run over all topics of this file."""
 
+    topology: Path
     run: Run
     sides: Sides
     before: Mapping[str, list[list[Record]]]
@@ -163,7 +165,7 @@ def replicated(
     )
     run = replicate_once(spark, topology)
     names = {name(topic): f"east.{name(topic)}" for topic in produced}
-    return Replicated(run, both_sides(run.lake, clusters.east, clusters.west, names), produced)
+    return Replicated(topology, run, both_sides(run.lake, clusters.east, clusters.west, names), produced)
 
 
 @pytest.mark.parametrize("topic", [*TOPICS, *CODECS])
@@ -187,6 +189,12 @@ def test_source_topics_hold_what_these_tests_are_about(produced: Mapping[str, li
 
 def test_a_marker_behind_every_record_costs_one_map_row_per_thousand(replicated: Replicated) -> None:
     assert replicated.sides.rows[name("single"), 0] <= -(-SINGLE // 1_000)
+
+
+def test_verify_proves_all_of_it(replicated: Replicated) -> None:
+    answer = mirrorlake.open(replicated.topology).verify()
+    assert answer.differences == [] and answer.excused == {}
+    assert answer.records == answer.proven == sum(len(part) for found in replicated.before.values() for part in found)
 
 
 def test_workers_read_the_files_themselves(replicated: Replicated) -> None:

@@ -6,7 +6,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from mirrorlake.lake import table_upkeep
-from mirrorlake.landing import land
+from mirrorlake.landing.ranges import UNDIVIDED
 from tests.support.clusters import ClusterPair
 from tests.support.kafka import create_topic, numbered, write
 from tests.support.replication import assert_same, lake_of, land_only, replicate_once, write_topology
@@ -28,21 +28,21 @@ def test_both_readers_are_exact_and_files_are_the_ordinary_one(
 
 
 def test_the_files_of_a_batch_share_one_large_partition(
-    spark: SparkSession, clusters: ClusterPair, topic_name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession, clusters: ClusterPair, topic_name: str, tmp_path: Path
 ) -> None:
-    """Its chunks go on from one file to the next, which are read in that order without sorting."""
-    monkeypatch.setattr(land, "PIECE_RECORDS", 500)
-    landing = {"max_records_per_batch": 4_000, "files_per_batch": 2, "small_batch_records": 0}
+    """It goes on from one file to the next, which are read in that order without sorting."""
+    count = 2 * UNDIVIDED
+    landing = {"max_records_per_batch": count, "files_per_batch": 2, "small_batch_records": 0}
     topology = write_topology(tmp_path, clusters.east, clusters.west, {"topics": [topic_name]}, landing)
     create_topic(clusters.east, topic_name, 1)
-    write(clusters.east, topic_name, numbered(4_000))
+    write(clusters.east, topic_name, numbered(count))
     run = replicate_once(spark, topology)
     files = run.lake.sql(
         "SELECT count(*) AS held FROM records WHERE topic = :topic GROUP BY _metadata.file_name", {"topic": topic_name}
     )
-    assert [row.held for row in files.collect()] == [2_000, 2_000]
+    assert [row.held for row in files.collect()] == [count // 2, count // 2]
     assert run.readers == {"files"}
-    assert_same(run.lake, clusters.east, clusters.west, {topic_name: f"east.{topic_name}"}, 4_000)
+    assert_same(run.lake, clusters.east, clusters.west, {topic_name: f"east.{topic_name}"}, count)
 
 
 @pytest.mark.parametrize("vacuum", [False, pytest.param(True, marks=pytest.mark.slow)])

@@ -19,11 +19,12 @@ from mirrorlake import failpoints
 from mirrorlake.errors import MirrorlakeError, TargetRefused
 from mirrorlake.offsets.progress import MappedEnd
 from mirrorlake.offsets.stage_index import StagedRange, StageIndex
-from mirrorlake.produce import delivery, map_writer, patience, stage_files, task, writer
+from mirrorlake.produce import delivery, map_writer, patience, python_producer, stage_files, task, writer
 from mirrorlake.produce import flow as produce_flow
 from mirrorlake.produce.batch import PartitionPlan, shard_of
 from mirrorlake.produce.flow import FlowProducer
 from mirrorlake.produce.ports import Way
+from mirrorlake.produce.python_producer import PythonProducer
 from mirrorlake.produce.readers import ReadFiles, ReadRows
 from mirrorlake.produce.report import RESULT
 from mirrorlake.produce.spec import FlowSpec
@@ -251,9 +252,21 @@ def install(world: World, stack: ExitStack) -> None:
     clusters = {SOURCE: world.source, TARGET: world.target}
     quiet = SimpleNamespace(**{name: lambda *_: None for name in ("debug", "info", "warning", "error", "exception")})
     clock = itertools.count(1)
+
+    def client_of(kind: Callable[..., Any]) -> Callable[[dict[str, Any]], Any]:
+        return lambda settings: kind(clusters[settings["bootstrap.servers"]], world.steps, settings)
+
+    def record_producer(settings: dict[str, Any], throttle: Any, group: Any) -> PythonProducer:
+        made = PythonProducer(settings, throttle, quiet, group)  # type: ignore[arg-type]
+        if world.salt >> 4 & 1:
+            made.ask_each = True  # as the native one, which is told every offset
+        return made
+
     for module, name, value in (
-        (writer, "Producer", lambda settings: Producer(clusters[settings["bootstrap.servers"]], world.steps, settings)),
-        (writer, "Consumer", lambda settings: Consumer(clusters[settings["bootstrap.servers"]], world.steps, settings)),
+        (python_producer, "Producer", client_of(Producer)),
+        (python_producer, "logger", quiet),
+        (writer, "new_producer", record_producer),
+        (writer, "Consumer", client_of(Consumer)),
         (delivery, "NEW_PARTITION_SECONDS", -1.0),
         *((module, "time", SimpleNamespace(monotonic=lambda: 0.0)) for module in (writer, delivery, patience)),
         (writer, "METADATA_BYTES", world.settings.metadata_bytes),
@@ -264,7 +277,7 @@ def install(world: World, stack: ExitStack) -> None:
         (task, "WORKER", ""),
         (failpoints, "reached", lambda point: world.steps.reach(point, timed_out)),
         (map_writer, "ThreadPoolExecutor", lambda count, **_: Threads(world.later, count)),
-        (stage_files, "open_parquet", lambda uri: ParquetView(world.stage.batch(uri))),
+        (stage_files, "open_parquet", lambda uri, _coded: ParquetView(world.stage.batch(uri))),
         *stand_ins(),
         (produce_flow, "logger", quiet),
         (produce_flow, "time", SimpleNamespace(time_ns=lambda: next(clock) * 1_000_000)),

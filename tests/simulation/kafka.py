@@ -1,6 +1,6 @@
 """An in-memory Kafka cluster, and clients of it, as far as replication can tell them from real ones.
 
-`Producer` and `Consumer` take the place of confluent_kafka's in `produce/writer.py`. Kept from the real thing: control
+`Producer` and `Consumer` take the place of confluent_kafka's in `produce/`. Kept from the real thing: control
 markers and aborted records take offsets; a transaction makes records and group positions visible together; whoever
 initialises a transactional id fences the one before and ends what it left open; positions of an open transaction are
 not stable; positions vanish with their topic, or expire; a topic made again has another id and begins at 0.

@@ -35,6 +35,7 @@ def odd_lake(spark: SparkSession, directory: Path) -> Lake:
         "objectives": _objectives(),
         "states": _states(),
         "removals": _removals(),
+        "audits": _audits(),
     }.items():
         _append(lake, table, rows)
     return lake
@@ -51,6 +52,25 @@ def _append(lake: Lake, table: str, rows: Rows) -> None:
     values = [tuple(row.get(name) for name in schema.names) for row in rows]
     frame = lake.spark.createDataFrame(values, schema)
     frame.write.format("delta").mode("append").saveAsTable(lake.name(table))
+
+
+def _audits() -> Rows:
+    """Ranges that were compared twice, the second time in part, differently, or at the same moment."""
+    rows: list[dict[str, object]] = []
+    verdicts = [
+        (0, 99_999, "proven", 900), (100_000, 140_000, "content", 890), (100_000, 199_999, "source_trimmed", 50),
+        (50, 80, "missing_at_target", 400), (80, 90, "proven", 300), (0, 3, None, 200), (200_000, 200_000, "proven", 9),
+    ]  # fmt: skip
+    for topic in TOPICS:
+        for generation in (None, 1):
+            for first, last, verdict, seconds in verdicts:
+                rows.append({
+                    "flow": FLOW, "topic": topic, "partition": 0, "first_offset": first, "last_offset": last,
+                    "stage_count": (last - first) // 2 + 1, "verdict": verdict, "audited_at": ago(seconds),
+                    "generation": 0, "target_generation": generation, "target_last_offset": last + 7,
+                    "excused": {"echo": 2}, "differences": [("content", first, last, 1, None, "ü")] if first else [],
+                })  # fmt: skip
+    return rows
 
 
 def _records() -> Rows:

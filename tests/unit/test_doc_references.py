@@ -19,7 +19,7 @@ CODE = ROOT / "src" / "mirrorlake"
 FOLDERS = ("src", "tests", "docs", "notebooks", "bundles")
 FILES = sorted(
     path
-    for path in (*ROOT.glob("*.md"), *(path for folder in FOLDERS for path in (ROOT / folder).rglob("*")))
+    for path in (*ROOT.glob("*.*"), *(path for folder in FOLDERS for path in (ROOT / folder).rglob("*")))
     if path.suffix in (".md", ".py", ".sql", ".yml") and path != Path(__file__)
 )
 PATHS = [f"/{path.relative_to(ROOT).as_posix()}" for path in FILES]

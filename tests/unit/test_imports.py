@@ -16,6 +16,7 @@ SRC = Path(__file__).parents[2] / "src"
 ROOT = SRC / "mirrorlake"
 MODULES = sorted(SRC.rglob("*.py"))
 FLOORS: tuple[tuple[str, ...], ...] = (
+    ("native",),
     ("errors", "failpoints", "processes", "terminal"),
     ("naming", "offsets", "worker"),
     ("config",),
@@ -25,7 +26,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("control",),
     ("groups", "checks"),
     ("run",),
-    ("failover", "tracking", "dashboard", "devtools.local"),
+    ("failover", "verify", "tracking", "dashboard", "devtools.local"),
     ("library",),
     ("devtools", "devtools.demo", "devtools.bench", "testing"),
     ("cli", "notebook"),

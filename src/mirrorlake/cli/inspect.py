@@ -1,5 +1,7 @@
 """The commands that look and change nothing: plan, status, translate, sql."""
 
+from typing import Any
+
 import typer
 
 from mirrorlake.cli.context import ENGINE, Context
@@ -63,6 +65,7 @@ def status(context: typer.Context, engine: str | None = ENGINE, as_json: bool = 
         for item in found["flows"]:
             table.add_row(*("-" if item.get(column) is None else str(item[column]) for column in columns))
         shared.out.print(table)
+        _show_proofs(shared, found["proofs"])
         for incident in found["incidents"]:
             _mark(shared, "red", "open incident", f"{incident['flow']} {incident['kind']}: {incident['detail']}")
         for alert in found["alerts"]:
@@ -75,6 +78,29 @@ def status(context: typer.Context, engine: str | None = ENGINE, as_json: bool = 
             _mark(shared, "yellow", "unchecked", sentence)
     if not found["healthy"]:
         raise typer.Exit(1)
+
+
+def _show_proofs(shared: Context, proofs: list[dict[str, Any]]) -> None:
+    """What of each topic is proven by content, where something was compared."""
+    compared = [item for item in proofs if item["audited_at"] is not None]
+    if not compared:
+        return
+    table = plain_table("flow", "topic", "records", "proven", "since", "compared last", "ranges that differ")
+    for item in compared:
+        since, last = (
+            "-" if item[at] is None else f"{item[at]:%Y-%m-%d %H:%M}" for at in ("proven_since", "audited_at")
+        )
+        proven = f"{item['proven_share']:.2%}"
+        table.add_row(
+            item["flow"],
+            item["topic"],
+            f"{item['mapped_records']:,}",
+            proven,
+            since,
+            last,
+            str(item["differing_ranges"]),
+        )
+    shared.out.print(table)
 
 
 def _mark(shared: Context, style: str, word: str, text: str) -> None:

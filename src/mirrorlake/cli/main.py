@@ -20,6 +20,7 @@ from mirrorlake.cli import (
     replicate,
     resolve,
     spark_queries,
+    verify,
 )
 from mirrorlake.cli.context import Context
 from mirrorlake.errors import MirrorlakeError
@@ -58,6 +59,7 @@ spark_queries.register(app)
 replicate.register(app)
 resolve.register(app)
 maintain.register(app)
+verify.register(app)
 groups.register(app)
 local.register(app)
 demo.register(app)

@@ -43,6 +43,8 @@ VIEWS = (
     "group_positions",
     "divergence",
     "alerts",
+    "proofs",
+    "proof_status",
 )
 #: Spark's types that the tables use, and what they are in Arrow. Timestamps are instants.
 _ARROW = {

@@ -32,13 +32,16 @@ class Lake:
     """The tables of one lake, bound to a Spark session. Make it with `opening.open_lake`.
 
     One that was opened to be read (`opening.reading_lake`) has no `checkpoints`; whatever lands or produces needs what
-    only a lake opened for writing has: `checkpoints`, `leases` and `lake_id`.
+    only a lake opened for writing has: `checkpoints`, `leases` and `lake_id`. One in a folder may be opened without a
+    session (`opening.path_lake`): it is asked, and appended to, by what needs none.
     """
 
     engine: ClassVar[str] = "Spark"
 
-    def __init__(self, spark: "SparkSession", schema: str, directory: Path | None, checkpoints: Path | None) -> None:
-        self.spark = spark
+    def __init__(
+        self, spark: "SparkSession | None", schema: str, directory: Path | None, checkpoints: Path | None
+    ) -> None:
+        self._session = spark
         self.schema = schema
         self.directory = directory
         self.stored_id: str | None = None  # what the table says (lake/identity.py)
@@ -48,6 +51,13 @@ class Lake:
         self._groups: dict[str, GroupCommit] = {}
         #: Commits without Spark, where the lake is a path.
         self.path_tables = None if directory is None else PathTables(directory)
+
+    @property
+    def spark(self) -> "SparkSession":
+        """The session. Raises LakeError where the lake was opened without one."""
+        if self._session is None:
+            raise LakeError(f"the lake at {self.place} was opened without a session")
+        return self._session
 
     @property
     def place(self) -> str:

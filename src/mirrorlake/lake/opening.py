@@ -49,6 +49,20 @@ def _open(spark: "SparkSession", location: Location, root: Path | None, checkpoi
     return lake
 
 
+def path_lake(location: Location, directory: Path) -> Lake:
+    """Open the lake of a topology in a folder without a session, to append to its small tables and to ask them.
+
+    Raises LakeError when there is none yet, or it cannot be written to.
+    """
+    root, checkpoints = check_location(location, directory)
+    if root is None or not has_table(root, "records"):
+        raise no_lake(root or directory)
+    lake = Lake(None, "", root, checkpoints)
+    _create_tables(lake, [table for table in TABLES if not has_table(root, table)])
+    _read_properties(lake)
+    return lake
+
+
 def reading_lake(spark: "SparkSession", location: Location, directory: Path) -> Lake:
     """Open a lake to read it: one that is there already. In a catalog nothing is made, so readers need no more rights.
 

@@ -17,18 +17,19 @@ _TYPES = (pa.string(), pa.string(), pa.int32(), pa.int32(), pa.int64())
 _COORDINATES = pa.schema(list(zip((*_PLACE, "offset"), _TYPES, strict=True)))
 
 
-def open_parquet(uri: str) -> pq.ParquetFile:
+def open_parquet(uri: str, coded: Sequence[str] = ()) -> pq.ParquetFile:
     """Open a file as Spark names it: `file:/…` and bare paths locally, any other scheme through Arrow's filesystems.
 
-    Raises OSError (FileNotFoundError included) when this worker cannot open it.
+    Columns of text that are `coded` come as Arrow's dictionaries, as files mostly have them. Raises OSError
+    (FileNotFoundError included) when this worker cannot open it.
     """
-    parsed = urlparse(uri)
+    parsed, names = urlparse(uri), list(coded)
     if parsed.scheme in ("", "file"):
-        return pq.ParquetFile(_local(uri), memory_map=True)
+        return pq.ParquetFile(_local(uri), memory_map=True, read_dictionary=names)
     if parsed.scheme == "dbfs" and parsed.path.startswith("/Volumes/"):
-        return pq.ParquetFile(_local(uri))
+        return pq.ParquetFile(_local(uri), read_dictionary=names)
     filesystem, path = fs.FileSystem.from_uri(uri)
-    return pq.ParquetFile(filesystem.open_input_file(path))
+    return pq.ParquetFile(filesystem.open_input_file(path), read_dictionary=names)
 
 
 def ranges_of_files(

@@ -5,12 +5,13 @@ like any others: whoever comes second of two tries again on top of the first.
 """
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import pyarrow as pa
 from deltalake import CommitProperties, DeltaTable, Schema, Transaction, write_deltalake
 from deltalake.exceptions import CommitFailedError, DeltaError
+from deltalake.transaction import AddAction
 
 from mirrorlake.lake.definitions import definition, whole
 from mirrorlake.lake.delta_log import files_of
@@ -28,10 +29,10 @@ KEPT: Mapping[str, str] = {
 
 
 class PathTables:
-    """Tables by name, in one directory. For all threads of a process: commits to one table come one after another."""
+    """Tables by name, in one `directory`. For all threads of a process: commits to one table come one after another."""
 
     def __init__(self, directory: Path) -> None:
-        self._directory = directory
+        self.directory = directory
         self._open: dict[str, DeltaTable] = {}
         self._locks: dict[str, threading.RLock] = {}
         self._use = threading.Lock()
@@ -80,6 +81,14 @@ class PathTables:
         """
         self._commit(table, whole(table, rows), application, version)
 
+    def add_files(self, table: str, files: Sequence[AddAction], application: str, version: int) -> None:
+        """Make Parquet files that lie in the table's directory a part of it, in one commit; idempotent as `append`."""
+
+        def commit(found: DeltaTable, properties: CommitProperties | None) -> None:
+            found.create_write_transaction(list(files), "append", found.schema(), commit_properties=properties)
+
+        self._committed(table, commit, application, version)
+
     def rewrite(self, table: str, change: Callable[[pa.Table], pa.Table | None]) -> None:
         """Replace the rows of a small table by what `change` makes of them; None leaves them as they are. What others
         commit meanwhile is not lost: then it is asked again."""
@@ -108,7 +117,7 @@ class PathTables:
             found = self._now(table)
             before = set(files_of(found))
             found.optimize.compact()
-            return [self._directory / table / path for path in sorted(before - set(files_of(found)))]
+            return [self.directory / table / path for path in sorted(before - set(files_of(found)))]
 
     def checkpoint(self, table: str) -> None:
         """Write a checkpoint of a table's log, so that it opens fast, and delete what the log need not keep."""
@@ -123,6 +132,19 @@ class PathTables:
         return [table for table, count in self._commits.items() if count >= COMPACT_AFTER]
 
     def _commit(self, table: str, rows: pa.Table, application: str | None, version: int) -> None:
+        def commit(found: DeltaTable, properties: CommitProperties | None) -> None:
+            write_deltalake(found, rows, mode="append", commit_properties=properties)
+
+        self._committed(table, commit, application, version)
+
+    def _committed(
+        self,
+        table: str,
+        commit: Callable[[DeltaTable, CommitProperties | None], None],
+        application: str | None,
+        version: int,
+    ) -> None:
+        """Commit, unless the application has come as far; again where another process commits at the same time."""
         with self._lock(table):
             for attempt in range(_ATTEMPTS):
                 found = self._now(table)
@@ -133,7 +155,7 @@ class PathTables:
                         return
                     properties = CommitProperties(app_transactions=[Transaction(application, version)])
                 try:
-                    write_deltalake(found, rows, mode="append", commit_properties=properties)
+                    commit(found, properties)
                 except CommitFailedError:  # another process committed the same application's, or changed the table
                     if attempt == _ATTEMPTS - 1:
                         raise
@@ -156,7 +178,7 @@ class PathTables:
         return self._open[table]
 
     def _path(self, table: str) -> str:
-        return str(self._directory / table)
+        return str(self.directory / table)
 
 
 def _complete(found: DeltaTable, table: str) -> None:

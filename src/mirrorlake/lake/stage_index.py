@@ -152,6 +152,8 @@ def _told(stats: str) -> list[StagedRange] | None:
     if not stats:
         return None
     found = json.loads(stats)
+    if "ranges" in found:  # by whom we wrote it (landing/stage_file.py)
+        return [StagedRange(*item) for item in found["ranges"]]
     low, high, nulls = (found.get(name, {}) for name in ("minValues", "maxValues", "nullCount"))
     if any(low.get(name) is None or low[name] != high.get(name) or nulls.get(name) for name in _PLACE):
         return None

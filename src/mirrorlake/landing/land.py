@@ -6,6 +6,7 @@ between Delta's commit and Spark's has left nothing that could contradict it.
 """
 
 import json
+import logging
 import shutil
 import uuid
 from collections.abc import Callable, Mapping
@@ -19,12 +20,17 @@ from pyspark.sql.utils import is_remote
 
 from mirrorlake.config.topology import Landing
 from mirrorlake.lake.lake import Lake
+from mirrorlake.landing.native_land import land_natively
+from mirrorlake.landing.native_source import LandJob
 from mirrorlake.landing.query import LandingQuery
 from mirrorlake.landing.source_comparison import LandingPlan
 from mirrorlake.landing.stage_sink import StageSink
+from mirrorlake.native.selfcheck import problem as native_problem
 from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.spark.query_files import starting_offsets
 from mirrorlake.spark.session import redact_secrets
+
+logger = logging.getLogger(__name__)
 
 #: A cluster's own settings override these.
 SOURCE_SETTINGS: Mapping[str, str] = {
@@ -94,6 +100,7 @@ def start_landing(
     landing: Landing,
     once: bool,
     is_heartbeats: Callable[[str], bool] = lambda _topic: False,
+    client: Mapping[str, str | int | bool] | None = None,
 ) -> LandingQuery:
     """Start landing what a plan says, at least one partition.
 
@@ -105,10 +112,18 @@ def start_landing(
         once: end at the end offsets seen at the start; else when it is stopped.
         is_heartbeats: the topics that wait for one another, HEARTBEAT_SECONDS at most: a flow that is idle but for its
             heartbeats would else never rest.
+        client: settings of librdkafka, to read natively where that can be done: of a lake in a directory. Else
+            Spark's own source reads.
 
     Raises:
+        ClusterUnreachable: `once`, and the source does not tell its ends.
         LakeError: the session would write the options' secrets down.
     """
+    if client is not None and lake.path_tables is not None and not is_remote() and _natively():
+        checkpoint = _root(lake, plan.alias) / uuid.uuid4().hex[:12]
+        waiting = frozenset(key for key in plan.starts if not once and is_heartbeats(key[0]))
+        job = LandJob.of(plan, client, landing, lake.path_tables.directory, checkpoint, waiting, HEARTBEAT_SECONDS)
+        return land_natively(lake, lake.path_tables, job, landing, _application(checkpoint), once)
     if not SECRET_OPTIONS.isdisjoint(options):
         redact_secrets(lake.spark)
     # Makes the session this thread's active one, which Delta's sink asks for by name; any frame does.
@@ -144,6 +159,13 @@ def _start(
     lake.make_known("records")
     sink = StageSink(lake, lake.path_tables, landing, _application(checkpoint), checkpoint, dict(plan.starts))
     return writer.foreachBatch(sink).start()
+
+
+def _natively() -> bool:
+    why_not = native_problem()
+    if why_not is not None:
+        logger.warning("records are read by Spark's own source, which is slower, because %s", why_not)
+    return why_not is None
 
 
 def land_again(

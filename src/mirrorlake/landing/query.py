@@ -3,34 +3,54 @@
 import json
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
-from pyspark.errors import StreamingQueryException
 from pyspark.sql.streaming.query import StreamingQuery
 
 from mirrorlake.offsets.positions import TopicAndPartition
 
 
 class LandingQuery:
-    """One query of the records and, where there are any, one of the heartbeats, which may wait for each other."""
+    """One query of the records and, where Spark's own source reads, one of the heartbeats, which may wait for each
+    other.
 
-    def __init__(self, *queries: StreamingQuery) -> None:
+    `final` is where a query that goes on by itself is to be ended: next offsets, of all partitions that it has more of;
+    `close` lets go of what the driver has of it.
+    """
+
+    def __init__(
+        self,
+        *queries: StreamingQuery,
+        final: Mapping[TopicAndPartition, int] | None = None,
+        close: Callable[[], None] = lambda: None,
+    ) -> None:
         self._queries = queries
+        self._final = final
+        self._close = close
 
     @property
     def active(self) -> bool:
-        """Whether all of them go on."""
-        return all(query.isActive for query in self._queries)
+        """Whether all of them go on, and have to."""
+        return all(query.isActive for query in self._queries) and not self._at_end()
+
+    def _at_end(self) -> bool:
+        if self._final is None:
+            return False
+        covered = self.covered()
+        return all(covered.get(key, 0) >= end for key, end in self._final.items())
 
     @property
     def began(self) -> bool:
         """Whether each of them has come through a batch, or to its end."""
-        return all(
-            query.lastProgress is not None or (not query.isActive and query.exception() is None)
-            for query in self._queries
+        return (
+            all(
+                query.lastProgress is not None or (not query.isActive and query.exception() is None)
+                for query in self._queries
+            )
+            or self._at_end()
         )
 
-    def exception(self) -> StreamingQueryException | None:
+    def exception(self) -> Exception | None:
         """What ended one of them, if it did not end in order."""
         found = (query.exception() for query in self._queries if not query.isActive)
         return next((error for error in found if error is not None), None)
@@ -43,6 +63,7 @@ class LandingQuery:
         """Stop them, each when no batch of it is in flight: an interrupted one has to be done again."""
         for query in self._queries:
             _stop_between_batches(query)
+        self._close()
 
 
 def _progress_ends(query: StreamingQuery) -> dict[TopicAndPartition, int]:

@@ -1,4 +1,5 @@
-"""One landed batch into `records`: a small one is committed by the driver itself, a larger one by Spark's tasks.
+"""One batch of Spark's Kafka source into `records`, where records cannot be read natively (`landing/native_sink.py`): a
+small one is committed by the driver itself, a larger one by Spark's tasks.
 
 A batch that Spark writes costs 2 CPU seconds whatever it holds; one that the driver takes as Arrow and commits by
 delta-rs costs a tenth. Both name the same application and the number of the batch, so that a batch is in the table
@@ -16,15 +17,12 @@ from mirrorlake import failpoints
 from mirrorlake.config.topology import Landing
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.path_tables import PathTables
+from mirrorlake.lake.small_batches import SmallBatches
 from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.spark.query_files import read_position
 
 logger = logging.getLogger(__name__)
 
-#: What a small batch may hold, bytes as Arrow has them, by the size of the records before it; until there were some, a
-#: record is taken to be of so many bytes.
-SMALL_BYTES = 16 << 20
-UNKNOWN_RECORD_BYTES = 2_000
 _ORDER = [(name, "ascending") for name in ("topic", "partition", "offset")]
 #: Spark's name of the error that the driver was sent more than it takes (spark.driver.maxResultSize).
 _TOO_MUCH = "maxResultSize"
@@ -45,15 +43,14 @@ class StageSink:
     ) -> None:
         self._lake = lake
         self._tables = tables
-        self._landing = landing
+        self._small = SmallBatches(landing.small_batch_records)
         self._application = application
         self._checkpoint = checkpoint
         self._before = dict(starts)
-        self._record_bytes = UNKNOWN_RECORD_BYTES
 
     def __call__(self, frame: DataFrame, batch: int) -> None:
         """Commit a batch."""
-        rows = self._taken(frame) if self._count(batch) <= self._most() else None
+        rows = self._taken(frame) if self._count(batch) <= self._small.most else None
         if rows is None:
             writer = frame.write.format("delta").mode("append").option("txnAppId", self._application)
             writer.option("txnVersion", str(batch)).saveAsTable(self._lake.name("records"))
@@ -69,16 +66,11 @@ class StageSink:
         except PySparkException as error:
             if _TOO_MUCH not in str(error):
                 raise
-            self._record_bytes = SMALL_BYTES
+            self._small.too_much()
             logger.info("a landed batch is too large for the driver: Spark writes it")
             return None
-        if rows.num_rows:
-            self._record_bytes = max(100, rows.nbytes // rows.num_rows)
+        self._small.learn(rows.num_rows, rows.nbytes)
         return rows
-
-    def _most(self) -> int:
-        """How many records a small batch may have."""
-        return min(self._landing.small_batch_records, SMALL_BYTES // self._record_bytes)
 
     def _count(self, batch: int) -> int:
         """How many offsets a batch covers, by what Spark noted before it began; some may have no record."""

@@ -10,8 +10,6 @@ import time
 from collections.abc import Callable, Collection, Sequence
 from functools import partial
 
-from pyspark.errors import StreamingQueryException
-
 from mirrorlake.config.topology import Cluster, ResolvedFlow
 from mirrorlake.errors import LeaseTaken, MirrorlakeError
 from mirrorlake.kafka.connections import Connections
@@ -159,8 +157,9 @@ class LandingWorker:
             return self._wait(planned)
         with self._lock:
             options = LiveSettings(partial(self._connections.spark, self.alias))
+            client = self._connections.client(self.alias, "consumer")
             landing = self._cluster().landing
-        query = start_landing(self._lake, options.now, planned.plan, landing, self._once, self._is_heartbeats)
+        query = start_landing(self._lake, options.now, planned.plan, landing, self._once, self._is_heartbeats, client)
         self._query = query
         try:
             return self._watch(query, planned, options)
@@ -218,7 +217,7 @@ class LandingWorker:
     def _flow_names(self) -> list[str]:
         return [flow.name for flow in self._flows]
 
-    def _query_failed(self, error: StreamingQueryException, planned: Planned) -> None:
+    def _query_failed(self, error: Exception, planned: Planned) -> None:
         """What a query could not read is left out of the next one: because it is gone, as planning again finds out, or
         because the error names it, twice in a row. Anything else is raised."""
         self.covered()

@@ -4,7 +4,9 @@ Each is shown as HTML in a notebook; `to_dict()` is the document that the comman
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
+from datetime import datetime
+from pathlib import Path
 from typing import Any, TypeVar
 
 from mirrorlake.library import html
@@ -91,6 +93,7 @@ class Status(Answer):
         incidents: what waits for a decision.
         alerts: rows of the view `alerts`, and laws of replication that are broken.
         unchecked: what could not be checked, a sentence each.
+        proofs: how much of each topic of each flow is proven by content, and since when (`verify`).
     """
 
     healthy: bool
@@ -99,6 +102,7 @@ class Status(Answer):
     incidents: Rows
     alerts: Rows
     unchecked: list[str]
+    proofs: Rows = field(default_factory=Rows)
 
     def _repr_html_(self) -> str:
         said = "healthy" if self.healthy else f"not healthy: {len(self.alerts)} alerts"
@@ -223,6 +227,48 @@ class Plan(Answer):
     def _repr_html_(self) -> str:
         problems = html.table(self.problems, "problems", ("severity", "sentence", "fix", "rule"))
         return problems + "".join(html.table(flow["topics"], flow["flow"], _TOPIC) for flow in self.flows)
+
+
+@dataclass(frozen=True)
+class Verified(Answer):
+    """What a comparison by content found.
+
+    Attributes:
+        began, ended: when.
+        ranges, records: how much was compared; records are those of the stage.
+        proven: how many of these records are in ranges without a difference.
+        proven_before: records that earlier comparisons had proven, and that were not compared again.
+        bytes_read: of all three sides.
+        excused: records that were left out, by reason (docs/trust.md).
+        differences: each with flow, topic, partition, first_offset and last_offset (source offsets, inclusive), kind,
+            record_count, target_offset and detail.
+        audits: the rows that were added to the table `audits`, one a range.
+    """
+
+    began: datetime
+    ended: datetime
+    ranges: int
+    records: int
+    proven: int
+    proven_before: int
+    bytes_read: int
+    excused: dict[str, int]
+    differences: Rows
+    audits: Rows
+
+    def to_dict(self) -> dict[str, Any]:
+        """The answer as plain mappings and lists, without the rows of `audits`."""
+        return {name: value for name, value in super().to_dict().items() if name != "audits"}
+
+    def write(self, file: Path) -> None:
+        """Write the evidence: one self-contained page for `.html`, else JSON. Raises OSError."""
+        from mirrorlake.verify.evidence import evidence
+
+        file.write_text(evidence({**self.to_dict(), "audits": self.audits}, file.suffix == ".html"), encoding="utf-8")
+
+    def _repr_html_(self) -> str:
+        said = f"{self.proven:,} of {self.records:,} records proven by content"
+        return html.heading(said, not self.differences) + html.table(self.differences, "differences")
 
 
 @dataclass(frozen=True)

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 from mirrorlake.config.topology import Lake as Location
 from mirrorlake.config.topology import Topology
-from mirrorlake.errors import InputError
+from mirrorlake.errors import InputError, LakeError
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.lake.lake import Lake, has_table
-from mirrorlake.lake.opening import no_lake, open_lake, reading_lake
+from mirrorlake.lake.opening import no_lake, open_lake, path_lake, reading_lake
 from mirrorlake.lake.reader import Reader
 from mirrorlake.library.progress import Progress
 from mirrorlake.library.session_start import SessionStart
@@ -105,6 +105,15 @@ class Internals:
         """The lake's tables. Raises LakeError."""
         opening = reading_lake if self.read_only else open_lake
         return opening(self.spark, self.location, self.directory)
+
+    @cached_property
+    def writable(self) -> Lake:
+        """The lake to append to, without a session where it is a folder. Raises LakeError, InputError."""
+        if self._is_folder and self._without_session() and "tables" not in self.__dict__:
+            if self.read_only:
+                raise LakeError("the lake was opened to be read; open it by the topology file")
+            return path_lake(self.location, self.directory)
+        return self.tables
 
     @property
     def reader(self) -> Reader:

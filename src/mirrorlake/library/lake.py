@@ -1,6 +1,7 @@
 """An open lake: what the library, the command line and the notebooks ask, and what they do."""
 
 from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime
 from functools import cached_property
 from threading import Event
 from typing import TYPE_CHECKING
@@ -11,7 +12,7 @@ from mirrorlake.groups.view import read_groups
 from mirrorlake.lake.event_log import WrittenChanges
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.translate import Asked, translate, translate_all
-from mirrorlake.library.answers import Groups, Moves, Plan, Position, Produced, Rows, Status, Upkeep
+from mirrorlake.library.answers import Groups, Moves, Plan, Position, Produced, Rows, Status, Upkeep, Verified
 from mirrorlake.library.flows import Flows
 from mirrorlake.library.internals import Internals
 from mirrorlake.library.moving import moved
@@ -291,6 +292,46 @@ class OpenLake:
             vacuum_hours=said.vacuum_hours if vacuum_hours is None else vacuum_hours,
         )
         return Upkeep.of(maintain(self.internals.tables, topology, kept, dry_run))
+
+    def verify(
+        self,
+        flows: Sequence[str] | None = None,
+        topics: Sequence[str] = (),
+        *,
+        since: datetime | None = None,
+        offsets: tuple[int, int] | None = None,
+        sample: float | None = None,
+        again: bool = False,
+        watch: bool = False,
+        max_mb_per_s: float | None = None,
+        report: Callable[[Verified], None] | None = None,
+        stop: Event | None = None,
+    ) -> Verified:
+        """Compare source, stage and target by content, and note it in `audits`; it goes on where the last one ended.
+
+        Args:
+            flows: only these; all that are enabled for None.
+            topics: only these, by their names at either side; all of them for none.
+            since: only what was brought to the target since.
+            offsets: only these source offsets, first and last inclusive.
+            sample: only so large a part (0 to 1), the same one each time.
+            again: what is proven already, too.
+            watch: go on with what is brought meanwhile, until `stop` or an interrupt.
+            max_mb_per_s: read at most so much of each cluster.
+            report: called now and then with what was found so far.
+            stop: set it to end; ranges in hand are finished. For None an interrupt does.
+
+        Raises:
+            TopologyError: a flow is unknown or disabled.
+            InputError: no flow has brought such a topic.
+            ClusterUnusable: a cluster cannot be read; what was compared before is noted.
+        """
+        from mirrorlake.library.verifying import verified  # Kafka's consumers, which other answers do without
+        from mirrorlake.verify.plan import Choice
+
+        first, last = offsets or (None, None)
+        choice = Choice(first, last, since, sample, again)
+        return verified(self.internals, flows, topics, choice, max_mb_per_s, watch, report, stop)
 
     def _check(self, flow: str) -> None:
         """Raise TopologyError for a flow that the topology file has not; without one the map itself tells."""

@@ -39,7 +39,7 @@ def replicated(
     facts = {"flows": " ".join(flow.name for flow in flows), "once": str(once).lower(), "reader": reader}
     options = RunOptions(once, reader, None if once else known.config, None if names is None else tuple(names))
     counts = _Counts([flow.name for flow in flows], reader, progress, report)
-    with _stopping(stop) as ending:
+    with stopping(stop) as ending:
         with progress.phase("starting Spark", None if start is None else start.began):
             ready = start is None or start.ready(ending)
         if not ready:
@@ -93,8 +93,8 @@ class _Counts:
 
 
 @contextmanager
-def _stopping(given: threading.Event | None) -> Iterator[threading.Event]:
-    """The event that ends the run; where none is given, one that an interrupt of the main thread sets meanwhile."""
+def stopping(given: threading.Event | None) -> Iterator[threading.Event]:
+    """The event that ends it; where none is given, one that an interrupt of the main thread sets meanwhile."""
     event = given or threading.Event()
     if given is not None or threading.current_thread() is not threading.main_thread():
         yield event

@@ -17,4 +17,5 @@ def status_of_tables(tables: Reader) -> Status:
         incidents=Rows(tables.table_rows("open_incidents")),
         alerts=Rows(sorted(alerts, key=lambda row: (row["flow"], row["alert"], row["topic"] or ""))),
         unchecked=[UNASKED],
+        proofs=Rows(sorted(tables.table_rows("proof_status"), key=lambda row: (row["flow"], row["topic"]))),
     )

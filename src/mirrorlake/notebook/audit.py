@@ -20,6 +20,12 @@ def not_staged(nb: Notebook) -> DataFrame:
     return nb.lake.flows[nb.flow].never_staged()
 
 
+def proven(nb: Notebook) -> DataFrame:
+    """How much of each topic is proven by content, and since when: what `mirrorlake verify` has compared."""
+    frame = nb.lake.table("proof_status")
+    return frame.where(frame["flow"] == nb.flow).orderBy("proven_share", "topic")
+
+
 def verdict(nb: Notebook) -> str:
     """The audit in a sentence."""
     counts = {row["verdict"]: row["count"] for row in sides(nb).groupBy("verdict").count().collect()}

@@ -1,27 +1,19 @@
-"""A chunk of records on its way to the target: sent at the speed of C, its target offsets told by few acknowledgements.
-
-A chunk's target offsets are consecutive unless somebody else writes into the topic, so the first and the last one tell
-them all.
-"""
+"""A chunk of records on its way to the target: handed to the producer, and mapped to the offsets that it got."""
 
 import time
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import repeat
-from operator import length_hint
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
-from confluent_kafka import KafkaError, KafkaException, Message, Producer
+from confluent_kafka import KafkaError, KafkaException
 
 from mirrorlake.errors import TargetRecreated, TargetRefused
 from mirrorlake.offsets.runs import Segment, segments_of
 from mirrorlake.produce.batch import PartitionPlan
 from mirrorlake.produce.patience import CALL_SECONDS, Patience
-from mirrorlake.produce.provenance import Provenance, stamped
+from mirrorlake.produce.provenance import Provenance
+from mirrorlake.produce.record_producer import RecordProducer, Shipment
 from mirrorlake.produce.stage_files import disordered
 
 #: How long a producer may take to hear of a partition that was just added, seconds.
@@ -40,52 +32,33 @@ class Chunk:
     offsets: np.ndarray
 
 
-class Interleaved(Exception):
-    """Somebody else wrote into the target partition between our records; offsets have to be asked for one by one."""
-
-
 def size_of(chunks: Iterable[Chunk]) -> int:
     """The size of the rows of chunks, Arrow's bytes."""
     return sum(int(chunk.rows.nbytes) for chunk in chunks)
 
 
 class Delivery:
-    """One chunk on its way: sends its rows, and learns their target offsets from the first and last acknowledgement."""
+    """One chunk on its way: hands its rows to the producer, and learns their target offsets."""
 
-    def __init__(self, chunk: Chunk, ask_each: bool, provenance: Provenance | None, patience: Patience) -> None:
+    def __init__(self, chunk: Chunk, provenance: Provenance | None, patience: Patience) -> None:
         self.chunk = chunk
         self._patience = patience
-        self._provenance = provenance
-        self._ask_each = ask_each
-        count = len(chunk.offsets)
-        self._targets = np.full(count if ask_each else 2, -1, dtype=np.int64)
-        self._error: KafkaError | None = None
+        self._headers = (None, None) if provenance is None else (provenance.added, provenance.removed)
+        self._shipment: Shipment | None = None
 
-    def send(self, producer: Producer) -> None:
-        """Hand all rows to the producer: where most of a worker's time goes, so the loop over records is one in C."""
-        rows, topic, partition = self.chunk.rows, self.chunk.plan.target_topic, self.chunk.plan.partition
-        times = pc.fill_null(rows.column("timestamp").cast(pa.timestamp("ms"), safe=False).cast(pa.int64()), 0)
-        columns = [
-            _objects(rows.column("key")),
-            repeat(partition),
-            self._callbacks(rows.num_rows),
-            repeat(None),  # on_delivery by position: the argument before, its deprecated name, is what counts
-            times.to_pylist(),
-            _headers(rows.column("headers"), self._provenance),
-        ]
-        values, deadline = rows.column("value").to_pylist(), time.monotonic() + NEW_PARTITION_SECONDS
+    def send(self, producer: RecordProducer) -> None:
+        """Hand all rows to the producer. Raises TargetRefused, KafkaException."""
+        plan, deadline = self.chunk.plan, time.monotonic() + NEW_PARTITION_SECONDS
+        self._shipment = producer.shipment(plan.target_topic, plan.partition, self.chunk.rows, *self._headers)
         while True:
-            left = iter(values)
             try:
-                deque(map(producer.produce, repeat(topic), left, *columns), maxlen=0)
+                self._shipment.send()
                 break
             except (BufferError, KafkaException) as error:
-                at = len(values) - length_hint(left) - 1  # the record that was not taken
-                values, columns = values[at:], [item[at:] if isinstance(item, list) else item for item in columns]
                 self._make_room(producer, error, deadline)
         producer.poll(0)
 
-    def _make_room(self, producer: Producer, error: Exception, deadline: float) -> None:
+    def _make_room(self, producer: RecordProducer, error: Exception, deadline: float) -> None:
         """Wait until the producer may take a record that it did not take. Raises what is no matter of waiting."""
         if isinstance(error, BufferError):
             producer.poll(0.1)
@@ -94,39 +67,23 @@ class Delivery:
         if error.args[0].code() not in _NOT_SEEN_YET or time.monotonic() > deadline:
             raise self._refused(error.args[0]) from error
         # A partition that was added a moment ago: the producer knows the topic as it was.
-        producer.list_topics(self.chunk.plan.target_topic, timeout=CALL_SECONDS)
+        producer.refresh(self.chunk.plan.target_topic, CALL_SECONDS)
         producer.poll(0.05)
 
-    def _callbacks(self, count: int) -> list[Callable[[KafkaError | None, Message], None] | None]:
-        """What to call when a row is acknowledged: for the first and the last row, or for each."""
-
-        def into(slots: int | slice) -> Callable[[KafkaError | None, Message], None]:
-            def acknowledged(error: KafkaError | None, message: Message) -> None:
-                if error is not None:
-                    self._error = self._error or error
-                else:
-                    self._targets[slots] = message.offset()
-
-            return acknowledged
-
-        if self._ask_each:
-            return [into(index) for index in range(count)]
-        if count == 1:
-            return [into(slice(0, 2))]
-        return [into(0), *([None] * (count - 2)), into(1)]
+    def was_refused(self) -> bool:
+        """Whether it is known already that the target refused a row."""
+        return self._shipment is not None and self._shipment.refusal() is not None
 
     def segments(self) -> list[Segment]:
-        """The chunk's segments. Raises Interleaved when its target offsets are not consecutive and were not all asked
-        for, TargetRefused when a record was not acknowledged."""
-        if self._error is not None:
-            raise self._refused(self._error)
-        targets, offsets = self._targets, self.chunk.offsets
+        """The chunk's segments. Raises TargetRefused or KafkaException when a record was not acknowledged, OnceMore
+        when the producer does not know where each is."""
+        assert self._shipment is not None
+        error = self._shipment.refusal()
+        if error is not None:
+            raise self._refused(error)
+        targets, offsets = self._shipment.offsets(), self.chunk.offsets
         if bool(np.any(targets < 0)):
             raise self._refused(KafkaError(KafkaError._TIMED_OUT, "a record was not acknowledged"))
-        if int(targets[-1] - targets[0]) == len(offsets) - 1:
-            return segments_of(offsets, int(targets[0]))
-        if not self._ask_each:
-            raise Interleaved
         breaks = np.flatnonzero(np.diff(targets) != 1) + 1
         bounds = [0, *breaks.tolist(), len(targets)]
         return [
@@ -149,21 +106,6 @@ class Delivery:
             last_offset=last,
             reason=error.name(),
         )
-
-
-def _objects(column: pa.Array) -> list[Any] | Iterator[None]:
-    """A column as Python's objects; nothing is made where all are null, as keys often are."""
-    return repeat(None) if column.null_count == len(column) else column.to_pylist()
-
-
-def _headers(
-    column: pa.Array, provenance: Provenance | None
-) -> list[list[tuple[str, bytes | None]] | None] | Iterator[None]:
-    """The headers of each row as confluent-kafka takes them; None for a row that has none."""
-    if column.null_count == len(column) and provenance is None:
-        return repeat(None)
-    rows = column.to_pylist()
-    return [stamped([(header["key"], header["value"]) for header in row or ()], provenance) or None for row in rows]
 
 
 def check_rising(chunk: Chunk, previous: int | None) -> None:

@@ -23,6 +23,16 @@ class Provenance:
     target_id: str
     strip: bool = False
 
+    @property
+    def added(self) -> tuple[str, bytes] | None:
+        """The header that each record gets behind its own."""
+        return None if self.strip else (HEADER, self.source_id.encode())
+
+    @property
+    def removed(self) -> str | None:
+        """The name of headers that no record goes on with."""
+        return HEADER if self.strip else None
+
 
 Rows = Iterator[tuple[PartitionPlan, pa.RecordBatch]]
 
@@ -47,15 +57,6 @@ def _has_been_on(headers: pa.Array, cluster_id: str) -> pa.Array:
     )
     found = pc.unique(pc.filter(pc.list_parent_indices(headers), matches))
     return pc.is_in(pa.array(range(len(headers)), found.type), value_set=found)
-
-
-def stamped(headers: list[tuple[str, bytes | None]], provenance: Provenance | None) -> list[tuple[str, bytes | None]]:
-    """The headers that a record goes on with."""
-    if provenance is None:
-        return headers
-    if provenance.strip:
-        return [header for header in headers if header[0] != HEADER]
-    return [*headers, (HEADER, provenance.source_id.encode())]
 
 
 def may_be_of(headers: list[tuple[str, bytes | None]] | None, provenance: Provenance | None) -> bool:

@@ -11,13 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from confluent_kafka import (
-    Consumer,
-    KafkaError,
-    KafkaException,
-    Producer,
-    TopicPartition,
-)
+from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
 from mirrorlake import failpoints
 from mirrorlake.errors import TargetRefused
@@ -25,10 +19,12 @@ from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.offsets.runs import Segment, Written, encode_written
 from mirrorlake.produce.batch import PartitionPlan
 from mirrorlake.produce.deadline import within
-from mirrorlake.produce.delivery import Chunk, Delivery, Interleaved, check_target_rises, size_of
+from mirrorlake.produce.delivery import Chunk, Delivery, check_target_rises, size_of
 from mirrorlake.produce.pace import Pace
 from mirrorlake.produce.patience import CALL_SECONDS, Patience
+from mirrorlake.produce.producers import new_producer
 from mirrorlake.produce.provenance import Provenance, may_be_of
+from mirrorlake.produce.record_producer import OnceMore
 
 logger = logging.getLogger(__name__)
 
@@ -60,6 +56,10 @@ _READER: Mapping[str, str | int | bool] = {
     "enable.partition.eof": True,
     "auto.offset.reset": "earliest",
 }
+
+
+#: Positions at the target by (topic, partition): the next source offset, and its metadata.
+Positions = Mapping[TopicAndPartition, tuple[int, str]]
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,6 @@ class ShardWriter:
         #: The target partitions of which this producer has asked for the position.
         self.asked: set[TopicAndPartition] = set()
         settings: dict[str, Any] = {**PRODUCER_SETTINGS, **target.client, **target.producer}
-        settings |= {"logger": logger, "throttle_cb": self._patience}
         if target.transactional:
             settings["transactional.id"] = target.transactional_id
         else:
@@ -109,15 +108,14 @@ class ShardWriter:
             settings.setdefault("message.timeout.ms", 0)
         # Half of the time after which the broker ends a transaction: the other half is for the calls at its end.
         self._open_seconds = int(settings["transaction.timeout.ms"]) / 2_000
-        self._producer = Producer(settings)
         # read_committed makes it wait for positions of transactions that are still being committed (KIP-447).
         group = {"group.id": target.group_id, "isolation.level": "read_committed", "logger": logger}
         self._group = Consumer({**target.client, **group})
-        self._ask_each = False
+        self._producer = new_producer(settings, self._patience, self._group)
         self._refused_before = False
         if target.transactional:
             # So that a task that is tried again does not hold a core for long where nobody answers.
-            self._producer.list_topics(timeout=ANSWER_SECONDS)
+            self._producer.refresh(None, ANSWER_SECONDS)
             # Fences whoever had this id before, and ends the transaction that they left open.
             self._producer.init_transactions(CALL_SECONDS)
 
@@ -160,16 +158,16 @@ class ShardWriter:
 
     def commit_positions(self, ends: Sequence[tuple[PartitionPlan, int, Sequence[Written]]]) -> None:
         """Commit positions (next source offsets) without writing a record, each with what the map does not have yet."""
-        offsets = [
-            TopicPartition(plan.target_topic, plan.partition, position, self._metadata(plan, written))
+        offsets = {
+            (plan.target_topic, plan.partition): (position, self._metadata(plan, written))
             for plan, position, written in ends
-        ]
+        }
         self._producer.begin_transaction()
         self._send_offsets(offsets)
         self._producer.commit_transaction(self._patience.call_seconds())
 
-    def _send_offsets(self, offsets: list[TopicPartition]) -> None:
-        group = self._group.consumer_group_metadata()
+    def _send_offsets(self, offsets: Positions) -> None:
+        group = self.target.group_id
         within(
             self._patience.offsets_seconds(),
             lambda seconds: self._producer.send_offsets_to_transaction(offsets, group, seconds),
@@ -196,11 +194,8 @@ class ShardWriter:
                 done = self._transaction(chunks, written)
                 self._refused_before = False
                 return done
-            except Interleaved:
-                # Nothing of it is visible. Once more, and from now on with the offset of each record.
-                logger.info("another producer writes to %s; asking for every offset", chunks[0].plan.target_topic)
+            except OnceMore:
                 self._producer.abort_transaction(self._patience.call_seconds())
-                self._ask_each = True
             except (MetadataFull, TooSlow, TargetRefused) as error:
                 if self.target.transactional:
                     self._producer.abort_transaction(self._patience.call_seconds())
@@ -221,12 +216,11 @@ class ShardWriter:
         self._patience.start()
         if self.target.transactional:
             self._producer.begin_transaction()
-        ask_each = self._ask_each or not self.target.transactional
-        results = [Delivery(chunk, ask_each, self.target.provenance, self._patience) for chunk in chunks]
+        results = [Delivery(chunk, self.target.provenance, self._patience) for chunk in chunks]
         for result in results:
             result.send(self._producer)
         failpoints.reached("mid-transaction")
-        self._wait(chunks, begun)
+        self._wait(results, begun)
         done = [(result.chunk, result.segments()) for result in results]
         for chunk, segments in done:
             check_target_rises(chunk, segments)
@@ -237,10 +231,14 @@ class ShardWriter:
         self.pace.measured(size_of(chunks), time.monotonic() - begun)
         return done
 
-    def _wait(self, chunks: Sequence[Chunk], begun: float) -> None:
-        """Wait for all acknowledgements. Raises KafkaException when none come in, TooSlow when too few do."""
+    def _wait(self, results: Sequence[Delivery], begun: float) -> None:
+        """Wait for all acknowledgements, or the first refusal: librdkafka sends nothing more in a transaction that
+        failed. Raises KafkaException when none come in, TooSlow when too few do."""
+        chunks = [result.chunk for result in results]
         count = sum(len(chunk.offsets) for chunk in chunks)
         while left := self._producer.flush(LOOK_SECONDS):
+            if self.target.transactional and any(result.was_refused() for result in results):
+                return
             seconds = time.monotonic() - begun
             slow = self.target.transactional and count > 1 and seconds > self._open_seconds
             if slow or self._patience.over(left):
@@ -252,19 +250,20 @@ class ShardWriter:
 
     def _offsets(
         self, done: Sequence[tuple[Chunk, list[Segment]]], written: Mapping[TopicAndPartition, Sequence[Written]]
-    ) -> list[TopicPartition]:
+    ) -> Positions:
         """The positions to commit: offset = next source offset, metadata = what the map does not have yet."""
         ends: dict[TopicAndPartition, tuple[Chunk, list[Written]]] = {}
         for chunk, segments in done:
             key = (chunk.plan.topic, chunk.plan.partition)
             known = ends[key][1] if key in ends else list(written.get(key, ()))
             ends[key] = (chunk, add_written(known, segments))
-        offsets = []
-        for chunk, items in ends.values():
-            metadata = self._metadata(chunk.plan, items)
-            position = int(chunk.offsets[-1]) + 1
-            offsets.append(TopicPartition(chunk.plan.target_topic, chunk.plan.partition, position, metadata))
-        return offsets
+        return {
+            (chunk.plan.target_topic, chunk.plan.partition): (
+                int(chunk.offsets[-1]) + 1,
+                self._metadata(chunk.plan, items),
+            )
+            for chunk, items in ends.values()
+        }
 
 
 def add_written(written: list[Written], segments: Sequence[Segment]) -> list[Written]:

@@ -9,7 +9,8 @@ from mirrorlake.lake.reader import Reader
 
 def read_status(lake: Reader, connections: Connections) -> dict[str, Any]:
     """Returns {"healthy", "flows": [a row of `flow_status` each, with enabled], "topics": [...], "incidents": [...],
-    "alerts": [rows of the view `alerts`, and of laws that are broken], "unchecked": [sentences]}.
+    "alerts": [rows of the view `alerts`, and of laws that are broken], "unchecked": [sentences], "proofs": [rows of the
+    view `proof_status`]}.
 
     A flow that has never run is there with nulls. Not healthy means that an alert is there. What is paused, disabled or
     gone by the file as it is now raises none but for its open incidents, which wait for a decision.
@@ -36,6 +37,7 @@ def read_status(lake: Reader, connections: Connections) -> dict[str, Any]:
         "incidents": incidents,
         "alerts": alerts,
         "unchecked": unchecked,
+        "proofs": sorted(lake.table_rows("proof_status"), key=lambda row: (row["flow"], row["topic"])),
     }
 
 

@@ -27,7 +27,7 @@ _FROM_TASKS: dict[str, Callable[[str], BaseException]] = {
 #: Conditions of Delta where another commit came in between.
 _CONFLICTS = ("DELTA_CONCURRENT", "DELTA_METADATA_CHANGED")
 #: The lines of an error that say why; others hold the whole plan of the query, with every partition's name.
-_CAUSE = re.compile(r"(?:^|: |by: )[\w.$]*(?:Exception|Error): ")
+_CAUSE = re.compile(r"(?:^|: |by: )[\w.$]*(?:Exception|Error)(?:: |\{)")
 _PLACE = re.compile(r"[A-Za-z0-9._-]+-\d+")
 
 
@@ -56,7 +56,8 @@ def in_our_words(error: BaseException, what: str) -> MirrorlakeError:
     raised = raised_by_task(error)
     if isinstance(raised, MapError):
         return raised
-    return ReplicationError(f"{what} stopped: {cause_of(error)}")
+    told = error.args[0].str() if isinstance(error, KafkaException) else cause_of(error)
+    return ReplicationError(f"{what} stopped: {told}")
 
 
 def raised_by_task(error: BaseException) -> BaseException:

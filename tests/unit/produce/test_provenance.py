@@ -1,12 +1,11 @@
 """Provenance: what has been on the target is left out, and each hop leaves its name."""
 
 import pyarrow as pa
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from mirrorlake.produce.batch import NOTHING_MAPPED, PartitionPlan
-from mirrorlake.produce.provenance import HEADER, Provenance, stamped, unsent
+from mirrorlake.produce.provenance import HEADER, Provenance, unsent
 
 PLAN = PartitionPlan("t", 0, "east.t", NOTHING_MAPPED, 0, 9)
 HEADERS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
@@ -48,13 +47,7 @@ def test_exactly_those_with_a_header_that_names_the_target_are_left_out(rows: li
     assert kept(rows, skip=skip) == wanted
 
 
-def test_the_header_is_added_behind_all_others_and_stripped_whole() -> None:
-    headers: list[tuple[str, bytes | None]] = [("a", b"1"), (HEADER, b"far"), ("a", None)]
-    assert stamped(headers, None) == headers
-    assert stamped(headers, HOP) == [*headers, (HEADER, b"from-here")]
-    assert stamped(headers, Provenance("from-here", "to-there", strip=True)) == [("a", b"1"), ("a", None)]
-
-
-@pytest.mark.parametrize("strip", [False, True])
-def test_a_record_without_headers_gets_one_or_none(strip: bool) -> None:
-    assert stamped([], Provenance("s", "t", strip)) == ([] if strip else [(HEADER, b"s")])
+def test_what_becomes_of_headers() -> None:
+    assert (HOP.added, HOP.removed) == ((HEADER, b"from-here"), None)
+    last = Provenance("from-here", "to-there", strip=True)
+    assert (last.added, last.removed) == (None, HEADER)

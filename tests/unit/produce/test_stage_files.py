@@ -44,6 +44,17 @@ def test_a_range_is_read_whatever_lies_beside_it(tmp_path: Path) -> None:
     assert offsets(shard(files, 2, 7)) == [2, 4, 7]
 
 
+@pytest.mark.parametrize("group", [1, 2, 3, 10])
+def test_rows_of_several_clusters_lie_in_a_file(tmp_path: Path, group: int) -> None:
+    """As OPTIMIZE leaves them, in row groups that have a dictionary each."""
+    parts = [
+        pq.read_table(written(tmp_path / f"{number}", [("t", 0, number), ("u", 0, number)], cluster))
+        for number, cluster in enumerate(["east", "north", "east", "east", "west"])
+    ]
+    pq.write_table(pa.concat_tables(parts), tmp_path / "all", row_group_size=group)
+    assert offsets(shard([str(tmp_path / "all")])) == [0, 2, 3]
+
+
 @pytest.mark.parametrize(
     "files",
     [

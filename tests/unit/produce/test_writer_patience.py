@@ -24,7 +24,7 @@ SLOW = {
 
 
 @pytest.fixture
-def job(monkeypatch: pytest.MonkeyPatch) -> ShardJob:
+def job(lane: str, monkeypatch: pytest.MonkeyPatch) -> ShardJob:
     """450 kB for a target that takes a third of it in a second, the time that one call may take."""
     monkeypatch.setattr(patience, "CALL_SECONDS", 1.0)
     monkeypatch.setattr(writer, "LOOK_SECONDS", 0.1)

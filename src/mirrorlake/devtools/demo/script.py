@@ -15,6 +15,7 @@ from pathlib import Path
 import yaml
 from confluent_kafka import Consumer, Producer, TopicPartition
 
+import mirrorlake
 from mirrorlake.config.topology import Topology, load_topology
 from mirrorlake.devtools.demo import consumer_group
 from mirrorlake.devtools.local.cluster import EmbeddedCluster, start_clusters, stop_clusters
@@ -33,10 +34,12 @@ _MARKER = ".mirrorlake-demo"
 
 @dataclass(frozen=True)
 class DemoResult:
-    """What the demo proved: records at the source and at the target, whether they are equal and the offset came back,
-    one offset there and back, and what the group that was moved read twice or never."""
+    """What the demo proved: records at the source and at the target, how many of them `verify` has proven, whether they
+    are equal and the offset came back, one offset there and back, and what the group that was moved read twice or
+    never."""
 
     produced: int
+    verified: int
     target_records: int
     equal: bool
     offset: int
@@ -49,7 +52,8 @@ class DemoResult:
     @property
     def proven(self) -> bool:
         """Whether all of it was proven."""
-        return self.equal and not self.group_read_twice and not self.group_never_read
+        whole = self.equal and self.verified == self.produced
+        return whole and not self.group_read_twice and not self.group_never_read
 
 
 def play(directory: Path, records: int, say: Say) -> DemoResult:
@@ -114,15 +118,26 @@ def _prove(
     lake = open_lake(open_session(), topology.lake, topology.directory)
     wanted, there = _read(source, TOPIC), _read(target, REMOTE)
     equal = _compare(wanted, there, records, say)
+    verified = _verify(topology.directory, say)
     offset = len(wanted[0]) // 2
     forth, back = _translate(lake, offset, say)
     say("6/7 Killing east with -9, for good: `mirrorlake failover` moves the group to west")
     clusters["east"].kill()
     moved = _fail_over(lake, topology, read, target, {value or b"" for part in wanted for _, value, _ in part}, say)
     _tell_what_next(topology.directory, lake, say)
+    say(f"      Proven by content, record by record, when both clusters were there: {verified:,} of {records:,}.")
     total = sum(map(len, there))
     return DemoResult(
-        records, total, equal and back == offset, offset, forth, back, moved.twice, moved.never, str(lake.directory)
+        records,
+        verified,
+        total,
+        equal and back == offset,
+        offset,
+        forth,
+        back,
+        moved.twice,
+        moved.never,
+        str(lake.directory),
     )
 
 
@@ -211,6 +226,16 @@ def _compare(wanted: Read, there: Read, records: int, say: Say) -> bool:
         + ("equal, in order, each once" if equal else "NOT equal")
     )
     return equal
+
+
+def _verify(directory: Path, say: Say) -> int:
+    """How many records `verify` has proven."""
+    opened = mirrorlake.open(directory / "mirrorlake.yml")
+    found = opened.verify(topics=[TOPIC])
+    told = f"{len(found.differences)} differences" if found.differences else "no difference"
+    said = f"{found.proven:,} of {found.records:,} records proven by content in {found.ranges} ranges; {told}"
+    say(f"      mirrorlake verify: {said}")
+    return found.proven
 
 
 def _translate(lake: Lake, offset: int, say: Say) -> tuple[int, int]:

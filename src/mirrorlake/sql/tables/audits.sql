@@ -1,18 +1,27 @@
--- One row is one verified range of one partition; offsets inclusive.
+-- One row is one comparison of one range of one partition by content; offsets inclusive. Of a range that was compared
+-- more often the newest row counts (view `proofs`). Ranges do not reach over multiples of 100,000.
 CREATE TABLE IF NOT EXISTS audits (
   flow STRING NOT NULL,
   topic STRING NOT NULL,
   partition INT NOT NULL,
   first_offset BIGINT,
   last_offset BIGINT,
-  source_count BIGINT,
+  source_count BIGINT COMMENT 'null: the source has nothing of the range any more',
   stage_count BIGINT,
   target_count BIGINT,
-  source_hash STRING,
+  source_hash STRING COMMENT 'SHA-256 over the digests of all records there, in their order (docs/trust.md)',
   stage_hash STRING,
   target_hash STRING,
-  verdict STRING,
-  audited_at TIMESTAMP
+  verdict STRING COMMENT 'proven; source_trimmed: stage and target are the same; or the kind of the first difference',
+  audited_at TIMESTAMP,
+  generation INT COMMENT 'of the source topic; 0 is the first',
+  target_topic STRING,
+  target_generation INT COMMENT 'of the target topic; 0 is the first',
+  target_first_offset BIGINT COMMENT 'the stretch of the log of the target that was read',
+  target_last_offset BIGINT,
+  byte_count BIGINT COMMENT 'of all that was read',
+  excused MAP<STRING, BIGINT> COMMENT 'records that were left out of the comparison, by reason',
+  differences ARRAY<STRUCT<kind: STRING, first_offset: BIGINT, last_offset: BIGINT, record_count: BIGINT, target_offset: BIGINT, detail: STRING>>
 ) USING DELTA
 COMMENT 'mirrorlake: proofs that nothing is missing'
 TBLPROPERTIES ('delta.enableDeletionVectors' = 'false')

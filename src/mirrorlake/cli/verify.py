@@ -1,0 +1,105 @@
+"""`mirrorlake verify`: proof by content."""
+
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from mirrorlake.cli.context import Context
+from mirrorlake.errors import InputError
+from mirrorlake.terminal import plain_table
+
+if TYPE_CHECKING:
+    from mirrorlake.library.answers import Verified
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command()(verify)
+
+
+def verify(
+    context: typer.Context,
+    flow: list[str] = typer.Option([], "--flow", help="Only this flow."),
+    topic: list[str] = typer.Option([], "--topic", help="Only this topic, named as at the source or at the target."),
+    since: str | None = typer.Option(None, "--since", help="Only what was brought to the target since, as 2026-11-21."),
+    offsets: str | None = typer.Option(None, "--offsets", metavar="A:B", help="Only source offsets A to B, inclusive."),
+    sample: str | None = typer.Option(None, "--sample", metavar="1%", help="Only a part, the same one each time."),
+    again: bool = typer.Option(False, "--again", help="Compare what is proven already, too."),
+    watch: bool = typer.Option(False, "--watch", help="Go on with what is brought meanwhile, until Ctrl-C."),
+    max_mb_per_s: float | None = typer.Option(None, "--max-mb-per-s", help="Read at most so much of each cluster."),
+    report: list[Path] = typer.Option([], "--report", help="Write the evidence to a file, .html or .json."),
+    as_json: bool = typer.Option(False, "--json", help="Print one JSON document."),
+) -> None:
+    """Compare source, stage and target by content, record by record; exits 1 for any difference.
+
+    It goes on where the last one ended (table `audits`), and runs beside `run` or without it.
+    """
+    shared: Context = context.obj
+    for file in report:
+        if file.suffix not in (".html", ".json"):
+            raise InputError(f"--report {file}: the name has to end with .html or .json")
+    found = shared.lake.verify(
+        flow or None,
+        topic,
+        since=None if since is None else _time(since),
+        offsets=None if offsets is None else _offsets(offsets),
+        sample=None if sample is None else _share(sample),
+        again=again,
+        watch=watch,
+        max_mb_per_s=max_mb_per_s,
+        report=None if as_json else lambda so_far: shared.say(_line(so_far)),
+    )
+    for file in report:
+        found.write(file)
+    if as_json:
+        shared.answer(found.to_dict())
+    else:
+        _show(shared, found)
+    if found.differences:
+        raise typer.Exit(1)
+
+
+def _show(shared: Context, found: "Verified") -> None:
+    if found.differences:
+        table = plain_table("flow", "partition", "source offsets", "kind", "what")
+        for item in found.differences:
+            offsets = f"{item['first_offset']} to {item['last_offset']}"
+            place = f"{item['topic']}-{item['partition']}"
+            table.add_row(item["flow"], place, offsets, item["kind"], item["detail"] or "")
+        shared.out.print(table)
+    for reason, count in found.excused.items():
+        shared.out.print(f"{count:,} records no difference: {reason}")
+    shared.out.print(_line(found))
+
+
+def _line(found: "Verified") -> str:
+    before = f", {found.proven_before:,} before" if found.proven_before else ""
+    told = f"{len(found.differences):,} differences" if found.differences else "no difference"
+    return f"{found.proven:,} of {found.records:,} records proven by content in {found.ranges:,} ranges{before}; {told}"
+
+
+def _time(text: str) -> datetime:
+    try:
+        found = datetime.fromisoformat(text.replace("Z", "+00:00"))
+    except ValueError:
+        raise InputError(f"--since {text}: write a time as 2026-11-21 or 2026-11-21T03:12:00") from None
+    return found if found.tzinfo else found.replace(tzinfo=timezone.utc)
+
+
+def _offsets(text: str) -> tuple[int, int]:
+    first, colon, last = text.partition(":")
+    if not colon or not first.isdecimal() or not last.isdecimal() or int(first) > int(last):
+        raise InputError(f"--offsets {text}: write the first and the last source offset, as 0:99999")
+    return int(first), int(last)
+
+
+def _share(text: str) -> float:
+    try:
+        found = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
+    except ValueError:
+        found = 0.0
+    if not 0 < found <= 1:
+        raise InputError(f"--sample {text}: write a part as 1% or 0.01")
+    return found

@@ -1,0 +1,82 @@
+"""Starts landing natively: a streaming query, or, of few records and with an end, none at all."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from confluent_kafka import KafkaException
+
+from mirrorlake.config.topology import Landing
+from mirrorlake.kafka.admin import ClusterAdmin
+from mirrorlake.lake.lake import Lake
+from mirrorlake.lake.path_tables import PathTables
+from mirrorlake.landing.native_sink import NativeSink, Ranges
+from mirrorlake.landing.native_source import LandJob, source_of
+from mirrorlake.landing.query import LandingQuery
+from mirrorlake.offsets.positions import TopicAndPartition
+
+
+def land_natively(
+    lake: Lake, tables: PathTables, job: LandJob, landing: Landing, application: str, once: bool
+) -> LandingQuery:
+    """Start landing what a job says; `once` to the ends that the source has now.
+
+    Raises ClusterUnreachable: `once`, and the source does not tell its ends.
+    """
+    sink = NativeSink(tables, job, application, landing.small_batch_records)
+    if not once:
+        return _start(lake, job, landing, sink, None)
+    final = ClusterAdmin(job.alias, job.client).end_offsets(job.starts, committed=True)
+    ranges = {key: (job.starts[key], end) for key, end in final.items() if end > job.starts[key]}
+    in_one_batch = sum(end - first for first, end in ranges.values()) <= landing.max_records_per_batch
+    if in_one_batch and sink.is_small(ranges):
+        return _LandedAtOnce(sink, ranges, Path(job.checkpoint))
+    return _start(lake, replace(job, final=final), landing, sink, {key: end for key, (_, end) in ranges.items()})
+
+
+def _start(
+    lake: Lake, job: LandJob, landing: Landing, sink: NativeSink, final: Mapping[TopicAndPartition, int] | None
+) -> LandingQuery:
+    """One query for all partitions: which of them wait for others is decided for each batch."""
+    source = source_of(job)
+    lake.spark.dataSource.register(source)
+    checkpoint = Path(job.checkpoint)
+    writer = lake.spark.readStream.format(source.name()).load().writeStream
+    writer = writer.queryName(f"land {job.alias} {lake.lake_id} {checkpoint.name}")
+    writer = writer.option("checkpointLocation", job.checkpoint).foreachBatch(sink)
+    writer = writer.trigger(processingTime=f"{landing.trigger_ms} milliseconds")
+    return LandingQuery(writer.start(), final=final, close=sink.close)
+
+
+class _LandedAtOnce(LandingQuery):
+    """Few records up to an end, landed by the driver while it is made: a query would take seconds to begin."""
+
+    def __init__(self, sink: NativeSink, ranges: Ranges, checkpoint: Path) -> None:
+        super().__init__(close=sink.close)
+        self._covered = {key: end for key, (_, end) in ranges.items()}
+        self._error: Exception | None = None
+        # Where whoever lands next finds the name of what may still commit (`land.end_queries`).
+        checkpoint.mkdir(parents=True, exist_ok=True)
+        try:
+            sink.read_here(ranges, 0)
+        except KafkaException as error:
+            self._covered = {}
+            self._error = error
+
+    @property
+    def active(self) -> bool:
+        """It is over."""
+        return False
+
+    @property
+    def began(self) -> bool:
+        """Whether it came to its end."""
+        return self._error is None
+
+    def exception(self) -> Exception | None:
+        """Why it did not."""
+        return self._error
+
+    def covered(self) -> dict[TopicAndPartition, int]:
+        """How far each partition was landed."""
+        return self._covered

@@ -1,0 +1,120 @@
+"""One landed batch into `records`, natively: a small one is read by the driver itself, a larger one by Spark's tasks.
+
+Either way it is one commit by delta-rs that names the query and the number of the batch: a batch is in the table once,
+whichever way it went and however often it is tried.
+"""
+
+import json
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+import pyarrow as pa
+from deltalake.transaction import AddAction
+from pyspark.sql import DataFrame
+
+from mirrorlake import failpoints
+from mirrorlake.lake.definitions import definition
+from mirrorlake.lake.path_tables import PathTables
+from mirrorlake.lake.small_batches import SmallBatches
+from mirrorlake.landing.native_source import SIZES_FILE, LandJob
+from mirrorlake.landing.stage_file import constant_columns
+from mirrorlake.native.reader import Reader
+from mirrorlake.offsets.positions import TopicAndPartition
+from mirrorlake.spark.query_files import read_position
+
+#: First offset, inclusive, and end, exclusive, by partition.
+Ranges = Mapping[TopicAndPartition, tuple[int, int]]
+
+
+class NativeSink:
+    """`foreachBatch` of one landing query over `native_source`. `application` is what its commits are known by."""
+
+    def __init__(self, tables: PathTables, job: LandJob, application: str, small_batch_records: int) -> None:
+        self._tables = tables
+        self._job = job
+        self._application = application
+        self._small = SmallBatches(small_batch_records)
+        self._before = dict(job.starts)
+        self._reader: Reader | None = None
+        self._record_bytes: dict[str, float] = {}
+
+    def __call__(self, frame: DataFrame, batch: int) -> None:
+        """Commit a batch."""
+        ranges = self._ranges(batch)
+        if self.is_small(ranges):
+            self.read_here(ranges, batch)
+        else:
+            self._read_by_tasks(frame, batch)
+
+    def is_small(self, ranges: Ranges) -> bool:
+        """Whether the driver reads so much itself."""
+        return sum(end - first for first, end in ranges.values()) <= self._small.most
+
+    def close(self) -> None:
+        """Let go of the driver's own client."""
+        reader, self._reader = self._reader, None
+        if reader is not None:
+            reader.close()
+
+    def _ranges(self, batch: int) -> Ranges:
+        """What a batch covers, by what Spark noted before it began; not every offset needs to have a record."""
+        noted = (Path(self._job.checkpoint) / "offsets" / str(batch)).read_text(encoding="utf-8")
+        ends = read_position(batch, noted, {}).sources[0]
+        ranges = {key: (self._before[key], end) for key, end in ends.items() if end > self._before[key]}
+        self._before.update(ends)
+        return ranges
+
+    def read_here(self, ranges: Ranges, batch: int) -> None:
+        """Read the records in this process and commit them; its client is at the end of the log already and has them,
+        as a rule. Raises KafkaException."""
+        landed_at = time.time_ns() // 1_000_000
+        if self._reader is None:
+            self._reader = Reader(self._job.client, keep=True)
+        found: dict[TopicAndPartition, list[pa.RecordBatch]] = {}
+        try:
+            for key, rows in self._reader.read(ranges):
+                found.setdefault(key, []).append(rows)
+        except BaseException:
+            self.close()
+            raise
+        failpoints.reached("taken")
+        tables = [self._rows(key, found[key], landed_at) for key in sorted(found)]
+        if tables:
+            rows = pa.concat_tables(tables)
+            self._small.learn(rows.num_rows, rows.nbytes)
+            self._tables.append("records", rows, self._application, batch)
+        failpoints.reached("landed")
+
+    def _rows(self, key: TopicAndPartition, batches: list[pa.RecordBatch], landed_at: int) -> pa.Table:
+        found = pa.Table.from_batches(batches)
+        generation = self._job.generations.get(key, 0)
+        same = constant_columns(self._job.alias, key[0], landed_at, generation)
+        columns = [
+            pa.repeat(pa.scalar(same[field.name], field.type), len(found))
+            if field.name in same
+            else found[field.name].cast(field.type)
+            for field in definition("records").rows
+        ]
+        return pa.table(columns, definition("records").rows)
+
+    def _read_by_tasks(self, frame: DataFrame, batch: int) -> None:
+        """Commit the files that tasks wrote."""
+        files = frame.toArrow().to_pylist()
+        failpoints.reached("taken")
+        now = time.time_ns() // 1_000_000
+        adds = [AddAction(file["path"], file["size"], {}, now, True, file["stats"]) for file in files]
+        if adds:
+            self._tables.add_files("records", adds, self._application, batch)
+        failpoints.reached("landed")
+        self._learn(files)
+
+    def _learn(self, files: list[dict[str, str]]) -> None:
+        """Note how large the topics' records are, for the tasks of the next batches."""
+        for file in files:
+            self._record_bytes.update(json.loads(file["topic_bytes"]))
+        if self._record_bytes:
+            self._small.learn(1, int(max(self._record_bytes.values())))
+            path = Path(self._job.checkpoint) / SIZES_FILE
+            path.with_suffix(".new").write_text(json.dumps(self._record_bytes), encoding="utf-8")
+            path.with_suffix(".new").replace(path)

@@ -1,0 +1,225 @@
+"""The source of a landing query that reads Kafka natively: a Python data source of Spark's (its version 4.0 and later).
+
+Spark plans and triggers, keeps the offsets in its checkpoint and runs the tasks. Where a batch ends is decided here
+(`latestOffset`, in a process beside the driver): Spark 4.0 sets a Python source no limit. A task reads its ranges,
+writes a file of `records` that nothing refers to yet, and hands over what a commit has to say of it; the driver commits
+the files of all tasks at once (`landing/native_sink.py`). Files of attempts that failed stay unreferenced, until
+`maintain` removes them.
+"""
+
+import json
+import logging
+import math
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
+
+from mirrorlake import failpoints
+from mirrorlake.errors import ClusterUnreachable
+from mirrorlake.landing.ranges import OffsetRange, next_ends, shared_out
+from mirrorlake.offsets.positions import TopicAndPartition
+
+if TYPE_CHECKING:  # three processes import this before a query begins, and each needs a part of the rest, or none
+    import pyarrow as pa
+    from pyspark.sql.types import StructType
+
+    from mirrorlake.config.topology import Landing
+    from mirrorlake.kafka.admin import ClusterAdmin
+    from mirrorlake.landing.source_comparison import LandingPlan
+    from mirrorlake.native.reader import Reader
+
+#: What the driver learned of the topics' records, for the next batch; in the query's checkpoint.
+SIZES_FILE = "record_bytes.json"
+#: A reader of each source that this worker process has read from.
+_readers: "dict[str, Reader]" = {}
+#: How long no leader may answer before the query fails, seconds.
+PATIENCE_SECONDS = 20.0
+
+
+@dataclass(frozen=True)
+class LandJob:
+    """What a query reads, and how. `client` holds secrets: it travels with the pickled source, never as an option.
+
+    `starts` and `final` are offsets by partition; None reads on for ever. `waiting` are partitions that wait for
+    others, `waiting_seconds` at most. `directory` and `schema` are those of the table `records`.
+    """
+
+    alias: str
+    client: Mapping[str, str | int | bool]
+    starts: Mapping[TopicAndPartition, int]
+    generations: Mapping[TopicAndPartition, int]
+    final: Mapping[TopicAndPartition, int] | None
+    most: int
+    tasks: int
+    waiting: frozenset[TopicAndPartition]
+    waiting_seconds: float
+    directory: str
+    schema: "pa.Schema"
+    checkpoint: str
+
+    @staticmethod
+    def of(
+        plan: "LandingPlan",
+        client: Mapping[str, str | int | bool],
+        landing: "Landing",
+        directory: Path,
+        checkpoint: Path,
+        waiting: frozenset[TopicAndPartition],
+        waiting_seconds: float,
+    ) -> "LandJob":
+        """The job of a plan. `directory` is the lake's."""
+        from mirrorlake.lake.definitions import definition
+
+        return LandJob(
+            alias=plan.alias,
+            client=dict(client),
+            starts=plan.starts,
+            generations=plan.generations,
+            final=None,
+            most=landing.max_records_per_batch,
+            tasks=landing.files_per_batch,
+            waiting=waiting,
+            waiting_seconds=waiting_seconds,
+            directory=str(directory / "records"),
+            schema=definition("records").rows,
+            checkpoint=str(checkpoint),
+        )
+
+    def __repr__(self) -> str:
+        return f"LandJob({self.alias}, {len(self.starts)} partitions)"
+
+
+def source_of(job: LandJob) -> type[DataSource]:
+    """A source for Spark to register. The job goes with the class, and so not into the query's options, which Spark
+    shows."""
+    return type("NativeSource", (_NativeSource,), {"job": job, "__doc__": _NativeSource.__doc__})
+
+
+class _NativeSource(DataSource):
+    """A row for each file that was written: stage_file.ADDED."""
+
+    job: LandJob
+
+    @classmethod
+    def name(cls) -> str:
+        return f"mirrorlake_land_{cls.job.alias}"
+
+    def schema(self) -> str:
+        return "path string, size bigint, stats string, topic_bytes string"
+
+    def streamReader(self, schema: "StructType") -> DataSourceStreamReader:
+        return _StreamReader(self.job)
+
+
+class _Part(InputPartition):
+    """What one task reads."""
+
+    def __init__(self, ranges: list[OffsetRange], landed_at: int) -> None:
+        super().__init__(None)
+        self.ranges = ranges
+        self.landed_at = landed_at
+
+
+class _StreamReader(DataSourceStreamReader):
+    """Plans batches, and reads a task's part of one."""
+
+    def __init__(self, job: LandJob) -> None:
+        self._job = job
+        self._reached = dict(job.starts)
+        self._admin: ClusterAdmin | None = None
+        self._quiet_since = -math.inf
+        self._heard = time.monotonic()
+
+    def initialOffset(self) -> dict[str, Any]:
+        return _document(self._job.starts)
+
+    def latestOffset(self) -> dict[str, Any]:
+        job = self._job
+        due = time.monotonic() - self._quiet_since >= job.waiting_seconds
+        ends = job.final if job.final is not None else self._log_ends()
+        found = next_ends(self._reached, ends, job.most, () if due else job.waiting)
+        if any(found[key] != self._reached[key] for key in job.waiting):
+            self._quiet_since = time.monotonic()
+        self._reached = found
+        return _document(found)
+
+    def _log_ends(self) -> Mapping[TopicAndPartition, int]:
+        """The last stable offsets. Raises ClusterUnreachable when no leader answers for long; a partition whose leader
+        alone does not answer stays where it is, until the landing worker finds out why."""
+        from mirrorlake.kafka.admin import ClusterAdmin
+
+        if self._admin is None:
+            # The worker asks the same cluster, and tells of it; this process's output belongs to nobody.
+            logging.getLogger("mirrorlake.kafka").setLevel(logging.ERROR)
+            self._admin = ClusterAdmin(self._job.alias, self._job.client)
+        ends = self._admin.told_ends(list(self._reached))
+        now = time.monotonic()
+        if ends or not self._reached:
+            self._heard = now
+        elif now - self._heard > PATIENCE_SECONDS:
+            raise ClusterUnreachable(
+                f"no leader of cluster {self._job.alias} tells the ends of its partitions; it is asked again",
+                alias=self._job.alias,
+            )
+        return ends
+
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
+        before, behind = _offsets(start), _offsets(end)
+        ranges = [OffsetRange(*key, before[key], behind[key]) for key in sorted(behind) if before[key] < behind[key]]
+        now = time.time_ns() // 1_000_000
+        return [_Part(part, now) for part in shared_out(ranges, self._job.tasks, _known_sizes(self._job))]
+
+    def read(self, partition: InputPartition) -> "Iterator[pa.RecordBatch]":
+        """Read, write, and say what was written; runs in a worker."""
+        from mirrorlake.landing.stage_file import Batch, StageFile
+
+        assert isinstance(partition, _Part)
+        job = self._job
+        batch = Batch(job.alias, partition.landed_at, job.generations)
+        file = StageFile(Path(job.directory), job.schema, batch)
+        ranges = {(item.topic, item.partition): (item.first, item.end) for item in partition.ranges}
+        for key, rows in read_ranges(job.client, ranges):
+            file.add(key, rows)
+        added = file.close()
+        failpoints.reached("file-written")
+        if added is not None:
+            yield added
+
+
+def read_ranges(
+    client: Mapping[str, Any], ranges: Mapping[TopicAndPartition, tuple[int, int]]
+) -> "Iterator[tuple[TopicAndPartition, pa.RecordBatch]]":
+    """Read with this process's reader of a source; one that failed is not used again."""
+    from mirrorlake.native.reader import Reader
+
+    name = json.dumps(dict(client), sort_keys=True)
+    reader = _readers.pop(name, None) or Reader(client)
+    try:
+        yield from reader.read(ranges)
+    except BaseException:
+        reader.close()
+        raise
+    _readers[name] = reader
+
+
+def _document(offsets: Mapping[TopicAndPartition, int]) -> dict[str, dict[str, int]]:
+    """Offsets as Spark's own Kafka source writes them into a checkpoint."""
+    found: dict[str, dict[str, int]] = {}
+    for (topic, partition), offset in sorted(offsets.items()):
+        found.setdefault(topic, {})[str(partition)] = offset
+    return found
+
+
+def _offsets(document: Mapping[str, Mapping[str, int]]) -> dict[TopicAndPartition, int]:
+    return {(topic, int(number)): end for topic, parts in document.items() for number, end in parts.items()}
+
+
+def _known_sizes(job: LandJob) -> dict[str, float]:
+    try:
+        return dict(json.loads((Path(job.checkpoint) / SIZES_FILE).read_text(encoding="utf-8")))
+    except FileNotFoundError:
+        return {}

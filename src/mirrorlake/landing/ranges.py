@@ -1,0 +1,80 @@
+"""Which offsets the next batch of a landing query reads, and how they are shared out over tasks. Pure."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+from mirrorlake.offsets.positions import TopicAndPartition
+
+#: Records below which a partition's part of a batch is not divided: each part is a fetch of its own.
+UNDIVIDED = 20_000
+
+
+@dataclass(frozen=True)
+class OffsetRange:
+    """Offsets of a partition, from `first`, inclusive, to `end`, exclusive."""
+
+    topic: str
+    partition: int
+    first: int
+    end: int
+
+    @property
+    def count(self) -> int:
+        """How many offsets it has; not all of them need to have a record."""
+        return self.end - self.first
+
+
+def next_ends(
+    reached: Mapping[TopicAndPartition, int],
+    log_ends: Mapping[TopicAndPartition, int],
+    most: int,
+    waiting: Collection[TopicAndPartition] = (),
+) -> dict[TopicAndPartition, int]:
+    """Where the next batch ends, for each partition of `reached`, which is where the one before did.
+
+    Args:
+        reached: next offsets.
+        log_ends: ends of the logs, exclusive; partitions that did not answer are missing, and stay where they are.
+        most: offsets of the batch, all partitions together. Where there are more, each gets a part of them in
+            proportion to what it has, and at least one.
+        waiting: partitions that make no batch by themselves: they go along with others.
+    """
+    news = {key: max(0, log_ends.get(key, first) - first) for key, first in reached.items()}
+    if not any(count for key, count in news.items() if key not in waiting):
+        return dict(reached)
+    total = sum(news.values())
+    if total > most:
+        news = {key: min(count, max(1, count * most // total)) if count else 0 for key, count in news.items()}
+    return {key: first + news[key] for key, first in reached.items()}
+
+
+def shared_out(
+    ranges: Sequence[OffsetRange], tasks: int, record_bytes: Mapping[str, float] | None = None
+) -> list[list[OffsetRange]]:
+    """Divide ranges into at most so many parts that are about as much work each: neighbours stay together, and only
+    what lies across a border is cut, unless it is small.
+
+    `record_bytes` is the size of a topic's records, as far as that is known; others are taken for average ones.
+    """
+    known = dict(record_bytes or {})
+    usual = sum(known.values()) / len(known) if known else 1.0
+    sizes = [item.count * known.get(item.topic, usual) for item in ranges]
+    share = sum(sizes) / max(1, tasks)
+    parts: list[list[OffsetRange]] = [[]]
+    room = share
+    for item, size in zip(ranges, sizes, strict=True):
+        left, each = item, size / max(1, item.count)
+        while len(parts) < tasks and left.count * each > room and item.count > UNDIVIDED:
+            taken = min(left.count, int(room / each))
+            if taken:
+                parts[-1].append(OffsetRange(left.topic, left.partition, left.first, left.first + taken))
+                left = OffsetRange(left.topic, left.partition, left.first + taken, left.end)
+            parts.append([])
+            room = share
+        if left.count:
+            parts[-1].append(left)
+            room -= left.count * each
+        if room <= 0 and len(parts) < tasks:
+            parts.append([])
+            room = share
+    return [part for part in parts if part]

@@ -1,0 +1,159 @@
+"""One Parquet file of `records`, written by a task from what it reads natively, and what a commit says of it.
+
+A partition's rows stand together in row groups, in the order of their offsets: who produces opens only those row groups
+that hold what it wants (`produce/stage_files.py`).
+"""
+
+import json
+import uuid
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from mirrorlake.offsets.positions import TopicAndPartition
+
+#: Arrow's bytes that wait to be written together, and those from which a partition gets row groups of its own.
+GATHERED_BYTES, OWN_GROUP_BYTES = 64 << 20, 2 << 20
+#: Ranges that are written into a file's statistics; more would make a commit large, and are read from the file.
+_TOLD_RANGES = 200
+_CONSTANT = ("source_cluster", "topic", "partition", "timestamp_type", "landed_at", "batch_id", "generation")
+_KEYS = ("source_cluster", "topic", "partition", "offset", "batch_id", "generation")
+#: What a task hands to the driver of each file.
+ADDED = pa.schema([("path", pa.string()), ("size", pa.int64()), ("stats", pa.string()), ("topic_bytes", pa.string())])
+
+
+@dataclass(frozen=True)
+class Batch:
+    """What all rows of a landed batch have in common. `landed_at` in ms; `generations` are those other than 0."""
+
+    source_cluster: str
+    landed_at: int
+    generations: Mapping[TopicAndPartition, int]
+
+
+class StageFile:
+    """Gathers rows and writes them. `directory` and `schema` are the table's."""
+
+    def __init__(self, directory: Path, schema: pa.Schema, batch: Batch) -> None:
+        self._schema = schema
+        self._batch = batch
+        self._path = directory / f"landed-{uuid.uuid4()}.snappy.parquet"
+        self._writer: pq.ParquetWriter | None = None
+        self._waiting: dict[TopicAndPartition, list[pa.RecordBatch]] = {}
+        self._size = 0
+        self._ranges: dict[TopicAndPartition, list[int]] = {}
+        self._topic_bytes: dict[str, list[int]] = {}
+
+    def add(self, key: TopicAndPartition, rows: pa.RecordBatch) -> None:
+        """Take rows of a partition, in the order of their offsets."""
+        self._waiting.setdefault(key, []).append(rows)
+        size = rows.nbytes
+        self._size += size
+        found = self._topic_bytes.setdefault(key[0], [0, 0])
+        found[0] += size
+        found[1] += rows.num_rows
+        first, last = rows.column("offset")[0].as_py(), rows.column("offset")[-1].as_py()
+        known = self._ranges.setdefault(key, [first, last, 0])
+        known[1], known[2] = last, known[2] + rows.num_rows
+        if self._size >= GATHERED_BYTES:
+            self._write()
+
+    def close(self) -> pa.RecordBatch | None:
+        """Write what is left. Returns a row of ADDED; None when there were no rows, and so no file."""
+        self._write()
+        if self._writer is None:
+            return None
+        self._writer.close()
+        sizes = {topic: total / count for topic, (total, count) in self._topic_bytes.items()}
+        row = [self._path.name, self._path.stat().st_size, self._stats(), json.dumps(sizes)]
+        return pa.RecordBatch.from_pylist([dict(zip(ADDED.names, row, strict=True))], schema=ADDED)
+
+    def _write(self) -> None:
+        """Write what waits: a partition with much in row groups of its own, the others together."""
+        group: list[pa.Table] = []
+        size = 0
+        for key in sorted(self._waiting):
+            rows = self._rows(key, self._waiting[key])
+            if group and (size >= OWN_GROUP_BYTES or rows.nbytes >= OWN_GROUP_BYTES):
+                self._write_group(group)
+                group, size = [], 0
+            group.append(rows)
+            size += rows.nbytes
+        if group:
+            self._write_group(group)
+        self._waiting, self._size = {}, 0
+
+    def _write_group(self, tables: Iterable[pa.Table]) -> None:
+        rows = pa.concat_tables(tables, promote_options="none")
+        if self._writer is None:
+            self._writer = pq.ParquetWriter(
+                self._path,
+                rows.schema,
+                compression="snappy",
+                use_dictionary=list(_CONSTANT),
+                write_statistics=list(_KEYS),
+                store_schema=False,  # else readers would get dictionaries where others write plain columns
+            )
+        self._writer.write_table(rows, row_group_size=rows.num_rows)
+
+    def _rows(self, key: TopicAndPartition, batches: list[pa.RecordBatch]) -> pa.Table:
+        """The columns of `records`, for rows of one partition."""
+        found = pa.Table.from_batches(batches)
+        count = found.num_rows
+        batch = self._batch
+        same = constant_columns(batch.source_cluster, key[0], batch.landed_at, batch.generations.get(key, 0))
+        columns = []
+        for field in self._schema:
+            if field.name in same:
+                columns.append(_repeated(same[field.name], field.type, count))
+            else:
+                column = found[field.name]
+                columns.append(column if column.type == field.type else column.cast(field.type))
+        return pa.table(columns, self._schema.names)
+
+    def _stats(self) -> str:
+        """Delta's statistics of the file, and beside them the offset ranges of its partitions: who follows the log does
+        not have to open it (lake/stage_index.py)."""
+        generation = self._batch.generations
+        ranges = [
+            [self._batch.source_cluster, *key, generation.get(key, 0), *found]
+            for key, found in sorted(self._ranges.items())
+        ]
+        columns: dict[str, list[Any]] = {
+            "source_cluster": [self._batch.source_cluster],
+            "topic": [item[1] for item in ranges],
+            "partition": [item[2] for item in ranges],
+            "offset": [offset for item in ranges for offset in item[4:6]],
+            "batch_id": [self._batch.landed_at],
+            "generation": [item[3] for item in ranges],
+        }
+        stats: dict[str, object] = {
+            "numRecords": sum(found[2] for found in self._ranges.values()),
+            "minValues": {name: min(values) for name, values in columns.items()},
+            "maxValues": {name: max(values) for name, values in columns.items()},
+            "nullCount": dict.fromkeys(columns, 0),
+        }
+        if len(ranges) <= _TOLD_RANGES:
+            stats["ranges"] = ranges
+        return json.dumps(stats, ensure_ascii=False, separators=(",", ":"))
+
+
+def constant_columns(source_cluster: str, topic: str, landed_at: int, generation: int) -> dict[str, object]:
+    """The columns that all rows of a partition in a batch have in common; `landed_at` in ms."""
+    return {
+        "source_cluster": source_cluster,
+        "topic": topic,
+        "landed_at": landed_at * 1_000,
+        "batch_id": landed_at,
+        "generation": generation,
+    }
+
+
+def _repeated(value: object, kind: pa.DataType, count: int) -> pa.DictionaryArray:
+    """One value as often as there are rows, as a dictionary: a run of one code in the file."""
+    return pa.DictionaryArray.from_arrays(np.zeros(count, np.int8), pa.array([value], kind))

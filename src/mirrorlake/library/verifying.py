@@ -1,0 +1,88 @@
+"""A comparison by content: what `OpenLake.verify` is."""
+
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import datetime, timezone
+
+from mirrorlake.errors import InputError
+from mirrorlake.lake.stage_index import StageFiles
+from mirrorlake.library.answers import Rows, Verified
+from mirrorlake.library.internals import Internals
+from mirrorlake.library.replicating import stopping
+from mirrorlake.verify.auditor import Auditor, Outcome
+from mirrorlake.verify.plan import Choice
+from mirrorlake.verify.workers import Executors, RowExecutors, ThisProcess, Workers, cores_of
+
+#: Up to how many offsets this process compares by itself: a session takes as long to start.
+SMALL_OFFSETS = 300_000
+#: How long `watch` waits between two turns, seconds.
+WATCH_SECONDS = 10.0
+
+
+def verified(
+    known: Internals,
+    flows: Sequence[str] | None,
+    topics: Sequence[str],
+    choice: Choice,
+    max_mb_per_s: float | None,
+    watch: bool,
+    report: Callable[[Verified], None] | None,
+    stop: threading.Event | None,
+) -> Verified:
+    """Compare; returns and raises as `OpenLake.verify` says."""
+    if max_mb_per_s is not None and max_mb_per_s <= 0:
+        raise InputError("the limit of MB/s has to be above 0")
+    wanted = known.topology.active_flows(flows)
+    began, outcome = datetime.now(timezone.utc), Outcome()
+    with stopping(stop) as ending:
+        told = (lambda found: report(_answer(began, found))) if report else (lambda _found: None)
+        auditor = Auditor(known.writable, known.connections, lambda offsets: _workers(known, offsets), ending, told)
+        limit = None if max_mb_per_s is None else max_mb_per_s * 1e6
+        while not ending.is_set():
+            for flow in wanted:
+                if not ending.is_set():
+                    auditor.audit(flow, topics, choice, limit, outcome)
+            if not watch:
+                break
+            choice = replace(choice, again=False, differing=False)
+            ending.wait(WATCH_SECONDS)
+    _check_topics(topics, outcome)
+    return _answer(began, outcome)
+
+
+def _workers(known: Internals, offsets: int) -> Workers:
+    """This process for little, if it can open the stage's files; executors for more, by files where they can."""
+    if offsets <= SMALL_OFFSETS and known.location.path is not None:
+        return ThisProcess()
+    from mirrorlake.lake.stage import readable_by_files  # Spark, which the small case does without
+    from mirrorlake.produce.probe import files_readable
+
+    tables = known.tables
+    count = cores_of(tables.spark)
+    with StageFiles(tables).reading() as index:
+        some = next(iter(index.paths()), None)
+    if readable_by_files(tables) and (some is None or files_readable(tables.spark, some)):
+        return Executors(tables.spark, count)
+    return RowExecutors(tables, count)
+
+
+def _check_topics(topics: Sequence[str], outcome: Outcome) -> None:
+    for topic in topics:
+        if topic not in outcome.topics:
+            raise InputError(f"no flow has brought a topic {topic} to its target")
+
+
+def _answer(began: datetime, outcome: Outcome) -> Verified:
+    return Verified(
+        began=began,
+        ended=datetime.now(timezone.utc),
+        ranges=outcome.ranges,
+        records=outcome.records,
+        proven=outcome.proven,
+        proven_before=outcome.proven_before,
+        bytes_read=outcome.bytes_read,
+        excused=dict(sorted(outcome.excused.items())),
+        differences=Rows(outcome.differences),
+        audits=Rows(outcome.rows),
+    )

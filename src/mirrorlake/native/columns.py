@@ -1,0 +1,94 @@
+"""Arrow columns that the compiled loops fill: as large as the messages at hand need, and not copied again."""
+
+import ctypes as C
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from mirrorlake.native.library import Columns
+
+_HEADER = pa.struct([pa.field("key", pa.string()), pa.field("value", pa.binary())])
+HEADERS = pa.list_(_HEADER)
+#: What a batch of records has. `timestamp` in ms; `timestamp_type` 0 CreateTime, 1 LogAppendTime, -1 none. Headers in
+#: their order; null for a record that has none.
+SCHEMA = pa.schema(
+    [
+        ("partition", pa.int32()),
+        ("offset", pa.int64()),
+        ("timestamp", pa.timestamp("ms", "UTC")),
+        ("timestamp_type", pa.int32()),
+        ("key", pa.binary()),
+        ("value", pa.binary()),
+        ("headers", HEADERS),
+    ]
+)
+#: Offsets into a column's bytes are of 32 bits.
+_MOST = 2**31 - 1
+
+
+class Room:
+    """Memory for what `survey` counted of some messages, by range: to be filled, then taken as a batch.
+
+    Raises OverflowError where a column would hold more than 2 GiB, as compressed records of one fetch may.
+    """
+
+    def __init__(self, ranges: np.ndarray) -> None:
+        count = {name: int(ranges[name].sum()) for name in ("count", "headers")}
+        size = {name: int(ranges[name].sum()) for name in ("key_bytes", "value_bytes", "name_bytes", "header_bytes")}
+        if (most := max(count["headers"], *size.values())) > _MOST:
+            raise OverflowError(f"{most} bytes, or headers, of one column at a time")
+        self.rows, self._headers = count["count"], count["headers"]
+        self._buffers: dict[str, Any] = {}
+        for name, width in (("partition", 4), ("offset", 8), ("timestamp", 8), ("timestamp_type", 4)):
+            self._buffers[name] = pa.allocate_buffer(width * self.rows)
+        for name in ("key_ends", "value_ends", "header_ends"):
+            self._buffers[name] = pa.allocate_buffer(4 * (self.rows + 1))
+        for name in ("name_ends", "header_value_ends"):
+            self._buffers[name] = pa.allocate_buffer(4 * (self._headers + 1))
+        for name, told in (("keys", "key"), ("values", "value"), ("names", "name"), ("header_values", "header")):
+            self._buffers[name] = pa.allocate_buffer(size[f"{told}_bytes"])
+        for name in ("has_key", "has_value", "has_headers"):
+            self._buffers[name] = pa.py_buffer(np.zeros(self.rows // 8 + 1, np.uint8))
+        self._buffers["has_header_value"] = pa.py_buffer(np.zeros(self._headers // 8 + 1, np.uint8))
+        self.columns = Columns(**{name: buffer.address for name, buffer in self._buffers.items()})
+
+    def batch(self) -> pa.RecordBatch:
+        """What was filled in."""
+        names = ("partition", "offset", "timestamp", "timestamp_type")
+        plain = [
+            pa.Array.from_buffers(SCHEMA.field(name).type, self.rows, [None, self._buffers[name]]) for name in names
+        ]
+        key = self._binary(self.rows, "has_key", "key_ends", "keys", self.columns.keyless)
+        value = self._binary(self.rows, "has_value", "value_ends", "values", self.columns.valueless)
+        return pa.RecordBatch.from_arrays([*plain, key, value, self._all_headers()], schema=SCHEMA)
+
+    def _all_headers(self) -> pa.Array:
+        if not self._headers:
+            return pa.nulls(self.rows, HEADERS)
+        valueless = self.columns.header_valueless
+        names = _text(self._binary(self._headers, None, "name_ends", "names", 0))
+        values = self._binary(self._headers, "has_header_value", "header_value_ends", "header_values", valueless)
+        pairs = pa.StructArray.from_arrays([names, values], fields=list(_HEADER))
+        buffers = [self._buffers["has_headers"], self._buffers["header_ends"]]
+        return pa.Array.from_buffers(HEADERS, self.rows, buffers, self.columns.headerless, children=[pairs])
+
+    def _binary(self, count: int, valid: str | None, ends: str, data: str, nulls: int) -> pa.Array:
+        bitmap = self._buffers[valid] if valid is not None and nulls else None
+        buffers = [bitmap, self._buffers[ends], self._buffers[data]]
+        return pa.Array.from_buffers(pa.binary(), count, buffers, nulls)
+
+
+def _text(names: pa.Array) -> pa.Array:
+    """Names of headers as text. Bytes that are no UTF-8 become U+FFFD, as Kafka's Java client makes of them."""
+    text = pa.Array.from_buffers(pa.string(), len(names), names.buffers())
+    try:
+        text.validate(full=True)
+    except pa.ArrowInvalid:
+        return pa.array([name.decode(errors="replace") for name in names.to_pylist()], pa.string())
+    return text
+
+
+def address(buffer: pa.Buffer | None) -> int | None:
+    """Where a buffer begins; None where there is none, or nothing in it."""
+    return None if buffer is None or not buffer.size else int(C.c_void_p(buffer.address).value or 0)

@@ -1,0 +1,261 @@
+"""librdkafka's functions by ctypes, and the compiled loops of `records.c` that call them for each record.
+
+ctypes lets go of the interpreter's lock during each call, so callbacks and other threads go on meanwhile.
+"""
+
+import ctypes as C
+import platform
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import confluent_kafka
+import numpy as np
+from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka import cimpl as _cimpl
+
+#: The oldest librdkafka whose interface is the one that `records.c` states.
+OLDEST = 0x02_00_00_FF
+#: What a slot holds until its record was acknowledged; REFUSED plus an error's code is what one holds that was refused.
+PENDING, REFUSED = -(2**62), -1_000_000
+CONSUMER, PRODUCER = 1, 0
+
+_P, _S, _I32, _I64, _SIZE = C.c_void_p, C.c_char_p, C.c_int32, C.c_int64, C.c_size_t
+#: Functions of librdkafka: what each gives, and what it takes.
+_FUNCTIONS: dict[str, tuple[Any, ...]] = {
+    "version": (C.c_int,),
+    "conf_new": (_P,),
+    "conf_set": (C.c_int, _P, _S, _S, _P, _SIZE),
+    "conf_destroy": (None, _P),
+    "conf_set_dr_msg_cb": (None, _P, _P),
+    "conf_set_throttle_cb": (None, _P, _P),
+    "conf_set_log_cb": (None, _P, _P),
+    "conf_set_error_cb": (None, _P, _P),
+    "conf_set_events": (None, _P, C.c_int),
+    "new": (_P, C.c_int, _P, _P, _SIZE),
+    "destroy": (None, _P),
+    "set_log_queue": (C.c_int, _P, _P),
+    "set_log_level": (None, _P, C.c_int),
+    "poll": (C.c_int, _P, C.c_int),
+    "flush": (C.c_int, _P, C.c_int),
+    "purge": (C.c_int, _P, C.c_int),
+    "outq_len": (C.c_int, _P),
+    "err2name": (_S, C.c_int),
+    "err2str": (_S, C.c_int),
+    "last_error": (C.c_int,),
+    "error_code": (C.c_int, _P),
+    "error_string": (_S, _P),
+    "error_is_fatal": (C.c_int, _P),
+    "error_is_retriable": (C.c_int, _P),
+    "error_txn_requires_abort": (C.c_int, _P),
+    "error_destroy": (None, _P),
+    "topic_new": (_P, _P, _S, _P),
+    "topic_destroy": (None, _P),
+    "metadata": (C.c_int, _P, C.c_int, _P, _P, C.c_int),
+    "metadata_destroy": (None, _P),
+    "init_transactions": (_P, _P, C.c_int),
+    "begin_transaction": (_P, _P),
+    "send_offsets_to_transaction": (_P, _P, _P, _P, C.c_int),
+    "commit_transaction": (_P, _P, C.c_int),
+    "abort_transaction": (_P, _P, C.c_int),
+    "consumer_group_metadata_new": (_P, _S),
+    "consumer_group_metadata_destroy": (None, _P),
+    "mem_malloc": (_P, _P, _SIZE),
+    "topic_partition_list_new": (_P, C.c_int),
+    "topic_partition_list_add": (_P, _P, _S, _I32),
+    "topic_partition_list_destroy": (None, _P),
+    "incremental_assign": (_P, _P, _P),
+    "incremental_unassign": (_P, _P, _P),
+    "poll_set_consumer": (C.c_int, _P),
+    "consumer_close": (C.c_int, _P),
+    "sasl_background_callbacks_enable": (_P, _P),
+    "queue_get_consumer": (_P, _P),
+    "queue_get_main": (_P, _P),
+    "queue_poll": (_P, _P, C.c_int),
+    "queue_destroy": (None, _P),
+    "consume_batch_queue": (C.c_ssize_t, _P, C.c_int, _P, _SIZE),
+    "event_message_array": (_SIZE, _P, _P, _SIZE),
+    "event_destroy": (None, _P),
+}
+#: Those that the loops call for each record, in the order of `api` in records.c.
+_BY_RECORD = (
+    "topic_name", "message_timestamp", "message_headers", "header_get_all", "message_destroy", "produceva",
+    "headers_new", "header_add", "headers_destroy",
+)  # fmt: skip
+
+#: A partition that is being read: `range` in records.c.
+RANGE = np.dtype(
+    [(name, np.int64) for name in ("topic", "rkt", "partition", "next", "end", "log_end", "error")]
+    + [(name, np.int64) for name in ("count", "key_bytes", "value_bytes", "headers", "name_bytes", "header_bytes")]
+)
+#: Bytes of `cursor` in records.c, one for each range.
+CURSOR_BYTES = 6 * 8
+
+
+class Columns(C.Structure):
+    """`columns` in records.c: where records are copied to."""
+
+    _fields_ = [
+        *((name, _P) for name in ("partition", "offset", "timestamp", "timestamp_type")),
+        *((name, _P) for name in ("key_ends", "value_ends", "header_ends", "name_ends", "header_value_ends")),
+        *((name, _P) for name in ("keys", "values", "names", "header_values")),
+        *((name, _P) for name in ("has_key", "has_value", "has_headers", "has_header_value")),
+        *((name, _I64) for name in ("keyless", "valueless", "headerless", "header_valueless")),
+    ]
+
+
+class Binary(C.Structure):
+    """`binary` in records.c: a column of bytes."""
+
+    _fields_ = [("ends", _P), ("data", _P), ("valid", _P), ("shift", _I64)]
+
+
+class Rows(C.Structure):
+    """`rows` in records.c: what is handed to a producer."""
+
+    _fields_ = [
+        ("count", _I64),
+        ("timestamp", _P),
+        ("key", Binary),
+        ("value", Binary),
+        ("header_ends", _P),
+        ("has_headers", _P),
+        ("headers_shift", _I64),
+        ("name", Binary),
+        ("header_value", Binary),
+        ("added_name", _S),
+        ("added_value", _S),
+        ("added_size", _I64),
+        ("removed_name", _S),
+    ]
+
+
+class Place(C.Structure):
+    """librdkafka's `rd_kafka_topic_partition_t`, as rdkafka.h has it."""
+
+    _fields_ = [
+        ("topic", _S),
+        ("partition", _I32),
+        ("offset", _I64),
+        ("metadata", _P),
+        ("metadata_size", _SIZE),
+        ("opaque", _P),
+        ("error", C.c_int),
+        ("_private", _P),
+    ]
+
+
+class Unusable(Exception):
+    """The native way cannot be taken here; the text says why."""
+
+
+class Library:
+    """What is loaded: `rd_kafka_*` as attributes without that prefix, and the loops. Raises Unusable."""
+
+    def __init__(self) -> None:
+        loops = Path(__file__).with_name(file_name(platform.system(), platform.machine()))
+        if not loops.exists():
+            raise Unusable(f"{loops.name} is not there: built without a compiler, or for no such platform")
+        try:
+            # The client's own module: its libraries are searched with it, wherever its wheel keeps them.
+            found, self._loops = C.CDLL(_cimpl.__file__), C.CDLL(str(loops))
+            for name, (result, *arguments) in _FUNCTIONS.items():
+                setattr(self, name, _function(found, f"rd_kafka_{name}", result, arguments))
+            self._api = (_P * len(_BY_RECORD))(*(_address(found, f"rd_kafka_{name}") for name in _BY_RECORD))
+        except (OSError, AttributeError) as error:
+            raise Unusable(str(error)) from error
+        if self.version() < OLDEST:
+            raise Unusable(f"librdkafka {confluent_kafka.libversion()[0]} is older than 2.0")
+        self._check_sizes()
+        self.api = C.addressof(self._api)
+        self.survey = _function(self._loops, "survey", _I64, (_P, _P, _I64, _P, _I64, _P))
+        self.fill = _function(self._loops, "fill", _I64, (_P, _P, _I64, _P, _P, _I64, _P, _P, _I64))
+        self.give_back = _function(self._loops, "give_back", _I64, (_P, _P, _I64, _P))
+        self.send = _function(self._loops, "send", _I64, (_P, _P, _P, _I32, _P, _I64, _P, _P))
+        self.delivered = _address(self._loops, "delivered")
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        raise AttributeError(f"librdkafka's rd_kafka_{name} is not among those that are used")
+
+    def _check_sizes(self) -> None:
+        """Raise Unusable where Python and the compiled loops do not mean the same."""
+        told = (_I64 * 8)()
+        _function(self._loops, "sizes", None, (_P,))(told)
+        pointer = C.sizeof(_P)
+        known = [RANGE.itemsize, C.sizeof(Columns), C.sizeof(Binary), C.sizeof(Rows), CURSOR_BYTES]
+        if [*told] != [*known, pointer * len(_BY_RECORD), 72, 72]:
+            raise Unusable("the compiled records.c is of another version than library.py")
+
+    def client(self, kind: int, settings: dict[str, Any], prepare: Callable[[int], None] = lambda _conf: None) -> int:
+        """Make a client, CONSUMER or PRODUCER; `prepare` gets its configuration to add callbacks. Raises KafkaException
+        for settings that are refused."""
+        text = C.create_string_buffer(512)
+        conf = self.conf_new()
+        for name, value in settings.items():
+            said = str(value).lower() if isinstance(value, bool) else str(value)
+            if self.conf_set(conf, name.encode(), said.encode(), text, len(text)) != 0:
+                self.conf_destroy(conf)
+                raise KafkaException(KafkaError(KafkaError._INVALID_ARG, text.value.decode(errors="replace")))
+        prepare(conf)
+        handle = self.new(kind, conf, text, len(text))
+        if not handle:
+            self.conf_destroy(conf)
+            raise KafkaException(KafkaError(KafkaError._FAIL, text.value.decode(errors="replace")))
+        if "sasl.oauthbearer.method" in settings:
+            # Else the first token would wait for a poll.
+            self.check(self.sasl_background_callbacks_enable(handle))
+        return int(handle)
+
+    def check(self, error: int | None) -> None:
+        """Raise KafkaException for an `rd_kafka_error_t`; None is none."""
+        if error:
+            found = KafkaError(
+                self.error_code(error),
+                self.error_string(error).decode(errors="replace"),
+                fatal=bool(self.error_is_fatal(error)),
+                retriable=bool(self.error_is_retriable(error)),
+                txn_requires_abort=bool(self.error_txn_requires_abort(error)),
+            )
+            self.error_destroy(error)
+            raise KafkaException(found)
+
+    def places(self, offsets: "dict[tuple[str, int], int]") -> int:
+        """A list of partitions with offsets, as librdkafka has it; to be destroyed."""
+        return self.annotated({place: (offset, "") for place, offset in offsets.items()})
+
+    def annotated(self, offsets: "dict[tuple[str, int], tuple[int, str]]") -> int:
+        """The same, each offset with metadata."""
+        places = self.topic_partition_list_new(len(offsets))
+        for (topic, partition), (offset, metadata) in offsets.items():
+            place = Place.from_address(self.topic_partition_list_add(places, topic.encode(), partition))
+            place.offset = offset
+            if text := metadata.encode():
+                # With the 0 behind it, as confluent-kafka commits it: it reads it as C's text, however long it is. In
+                # librdkafka's own memory, because it frees it with the list.
+                place.metadata_size = len(text) + 1
+                place.metadata = self.mem_malloc(None, place.metadata_size)
+                C.memmove(place.metadata, text, place.metadata_size)
+        return int(places)
+
+
+def file_name(system: str, machine: str) -> str:
+    """The name of the compiled loops for a platform, as Python calls it."""
+    processor = {"amd64": "x86_64", "arm64": "aarch64"}.get(machine.lower(), machine.lower())
+    return f"records-{system.lower()}-{processor}.so"
+
+
+def _function(library: C.CDLL, name: str, result: Any, arguments: Any) -> Any:
+    function = getattr(library, name)
+    function.restype, function.argtypes = result, tuple(arguments)
+    return function
+
+
+def _address(library: C.CDLL, name: str) -> int:
+    return int(C.cast(getattr(library, name), _P).value or 0)
+
+
+@cache
+def library() -> Library:
+    """The library, loaded once. Raises Unusable; `selfcheck.problem` says whether it also works."""
+    return Library()

@@ -1,0 +1,66 @@
+"""Arrow rows as the compiled loop `send` takes them: nothing is copied but what is of another layout than its own."""
+
+import ctypes as C
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from mirrorlake.native.library import PENDING, Binary, Rows
+
+
+class Outgoing:
+    """Rows of one partition on their way to it, and what became of each.
+
+    `rows` has the columns `key`, `value`, `headers` (a list of structs `key`, `value`) and `timestamp`; where that is
+    null 0 is sent, which librdkafka takes for now. `added` is a header that each record gets behind its own; headers of
+    the name `removed` are left out.
+    """
+
+    def __init__(
+        self, rows: pa.RecordBatch, added: tuple[str, bytes] | None = None, removed: str | None = None
+    ) -> None:
+        #: Of each row PENDING, the offset that it got, or REFUSED and the code of an error.
+        self.slots = np.full(rows.num_rows, PENDING, np.int64)
+        self._held: list[pa.Array] = []
+        self.rows = Rows(count=rows.num_rows)
+        if rows.num_rows == 0:
+            return
+        times = pc.fill_null(rows.column("timestamp").cast(pa.timestamp("ms"), safe=False).cast(pa.int64()), 0)
+        self._held.append(times)
+        self.rows.timestamp = _buffer(times, 1, 8 * times.offset)
+        self.rows.key = self._binary(rows.column("key"))
+        self.rows.value = self._binary(rows.column("value"))
+        self._take_headers(rows.column("headers"))
+        if added is not None:
+            self.rows.added_name, self.rows.added_value = added[0].encode(), added[1]
+            self.rows.added_size = len(added[1])
+        if removed is not None:
+            self.rows.removed_name = removed.encode()
+
+    def _take_headers(self, column: pa.Array) -> None:
+        if column.null_count == len(column):
+            return
+        if not pa.types.is_list(column.type):
+            column = column.cast(pa.list_(column.type.value_type))
+        pairs = column.values
+        self._held.append(column)
+        self.rows.header_ends = _buffer(column, 1, 4 * column.offset)
+        self.rows.has_headers, self.rows.headers_shift = _buffer(column, 0), column.offset
+        self.rows.name = self._binary(pairs.field("key"))
+        self.rows.header_value = self._binary(pairs.field("value"))
+
+    def _binary(self, column: pa.Array) -> Binary:
+        """A column of bytes or texts; of another type, such as one with large offsets or dictionaries, a copy."""
+        if not (pa.types.is_binary(column.type) or pa.types.is_string(column.type)):
+            column = column.cast(pa.binary())
+        self._held.append(column)
+        valid = _buffer(column, 0) if column.null_count else None
+        return Binary(_buffer(column, 1, 4 * column.offset), _buffer(column, 2), valid, column.offset)
+
+
+def _buffer(array: pa.Array, number: int, skipped: int = 0) -> int | None:
+    """Where one of an array's buffers begins, `skipped` bytes on; None where it has none."""
+    buffer: Any = array.buffers()[number]
+    return None if buffer is None else int(C.c_void_p(buffer.address).value or 0) + skipped or None

@@ -1,0 +1,239 @@
+"""A producer over librdkafka's C interface, which takes Arrow rows and tells the offset of each.
+
+Its methods have the names, and raise the errors, of `confluent_kafka.Producer` where they do the same. The rows that
+librdkafka reads, and the slots that it writes to, are kept until it is through with them: until the last
+acknowledgement was served, or the client is destroyed. That happens in a thread of its own once nobody refers to the
+producer any more; so not while a call hangs, since whoever calls refers to it.
+"""
+
+import _thread
+import ctypes as C
+import logging
+import weakref
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from confluent_kafka import KafkaError, KafkaException, ThrottleEvent
+
+from mirrorlake.native.library import PENDING, PRODUCER, REFUSED, library
+from mirrorlake.native.outgoing import Outgoing
+
+_P, _S = C.c_void_p, C.c_char_p
+_LOG = C.CFUNCTYPE(None, _P, C.c_int, _S, _S)
+_THROTTLE = C.CFUNCTYPE(None, _P, _S, C.c_int32, C.c_int, _P)
+#: Python's levels of syslog's, which librdkafka has.
+_LEVELS = (logging.CRITICAL,) * 3 + (logging.ERROR, logging.WARNING, logging.INFO, logging.INFO, logging.DEBUG)
+_PURGE_ALL = 1 | 2  # what waits and what is in flight
+
+
+class Producer:
+    """A producer; not thread-safe. `throttle` is called with what a broker that holds it to a quota says, and `logger`
+    gets librdkafka's lines, both within `poll` and what polls. Raises KafkaException for settings that are refused,
+    Unusable where there is no library."""
+
+    def __init__(
+        self,
+        settings: Mapping[str, Any],
+        throttle: Callable[[ThrottleEvent], None] | None = None,
+        logger: logging.Logger | None = None,
+    ) -> None:
+        self._lib = library()
+        self._client = _Client(settings, throttle, logger)
+        # At the end of the interpreter threads cannot be started: it ends with the process.
+        weakref.finalize(self, self._client.end).atexit = False
+
+    def init_transactions(self, seconds: float) -> None:
+        """Fence whoever had this `transactional.id`, and end what they left open."""
+        self._lib.check(self._lib.init_transactions(self._client.rk, _ms(seconds)))
+
+    def begin_transaction(self) -> None:
+        """Begin a transaction."""
+        self._lib.check(self._lib.begin_transaction(self._client.rk))
+
+    def send_offsets_to_transaction(
+        self, offsets: Mapping[tuple[str, int], tuple[int, str]], group: str, seconds: float
+    ) -> None:
+        """Commit positions of a group, (offset, metadata) of each (topic, partition), with the transaction."""
+        places, told = self._lib.annotated(dict(offsets)), self._lib.consumer_group_metadata_new(group.encode())
+        try:
+            self._lib.check(self._lib.send_offsets_to_transaction(self._client.rk, places, told, _ms(seconds)))
+        finally:
+            self._lib.consumer_group_metadata_destroy(told)
+            self._lib.topic_partition_list_destroy(places)
+
+    def commit_transaction(self, seconds: float) -> None:
+        """Commit."""
+        self._lib.check(self._lib.commit_transaction(self._client.rk, _ms(seconds)))
+        self._let_go()
+
+    def abort_transaction(self, seconds: float) -> None:
+        """Abort."""
+        self._lib.check(self._lib.abort_transaction(self._client.rk, _ms(seconds)))
+        self._let_go()
+
+    def shipment(
+        self,
+        topic: str,
+        partition: int,
+        rows: pa.RecordBatch,
+        added: tuple[str, bytes] | None = None,
+        removed: str | None = None,
+    ) -> "Shipment":
+        """Rows made ready to be sent, as native/outgoing.py takes them."""
+        return Shipment(self, topic, partition, Outgoing(rows, added, removed))
+
+    def send(self, topic: str, partition: int, outgoing: Outgoing, start: int) -> tuple[int, KafkaException | None]:
+        """Take rows from `start` on. Returns the first one that is not taken, and why, or their number."""
+        self._client.kept.append(outgoing)
+        error, slots = C.c_void_p(), outgoing.slots.ctypes.data
+        place = (self._client.rk, self._client.topic(topic), partition)
+        taken = self._lib.send(self._lib.api, *place, C.byref(outgoing.rows), start, slots, C.byref(error))
+        try:
+            self._lib.check(error.value)
+        except KafkaException as refused:
+            return taken, refused
+        return taken, None
+
+    def flush(self, seconds: float) -> int:
+        """Wait until all rows are acknowledged; returns how many are not when the time is over."""
+        self._lib.flush(self._client.rk, _ms(seconds))
+        return self._let_go()
+
+    def poll(self, seconds: float) -> int:
+        """Serve acknowledgements and the like; returns how many events were served."""
+        return int(self._lib.poll(self._client.rk, _ms(seconds)))
+
+    def purge(self) -> None:
+        """Give up all rows that are not acknowledged; the next poll tells that they are refused."""
+        self._lib.purge(self._client.rk, _PURGE_ALL)
+
+    def refresh(self, topic: str | None, seconds: float) -> None:
+        """Ask a broker about a topic, or, for None, about those that this producer knows. Raises KafkaException where
+        none answers."""
+        answer = C.c_void_p()
+        known = None if topic is None else self._client.topic(topic)
+        code = self._lib.metadata(self._client.rk, 0, known, C.byref(answer), _ms(seconds))
+        if code:
+            raise KafkaException(KafkaError(code))
+        self._lib.metadata_destroy(answer)
+
+    def __len__(self) -> int:
+        return int(self._lib.outq_len(self._client.rk))
+
+    def _let_go(self) -> int:
+        left = len(self)
+        if not left:  # each acknowledgement was served, so librdkafka refers to no row
+            self._client.kept.clear()
+        return left
+
+
+class Shipment:
+    """Rows on their way to a partition."""
+
+    def __init__(self, producer: Producer, topic: str, partition: int, outgoing: Outgoing) -> None:
+        self._producer = producer
+        self._place = (topic, partition)
+        # What is kept for librdkafka is only this, which does not refer to the producer.
+        self._outgoing = outgoing
+        self._start = 0
+
+    def send(self) -> None:
+        """Hand over the rows that were not taken yet.
+
+        Raises BufferError where the producer's queue is full, else KafkaException for the row that it does not take;
+        another call goes on with it.
+        """
+        self._start, refused = self._producer.send(*self._place, self._outgoing, self._start)
+        if refused is not None and refused.args[0].code() == KafkaError._QUEUE_FULL:
+            raise BufferError(str(refused.args[0])) from refused
+        if refused is not None:
+            raise refused
+
+    def refusal(self) -> KafkaError | None:
+        """Why the first row of those that were refused was; None where none was."""
+        slots = self._outgoing.slots
+        # One that is acknowledged without an offset, as a repeated one may be, is not refused, and has none.
+        refused = slots[(slots < REFUSED // 2) & (slots != PENDING)]
+        return KafkaError(int(refused[0]) - REFUSED) if len(refused) else None
+
+    def offsets(self) -> np.ndarray:
+        """The offset of each row; below 0 for one that is not acknowledged, or refused."""
+        return self._outgoing.slots
+
+
+class _Client:
+    """librdkafka's handle and all that it refers to. Nobody frees it before `end` is through, the end of the
+    interpreter included: librdkafka's threads go on until then."""
+
+    def __init__(
+        self,
+        settings: Mapping[str, Any],
+        throttle: Callable[[ThrottleEvent], None] | None,
+        logger: logging.Logger | None,
+    ) -> None:
+        self._lib = library()
+        self._topics: dict[str, int] = {}
+        #: What was sent and may not be acknowledged yet.
+        self.kept: list[Outgoing] = []
+        self._callbacks: list[Any] = []
+        # Lines wait in a queue until the thread that polls takes them: no other one calls Python.
+        own = {} if logger is None else {"log.queue": True}
+        self.rk = self._lib.client(PRODUCER, {**settings, **own}, lambda conf: self._prepare(conf, throttle, logger))
+        C.pythonapi.Py_IncRef(C.py_object(self))
+        if logger is not None:
+            self._lib.set_log_queue(self.rk, None)
+
+    def _prepare(
+        self, conf: int, throttle: Callable[[ThrottleEvent], None] | None, logger: logging.Logger | None
+    ) -> None:
+        self._lib.conf_set_dr_msg_cb(conf, self._lib.delivered)
+        if throttle is not None:
+            self._lib.conf_set_throttle_cb(conf, self._pointer(_THROTTLE(_throttled(throttle))))
+        if logger is not None:
+            self._lib.conf_set_log_cb(conf, self._pointer(_LOG(_logged(logger))))
+
+    def _pointer(self, callback: Any) -> int | None:
+        self._callbacks.append(callback)
+        return C.cast(callback, C.c_void_p).value
+
+    def topic(self, name: str) -> int:
+        """librdkafka's handle of a topic. Raises KafkaException for a name that is none."""
+        if name not in self._topics:
+            handle = self._lib.topic_new(self.rk, name.encode(), None)
+            if not handle:
+                raise KafkaException(KafkaError(self._lib.last_error()))
+            self._topics[name] = handle
+        return self._topics[name]
+
+    def end(self) -> None:
+        """Destroy it, in a thread: it waits for threads of librdkafka, which may be resolving a name."""
+        # Not `threading`, whose locks may be held by the very thread in which the garbage collector calls this.
+        _thread.start_new_thread(self._destroy, ())
+
+    def _destroy(self) -> None:
+        self._lib.set_log_level(self.rk, 0)
+        self._lib.purge(self.rk, _PURGE_ALL)
+        for handle in self._topics.values():
+            self._lib.topic_destroy(handle)
+        self._lib.destroy(self.rk)
+        C.pythonapi.Py_DecRef(C.py_object(self))
+
+
+def _throttled(tell: Callable[[ThrottleEvent], None]) -> Callable[..., None]:
+    def throttled(_rk: int, broker: bytes, number: int, milliseconds: int, _opaque: int) -> None:
+        tell(ThrottleEvent(broker.decode(errors="replace"), number, milliseconds / 1_000))
+
+    return throttled
+
+
+def _logged(logger: logging.Logger) -> Callable[..., None]:
+    def logged(_rk: int, level: int, facility: bytes, text: bytes) -> None:
+        logger.log(_LEVELS[level], "%s %s", facility.decode(errors="replace"), text.decode(errors="replace"))
+
+    return logged
+
+
+def _ms(seconds: float) -> int:
+    return int(seconds * 1_000)

@@ -1,0 +1,247 @@
+"""Reading ranges of offsets of partitions as Arrow, by librdkafka and the compiled loops: no record becomes an object.
+
+A range is over when a record at its end or behind it was seen, the record in front of its end, or the end of the log
+where that is at the range's end or behind it (of a read_committed consumer: the last stable offset, KIP-98): what
+lies between are aborted records, transaction markers, or what compaction left.
+"""
+
+import ctypes as C
+import logging
+import time
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from confluent_kafka import KafkaError, KafkaException
+
+from mirrorlake.native.columns import Room
+from mirrorlake.native.library import CONSUMER, CURSOR_BYTES, RANGE, library
+
+logger = logging.getLogger(__name__)
+
+Partition = tuple[str, int]
+#: What the rule above asks of a consumer.
+_REQUIRED: Mapping[str, str | int | bool] = {
+    "group.id": "native-reader",  # nothing is committed; a consumer has to have one
+    "isolation.level": "read_committed",
+    "enable.auto.commit": False,
+    "enable.partition.eof": True,
+    "auto.offset.reset": "error",
+    "receive.message.max.bytes": 2_000_000_000,  # a single record may be larger than what is asked for
+    "queued.min.messages": 1_000_000,  # the bytes are the bound
+}
+#: Where librdkafka's defaults are made for small consumers; who makes a reader may say otherwise. Memory has a bound:
+#: what was fetched ahead, 16 MB and what comes with one answer of each broker.
+_TUNED: Mapping[str, str | int | bool] = {
+    "check.crcs": True,
+    "fetch.message.max.bytes": 4 << 20,
+    "fetch.max.bytes": 32 << 20,
+    "fetch.error.backoff.ms": 50,
+    "queued.max.messages.kbytes": 16 << 10,
+}
+#: Messages that are taken at a time, at most, and how long they are waited for, ms.
+_MESSAGES, _WAIT_MS = 50_000, 25
+#: How long a cluster may be silent, seconds.
+PATIENCE_SECONDS = 20.0
+#: Records behind the ends of ranges that a reader keeps for the next ranges.
+_KEPT = 20_000
+#: No partition has it: a place that is not read any more.
+_NOWHERE = -1
+
+
+class Reader:
+    """A consumer of no group. For one thread; to be closed.
+
+    `keep`: whoever reads on, range after range, finds the next records fetched ahead: partitions stay assigned. Else
+    nothing is fetched once a range is over.
+    """
+
+    def __init__(self, settings: Mapping[str, Any], keep: bool = False) -> None:
+        self._library = library()
+        self._keep = keep
+        self._handle: int | None = self._library.client(CONSUMER, {**_TUNED, **settings, **_REQUIRED})
+        self._library.poll_set_consumer(self._handle)
+        self._queue = self._library.queue_get_consumer(self._handle)
+        self._numbers: dict[Partition, int] = {}
+        self._names: list[C.c_char_p] = []
+        self._ranges = np.zeros(0, RANGE)
+        self._messages = np.zeros(_MESSAGES + 2 * _KEPT, np.uint64)
+        self._kept = 0
+        self._heard = 0.0
+
+    def read(self, ranges: Mapping[Partition, tuple[int, int]]) -> Iterator[tuple[Partition, pa.RecordBatch]]:
+        """Read the records of partitions from a first offset, inclusive, to an end, exclusive.
+
+        Yields batches of columns.SCHEMA, of one partition each, their offsets rising; those of several partitions come
+        in turn.
+
+        Raises:
+            KafkaException: a partition cannot be read (its text names it), as `_AUTO_OFFSET_RESET` where the log begins
+                behind the first offset; or the cluster says nothing for PATIENCE_SECONDS (`_TIMED_OUT`).
+        """
+        self._begin({key: bounds for key, bounds in ranges.items() if bounds[0] < bounds[1]})
+        if self._kept:
+            yield from self._columns(self._kept)
+        self._reach_log_ends()
+        self._heard = time.monotonic()
+        while (left := self._left()) > 0:
+            # Not more than are wanted: else the last ones would be waited for.
+            taken = self._take(min(_MESSAGES, left))
+            if taken > 0:
+                self._heard = time.monotonic()
+                yield from self._columns(taken)
+            elif time.monotonic() - self._heard > PATIENCE_SECONDS:
+                raise self._silent()
+            self._finish()
+
+    def close(self) -> None:
+        """Let go of the client, and of what it fetched."""
+        if self._handle is not None:
+            self._release()
+            self._library.queue_destroy(self._queue)
+            self._library.consumer_close(self._handle)
+            self._library.destroy(self._handle)
+            self._handle = None
+
+    def _begin(self, ranges: Mapping[Partition, tuple[int, int]]) -> None:
+        """Assign what is not read already from where it is wanted."""
+        moved = {}
+        for key, (start, end) in ranges.items():
+            number = self._numbers.get(key)
+            if number is None:
+                moved[key] = start
+            elif self._ranges[number]["next"] != start:
+                self._forget([key])
+                moved[key] = start
+            else:
+                self._ranges[number]["end"] = end
+        if not moved:
+            return
+        if len(self._ranges) > 2 * len(self._numbers) + 1_000:
+            self._compact()
+        fresh = np.zeros(len(moved), RANGE)
+        for number, (key, start) in enumerate(moved.items()):
+            self._numbers[key] = len(self._ranges) + number
+            self._names.append(C.c_char_p(key[0].encode()))
+            name = C.cast(self._names[-1], C.c_void_p).value
+            fresh[number] = (name, 0, key[1], start, ranges[key][1], -1, *([0] * 7))
+        self._ranges = np.concatenate([self._ranges, fresh])
+        self._assign("incremental_assign", moved)
+
+    def _compact(self) -> None:
+        """Leave no room for what is not read any more."""
+        self._ranges = self._ranges[list(self._numbers.values())]
+        self._names = [self._names[number] for number in self._numbers.values()]
+        self._numbers = {key: number for number, key in enumerate(self._numbers)}
+
+    def _reach_log_ends(self) -> None:
+        """End ranges that hold nothing but what the end of a log, told before, has already covered."""
+        told = (self._ranges["log_end"] >= self._ranges["end"]) & (self._ranges["next"] < self._ranges["end"])
+        self._ranges["next"][told] = self._ranges["end"][told]
+
+    def _assign(self, how: str, offsets: Mapping[Partition, int]) -> None:
+        places = self._library.places(dict(offsets))
+        try:
+            self._library.check(getattr(self._library, how)(self._handle, places))
+        finally:
+            self._library.topic_partition_list_destroy(places)
+
+    def _forget(self, keys: list[Partition]) -> None:
+        """Read some partitions no more, and drop what is kept of them."""
+        self._assign("incremental_unassign", dict.fromkeys(keys, 0))
+        for key in keys:
+            row = self._ranges[self._numbers.pop(key) :][:1]
+            address = self._messages.ctypes.data
+            self._kept = self._library.give_back(self._library.api, address, self._kept, row.ctypes.data)
+            row["partition"] = _NOWHERE
+            row["next"] = row["end"]
+
+    def _left(self) -> int:
+        """How many offsets are still to be covered."""
+        return int((self._ranges["end"] - self._ranges["next"]).sum())
+
+    def _take(self, most: int) -> int:
+        """Take messages from the client, behind those that are kept. Returns how many there are in all."""
+        at = self._messages.ctypes.data + 8 * self._kept
+        taken = self._library.consume_batch_queue(self._queue, _WAIT_MS, at, most)
+        if taken < 0:
+            raise KafkaException(KafkaError(KafkaError._FAIL, "no messages could be taken"))
+        return self._kept + taken if taken else 0
+
+    def _columns(self, count: int) -> Iterator[tuple[Partition, pa.RecordBatch]]:
+        """What the first messages hold of the ranges. They are given back but for records behind the ranges' ends."""
+        done, self._kept = 0, count
+        while done < self._kept:
+            messages = self._messages.ctypes.data + 8 * done
+            taken, room, places, error = self._surveyed(messages, self._kept - done)
+            lib, ranges = self._library, self._ranges
+            cursors = np.empty(len(ranges) * CURSOR_BYTES, np.uint8)
+            given = (lib.api, messages, taken, places.ctypes.data, ranges.ctypes.data, len(ranges))
+            left = lib.fill(*given, cursors.ctypes.data, C.addressof(room.columns), 1)
+            rest = self._messages[done + taken : self._kept].copy()
+            done += left
+            self._kept = done + len(rest)
+            self._messages[done : self._kept] = rest
+            self._raise_for(error)
+            if room.rows:
+                batch, first = room.batch(), 0
+                for key, rows in self._counts():
+                    yield key, batch.slice(first, rows)
+                    first += rows
+
+    def _surveyed(self, messages: int, count: int) -> tuple[int, Room, np.ndarray, int]:
+        """How many of some messages are copied at once, room for them, where they belong, and an error that is about no
+        partition. Not all, where that would be more than Arrow's columns hold."""
+        lib, before = self._library, self._ranges.copy()
+        while True:
+            for name in ("count", "key_bytes", "value_bytes", "headers", "name_bytes", "header_bytes"):
+                self._ranges[name] = 0
+            places, ranges = np.empty(count, np.int32), self._ranges
+            error = lib.survey(lib.api, messages, count, ranges.ctypes.data, len(ranges), places.ctypes.data)
+            try:
+                return count, Room(ranges), places, error
+            except OverflowError:
+                if count == 1:
+                    raise
+            self._ranges[:] = before
+            count //= 2
+
+    def _counts(self) -> list[tuple[Partition, int]]:
+        """How many records of each partition were copied, in the order of the ranges."""
+        counts = [(key, int(self._ranges[number]["count"])) for key, number in self._numbers.items()]
+        return [(key, rows) for key, rows in counts if rows]
+
+    def _raise_for(self, general: int) -> None:
+        for key, number in self._numbers.items():
+            code = int(self._ranges[number]["error"])
+            if code:
+                error, offset = KafkaError(code), int(self._ranges[number]["next"])
+                self._forget([key])
+                text = f"{key[0]}-{key[1]} cannot be read from offset {offset}: {error.str()}"
+                raise KafkaException(KafkaError(code, text))
+        if general:
+            logger.info("a source cluster says: %s", KafkaError(general).str())
+
+    def _finish(self) -> None:
+        """Fetch no more of ranges that are over, unless the next ones may follow; keep few records for those."""
+        over = [
+            key for key, number in self._numbers.items() if self._ranges[number]["next"] >= self._ranges[number]["end"]
+        ]
+        if over and (not self._keep or self._kept > _KEPT):
+            self._forget(over)
+        if not self._numbers:
+            self._names.clear()
+            self._ranges = np.zeros(0, RANGE)
+
+    def _release(self) -> None:
+        self._kept = self._library.give_back(self._library.api, self._messages.ctypes.data, self._kept, None)
+
+    def _silent(self) -> KafkaException:
+        open_ = [
+            f"{key[0]}-{key[1]}"
+            for key, number in self._numbers.items()
+            if self._ranges[number]["next"] < self._ranges[number]["end"]
+        ]
+        text = f"{', '.join(open_[:3])} gave no record for {PATIENCE_SECONDS:.0f} s, of {len(open_)} that are read"
+        return KafkaException(KafkaError(KafkaError._TIMED_OUT, text))

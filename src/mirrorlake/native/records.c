@@ -1,0 +1,373 @@
+/* The loops over records that are too many for Python: messages of librdkafka to Arrow's columns, and back.
+ *
+ * Knows librdkafka's public interface (rdkafka.h) and Arrow's layout of columns, and nothing of mirrorlake. It calls
+ * no library by itself: the functions of librdkafka come in a table that Python fills (library.py), from the library
+ * that the wheel of confluent-kafka brings. Compiled by hatch_build.py for every platform when a wheel is built.
+ * Nothing here allocates; all memory is Python's, which computes its size from what `survey` counts.
+ */
+#include <stddef.h>
+#include <stdint.h>
+
+/* ---- librdkafka's public types, as rdkafka.h has them since 1.6; library.py checks them at start ---- */
+
+typedef struct rd_kafka_message_s {
+    int err;
+    void *rkt;
+    int32_t partition;
+    void *payload;
+    size_t len;
+    void *key;
+    size_t key_len;
+    int64_t offset;
+    void *_private;
+} message;
+
+enum { VT_RKT = 2, VT_PARTITION = 3, VT_VALUE = 4, VT_KEY = 5, VT_OPAQUE = 6, VT_TIMESTAMP = 8, VT_HEADERS = 10 };
+enum { ERR_PARTITION_EOF = -191, ERR_NOENT = -156 };
+
+typedef struct rd_kafka_vu_s {
+    int vtype;
+    union {
+        void *pointer;
+        int32_t i32;
+        int64_t i64;
+        struct { const void *data; size_t size; } memory;
+        char padding[64];
+    } u;
+} vu;
+
+/* The functions of librdkafka that are called for each record. */
+typedef struct {
+    const char *(*topic_name)(const void *rkt);
+    int64_t (*timestamp)(const message *m, int *type);
+    int (*headers)(const message *m, void **headers);
+    int (*header)(const void *headers, size_t index, const char **name, const void **value, size_t *size);
+    void (*destroy)(message *m);
+    void *(*produce)(void *rk, const vu *values, size_t count);
+    void *(*headers_new)(size_t count);
+    int (*header_add)(void *headers, const char *name, ptrdiff_t name_size, const void *value, ptrdiff_t size);
+    void (*headers_destroy)(void *headers);
+} api;
+
+static void copy(uint8_t *to, const void *from, size_t size) { __builtin_memcpy(to, from, size); }
+
+static size_t length(const char *text) {
+    size_t size = 0;
+    while (text[size]) size++;
+    return size;
+}
+
+static int same(const char *a, const char *b) {
+    while (*a && *a == *b) a++, b++;
+    return *a == *b;
+}
+
+/* ---- reading ---- */
+
+/* A partition that is being read, and what the messages at hand hold of it. numpy sees the same 64-bit numbers. */
+typedef struct {
+    const char *topic;
+    const void *rkt;      /* librdkafka's handle of the topic; null until a message has named it */
+    int64_t partition;
+    int64_t next;         /* everything below was taken, or is no record */
+    int64_t end;          /* behind the last offset that is wanted */
+    int64_t log_end;      /* where the log ended when that was last told; -1 before */
+    int64_t error;        /* the first error of the partition; 0 for none */
+    int64_t count, key_bytes, value_bytes, headers, name_bytes, header_bytes; /* of these messages */
+} range;
+
+/* What becomes of a message, beside the number of its range. */
+enum { DROPPED = -1, LATER = -2 };
+
+static range *range_of(const api *lib, const message *m, range *ranges, int64_t count, range *last) {
+    if (!m->rkt) return NULL; /* about no partition, though it names the number 0 */
+    if (last && last->rkt == m->rkt && last->partition == m->partition) return last;
+    for (int64_t i = 0; i < count; i++) {
+        range *r = &ranges[i];
+        if (r->partition != m->partition) continue;
+        if (r->rkt == m->rkt) return r;
+        if (!r->rkt && same(lib->topic_name(m->rkt), r->topic)) {
+            r->rkt = m->rkt;
+            return r;
+        }
+    }
+    return NULL;
+}
+
+/* Count what the headers of a record need. Returns why they cannot be read, or 0. */
+static int measure_headers(const api *lib, const message *m, range *r) {
+    void *headers;
+    const char *name;
+    const void *value;
+    size_t size;
+    int error = lib->headers(m, &headers);
+    if (error) return error == ERR_NOENT ? 0 : error;
+    for (size_t i = 0; !lib->header(headers, i, &name, &value, &size); i++) {
+        r->headers++;
+        r->name_bytes += length(name);
+        r->header_bytes += value ? size : 0;
+    }
+    return 0;
+}
+
+/* Sort messages by the range they belong to, move the ranges forward, and count what `fill` will need room for.
+ *
+ * `places` gets for each message the number of its range, DROPPED (an event, or a record below the range's start), or
+ * LATER (a record behind the range's end). A range is over when its `next` has come to its `end`: by the record in
+ * front, by one at or behind the end, or by the end of the log, wherever aborted records and markers fill the rest.
+ * Behind an error of a range nothing more of it is taken: there would be a hole. Returns the first error that is about no
+ * partition, or 0.
+ */
+int64_t survey(const api *lib, message **messages, int64_t count, range *ranges, int64_t range_count, int32_t *places) {
+    int64_t general = 0;
+    range *r = NULL;
+    for (int64_t i = 0; i < count; i++) {
+        const message *m = messages[i];
+        places[i] = DROPPED;
+        r = range_of(lib, m, ranges, range_count, r);
+        if (!r) {
+            if (m->err && !general) general = m->err;
+            continue;
+        }
+        if (r->error) continue;
+        if (m->err == ERR_PARTITION_EOF) {
+            r->log_end = m->offset;
+            if (m->offset >= r->end && r->next < r->end) r->next = r->end;
+        } else if (m->err) {
+            r->error = m->err;
+        } else if (m->offset >= r->end) {
+            if (r->next < r->end) r->next = r->end;
+            places[i] = LATER;
+        } else if (m->offset >= r->next && !(r->error = measure_headers(lib, m, r))) {
+            r->next = m->offset + 1;
+            places[i] = (int32_t)(r - ranges);
+            r->count++;
+            r->key_bytes += m->key ? m->key_len : 0;
+            r->value_bytes += m->payload ? m->len : 0;
+        }
+    }
+    return general;
+}
+
+/* Columns to be filled, in Arrow's layout: `*_ends` has one number more than there are rows, bitmaps begin as zeros. */
+typedef struct {
+    int32_t *partition;
+    int64_t *offset, *timestamp;
+    int32_t *timestamp_type;
+    int32_t *key_ends, *value_ends, *header_ends, *name_ends, *header_value_ends;
+    uint8_t *keys, *values, *names, *header_values;
+    uint8_t *has_key, *has_value, *has_headers, *has_header_value;
+    int64_t keyless, valueless, headerless, header_valueless; /* counts of nulls, counted here */
+} columns;
+
+/* Where the next row of a range goes. */
+typedef struct { int64_t row, key, value, header, name, header_value; } cursor;
+
+static void set(uint8_t *bitmap, int64_t index) { bitmap[index >> 3] |= (uint8_t)(1 << (index & 7)); }
+
+static void fill_headers(const api *lib, const message *m, columns *out, cursor *at) {
+    void *headers;
+    const char *name;
+    const void *value;
+    size_t size;
+    int64_t first = at->header;
+    if (!lib->headers(m, &headers)) {
+        for (size_t i = 0; !lib->header(headers, i, &name, &value, &size); i++) {
+            size_t name_size = length(name);
+            copy(out->names + at->name, name, name_size);
+            at->name += name_size;
+            if (value) {
+                copy(out->header_values + at->header_value, value, size);
+                at->header_value += size;
+                set(out->has_header_value, at->header);
+            } else {
+                out->header_valueless++;
+            }
+            at->header++;
+            out->name_ends[at->header] = (int32_t)at->name;
+            out->header_value_ends[at->header] = (int32_t)at->header_value;
+        }
+    }
+    if (at->header > first) set(out->has_headers, at->row);
+    else out->headerless++;
+    out->header_ends[at->row + 1] = (int32_t)at->header;
+}
+
+/* Copy records into columns, those of a range together, the ranges in their order; `cursors` is room for one each.
+ * Gives back to librdkafka what is taken or dropped, if `release`. The messages that are left for LATER move to the
+ * front of `messages`; returns their number. */
+int64_t fill(const api *lib, message **messages, int64_t count, const int32_t *places, const range *ranges,
+             int64_t range_count, cursor *cursors, columns *out, int64_t release) {
+    cursor at = {0};
+    for (int64_t i = 0; i < range_count; i++) {
+        const range *r = &ranges[i];
+        cursors[i] = at;
+        at.row += r->count;
+        at.key += r->key_bytes;
+        at.value += r->value_bytes;
+        at.header += r->headers;
+        at.name += r->name_bytes;
+        at.header_value += r->header_bytes;
+    }
+    out->key_ends[0] = out->value_ends[0] = out->header_ends[0] = out->name_ends[0] = out->header_value_ends[0] = 0;
+    int64_t kept = 0;
+    for (int64_t i = 0; i < count; i++) {
+        message *m = messages[i];
+        if (places[i] == LATER) {
+            messages[kept++] = m;
+            continue;
+        }
+        if (places[i] >= 0) {
+            cursor *c = &cursors[places[i]];
+            int64_t row = c->row;
+            int type = 0;
+            out->partition[row] = m->partition;
+            out->offset[row] = m->offset;
+            out->timestamp[row] = lib->timestamp(m, &type);
+            out->timestamp_type[row] = type - 1; /* Kafka's own numbers: -1 none, 0 CreateTime, 1 LogAppendTime */
+            if (m->key) {
+                copy(out->keys + c->key, m->key, m->key_len);
+                c->key += m->key_len;
+                set(out->has_key, row);
+            } else {
+                out->keyless++;
+            }
+            if (m->payload) {
+                copy(out->values + c->value, m->payload, m->len);
+                c->value += m->len;
+                set(out->has_value, row);
+            } else {
+                out->valueless++;
+            }
+            out->key_ends[row + 1] = (int32_t)c->key;
+            out->value_ends[row + 1] = (int32_t)c->value;
+            fill_headers(lib, m, out, c);
+            c->row++;
+        }
+        if (release) lib->destroy(m);
+    }
+    return kept;
+}
+
+/* Give messages back to librdkafka; those of one range only, if `only` is not null. Returns how many are left, which
+ * move to the front. */
+int64_t give_back(const api *lib, message **messages, int64_t count, const range *only) {
+    int64_t kept = 0;
+    for (int64_t i = 0; i < count; i++) {
+        message *m = messages[i];
+        if (only && !(only->rkt == m->rkt && only->partition == m->partition)) messages[kept++] = m;
+        else lib->destroy(m);
+    }
+    return kept;
+}
+
+/* ---- producing ---- */
+
+/* A binary column. `ends` begins at the first row; `valid` is null where no row is, and begins `shift` bits earlier. */
+typedef struct {
+    const int32_t *ends;
+    const uint8_t *data, *valid;
+    int64_t shift;
+} binary;
+
+/* Rows of one partition. Headers are null where no row has any; `ends` of names and header values begin at the first
+ * header of the column, which `header_ends` counts from. */
+typedef struct {
+    int64_t count;
+    const int64_t *timestamp;
+    binary key, value;
+    const int32_t *header_ends; /* null: no headers at all */
+    const uint8_t *has_headers;
+    int64_t headers_shift;
+    binary name, header_value;
+    const char *added_name;     /* a header that each record gets, or null */
+    const uint8_t *added_value;
+    int64_t added_size;
+    const char *removed_name;   /* headers of this name are left out, or null */
+} rows;
+
+static int is_valid(const uint8_t *bitmap, int64_t index) { return !bitmap || bitmap[index >> 3] >> (index & 7) & 1; }
+
+static const void *at(const binary *column, int64_t row, size_t *size) {
+    if (!is_valid(column->valid, row + column->shift)) return *size = 0, NULL;
+    *size = (size_t)(column->ends[row + 1] - column->ends[row]);
+    /* Not null, though nothing is read there: a column of empty texts may have no bytes at all. */
+    return column->data ? column->data + column->ends[row] : (const uint8_t *)"";
+}
+
+/* The headers of a row as librdkafka has them, or null if there are none. */
+static void *headers_of(const api *lib, const rows *from, int64_t row) {
+    int64_t first = 0, end = 0;
+    if (from->header_ends && is_valid(from->has_headers, row + from->headers_shift)) {
+        first = from->header_ends[row];
+        end = from->header_ends[row + 1];
+    }
+    size_t removed = from->removed_name ? length(from->removed_name) : 0, count = 0;
+    if (first == end && !from->added_name) return NULL;
+    void *headers = lib->headers_new((size_t)(end - first) + 1);
+    for (int64_t i = first; i < end; i++) {
+        size_t name_size, size;
+        const char *name = at(&from->name, i, &name_size);
+        const void *value = at(&from->header_value, i, &size);
+        int leave = from->removed_name && name_size == removed;
+        for (size_t k = 0; leave && k < removed; k++) leave = name[k] == from->removed_name[k];
+        if (leave) continue;
+        lib->header_add(headers, name, (ptrdiff_t)name_size, value, (ptrdiff_t)size);
+        count++;
+    }
+    if (from->added_name) {
+        lib->header_add(headers, from->added_name, -1, from->added_value, (ptrdiff_t)from->added_size);
+        count++;
+    }
+    if (count) return headers;
+    lib->headers_destroy(headers);
+    return NULL;
+}
+
+/* Hand rows to a producer, beginning with row `start`. The values are not copied: they and `slots` have to stay until
+ * each record was acknowledged. Returns the first row that was not taken, with librdkafka's error, to be destroyed, or
+ * `count`. */
+int64_t send(const api *lib, void *rk, void *rkt, int32_t partition, const rows *from, int64_t start, int64_t *slots,
+             void **error) {
+    vu v[7] = {{.vtype = VT_RKT}, {.vtype = VT_PARTITION}, {.vtype = VT_VALUE}, {.vtype = VT_KEY},
+               {.vtype = VT_TIMESTAMP}, {.vtype = VT_OPAQUE}, {.vtype = VT_HEADERS}};
+    v[0].u.pointer = rkt;
+    v[1].u.i32 = partition;
+    *error = NULL;
+    for (int64_t row = start; row < from->count; row++) {
+        v[2].u.memory.data = at(&from->value, row, &v[2].u.memory.size);
+        v[3].u.memory.data = at(&from->key, row, &v[3].u.memory.size);
+        v[4].u.i64 = from->timestamp[row];
+        v[5].u.pointer = &slots[row];
+        v[6].u.pointer = headers_of(lib, from, row);
+        *error = lib->produce(rk, v, v[6].u.pointer ? 7 : 6);
+        if (*error) {
+            if (v[6].u.pointer) lib->headers_destroy(v[6].u.pointer);
+            return row;
+        }
+    }
+    return from->count;
+}
+
+/* A slot holds an offset once its record was acknowledged; before, PENDING; an error's code below REFUSED. */
+enum { REFUSED = -1000000 };
+
+/* librdkafka's delivery report callback. */
+void delivered(void *rk, const message *m, void *opaque) {
+    (void)rk, (void)opaque;
+    int64_t *slot = m->_private;
+    if (slot) *slot = m->err ? REFUSED + m->err : m->offset;
+}
+
+/* What this was compiled from, which hatch_build.py looks for in the file. */
+#ifndef COMPILED_FROM
+#define COMPILED_FROM "by hand"
+#endif
+const char compiled_from[] = COMPILED_FROM;
+
+/* The sizes of what Python mirrors, to be compared at start: range, columns, binary, rows, cursor, api, message, vu. */
+void sizes(int64_t *out) {
+    const size_t all[] = {sizeof(range), sizeof(columns), sizeof(binary), sizeof(rows),
+                          sizeof(cursor), sizeof(api), sizeof(message), sizeof(vu)};
+    for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++) out[i] = (int64_t)all[i];
+}

@@ -1,0 +1,180 @@
+"""Whether the native way can be taken in this process: tried on a record of each kind, without a broker.
+
+A producer is given records by one compiled loop, and gives them up; the other loop reads the messages of its reports.
+"""
+
+import ctypes as C
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+import numpy as np
+from confluent_kafka import KafkaError, KafkaException
+
+from mirrorlake import native
+from mirrorlake.native.library import CURSOR_BYTES, PRODUCER, RANGE, REFUSED, Columns, Library, Rows, Unusable, library
+
+_TOPIC, _PARTITION, _FIRST = b"selfcheck", 7, 5
+#: timestamp, key, value, headers
+_RECORDS: tuple[tuple[int, bytes | None, bytes | None, list[tuple[str, bytes | None]]], ...] = (
+    (1, None, None, []),
+    (2**41, b"", b"", [("", b"")]),
+    (1_700_000_000_000, b"key", bytes(range(256)), [("n", b"1"), ("n", None), ("näme €", b""), ("n", b"1")]),
+    (3, b"\0", None, [("left out", b""), ("left", b"in")]),
+)
+_ADDED, _REMOVED = ("added", b"\0bytes"), "left out"
+#: Bits in front of each bitmap, as of a slice.
+_SHIFT = 3
+#: RD_KAFKA_EVENT_DR; RD_KAFKA_PURGE_F_QUEUE, _INFLIGHT and _NON_BLOCKING.
+_REPORTS, _PURGE = 0x1, 0x7
+_WAIT_MS = 5_000
+
+
+class _Message(C.Structure):
+    """`rd_kafka_message_t`."""
+
+    _fields_ = [
+        ("err", C.c_int),
+        ("rkt", C.c_void_p),
+        ("partition", C.c_int32),
+        ("payload", C.c_void_p),
+        ("len", C.c_size_t),
+        ("key", C.c_void_p),
+        ("key_len", C.c_size_t),
+        ("offset", C.c_int64),
+        ("private", C.c_void_p),
+    ]
+
+
+class _Bytes:
+    """A column of bytes in Arrow's layout."""
+
+    def __init__(self, values: Sequence[bytes | None]) -> None:
+        self.ends = np.cumsum([0, *(len(value or b"") for value in values)], dtype=np.int32)
+        self.data = np.array(list(b"".join(value or b"" for value in values)), np.uint8)
+        self._present = [value is not None for value in values]
+        self.shifted = self.valid(_SHIFT)
+
+    def valid(self, shift: int = 0) -> np.ndarray:
+        """The bitmap of what is not null."""
+        return np.packbits([*[False] * shift, *self._present], bitorder="little")
+
+    def pointers(self) -> tuple[int, int, int, int]:
+        """`binary` in records.c."""
+        return self.ends.ctypes.data, self.data.ctypes.data, self.shifted.ctypes.data, _SHIFT
+
+
+def problem() -> str | None:
+    """Why the native way cannot be taken here; None if it can. Takes some milliseconds, once a process."""
+    return f"{native.SWITCH} is off" if native.switched_off() else _fault()
+
+
+@cache
+def _fault() -> str | None:
+    try:
+        return _tried(library())
+    except (Unusable, KafkaException) as error:
+        return str(error)
+
+
+def _tried(lib: Library) -> str | None:
+    producer = lib.client(PRODUCER, {"log_level": 0}, lambda conf: lib.conf_set_events(conf, _REPORTS))
+    topic, queue = lib.topic_new(producer, _TOPIC, None), lib.queue_get_main(producer)
+    slots, error, reports = np.zeros(len(_RECORDS), np.int64), C.c_int64(), None
+    rows, _kept = _rows()  # until the end: values are not copied
+    where = (producer, topic, _PARTITION, C.addressof(rows), 0, slots.ctypes.data, C.addressof(error))
+    try:
+        if lib.send(lib.api, *where) != len(_RECORDS):
+            return "the producer does not take a record"
+        lib.purge(producer, _PURGE)
+        reports = lib.queue_poll(queue, _WAIT_MS)
+        return _read(lib, reports, slots) if reports else "no report of records that were given up"
+    finally:
+        if reports:
+            lib.event_destroy(reports)
+        lib.queue_destroy(queue)
+        lib.topic_destroy(topic)
+        lib.destroy(producer)
+
+
+def _rows() -> tuple[Rows, list[Any]]:
+    """The records as they are handed over, and the memory that they lie in."""
+    timestamps, keys, values, headers = zip(*_RECORDS, strict=True)
+    pairs = [pair for of_record in headers for pair in of_record]
+    names, header_values = [name.encode() for name, _ in pairs], [value for _, value in pairs]
+    columns = [_Bytes(column) for column in (keys, values, names, header_values)]
+    timestamp = np.array(timestamps, np.int64)
+    ends = np.cumsum([0, *map(len, headers)], dtype=np.int32)
+    present = np.packbits([*[False] * _SHIFT, *map(bool, headers)], bitorder="little")
+    key, value, *of_headers = [column.pointers() for column in columns]
+    places = (ends.ctypes.data, present.ctypes.data, _SHIFT)
+    added = (_ADDED[0].encode(), _ADDED[1], len(_ADDED[1]), _REMOVED.encode())
+    rows = Rows(len(_RECORDS), timestamp.ctypes.data, key, value, *places, *of_headers, *added)
+    return rows, [columns, timestamp, ends, present]
+
+
+def _read(lib: Library, reports: int, slots: np.ndarray) -> str | None:
+    """Read what was handed over out of the messages of the reports."""
+    count = len(_RECORDS)
+    messages = np.zeros(count, np.uint64)
+    if lib.event_message_array(reports, messages.ctypes.data, count) != count:
+        return "not every record that was given up is reported"
+    if not _messages_as_known(lib, messages, slots):
+        return "messages of this librdkafka have another layout than in records.c"
+    places, cursors = np.zeros(count, np.int32), np.zeros(CURSOR_BYTES, np.uint8)
+    found = np.zeros(1, RANGE)
+    found[["partition", "next", "end", "log_end"]] = (_PARTITION, _FIRST, _FIRST + count, -1)
+    name = C.c_char_p(_TOPIC)
+    found["topic"] = C.cast(name, C.c_void_p).value
+    given = (lib.api, messages.ctypes.data, count)
+    lib.survey(*given, found.ctypes.data, 1, places.ctypes.data)
+    expected, counts = _expected()
+    if any(found[0][name] != number for name, number in counts.items()):
+        return "the compiled loop counts records wrongly"
+    filled = {name: np.zeros_like(column) for name, column in expected.items()}
+    columns = Columns(**{name: column.ctypes.data for name, column in filled.items()})
+    lib.fill(*given, places.ctypes.data, found.ctypes.data, 1, cursors.ctypes.data, C.addressof(columns), 0)
+    wrong = [name for name, column in expected.items() if not np.array_equal(column, filled[name])]
+    return f"the compiled loop reads {', '.join(wrong)} wrongly" if wrong else None
+
+
+def _messages_as_known(lib: Library, messages: np.ndarray, slots: np.ndarray) -> bool:
+    """Whether messages have their members where they should; makes of them such as are read from a partition."""
+    deliver = C.CFUNCTYPE(None, C.c_void_p, C.c_void_p, C.c_void_p)(lib.delivered)
+    for row, address in enumerate(messages.tolist()):
+        message = _Message.from_address(address)
+        value = _RECORDS[row][2]
+        told = (message.err, message.partition, message.private, message.len)
+        if told != (KafkaError._PURGE_QUEUE, _PARTITION, slots[row:].ctypes.data, len(value or b"")):
+            return False
+        deliver(None, address, None)
+        refused = int(slots[row])
+        message.err, message.offset = 0, _FIRST + row
+        deliver(None, address, None)
+        if (refused, slots[row]) != (REFUSED + KafkaError._PURGE_QUEUE, _FIRST + row):
+            return False
+    return True
+
+
+def _expected() -> tuple[dict[str, Any], dict[str, int]]:
+    """The columns that the records give, and what is counted for them."""
+    timestamps, keys, values, given = zip(*_RECORDS, strict=True)
+    headers = [[*(pair for pair in pairs if pair[0] != _REMOVED), _ADDED] for pairs in given]
+    pairs = [pair for of_record in headers for pair in of_record]
+    count = len(timestamps)
+    columns: dict[str, Any] = {
+        "partition": np.full(count, _PARTITION, np.int32),
+        "offset": np.arange(_FIRST, _FIRST + count, dtype=np.int64),
+        "timestamp": np.array(timestamps, np.int64),
+        "timestamp_type": np.zeros(count, np.int32),
+        "header_ends": np.cumsum([0, *map(len, headers)], dtype=np.int32),
+        "has_headers": np.packbits([True] * count, bitorder="little"),
+    }
+    encoded = {"key": keys, "value": values, "name": [name.encode() for name, _ in pairs]}
+    for name, column in {**encoded, "header_value": [value for _, value in pairs]}.items():
+        made = _Bytes(column)
+        columns |= {f"{name}_ends": made.ends, f"{name}s": made.data, f"has_{name}": made.valid()}
+    del columns["has_name"]
+    sizes = {"key_bytes": "keys", "value_bytes": "values", "name_bytes": "names", "header_bytes": "header_values"}
+    counts = {"count": count, "headers": len(pairs), "next": _FIRST + count}
+    return columns, {**counts, **{told: len(columns[name]) for told, name in sizes.items()}}

@@ -1,0 +1,159 @@
+"""`record_producer.RecordProducer` by confluent-kafka: records become Python's objects, handed over by a loop in C.
+
+Its target offsets are told by few acknowledgements: those of rows that were sent together are consecutive unless
+somebody else writes into the partition, so the first and the last one tell them all.
+"""
+
+import logging
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from itertools import repeat
+from operator import length_hint
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, ThrottleEvent, TopicPartition
+
+from mirrorlake.offsets.positions import TopicAndPartition
+from mirrorlake.produce.record_producer import OnceMore
+
+logger = logging.getLogger(__name__)
+
+Headers = list[tuple[str, bytes | None]]
+
+
+class PythonProducer:
+    """See `record_producer.RecordProducer`. `group` is a client of the group whose positions are committed."""
+
+    def __init__(
+        self,
+        settings: Mapping[str, Any],
+        throttle: Callable[[ThrottleEvent], None],
+        lines: logging.Logger,
+        group: Consumer,
+    ) -> None:
+        self._producer = Producer({**settings, "logger": lines, "throttle_cb": throttle})
+        self._group = group
+        #: Whether each row's acknowledgement is asked for: without transactions nothing can be sent once more.
+        self.ask_each = "transactional.id" not in settings
+        self.init_transactions = self._producer.init_transactions
+        self.begin_transaction = self._producer.begin_transaction
+        self.commit_transaction = self._producer.commit_transaction
+        self.abort_transaction = self._producer.abort_transaction
+        self.flush, self.poll = self._producer.flush, self._producer.poll
+
+    def send_offsets_to_transaction(
+        self, offsets: Mapping[TopicAndPartition, tuple[int, str]], group: str, seconds: float
+    ) -> None:
+        """Commit positions of the group, with their metadata, with the transaction."""
+        places = [TopicPartition(*place, *position) for place, position in offsets.items()]
+        self._producer.send_offsets_to_transaction(places, self._group.consumer_group_metadata(), seconds)
+
+    def shipment(
+        self, topic: str, partition: int, rows: pa.RecordBatch, added: tuple[str, bytes] | None, removed: str | None
+    ) -> "PythonShipment":
+        """Rows made ready to be sent."""
+        return PythonShipment(self, self._producer, topic, partition, rows, added, removed)
+
+    def refresh(self, topic: str | None, seconds: float) -> None:
+        """Ask a broker how a topic is now, or all are."""
+        self._producer.list_topics(topic, timeout=seconds)
+
+    def __len__(self) -> int:
+        return len(self._producer)
+
+
+class PythonShipment:
+    """See `record_producer.Shipment`."""
+
+    def __init__(
+        self,
+        owner: PythonProducer,
+        producer: Producer,
+        topic: str,
+        partition: int,
+        rows: pa.RecordBatch,
+        added: tuple[str, bytes] | None,
+        removed: str | None,
+    ) -> None:
+        self._owner, self._topic = owner, topic
+        self._produce = producer.produce
+        self._ask_each = owner.ask_each
+        self._count = rows.num_rows
+        self._targets = np.full(self._count if self._ask_each else 2, -1, dtype=np.int64)
+        self._error: KafkaError | None = None
+        times = pc.fill_null(rows.column("timestamp").cast(pa.timestamp("ms"), safe=False).cast(pa.int64()), 0)
+        self._columns: list[Any] = [
+            _objects(rows.column("key")),
+            repeat(partition),
+            self._callbacks(self._count),
+            repeat(None),  # on_delivery by position: the argument before, its deprecated name, is what counts
+            times.to_pylist(),
+            _headers(rows.column("headers"), added, removed),
+        ]
+        self._values = rows.column("value").to_pylist()
+
+    def send(self) -> None:
+        """Hand over the rows that were not taken yet: where most of a worker's time goes, so the loop is one in C."""
+        left = iter(self._values)
+        try:
+            deque(map(self._produce, repeat(self._topic), left, *self._columns), maxlen=0)
+        except (BufferError, KafkaException):
+            at = len(self._values) - length_hint(left) - 1  # the record that was not taken
+            self._values = self._values[at:]
+            self._columns = [item[at:] if isinstance(item, list) else item for item in self._columns]
+            raise
+        self._values, self._columns = [], []
+
+    def refusal(self) -> KafkaError | None:
+        """Why the target refused the first row that is known to be."""
+        return self._error
+
+    def offsets(self) -> np.ndarray:
+        """The offset of each row. Raises OnceMore where they are not consecutive, and were not all asked for."""
+        if self._ask_each or bool(np.any(self._targets < 0)):
+            return self._targets
+        first, last = self._targets.tolist()
+        if last - first != self._count - 1:
+            logger.info("another producer writes to %s; asking for every offset", self._topic)
+            self._owner.ask_each = True
+            raise OnceMore
+        return np.arange(first, last + 1)
+
+    def _callbacks(self, count: int) -> list[Callable[[KafkaError | None, Message], None] | None]:
+        """What to call when a row is acknowledged: for the first and the last row, or for each."""
+
+        def into(slots: int | slice) -> Callable[[KafkaError | None, Message], None]:
+            def acknowledged(error: KafkaError | None, message: Message) -> None:
+                if error is not None:
+                    self._error = self._error or error
+                else:
+                    self._targets[slots] = message.offset()
+
+            return acknowledged
+
+        if self._ask_each:
+            return [into(index) for index in range(count)]
+        if count == 1:
+            return [into(slice(0, 2))]
+        return [into(0), *([None] * (count - 2)), into(1)]
+
+
+def _objects(column: pa.Array) -> list[Any] | Iterator[None]:
+    """A column as Python's objects; nothing is made where all are null, as keys often are."""
+    return repeat(None) if column.null_count == len(column) else column.to_pylist()
+
+
+def _headers(
+    column: pa.Array, added: tuple[str, bytes] | None, removed: str | None
+) -> list[Headers | None] | Iterator[None]:
+    """The headers of each row as confluent-kafka takes them; None for a row that has none."""
+    if column.null_count == len(column) and added is None:
+        return repeat(None)
+    more = [] if added is None else [added]
+    return [
+        [(header["key"], header["value"]) for header in row or () if header["key"] != removed] + more or None
+        for row in column.to_pylist()
+    ]

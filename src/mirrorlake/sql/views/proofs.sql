@@ -1,0 +1,40 @@
+-- What is known by content of each stretch of source offsets (inclusive): the newest verdict of those that were given.
+-- Ranges of `audits` do not reach over multiples of 100,000, which keeps the join small. record_count is of the stage;
+-- of a range that was compared again in part it is in proportion to the offsets.
+CREATE OR REPLACE VIEW proofs AS
+WITH ranges AS (
+  SELECT *, coalesce(generation, 0) AS of_generation, coalesce(target_generation, 0) AS of_target_generation,
+         first_offset DIV 100000 AS bucket
+  FROM audits
+  WHERE first_offset IS NOT NULL
+),
+cuts AS (
+  SELECT flow, topic, partition, of_generation, of_target_generation, bucket, first_offset AS at FROM ranges
+  UNION
+  SELECT flow, topic, partition, of_generation, of_target_generation, bucket, last_offset + 1 AS at FROM ranges
+),
+pieces AS (
+  SELECT *, lead(at) OVER (
+    PARTITION BY flow, topic, partition, of_generation, of_target_generation, bucket ORDER BY at) - 1 AS until
+  FROM cuts
+)
+SELECT
+  pieces.flow,
+  pieces.topic,
+  pieces.partition,
+  pieces.of_generation AS generation,
+  pieces.of_target_generation AS target_generation,
+  pieces.at AS first_offset,
+  pieces.until AS last_offset,
+  max_by(ranges.verdict, ranges.audited_at) AS verdict,
+  max_by(ranges.verdict IN ('proven', 'source_trimmed'), ranges.audited_at) AS proven,
+  max(ranges.audited_at) AS audited_at,
+  CAST(round(max_by(ranges.stage_count * (pieces.until - pieces.at + 1) / (ranges.last_offset - ranges.first_offset + 1),
+                    ranges.audited_at)) AS BIGINT) AS record_count,
+  max_by(ranges.target_last_offset, ranges.audited_at) AS target_last_offset
+FROM pieces JOIN ranges
+  ON ranges.flow = pieces.flow AND ranges.topic = pieces.topic AND ranges.partition = pieces.partition
+  AND ranges.of_generation = pieces.of_generation AND ranges.of_target_generation = pieces.of_target_generation
+  AND ranges.bucket = pieces.bucket AND ranges.first_offset <= pieces.at AND pieces.until <= ranges.last_offset
+WHERE pieces.until IS NOT NULL
+GROUP BY pieces.flow, pieces.topic, pieces.partition, pieces.of_generation, pieces.of_target_generation, pieces.at, pieces.until

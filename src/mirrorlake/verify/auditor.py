@@ -1,0 +1,246 @@
+"""Comparing flows by content: range after range, each noted in `audits` when it is done, so that the next one who
+compares goes on there."""
+
+import logging
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timezone
+from typing import Any
+
+from mirrorlake import failpoints
+from mirrorlake.config.topology import ResolvedFlow
+from mirrorlake.errors import ContentDiffers, ReplicationError
+from mirrorlake.kafka.connections import Connections
+from mirrorlake.lake.definitions import rows_of
+from mirrorlake.lake.incidents import Incidents
+from mirrorlake.lake.lake import Lake
+from mirrorlake.lake.stage_index import StageFiles
+from mirrorlake.run.flow_spec import provenance_of
+from mirrorlake.verify.digest import Hops
+from mirrorlake.verify.job import Clusters, Compared, Range
+from mirrorlake.verify.plan import Choice, Chosen, choose, ranges_of, waves
+from mirrorlake.verify.standing import FlowStanding
+from mirrorlake.verify.verdict import PROVEN, TRIMMED
+from mirrorlake.verify.workers import Workers
+
+logger = logging.getLogger(__name__)
+
+#: Ranges that are planned and compared at once, and then noted: what a kill costs at most.
+WAVE_RANGES = 32
+#: How many rows of `audits` an outcome keeps, the newest ones.
+MOST_ROWS = 20_000
+#: How often files that were compacted meanwhile are looked up again.
+_ATTEMPTS = 3
+
+
+@dataclass
+class Outcome:
+    """What was compared: ranges, records (of the stage), how many of these are in ranges without a difference, and how
+    many were left out, by reason. `rows` are those of `audits`; `proven_before` are records of ranges that needed no
+    comparison any more, `topics` the names, at either side, of what was looked at."""
+
+    ranges: int = 0
+    records: int = 0
+    proven: int = 0
+    proven_before: int = 0
+    bytes_read: int = 0
+    excused: Counter[str] = field(default_factory=Counter)
+    differences: list[dict[str, Any]] = field(default_factory=list)
+    rows: list[dict[str, Any]] = field(default_factory=list)
+    topics: set[str] = field(default_factory=set)
+
+    def add(self, row: dict[str, Any], found: Compared) -> None:
+        """Take over a range."""
+        self.ranges += 1
+        self.records += row["stage_count"]
+        self.proven += row["stage_count"] if row["verdict"] in (PROVEN, TRIMMED) else 0
+        self.bytes_read += found.bytes_read
+        self.excused.update(found.verdict.excused)
+        place = {name: row[name] for name in ("flow", "topic", "partition")}
+        self.differences += [{**place, **item} for item in row["differences"]]
+        self.rows.append(row)
+        del self.rows[:-MOST_ROWS]  # who watches goes on for days
+
+
+class Auditor:
+    """Compares what a lake's flows have brought."""
+
+    def __init__(
+        self,
+        lake: Lake,
+        connections: Connections,
+        workers: Callable[[int], Workers],
+        stop: threading.Event,
+        report: Callable[[Outcome], None] = lambda _outcome: None,
+    ) -> None:
+        """`workers` gives who compares so many offsets; `report` is called after each wave; `stop` ends it there."""
+        lake.check_for_writing()
+        self._lake = lake
+        self._connections = connections
+        self._workers = workers
+        self._stop = stop
+        self._report = report
+        self._stage = StageFiles(lake.reader)
+
+    def audit(
+        self,
+        flow: ResolvedFlow,
+        topics: Sequence[str],
+        choice: Choice,
+        bytes_per_s: float | None,
+        outcome: Outcome,
+    ) -> None:
+        """Compare a flow, as far as it is chosen and not proven yet, and note it.
+
+        Args:
+            flow: the flow.
+            topics: source or target topics; all of them for none.
+            choice: which offsets.
+            bytes_per_s: how much may be read of each cluster.
+            outcome: gets what is found.
+
+        Raises:
+            ClusterUnusable: a cluster cannot be read; what was compared before is noted.
+        """
+
+        def wanted(row: Mapping[str, Any]) -> bool:
+            return not topics or row["topic"] in topics or row["target_topic"] in topics
+
+        standing = FlowStanding(flow, self._lake, self._connections, wanted)
+        with self._stage.reading() as index:
+            partitions = standing.partitions(index)
+            chosen = choose(standing, partitions, self._lake, choice)
+        outcome.topics |= {name for item in partitions for name in (item.topic, item.target_topic)}
+        outcome.proven_before += _proven_before(partitions, chosen)
+        clusters = self._clusters(flow, bytes_per_s)
+        workers = self._workers(sum(last - first + 1 for item in chosen for first, last in item.extents))
+        for wave in waves(chosen, max(WAVE_RANGES, 4 * workers.tasks)):
+            self._compare(standing, wave, clusters, workers, outcome)
+            self._report(outcome)
+            if self._stop.is_set():
+                break
+        self._settle(flow.name)
+
+    def _clusters(self, flow: ResolvedFlow, bytes_per_s: float | None) -> Clusters:
+        source, target = (self._connections.client(alias, "consumer") for alias in (flow.source, flow.target))
+        hops = provenance_of(flow, self._lake, self._connections)
+        marks = None if hops is None else Hops(hops.source_id, hops.target_id)
+        return Clusters(flow.source, flow.target, source, target, bytes_per_s, marks)
+
+    def _compare(
+        self, standing: FlowStanding, wave: list[Chosen], clusters: Clusters, workers: Workers, outcome: Outcome
+    ) -> None:
+        """Compare some ranges and note them, in one commit."""
+        done: list[tuple[Range, Compared]] = []
+        for attempt in range(_ATTEMPTS):
+            with self._stage.reading() as index:
+                ranges = ranges_of(standing, self._lake, index, wave)
+            known = {(item.topic, item.partition, item.first) for item, _ in done}
+            left = [item for item in ranges if (item.topic, item.partition, item.first) not in known]
+            found = list(zip(left, workers.compare(clusters, left), strict=True))
+            done += [pair for pair in found if not pair[1].stale]
+            if len(done) == len(ranges):
+                break
+            logger.info("files of the stage were compacted meanwhile; attempt %d", attempt + 2)
+            self._stage.forget()
+        else:
+            raise ReplicationError("files of the stage go on being replaced while they are read; run verify again")
+        now = datetime.now(timezone.utc)
+        rows = [_row(standing.flow.name, item, result, now) for item, result in done]
+        failpoints.reached("compared")
+        self._lake.append("audits", rows_of("audits", rows))
+        failpoints.reached("audited")
+        for row, (_, result) in zip(rows, done, strict=True):
+            outcome.add(row, result)
+        self._tell(standing.flow.name, rows)
+
+    def _tell(self, flow: str, rows: Iterable[dict[str, Any]]) -> None:
+        """Make differences incidents, the first of each partition."""
+        errors: dict[tuple[str, int], ContentDiffers] = {}
+        for row in rows:
+            for item in row["differences"]:
+                place = f"{row['topic']}-{row['partition']}"
+                detail = f" ({item['detail']})" if item["detail"] else ""
+                said = (
+                    f"{place}, offsets {item['first_offset']} to {item['last_offset']}: {item['kind']}{detail}; the "
+                    f"range {row['first_offset']} to {row['last_offset']} is not proven (docs/trust.md)"
+                )
+                where = {"first_offset": item["first_offset"], "last_offset": item["last_offset"]}
+                error = ContentDiffers(said, topic=row["topic"], partition=row["partition"], **where)
+                errors.setdefault((row["topic"], row["partition"]), error)
+        known = {
+            (row["topic"], row["partition"], row["first_offset"], row["last_offset"])
+            for row in self._lake.ask("acknowledged_differences", flow=flow)
+        }
+        news = [
+            error
+            for (topic, partition), error in errors.items()
+            if (topic, partition, error.first_offset, error.last_offset) not in known
+        ]
+        if news:
+            Incidents(self._lake).tell_all(flow, ContentDiffers.incident_kind, news)
+
+    def _settle(self, flow: str) -> None:
+        """Close the incidents of partitions that have no difference any more, in their living generations."""
+        rows = self._lake.ask("proven_ranges", flow=flow)
+        living: dict[tuple[str, int], tuple[int, int]] = {}
+        for row in rows:
+            place, generations = (row["topic"], row["partition"]), (row["target_generation"], row["generation"])
+            living[place] = max(living.get(place, (0, 0)), generations)
+        differing = {
+            place
+            for row in rows
+            for place in [(row["topic"], row["partition"])]
+            if not row["proven"] and living[place] == (row["target_generation"], row["generation"])
+        }
+        Incidents(self._lake).close(
+            lambda name, kind, topic, partition: (
+                (name, kind) == (flow, ContentDiffers.incident_kind) and (topic, partition) not in differing
+            )
+        )
+
+
+def _proven_before(partitions: Iterable[Any], chosen: Sequence[Chosen]) -> int:
+    anew = {item.standing.key: item.extents for item in chosen}
+    return sum(
+        one.record_count
+        for item in partitions
+        for one in item.audited
+        if one.proven and not any(a <= one.extent[1] and one.extent[0] <= b for a, b in anew.get(item.key, ()))
+    )
+
+
+def _row(flow: str, item: Range, found: Compared, now: datetime) -> dict[str, Any]:
+    """A row of `audits`."""
+    sides = ("source", "stage", "target")
+    return {
+        "flow": flow,
+        "topic": item.topic,
+        "partition": item.partition,
+        "first_offset": item.first,
+        "last_offset": item.last,
+        **{f"{side}_count": count for side, count in zip(sides, found.counts, strict=True)},
+        **{f"{side}_hash": digest for side, digest in zip(sides, found.digests, strict=True)},
+        "verdict": found.verdict.word,
+        "audited_at": now,
+        "generation": item.generation,
+        "target_topic": item.target_topic,
+        "target_generation": item.target_generation,
+        "target_first_offset": item.target_first,
+        "target_last_offset": item.target_end - 1,
+        "byte_count": found.bytes_read,
+        "excused": list(found.verdict.excused.items()),
+        "differences": [
+            {
+                "kind": one.kind,
+                "first_offset": one.first,
+                "last_offset": one.last,
+                "record_count": one.count,
+                "target_offset": one.target_offset,
+                "detail": one.detail,
+            }
+            for one in found.verdict.differences
+        ],
+    }

@@ -1,0 +1,190 @@
+"""What one task does: read the three sides of a range and compare them, in this process or in an executor."""
+
+import logging
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from mirrorlake.offsets.progress import Floor
+from mirrorlake.offsets.runs import Segment
+from mirrorlake.produce.batch import PartitionPlan, ShardPlan
+from mirrorlake.verify import verdict as kinds
+from mirrorlake.verify.describing import describe
+from mirrorlake.verify.digest import Hops, digests_of, range_digest
+from mirrorlake.verify.log_reader import LogReader
+from mirrorlake.verify.narrowing import Mapped, Side, compare
+from mirrorlake.verify.stage_reader import read_stage
+from mirrorlake.verify.throttle import Throttle
+from mirrorlake.verify.verdict import Allowances, Difference, Verdict
+
+logger = logging.getLogger(__name__)
+
+#: How many differences of a range are told.
+MOST_TOLD = 100
+
+
+@dataclass(frozen=True)
+class Range:
+    """A range of source offsets, inclusive, and all that is known of it without reading a record.
+
+    `target_first` to `target_end` (exclusive) is the stretch of the target's log that belongs to it: it begins behind
+    the last record mapped before it. `segments` is the map of it. `asks_source` is False where the source's topic is
+    another one than the staged one.
+    """
+
+    topic: str
+    partition: int
+    generation: int
+    first: int
+    last: int
+    target_topic: str
+    target_generation: int
+    target_first: int
+    target_end: int
+    files: tuple[str, ...]
+    segments: tuple[Segment, ...]
+    allowed: Allowances
+    asks_source: bool = True
+
+
+@dataclass(frozen=True)
+class Clusters:
+    """The two ends of a flow: aliases, rendered librdkafka settings (they hold secrets), and how many bytes a second
+    one task may read of each; None: as fast as it can."""
+
+    source: str
+    target: str
+    source_settings: Mapping[str, Any] = field(repr=False)
+    target_settings: Mapping[str, Any] = field(repr=False)
+    bytes_per_s: float | None = None
+    hops: Hops | None = None
+
+
+@dataclass(frozen=True)
+class Compared:
+    """What came of a range. `stale` says that its files are gone, so that it has to be planned again."""
+
+    counts: tuple[int | None, int, int]
+    digests: tuple[str | None, str, str]
+    verdict: Verdict
+    bytes_read: int = 0
+    stale: bool = False
+
+
+class RangeReader:
+    """Reads ranges of one flow, one after another, with one consumer a cluster."""
+
+    def __init__(self, clusters: Clusters) -> None:
+        self._clusters = clusters
+        wait = threading.Event().wait
+        self._source, self._target = (
+            LogReader(alias, settings, Throttle(clusters.bytes_per_s, time.monotonic, wait))
+            for alias, settings in (
+                (clusters.source, clusters.source_settings),
+                (clusters.target, clusters.target_settings),
+            )
+        )
+
+    def compare(self, item: Range, staged: Iterator[pa.RecordBatch] | None = None) -> Compared:
+        """Compare a range. Raises ClusterUnusable, FilesUnreadable.
+
+        Args:
+            item: the range.
+            staged: what the stage holds of it, as RECORDS; None: the range's files are read.
+        """
+        counted = _Counted()
+        try:
+            rows = self._staged(item, item.first, item.last) if staged is None else staged
+            stage = self._digests(counted.of(rows), item).in_order()
+        except FileNotFoundError:
+            return Compared((None, 0, 0), (None, "", ""), Verdict((), {}), stale=True)
+        source, start = self._source_side(item, counted)
+        rows = self._target.read((item.target_topic, item.partition), item.target_first, item.target_end)
+        target = self._digests(counted.of(rows), item)
+        allowed = replace(item.allowed, source_start=start, target_start=self._target.start)
+        found = compare(source, stage, target, mapped(item), item.first, allowed)
+        found = replace(found, differences=tuple(self._told(item, one) for one in found.differences[:MOST_TOLD]))
+        sides = (source, stage, target)
+        counts = tuple(None if side is None else len(side.digests) for side in sides)
+        digests = tuple(None if side is None else range_digest(side.digests) for side in sides)
+        return Compared(counts, digests, found, counted.size)  # type: ignore[arg-type]
+
+    def close(self) -> None:
+        """Leave the clusters."""
+        self._source.close()
+        self._target.close()
+
+    def _digests(self, rows: Iterator[pa.RecordBatch], item: Range) -> Side:
+        return digests_of(rows, self._clusters.hops)
+
+    def _source_side(self, item: Range, counted: "_Counted") -> tuple[Side | None, int]:
+        """What the source has, None where that is nothing any more, and where its log begins."""
+        if not item.asks_source:
+            return None, item.last + 1
+        rows = self._source.read((item.topic, item.partition), item.first, item.last + 1)
+        found = self._digests(counted.of(rows), item)
+        return (None if self._source.start > item.last else found), self._source.start
+
+    def _staged(self, item: Range, first: int, last: int) -> Iterator[pa.RecordBatch]:
+        floor = Floor(first, None, item.generation, item.target_generation)
+        plan = PartitionPlan(item.topic, item.partition, item.target_topic, floor, first, last)
+        return read_stage(ShardPlan(0, (plan,), item.files, 0, self._clusters.source), plan)
+
+    def _told(self, item: Range, found: Difference) -> Difference:
+        """A difference with what of its first record is different."""
+        if found.detail or found.kind != kinds.CONTENT:
+            return found
+        at, place = found.first, found.target_offset or 0
+        wanted = _first(self._source.read((item.topic, item.partition), at, at + 1)) if item.asks_source else None
+        wanted = wanted or _first(self._staged(item, at, at))
+        there = _first(self._target.read((item.target_topic, item.partition), place, place + 1))
+        return found if wanted is None or there is None else replace(found, detail=describe(wanted, there))
+
+
+def mapped(item: Range) -> Mapped:
+    """The map of a range, record by record."""
+    sources, targets = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
+    for one in item.segments:
+        steps = np.arange(one.record_count, dtype=np.int64)
+        at = one.source_first + steps * one.stride
+        inside = (at >= item.first) & (at <= item.last)
+        sources.append(at[inside])
+        targets.append((one.target_first + steps)[inside])
+    joined = np.concatenate(sources), np.concatenate(targets)
+    order = np.argsort(joined[0], kind="stable")
+    return joined[0][order], joined[1][order]
+
+
+@contextmanager
+def reading(clusters: Clusters) -> Iterator[RangeReader]:
+    """A reader for the time of the block."""
+    reader = RangeReader(clusters)
+    try:
+        yield reader
+    finally:
+        reader.close()
+
+
+class _Counted:
+    """Counts the bytes of what goes through."""
+
+    def __init__(self) -> None:
+        self.size = 0
+
+    def of(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            self.size += batch.nbytes
+            yield batch
+
+
+def _first(batches: Iterator[pa.RecordBatch]) -> dict[str, Any] | None:
+    for batch in batches:
+        row: dict[str, Any] = batch.slice(0, 1).to_pylist()[0]
+        return row
+    return None

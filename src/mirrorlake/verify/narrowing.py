@@ -1,0 +1,286 @@
+"""From three sides of a range to a verdict: where they differ, it is said which records, and how. Pure.
+
+What is compared is sequences: the records that the target should have, in source order, against those that it has in
+the stretch of its log that belongs to the range. The map is a side of its own: it has to name, for each record, the
+offset at which the record is.
+"""
+
+from bisect import bisect_left
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from mirrorlake.verify import verdict as kinds
+from mirrorlake.verify.ranges import is_in, merged
+from mirrorlake.verify.verdict import Allowances, Difference, Verdict
+
+
+@dataclass(frozen=True)
+class Side:
+    """The records of one side: offsets, timestamps (ms), and the digest of each (`digest.py`).
+
+    `echo`: the record has been on the target already. `own`: it says that it came from the source. Both are empty for
+    flows without provenance.
+    """
+
+    offsets: np.ndarray
+    timestamps: np.ndarray
+    digests: list[bytes]
+    echo: np.ndarray
+    own: np.ndarray
+
+    def in_order(self) -> "Side":
+        """The same by rising offsets, as the stage is read where its files are not in order."""
+        if len(self.offsets) < 2 or bool(np.all(self.offsets[1:] >= self.offsets[:-1])):
+            return self
+        at = np.argsort(self.offsets, kind="stable")
+        echo, own = (marks[at] if len(marks) else marks for marks in (self.echo, self.own))
+        return Side(self.offsets[at], self.timestamps[at], [self.digests[k] for k in at.tolist()], echo, own)
+
+
+@dataclass
+class Expected:
+    """A record that there should be. `targets` are the offsets that the map says, mostly one."""
+
+    offset: int
+    digest: bytes
+    timestamp: int
+    staged: bool
+    targets: list[int]
+
+
+Mapped = tuple[np.ndarray, np.ndarray]
+"""Source offsets, rising, and the target offset of each."""
+
+
+def compare(source: Side | None, stage: Side, target: Side, mapped: Mapped, first: int, allowed: Allowances) -> Verdict:
+    """Compare three sides of a range.
+
+    Args:
+        source: None where the source has nothing of the range any more.
+        stage: what is staged.
+        target: what the stretch of the target's log holds that belongs to the range.
+        mapped: the map.
+        first: the range's first source offset.
+        allowed: what may differ.
+    """
+    if _same(source, stage, target, mapped) and not allowed.left_out:
+        unasked = {kinds.TRIMMED: len(stage.offsets)} if source is None and len(stage.offsets) else {}
+        return Verdict((), unasked)
+    return _Comparison(source, stage, target, mapped, first, allowed).verdict()
+
+
+def _same(source: Side | None, stage: Side, target: Side, mapped: Mapped) -> bool:
+    """Whether all sides and the map are the same at first sight."""
+    return (
+        np.array_equal(stage.offsets, mapped[0])
+        and np.array_equal(target.offsets, mapped[1])
+        and stage.digests == target.digests
+        and (source is None or (np.array_equal(source.offsets, stage.offsets) and source.digests == stage.digests))
+    )
+
+
+class _Comparison:
+    """One comparison, record by record."""
+
+    def __init__(
+        self, source: Side | None, stage: Side, target: Side, mapped: Mapped, first: int, allowed: Allowances
+    ) -> None:
+        self._source, self._stage, self._target = source, stage, target
+        self._first, self._allowed = first, allowed
+        self._found: list[Difference] = []
+        self._excused: Counter[str] = Counter()
+        self._targets: dict[int, list[int]] = defaultdict(list)
+        for at, to in zip(mapped[0].tolist(), mapped[1].tolist(), strict=True):
+            self._targets[at].append(to)
+        self._records: dict[int, Expected] = {}
+
+    def verdict(self) -> Verdict:
+        """What was found."""
+        self._take_stage()
+        self._take_source()
+        ranks = {at: rank for rank, at in enumerate(sorted(self._records))}
+        self._leave_out_echoes()
+        gone = self._only_mapped()
+        self._compare_target(list(self._expected()), list(self._got(gone)))
+        self._found.sort(key=lambda item: (item.first, item.kind, item.target_offset or 0))
+        return Verdict(
+            tuple(_joined(self._found, ranks)), {why: count for why, count in self._excused.items() if count}
+        )
+
+    def _tell(self, kind: str, at: int, detail: str = "", target_offset: int | None = None) -> None:
+        self._found.append(Difference(kind, at, at, 1, target_offset, detail))
+
+    def _take_stage(self) -> None:
+        stage = self._stage
+        for at, digest, when in zip(stage.offsets.tolist(), stage.digests, stage.timestamps.tolist(), strict=True):
+            if at in self._records:
+                self._tell(kinds.STAGE, at, "in the stage twice")
+            self._records[at] = Expected(at, digest, when, True, self._targets.get(at, []))
+
+    def _take_source(self) -> None:
+        """Where source and stage differ it is told, and the source is right."""
+        source, staged = self._source, set(self._records)
+        if source is None:
+            self._excused[kinds.TRIMMED] += len(staged)
+            return
+        for at, digest, when in zip(source.offsets.tolist(), source.digests, source.timestamps.tolist(), strict=True):
+            known = self._records.setdefault(at, Expected(at, digest, when, False, self._targets.get(at, [])))
+            if at not in staged:
+                if not self._excuse(at, kinds.STAGE_TRIMMED, kinds.FORGOTTEN):
+                    self._tell(kinds.STAGE, at, "at the source, and not in the stage")
+            elif known.digest != digest:
+                known.digest, known.timestamp = digest, when
+                self._tell(kinds.STAGE, at, "the stage holds other content than the source")
+        for at in sorted(staged.difference(source.offsets.tolist())):
+            if at < self._allowed.source_start or self._allowed.source_compacts:
+                self._excused[kinds.TRIMMED] += 1
+            else:
+                self._tell(kinds.STAGE, at, "in the stage, and not at the source")
+
+    def _leave_out_echoes(self) -> None:
+        """They are not sent; one that the map has was."""
+        for side in (self._stage, self._source):
+            for at in side.offsets[side.echo].tolist() if side is not None and len(side.echo) else ():
+                if at in self._records and not self._records[at].targets:
+                    del self._records[at]
+                    self._excused[kinds.ECHO] += 1
+
+    def _only_mapped(self) -> set[int]:
+        """Tell of what only the map has; the target offsets of that, which cannot be compared."""
+        gone: set[int] = set()
+        for at, places in self._targets.items():
+            if at not in self._records:
+                gone.update(places)
+                if not self._excuse(at, kinds.STAGE_TRIMMED, kinds.FORGOTTEN):
+                    said = "the map has it, and neither the source nor the stage does"
+                    self._tell(kinds.STAGE, at, said, places[0])
+        return gone
+
+    def _excuse(self, at: int, *reasons: str) -> bool:
+        reason = self._allowed.reason(at, *reasons)
+        if reason is not None:
+            self._excused[reason] += 1
+        return reason is not None
+
+    def _expected(self) -> Iterator[Expected]:
+        """What the target should have now, in order."""
+        oldest = self._allowed.target_keeps_from
+        for at in sorted(self._records):
+            record = self._records[at]
+            if not record.targets:
+                if self._excuse(at, kinds.GIVEN_UP, kinds.PARKED, kinds.FORGOTTEN):
+                    continue
+            elif record.targets[0] < self._allowed.target_start and oldest is not None and record.timestamp < oldest:
+                self._excused[kinds.TARGET_TRIMMED] += 1
+                continue
+            yield record
+
+    def _got(self, gone: set[int]) -> Iterator[tuple[int, bytes]]:
+        """What the target has of this flow."""
+        target, allowed = self._target, self._allowed
+        known, others = {at for places in self._targets.values() for at in places}, merged(allowed.others)
+        for number, (at, digest) in enumerate(zip(target.offsets.tolist(), target.digests, strict=True)):
+            unknown = at not in known and (allowed.others_anywhere or is_in(others, at))
+            if unknown or (allowed.shared and not target.own[number]):
+                self._excused[kinds.OTHERS] += 1
+            elif at not in gone:
+                yield at, digest
+
+    def _compare_target(self, expected: list[Expected], got: list[tuple[int, bytes]]) -> None:
+        """First as sets; then the order of what both have, and where the map says that it is."""
+        extra, missing = _extra(expected, got), _missing(expected, got)
+        surplus = set(extra)
+        for record in missing.values():
+            place = next((at for at in record.targets if at in extra), None)
+            if place is not None:
+                self._tell(kinds.CONTENT, record.offset, "", place)
+                del extra[place]
+            elif not record.targets:
+                if record.staged:  # else it was told that the stage lacks it
+                    self._tell(kinds.NOT_MAPPED, record.offset, "it is not at the target either")
+            elif self._allowed.target_compacts:
+                self._excused[kinds.TARGET_COMPACTED] += 1
+            else:
+                self._tell(kinds.MISSING, record.offset, "", record.targets[0])
+        self._tell_extra(extra, expected)
+        both = [record for record in expected if record.offset not in missing]
+        self._tell_order(both, [item for item in got if item[0] not in surplus])
+
+    def _tell_extra(self, extra: Mapping[int, bytes], expected: Iterable[Expected]) -> None:
+        known: dict[bytes, int] = {}
+        for record in expected:
+            known.setdefault(record.digest, record.offset)
+        places = sorted((to, at) for at, targets in self._targets.items() for to in targets)
+        for place, digest in sorted(extra.items()):
+            if digest in known:
+                self._tell(kinds.TWICE, known[digest], "", place)
+            else:
+                before = bisect_left(places, (place, -1))
+                self._tell(kinds.FOREIGN, places[before - 1][1] if before else self._first, "", place)
+
+    def _tell_order(self, both: list[Expected], there: list[tuple[int, bytes]]) -> None:
+        """Both have the same records."""
+        pairs = list(zip(both, there, strict=True))
+        moved = [number for number, (record, item) in enumerate(pairs) if record.digest != item[1]]
+        if moved:
+            one, last = both[moved[0]].offset, both[moved[-1]].offset
+            said = "the same records in another order"
+            self._found.append(Difference(kinds.ORDER, one, last, len(moved), there[moved[0]][0], said))
+        skipped = set(moved)
+        for number, (record, (at, _)) in enumerate(pairs):
+            if not record.targets:
+                self._tell(kinds.NOT_MAPPED, record.offset, "it is at the target", at)
+            elif number not in skipped and at not in record.targets:
+                self._tell(kinds.NOT_MAPPED, record.offset, "it is not at the target offset that the map says", at)
+
+
+def _extra(expected: Iterable[Expected], got: list[tuple[int, bytes]]) -> dict[int, bytes]:
+    """Target offsets of what is there more often than it should be; rather those that the map does not know."""
+    surplus = Counter(digest for _, digest in got)
+    surplus.subtract(Counter(record.digest for record in expected))
+    mapped = {at: record.digest for record in expected for at in record.targets[:1]}
+    candidates = [item for item in got if surplus[item[1]] > 0]
+    found = {}
+    for at, digest in sorted(candidates, key=lambda item: (mapped.get(item[0]) == item[1], -item[0])):
+        if surplus[digest] > 0:
+            surplus[digest] -= 1
+            found[at] = digest
+    return found
+
+
+def _missing(expected: list[Expected], got: list[tuple[int, bytes]]) -> dict[int, Expected]:
+    """By source offset, what is there less often than it should be; rather what is not where the map says."""
+    surplus = Counter(record.digest for record in expected)
+    surplus.subtract(Counter(digest for _, digest in got))
+    there = dict(got)
+
+    def is_there(record: Expected) -> bool:
+        return any(there.get(at) == record.digest for at in record.targets)
+
+    candidates = [record for record in expected if surplus[record.digest] > 0]
+    found = {}
+    for record in sorted(candidates, key=lambda record: (is_there(record), -record.offset)):
+        if surplus[record.digest] > 0:
+            surplus[record.digest] -= 1
+            found[record.offset] = record
+    return dict(sorted(found.items()))
+
+
+def _joined(found: Iterable[Difference], ranks: Mapping[int, int]) -> Iterator[Difference]:
+    """Neighbours of one kind and detail as one; `ranks` number the records by offset."""
+    last: Difference | None = None
+    for item in found:
+        if last is not None and (item.kind, item.detail) == (last.kind, last.detail) and item.kind != kinds.ORDER:
+            near = item.first <= last.last + 1 or ranks.get(item.first, -1) == ranks.get(last.last, -3) + 1
+            if near:
+                count = last.count + item.count
+                last = Difference(last.kind, last.first, item.last, count, last.target_offset, last.detail)
+                continue
+        if last is not None:
+            yield last
+        last = item
+    if last is not None:
+        yield last

@@ -1,0 +1,186 @@
+"""From what there is of a flow to ranges that tasks can compare: which ones, in which files, mapped where."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timezone
+from typing import Any
+
+from mirrorlake.lake.lake import Lake
+from mirrorlake.lake.reader import Frame
+from mirrorlake.offsets.positions import TopicAndPartition
+from mirrorlake.offsets.runs import Segment
+from mirrorlake.offsets.stage_index import StageIndex
+from mirrorlake.verify.job import Range
+from mirrorlake.verify.ranges import NO_END, Extent, cut, sampled, without
+from mirrorlake.verify.standing import FlowStanding, Standing
+from mirrorlake.verify.verdict import Allowances
+
+_ASKED = (
+    *(("topic", "STRING"), ("partition", "INT"), ("generation", "INT"), ("target_topic", "STRING")),
+    *(("first", "BIGINT"), ("last", "BIGINT")),
+)
+_STRETCHES = (("target_topic", "STRING"), ("target_partition", "INT"), ("first", "BIGINT"), ("last", "BIGINT"))
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What is to be compared of what there is: source offsets `first` to `last` (inclusive; None: no bound), what was
+    brought to the target since a time, `sample` as a share of the ranges, with `again` what was proven before, and with
+    `differing` what was found to differ."""
+
+    first: int | None = None
+    last: int | None = None
+    since: datetime | None = None
+    sample: float | None = None
+    again: bool = False
+    differing: bool = True
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """A partition, and the ranges of it that are to be compared."""
+
+    standing: Standing
+    extents: list[Extent]
+
+
+def choose(standing: FlowStanding, partitions: Iterable[Standing], lake: Lake, choice: Choice) -> list[Chosen]:
+    """The ranges of each partition that are to be compared; what is proven is left out, but for `again`."""
+    since = _since(lake, standing.flow.name, choice.since)
+    found = []
+    for item in partitions:
+        first = max(
+            item.first, choice.first or 0, since.get((*item.key, item.generation), 0 if not choice.since else NO_END)
+        )
+        last = min(item.end - 1, NO_END if choice.last is None else choice.last)
+        done = [] if choice.again else [one.extent for one in item.audited if one.proven or not choice.differing]
+        extents = cut(without((first, last), done))
+        if not extents and not choice.again and first <= last:
+            extents = _grown_tail(item, first, last)
+        if choice.sample is not None:
+            extents = sampled(extents, f"{item.topic}-{item.partition}", choice.sample)
+        if extents:
+            found.append(Chosen(item, extents))
+    return found
+
+
+def _since(lake: Lake, flow: str, since: datetime | None) -> dict[tuple[str, int, int], int]:
+    if since is None:
+        return {}
+    text = since.astimezone(timezone.utc).isoformat(sep=" ", timespec="microseconds")
+    rows = lake.ask("verify_since", flow=flow, since=text)
+    return {(row["topic"], row["partition"], row["generation"]): row["source_first"] for row in rows}
+
+
+def _grown_tail(item: Standing, first: int, last: int) -> list[Extent]:
+    """The last stretch once more, where all is proven and the target's log has grown behind it all the same."""
+    newest = max(item.audited, key=lambda one: one.extent[1], default=None)
+    if (
+        newest is None
+        or newest.extent[1] != last
+        or newest.extent[0] < first
+        or newest.target_last >= item.target_end - 1
+    ):
+        return []
+    return [newest.extent]
+
+
+def ranges_of(standing: FlowStanding, lake: Lake, index: StageIndex, wave: Sequence[Chosen]) -> list[Range]:
+    """Make some partitions' ranges ready to be compared: with their part of the map, and the files to read."""
+    maps = _maps(standing, lake, wave)
+    found = []
+    for chosen in wave:
+        one = chosen.standing
+        segments, mapped_before = maps[one.key]
+        before = one.target_first if mapped_before is None else mapped_before
+        staged = index.topics(standing.flow.source).get(one.topic, {}).get(one.partition)
+        for first, last in chosen.extents:
+            files = () if staged is None else {item.file: None for item in staged.within(one.generation, first, last)}
+            found.append(
+                Range(
+                    *(one.topic, one.partition, one.generation, first, last),
+                    *(one.target_topic, one.target_generation),
+                    _reached(segments, first, before),
+                    one.target_end if last == one.end - 1 else _reached(segments, last + 1, before),
+                    tuple(index.path(file) for file in files),
+                    tuple(item for item in segments if item.source_last >= first and item.source_first <= last),
+                    _of_range(one.allowed, first, last),
+                    one.asks_source,
+                )
+            )
+    return list(_with_others(standing, lake, found))
+
+
+def _of_range(allowed: Allowances, first: int, last: int) -> Allowances:
+    """What may differ in a range of source offsets."""
+    inside = {
+        why: tuple(item for item in extents if item[1] >= first and item[0] <= last)
+        for why, extents in allowed.left_out.items()
+    }
+    return replace(allowed, left_out={why: extents for why, extents in inside.items() if extents})
+
+
+def _maps(
+    standing: FlowStanding, lake: Lake, wave: Sequence[Chosen]
+) -> Mapping[TopicAndPartition, tuple[list[Segment], int | None]]:
+    """Of each partition the segments between its first and its last offset in a wave, in order, and the target offset
+    behind what is mapped before them."""
+    asked = [
+        (*item.key, item.generation, item.target_topic, chosen.extents[0][0], chosen.extents[-1][1])
+        for chosen in wave
+        for item in [chosen.standing]
+    ]
+    found: dict[TopicAndPartition, tuple[list[Segment], int | None]] = {row[:2]: ([], None) for row in asked}
+    for row in lake.ask("verify_segments", {"wanted": Frame(_ASKED, asked)}, flow=standing.flow.name):
+        key = (row["topic"], row["partition"])
+        segments, before = found[key]
+        if row["target_before"] is not None:
+            found[key] = segments, row["target_before"]
+        else:
+            segments.append(Segment(row["source_first"], row["stride"], row["target_first"], row["record_count"]))
+    return {key: (sorted(found[key][0], key=lambda item: item.source_first), found[key][1]) for key in found}
+
+
+def _reached(segments: Sequence[Segment], offset: int, before: int) -> int:
+    """The target offset behind the last record that is mapped in front of a source offset."""
+    reached = before
+    for item in segments:
+        if item.source_first >= offset:
+            break
+        count = min(item.record_count, (offset - 1 - item.source_first) // item.stride + 1)
+        reached = max(reached, item.target_first + count)
+    return reached
+
+
+def _with_others(standing: FlowStanding, lake: Lake, ranges: Sequence[Range]) -> Iterator[Range]:
+    """Tell ranges of topics that other flows write to as well what those wrote."""
+    shared = [item for item in ranges if item.target_topic in standing.shared_targets]
+    others: dict[tuple[str, int], list[Extent]] = defaultdict(list)
+    if shared:
+        stretches = [(item.target_topic, item.partition, item.target_first, item.target_end - 1) for item in shared]
+        rows: Iterable[Mapping[str, Any]] = lake.ask(
+            "verify_others", {"stretches": Frame(_STRETCHES, stretches)}, flow=standing.flow.name
+        )
+        for row in rows:
+            others[row["target_topic"], row["target_partition"]].append((row["first"], row["last"]))
+    for item in ranges:
+        wrote = others.get((item.target_topic, item.partition), ())
+        mine = tuple(one for one in wrote if one[1] >= item.target_first and one[0] < item.target_end)
+        yield replace(item, allowed=replace(item.allowed, others=(*item.allowed.others, *mine))) if mine else item
+
+
+def waves(chosen: Iterable[Chosen], most: int) -> Iterator[list[Chosen]]:
+    """Cut the work into parts of about `most` ranges; of one partition they stay in order."""
+    wave: list[Chosen] = []
+    room = most
+    for item in chosen:
+        extents = item.extents
+        while extents:
+            wave.append(Chosen(item.standing, extents[:room]))
+            extents, room = extents[room:], room - len(extents[:room])
+            if room == 0:
+                yield wave
+                wave, room = [], most
+    if wave:
+        yield wave

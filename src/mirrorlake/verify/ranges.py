@@ -1,0 +1,67 @@
+"""Which ranges of source offsets are compared, cut so that the same ones come out each time. Pure."""
+
+import zlib
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
+
+#: Offsets of a range. Ranges begin and end at multiples of it, or where there is nothing more.
+RANGE_OFFSETS = 100_000
+
+#: Above every offset.
+NO_END = 2**62
+
+Extent = tuple[int, int]
+"""Offsets, first and last inclusive."""
+
+
+def cut(extents: Iterable[Extent], size: int = RANGE_OFFSETS) -> list[Extent]:
+    """Ranges of at most `size` offsets."""
+    found = []
+    for first, last in extents:
+        while first <= last:
+            end = min(last, (first // size + 1) * size - 1)
+            found.append((first, end))
+            first = end + 1
+    return found
+
+
+def without(wanted: Extent, done: Iterable[Extent]) -> list[Extent]:
+    """What of an extent is not covered by others."""
+    left, (first, last) = [], wanted
+    for begin, end in sorted(done):
+        if begin > first and first <= last:
+            left.append((first, min(last, begin - 1)))
+        first = max(first, end + 1)
+    if first <= last:
+        left.append((first, last))
+    return left
+
+
+def merged(extents: Iterable[Extent]) -> list[Extent]:
+    """The same offsets, by extents that rise and do not touch."""
+    found: list[Extent] = []
+    for first, last in sorted(extents):
+        if found and first <= found[-1][1] + 1:
+            found[-1] = (found[-1][0], max(found[-1][1], last))
+        else:
+            found.append((first, last))
+    return found
+
+
+def is_in(extents: Sequence[Extent], offset: int) -> bool:
+    """Whether an offset lies in one of `merged` extents."""
+    at = bisect_right(extents, (offset, NO_END)) - 1
+    return at >= 0 and offset <= extents[at][1]
+
+
+def sampled(ranges: Iterable[Extent], name: str, share: float) -> list[Extent]:
+    """About `share` of the ranges of a partition, at least one of them, and the same ones each time.
+
+    Args:
+        ranges: of one partition.
+        name: what makes the choice one of this partition.
+        share: from 0 to 1.
+    """
+    weighed = sorted((zlib.crc32(f"{name}:{first // RANGE_OFFSETS}".encode()), (first, last)) for first, last in ranges)
+    limit = share * 2**32
+    return sorted(item for number, (weight, item) in enumerate(weighed) if weight < limit or number == 0)

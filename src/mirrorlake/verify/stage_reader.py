@@ -1,0 +1,44 @@
+"""Reading a range of offsets of one partition from the stage's files, in whatever order they hold it. The files are
+those of a committed snapshot, without deletion vectors and column mapping (`produce/stage_files.py`)."""
+
+from collections.abc import Iterator
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from mirrorlake.produce.batch import PartitionPlan, ShardPlan
+from mirrorlake.produce.stage_files import BATCH_ROWS, may_hold, open_file
+from mirrorlake.verify.digest import RECORDS
+
+_COORDINATES = ["source_cluster", "topic", "partition", "generation", "offset"]
+
+
+def read_stage(shard: ShardPlan, plan: PartitionPlan) -> Iterator[pa.RecordBatch]:
+    """The staged records of a range, as RECORDS. Raises FilesUnreadable; FileNotFoundError for a file that is gone."""
+    plans = {(plan.topic, plan.partition): plan}
+    for uri in shard.files:
+        with open_file(uri) as file:
+            groups = [index for index in range(file.num_row_groups) if may_hold(file, index, plans)]
+            columns = [*_COORDINATES, *RECORDS.names[1:]]
+            for batch in file.iter_batches(BATCH_ROWS, row_groups=groups, columns=columns, use_threads=False):
+                rows = _records(_inside(batch, shard.source_cluster, plan))
+                if rows.num_rows:
+                    yield rows
+
+
+def _inside(batch: pa.RecordBatch, source_cluster: str, plan: PartitionPlan) -> pa.RecordBatch:
+    offsets = batch.column("offset")
+    wanted = pc.and_(pc.greater_equal(offsets, plan.first), pc.less_equal(offsets, plan.last))
+    place = {"source_cluster": source_cluster, "topic": plan.topic, "partition": plan.partition}
+    for name, value in place.items():
+        wanted = pc.and_(wanted, pc.equal(batch.column(name), value))
+    wanted = pc.and_(wanted, pc.equal(pc.fill_null(batch.column("generation"), 0), plan.generation))
+    return batch.filter(wanted)
+
+
+def _records(batch: pa.RecordBatch) -> pa.RecordBatch:
+    columns = [batch.column(field.name) for field in RECORDS]
+    at = RECORDS.get_field_index("timestamp")
+    columns[at] = pc.divide(columns[at].cast(pa.timestamp("us", "UTC")).cast(pa.int64()), 1000)
+    arrays = [column.cast(field.type) for column, field in zip(columns, RECORDS, strict=True)]
+    return pa.RecordBatch.from_arrays(arrays, schema=RECORDS)

@@ -1,0 +1,26 @@
+"""A limit of bytes a second. Pure: the clock is given."""
+
+from collections.abc import Callable
+
+
+class Throttle:
+    """Lets so many bytes a second through; of what was not used in time at most a second's worth is kept.
+
+    Args:
+        bytes_per_s: the limit; None: none.
+        clock: seconds, rising.
+        wait: waits for some seconds.
+    """
+
+    def __init__(self, bytes_per_s: float | None, clock: Callable[[], float], wait: Callable[[float], object]) -> None:
+        self._rate, self._clock, self._wait = bytes_per_s, clock, wait
+        self._free_at = clock()
+
+    def took(self, size: int) -> None:
+        """Say that `size` bytes were read; waits until the next ones may be."""
+        if not self._rate:
+            return
+        now = self._clock()
+        self._free_at = max(self._free_at, now - 1.0) + size / self._rate
+        if self._free_at > now:
+            self._wait(self._free_at - now)

@@ -1,0 +1,85 @@
+"""What a comparison is told, and what it says: kinds of differences, what may differ and why, verdicts. Pure."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+#: Kinds of differences.
+MISSING, TWICE, CONTENT, ORDER = "missing_at_target", "twice_at_target", "content", "order"
+FOREIGN, NOT_MAPPED, STAGE = "foreign_at_target", "not_mapped", "stage_differs"
+#: What is no difference (docs/trust.md says what each means).
+TRIMMED, GIVEN_UP, PARKED, FORGOTTEN, ECHO = "source_trimmed", "given_up", "parked", "forgotten", "echo"
+TARGET_TRIMMED, TARGET_COMPACTED, OTHERS, STAGE_TRIMMED = (
+    "target_trimmed",
+    "target_compacted",
+    "others",
+    "stage_trimmed",
+)
+#: The verdict of a range without differences.
+PROVEN = "proven"
+
+Ranges = Sequence[tuple[int, int]]
+"""Offsets, first and last inclusive."""
+
+
+@dataclass(frozen=True)
+class Allowances:
+    """What may differ, and why.
+
+    Attributes:
+        source_start: where the source's log begins now.
+        source_compacts, target_compacts: the topic is compacted there, so that records may be gone.
+        target_start: where the target's log begins now.
+        target_keeps_from: records with an older timestamp (ms) may have been deleted by the target topic's retention;
+            None: it deletes none.
+        left_out: ranges of source offsets by reason: GIVEN_UP, PARKED, FORGOTTEN, STAGE_TRIMMED.
+        others: ranges of target offsets that others wrote, or that this flow was just writing: what of them its map
+            does not have is not compared.
+        shared: what at the target does not say that it came from the source is somebody else's.
+        others_anywhere: whatever the map does not know at the target may be somebody else's.
+    """
+
+    source_start: int = 0
+    source_compacts: bool = False
+    target_start: int = 0
+    target_compacts: bool = False
+    target_keeps_from: int | None = None
+    left_out: Mapping[str, Ranges] = field(default_factory=dict)
+    others: Ranges = ()
+    shared: bool = False
+    others_anywhere: bool = False
+
+    def reason(self, offset: int, *reasons: str) -> str | None:
+        """The first of some reasons for which a source offset was left out."""
+        for reason in reasons:
+            if any(first <= offset <= last for first, last in self.left_out.get(reason, ())):
+                return reason
+        return None
+
+
+@dataclass(frozen=True)
+class Difference:
+    """`count` records from source offset `first` to `last`, inclusive. `target_offset` is where the first of them is,
+    or should be, at the target. What is foreign there has the source offset of the record behind which it lies."""
+
+    kind: str
+    first: int
+    last: int
+    count: int = 1
+    target_offset: int | None = None
+    detail: str = ""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a comparison found: differences by source offset, and how many records were left out, by reason."""
+
+    differences: tuple[Difference, ...]
+    excused: Mapping[str, int]
+
+    @property
+    def word(self) -> str:
+        """PROVEN; TRIMMED where the stage equals the target and the source cannot be asked any more for all of it; or
+        the kind of the first difference."""
+        if self.differences:
+            return self.differences[0].kind
+        return TRIMMED if self.excused.get(TRIMMED) else PROVEN

@@ -1,0 +1,182 @@
+"""The native reader gives what any consumer gets, record by record, and knows when a range is over."""
+
+import random
+import uuid
+from collections.abc import Mapping
+from contextlib import suppress
+
+import pyarrow as pa
+import pytest
+from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from mirrorlake.native import reader as native_reader
+from mirrorlake.native.reader import Reader
+from tests.support.clusters import ClusterPair
+from tests.support.kafka import NewRecord, create_topic, delete_topic, numbered, transactional_producer, truncate, write
+
+CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
+BYTES = st.none() | st.binary(max_size=40)
+HEADERS = st.none() | st.lists(st.tuples(st.text("aß🔑b", max_size=3), BYTES), max_size=4)
+RECORDS = st.lists(
+    st.builds(NewRecord, BYTES, BYTES, st.integers(0, 2), HEADERS, st.integers(0, 1_700_000_000_000)),
+    min_size=1,
+    max_size=30,
+)
+
+
+def native(
+    bootstrap: str, ranges: Mapping[tuple[str, int], tuple[int, int]], reader: Reader | None = None
+) -> dict[tuple[str, int], list[tuple]]:
+    """What the reader gives of each partition: (offset, timestamp type, timestamp, key, value, headers)."""
+    found: dict[tuple[str, int], list[tuple]] = {}
+    used = reader or opened(bootstrap)
+    try:
+        for key, batch in used.read(ranges):
+            batch.validate(full=True)
+            assert set(batch.column("partition").to_pylist()) == {key[1]}
+            found.setdefault(key, []).extend(rows_of(batch))
+    finally:
+        if reader is None:
+            used.close()
+    return found
+
+
+def opened(bootstrap: str, keep: bool = False) -> Reader:
+    return Reader({"bootstrap.servers": bootstrap, "log_level": 2}, keep)
+
+
+def rows_of(batch: pa.RecordBatch) -> list[tuple]:
+    names = ("offset", "timestamp_type", "timestamp", "key", "value")
+    columns = [batch.column(name) for name in names]
+    columns[2] = columns[2].cast(pa.int64())
+    headers = [
+        None if row is None else [(item["key"], item["value"]) for item in row]
+        for row in batch.column("headers").to_pylist()
+    ]
+    return list(zip(*(column.to_pylist() for column in columns), headers, strict=True))
+
+
+def consumed(bootstrap: str, ranges: Mapping[tuple[str, int], tuple[int, int]]) -> dict[tuple[str, int], list[tuple]]:
+    """The same by confluent-kafka's consumer."""
+    consumer = Consumer(
+        {
+            "bootstrap.servers": bootstrap,
+            "group.id": uuid.uuid4().hex,
+            "enable.partition.eof": True,
+            "isolation.level": "read_committed",
+            "auto.offset.reset": "earliest",
+        }
+    )
+    consumer.assign([TopicPartition(*key, first) for key, (first, _) in ranges.items()])
+    found: dict[tuple[str, int], list[tuple]] = {}
+    ended: set[tuple[str, int]] = set()
+    while len(ended) < len(ranges):
+        for message in consumer.consume(1_000, 1.0):
+            key = (message.topic(), message.partition())
+            if message.error() is not None:
+                assert message.error().code() == KafkaError._PARTITION_EOF
+                ended.add(key)
+            elif message.offset() < ranges[key][1]:
+                kind, at = message.timestamp()
+                row = (message.offset(), kind - 1, at, message.key(), message.value(), message.headers())
+                found.setdefault(key, []).append(row)
+    consumer.close()
+    return found
+
+
+def log_ends(bootstrap: str, topic: str, partitions: int) -> dict[tuple[str, int], tuple[int, int]]:
+    """From the start to the last stable offset of each partition."""
+    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "ends", "isolation.level": "read_committed"})
+    found = {}
+    for partition in range(partitions):
+        while (topic, partition) not in found:
+            with suppress(KafkaException):  # a leader may be new to it
+                found[topic, partition] = consumer.get_watermark_offsets(TopicPartition(topic, partition), 10)
+    consumer.close()
+    return found
+
+
+@settings(max_examples=25, phases=[Phase.generate], suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    rounds=st.lists(
+        st.tuples(RECORDS, st.sampled_from(CODECS), st.sampled_from(["plain", "commit", "abort"])), max_size=4
+    ),
+    appended=st.booleans(),
+    dice=st.randoms(use_true_random=False),
+)
+def test_any_topic_is_read_as_a_consumer_reads_it(
+    clusters: ClusterPair, rounds: list, appended: bool, dice: random.Random
+) -> None:
+    """Null and empty keys, values and headers, codecs, transactions and aborts, both kinds of timestamps; whole, and
+    cut into ranges at random offsets."""
+    topic = f"native-{uuid.uuid4().hex[:10]}"
+    create_topic(clusters.east, topic, 3, message_timestamp_type="LogAppendTime" if appended else "CreateTime")
+    for records, codec, how in rounds:
+        if how == "plain":
+            write(clusters.east, topic, records, compression_type=codec)
+        else:
+            producer = transactional_producer(clusters.east)
+            producer.begin_transaction()
+            for record in records:
+                producer.produce(topic, record.value, record.key, record.partition, headers=record.headers)
+            producer.flush(30)
+            producer.commit_transaction() if how == "commit" else producer.abort_transaction()
+    ranges = log_ends(clusters.east, topic, 3)
+    expected = consumed(clusters.east, ranges)
+    assert native(clusters.east, ranges) == expected
+    reader = opened(clusters.east, keep=True)
+    pieces: dict[tuple[str, int], list[tuple]] = {}
+    cuts = {key: sorted(dice.randint(*bounds) for _ in range(3)) for key, bounds in ranges.items()}
+    for number in range(4):
+        part = {}
+        for key, (first, end) in ranges.items():
+            places = [first, *cuts[key], end]
+            part[key] = (places[number], places[number + 1])
+        for key, rows in native(clusters.east, part, reader).items():
+            pieces.setdefault(key, []).extend(rows)
+    reader.close()
+    assert pieces == expected
+
+
+def test_a_reader_goes_on_and_back(clusters: ClusterPair, topic_name: str) -> None:
+    """Ranges that follow each other, one that lies before, and one of records that came since."""
+    create_topic(clusters.east, topic_name)
+    write(clusters.east, topic_name, numbered(1_000, 1))
+    key = (topic_name, 0)
+    reader = opened(clusters.east, keep=True)
+    for first, end in ((0, 10), (10, 500), (200, 300), (300, 300), (300, 1_000)):
+        offsets = [row[0] for row in native(clusters.east, {key: (first, end)}, reader).get(key, [])]
+        assert offsets == list(range(first, end))
+    write(clusters.east, topic_name, numbered(50, 1))
+    assert [row[0] for row in native(clusters.east, {key: (1_000, 1_050)}, reader)[key]] == list(range(1_000, 1_050))
+    reader.close()
+
+
+def test_a_range_that_was_trimmed_is_an_error(clusters: ClusterPair, topic_name: str) -> None:
+    create_topic(clusters.east, topic_name)
+    write(clusters.east, topic_name, numbered(100, 1))
+    truncate(clusters.east, topic_name, 40)
+    assert len(native(clusters.east, {(topic_name, 0): (40, 100)})[topic_name, 0]) == 60
+    with pytest.raises(KafkaException, match=f"{topic_name}-0 cannot be read from offset 10") as raised:
+        native(clusters.east, {(topic_name, 0): (10, 100)})
+    assert raised.value.args[0].code() == KafkaError._AUTO_OFFSET_RESET
+
+
+def test_a_topic_that_is_gone_is_an_error(clusters: ClusterPair, topic_name: str) -> None:
+    create_topic(clusters.east, topic_name)
+    write(clusters.east, topic_name, numbered(10, 1))
+    delete_topic(clusters.east, topic_name)
+    with pytest.raises(KafkaException, match=f"{topic_name}-0"):
+        native(clusters.east, {(topic_name, 0): (0, 10)})
+
+
+def test_offsets_that_are_not_there_yet_are_waited_for_and_then_an_error(
+    clusters: ClusterPair, topic_name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(native_reader, "PATIENCE_SECONDS", 1.0)
+    create_topic(clusters.east, topic_name)
+    write(clusters.east, topic_name, numbered(10, 1))
+    with pytest.raises(KafkaException, match=f"{topic_name}-0 gave no record"):
+        native(clusters.east, {(topic_name, 0): (0, 11)})

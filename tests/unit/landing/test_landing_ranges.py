@@ -1,0 +1,86 @@
+"""Where a landing batch ends, and how it is shared out over tasks."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mirrorlake.landing.ranges import UNDIVIDED, OffsetRange, next_ends, shared_out
+from mirrorlake.offsets.positions import TopicAndPartition
+
+KEYS = st.tuples(st.sampled_from(["orders", "heartbeats", "b"]), st.integers(0, 5))
+LOGS = st.dictionaries(KEYS, st.tuples(st.integers(0, 1_000_000), st.integers(-10, 200_000)), max_size=8)
+
+
+def ends_of(logs: dict[TopicAndPartition, tuple[int, int]]) -> tuple[dict, dict]:
+    reached = {key: first for key, (first, _) in logs.items()}
+    return reached, {key: max(0, first + count) for key, (first, count) in logs.items()}
+
+
+@given(LOGS, st.integers(1, 300_000))
+def test_a_batch_never_goes_back_nor_beyond_the_log_and_has_a_bound(logs: dict, most: int) -> None:
+    reached, ends = ends_of(logs)
+    found = next_ends(reached, ends, most)
+    assert found.keys() == reached.keys()
+    assert all(reached[key] <= end <= max(reached[key], ends[key]) for key, end in found.items())
+    assert sum(found[key] - reached[key] for key in found) <= most + len(found)  # at least one of each
+
+
+@given(LOGS, st.integers(20_000, 300_000))
+def test_batch_after_batch_everything_is_read(logs: dict, most: int) -> None:
+    reached, ends = ends_of(logs)
+    wanted = {key: max(first, ends[key]) for key, first in reached.items()}
+    for _ in range(2_000_000 // most + 2):
+        reached = next_ends(reached, ends, most)
+    assert reached == wanted
+
+
+def test_what_waits_goes_along_with_others_and_makes_no_batch_by_itself() -> None:
+    beats, orders = ("heartbeats", 0), ("orders", 0)
+    reached = {beats: 5, orders: 7}
+    assert next_ends(reached, {beats: 9, orders: 7}, 100, {beats}) == reached
+    assert next_ends(reached, {beats: 9, orders: 8}, 100, {beats}) == {beats: 9, orders: 8}
+    assert next_ends(reached, {beats: 9, orders: 7}, 100) == {beats: 9, orders: 7}
+
+
+def test_a_partition_that_does_not_answer_stays_where_it_is() -> None:
+    assert next_ends({("a", 0): 3, ("a", 1): 4}, {("a", 1): 9}, 100) == {("a", 0): 3, ("a", 1): 9}
+
+
+RANGES = st.lists(
+    st.builds(
+        lambda number, first, count: OffsetRange(f"t{number % 3}", number, first, first + count),
+        st.integers(0, 10_000),
+        st.integers(0, 10**9),
+        st.integers(1, 5_000_000),
+    ),
+    max_size=12,
+    unique_by=lambda item: item.partition,
+)
+
+
+@given(RANGES, st.integers(1, 6), st.dictionaries(st.sampled_from(["t0", "t1"]), st.floats(1, 10_000)))
+def test_parts_cover_every_offset_once_in_order(ranges: list, tasks: int, sizes: dict) -> None:
+    parts = shared_out(ranges, tasks, sizes)
+    assert len(parts) <= tasks
+    joined: list[OffsetRange] = []
+    for item in (item for part in parts for item in part):
+        last = joined[-1] if joined else None
+        if last and (last.topic, last.partition) == (item.topic, item.partition):
+            assert last.end == item.first
+            joined[-1] = OffsetRange(last.topic, last.partition, last.first, item.end)
+        else:
+            joined.append(item)
+    assert joined == ranges
+
+
+@given(RANGES, st.integers(1, 6))
+def test_parts_are_about_as_much_work_each(ranges: list, tasks: int) -> None:
+    parts = shared_out(ranges, tasks)
+    total = sum(item.count for item in ranges)
+    assert all(sum(item.count for item in part) <= total / tasks + UNDIVIDED + tasks for part in parts)
+
+
+def test_large_records_weigh_more() -> None:
+    small, large = OffsetRange("small", 0, 0, 900_000), OffsetRange("large", 0, 0, 100_000)
+    first, second = shared_out([small, large], 2, {"small": 100.0, "large": 10_000.0})
+    assert [item.topic for item in first] == ["small", "large"]
+    assert [item.topic for item in second] == ["large"]

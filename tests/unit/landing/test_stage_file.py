@@ -1,0 +1,104 @@
+"""A task's file of the stage: its rows, its row groups, and what the commit says of it."""
+
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from mirrorlake.lake.definitions import definition
+from mirrorlake.lake.stage_index import _told
+from mirrorlake.landing import stage_file
+from mirrorlake.landing.stage_file import Batch, StageFile
+from mirrorlake.native.columns import SCHEMA
+from mirrorlake.offsets.stage_index import StagedRange
+
+RECORDS = definition("records").rows
+BATCH = Batch("east", 1_700_000_000_123, {("b", 1): 2})
+
+
+def rows(partition: int, offsets: list[int], size: int = 3) -> pa.RecordBatch:
+    count = len(offsets)
+    return pa.RecordBatch.from_pydict(
+        {
+            "partition": [partition] * count,
+            "offset": offsets,
+            "timestamp": pa.array([1_234] * count, SCHEMA.field("timestamp").type),
+            "timestamp_type": [0] * count,
+            "key": [None, b""] * (count // 2) + [b"k"] * (count % 2),
+            "value": [bytes(size)] * count,
+            "headers": [None if offset % 2 else [{"key": "h", "value": None}] for offset in offsets],
+        },
+        schema=SCHEMA,
+    )
+
+
+def written(folder: Path, *parts: tuple[tuple[str, int], pa.RecordBatch]) -> tuple[Path, dict]:
+    file = StageFile(folder, RECORDS, BATCH)
+    for key, batch in parts:
+        file.add(key, batch)
+    added = file.close()
+    assert added is not None
+    (row,) = added.to_pylist()
+    return folder / row["path"], row
+
+
+def test_the_file_has_the_columns_of_the_table_and_every_row_once(tmp_path: Path) -> None:
+    path, row = written(
+        tmp_path, (("b", 1), rows(1, [7, 9])), (("a", 0), rows(0, [1, 2, 5])), (("b", 1), rows(1, [10]))
+    )
+    found = pq.read_table(path)
+    assert found.schema.equals(RECORDS)
+    assert row["size"] == path.stat().st_size
+    columns = ("source_cluster", "topic", "partition", "offset", "generation", "batch_id")
+    assert [tuple(item[name] for name in columns) for item in found.select(columns).to_pylist()] == [
+        *(("east", "a", 0, offset, 0, BATCH.landed_at) for offset in (1, 2, 5)),
+        *(("east", "b", 1, offset, 2, BATCH.landed_at) for offset in (7, 9, 10)),
+    ]
+    first = found.slice(0, 1).to_pylist()[0]
+    assert first["timestamp"].timestamp() == 1.234 and first["landed_at"].timestamp() == BATCH.landed_at / 1_000
+    assert (first["key"], first["value"], first["headers"]) == (None, bytes(3), None)
+
+
+def test_the_commit_tells_the_ranges_and_delta_its_statistics(tmp_path: Path) -> None:
+    path, row = written(tmp_path, (("b", 1), rows(1, [7, 9])), (("a", 0), rows(0, [1, 2, 5])))
+    assert _told(row["stats"]) == [
+        StagedRange("east", "a", 0, 0, 1, 5, 3),
+        StagedRange("east", "b", 1, 2, 7, 9, 2),
+    ]
+    stats = json.loads(row["stats"])
+    assert stats["numRecords"] == pq.read_metadata(path).num_rows == 5
+    assert stats["minValues"] == {
+        **{"source_cluster": "east", "batch_id": BATCH.landed_at},
+        **{"topic": "a", "partition": 0, "offset": 1, "generation": 0},
+    }
+    assert stats["maxValues"] == {
+        **{"source_cluster": "east", "batch_id": BATCH.landed_at},
+        **{"topic": "b", "partition": 1, "offset": 9, "generation": 2},
+    }
+
+
+def test_a_partition_with_much_has_row_groups_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever reads one partition need not open the rows of others; small ones stand together."""
+    monkeypatch.setattr(stage_file, "OWN_GROUP_BYTES", 10_000)
+    small = [((f"s{number}", 0), rows(0, [3])) for number in range(5)]
+    path, _ = written(tmp_path, (("b", 1), rows(1, [1, 2], 9_000)), *small, (("b", 2), rows(2, [4, 5], 9_000)))
+    metadata = pq.read_metadata(path)
+    groups = [pq.ParquetFile(path).read_row_group(i, columns=["topic", "partition"]) for i in range(3)]
+    assert metadata.num_row_groups == 3
+    places = [{(row["topic"], row["partition"]) for row in group.to_pylist()} for group in groups]
+    assert places == [{("b", 1)}, {("b", 2)}, {(f"s{number}", 0) for number in range(5)}]
+
+
+def test_no_rows_no_file(tmp_path: Path) -> None:
+    assert StageFile(tmp_path, RECORDS, BATCH).close() is None
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_is_gathered_has_a_bound(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stage_file, "GATHERED_BYTES", 50_000)
+    parts = [(("a", 0), rows(0, [offset], 20_000)) for offset in range(10)]
+    path, _ = written(tmp_path, *parts)
+    assert pq.read_metadata(path).num_row_groups == 4
+    assert pq.read_table(path)["offset"].to_pylist() == list(range(10))

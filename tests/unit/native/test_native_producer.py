@@ -1,0 +1,192 @@
+"""The native producer's care for memory, on librdkafka's own mock broker: rows stay as long as librdkafka needs them,
+and no longer."""
+
+import gc
+import logging
+import subprocess
+import sys
+import time
+import weakref
+from collections.abc import Callable
+from threading import Thread
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from confluent_kafka import KafkaException
+
+from mirrorlake.native.outgoing import Outgoing
+from mirrorlake.native.producer import Producer
+
+MOCK = {"bootstrap.servers": "127.0.0.1:1", "test.mock.num.brokers": 1, "linger.ms": 0, "log_level": 2}
+#: A broker that answers each request after this time, ms.
+SLOW = {**MOCK, "test.mock.broker.rtt": 2_000}
+HEADERS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
+
+
+def rows(values: list[bytes | None]) -> pa.RecordBatch:
+    """Rows without keys and headers."""
+    count = len(values)
+    columns = {
+        "key": pa.nulls(count, pa.binary()),
+        "value": pa.array(values, pa.binary()),
+        "timestamp": pa.array([1_000] * count, pa.timestamp("ms")),
+        "headers": pa.nulls(count, HEADERS),
+    }
+    return pa.record_batch(columns)
+
+
+def until(true: Callable[[], object], seconds: float = 15.0) -> None:
+    """Wait until something holds."""
+    end = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < end, "it did not come about"
+        time.sleep(0.01)
+
+
+def kept(producer: Producer) -> list[Outgoing]:
+    """What a producer keeps for librdkafka."""
+    return producer._client.kept
+
+
+def test_rows_are_kept_until_they_are_acknowledged() -> None:
+    producer = Producer({**MOCK, "test.mock.broker.rtt": 300})
+    shipment = producer.shipment("t", 0, rows([b"a", b"b"]))
+    shipment.send()
+    assert len(kept(producer)) == 1 and shipment.offsets().max() < 0 and len(producer) == 2
+    assert producer.flush(0.01) == 2 and kept(producer), "they are on their way"
+    assert producer.flush(10) == 0
+    assert shipment.offsets().tolist() == [0, 1] and shipment.refusal() is None and not kept(producer)
+
+
+def test_a_producer_that_is_thrown_away_takes_its_rows_along() -> None:
+    producer = Producer(SLOW)
+    for _ in range(20):
+        producer.shipment("t", 0, rows([b"x" * 1_000] * 1_000)).send()
+    memory = [weakref.ref(outgoing) for outgoing in kept(producer)]
+    client = weakref.ref(producer._client)
+    gc.collect()
+    assert all(ref() is not None for ref in memory)
+    begun = time.monotonic()
+    del producer
+    gc.collect()
+    assert time.monotonic() - begun < 1.0, "who throws it away waits for it"
+    until(lambda: client() is None and not any(ref() for ref in memory))
+
+
+def test_it_is_not_destroyed_while_somebody_is_inside() -> None:
+    producer = Producer(SLOW)
+    producer.shipment("t", 0, rows([b"x"] * 10)).send()
+    client, left = weakref.ref(producer._client), []
+    inside = Thread(target=lambda own: left.append(own.flush(1.5)), args=(producer,))
+    inside.start()
+    del producer
+    gc.collect()
+    time.sleep(0.2)  # not to wait for anything: the call goes on meanwhile
+    assert inside.is_alive() and client() is not None
+    inside.join()
+    assert left == [10]
+    del inside
+    until(lambda: client() is None)
+
+
+def test_what_is_given_up_says_so() -> None:
+    producer = Producer(SLOW)
+    shipment = producer.shipment("t", 0, rows([b"x"] * 10))
+    shipment.send()
+    producer.purge()
+    assert producer.flush(10) == 0
+    refusal = shipment.refusal()
+    assert refusal is not None and refusal.name().startswith("_PURGE") and shipment.offsets().max() < 0
+
+
+def test_a_full_queue_takes_the_rest_later() -> None:
+    producer = Producer({**MOCK, "queue.buffering.max.messages": 7})
+    shipment = producer.shipment("t", 0, rows([b"%d" % number for number in range(100)]))
+    times = 0
+    while True:
+        try:
+            shipment.send()
+            break
+        except BufferError:
+            times += 1
+            producer.poll(0.1)
+    assert times and producer.flush(10) == 0
+    assert shipment.offsets().tolist() == list(range(100))
+
+
+@pytest.mark.parametrize("settings", [{"no.such": 1}, {"acks": "perhaps"}])
+def test_settings_that_are_refused(settings: dict[str, Any]) -> None:
+    with pytest.raises(KafkaException) as refused:
+        Producer({**MOCK, **settings})
+    assert next(iter(settings)) in str(refused.value)
+
+
+def test_what_a_state_does_not_allow_is_said_by_kafkas_code() -> None:
+    producer = Producer({**MOCK, "transactional.id": "t"})
+    with pytest.raises(KafkaException) as refused:
+        producer.begin_transaction()
+    assert refused.value.args[0].name() == "_STATE"
+    producer.init_transactions(10)
+    with pytest.raises(KafkaException) as refused:
+        producer.shipment("t", 0, rows([b"x"])).send()
+    assert refused.value.args[0].name() == "_STATE"
+
+
+def test_lines_come_to_the_one_who_polls(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+    producer = Producer({**MOCK, "debug": "broker"}, logger=logging.getLogger("lines"))
+    producer.refresh(None, 10)
+    assert not caplog.records
+    producer.poll(0.1)
+    assert caplog.records and {record.name for record in caplog.records} == {"lines"}
+
+
+def test_no_rows_are_all_acknowledged() -> None:
+    producer = Producer(MOCK)
+    shipment = producer.shipment("t", 0, rows([]))
+    shipment.send()
+    assert producer.flush(1) == 0 and shipment.offsets().tolist() == [] and shipment.refusal() is None
+
+
+def test_the_rows_of_a_slice_are_its_own() -> None:
+    """What is handed over begins at the slice, in every buffer."""
+    values = [None if number % 3 == 0 else b"%d" % number for number in range(40)]
+    outgoing = Outgoing(rows(values).slice(9, 5))
+    assert outgoing.rows.count == 5 and outgoing.rows.value.shift == 9 and len(outgoing.slots) == 5
+    assert not outgoing.rows.key.valid or outgoing.rows.key.shift == 9
+    assert not outgoing.rows.header_ends, "where no row has headers, none are looked at"
+
+
+ENDINGS = """
+import gc, sys
+import pyarrow as pa
+from tests.unit.native.test_native_producer import SLOW, Producer, rows
+producers = [Producer(SLOW) for _ in range(4)]
+for producer in producers:
+    producer.shipment("t", 0, rows([b"x" * 100_000] * 50)).send()
+    producer.poll(0.05)
+if sys.argv[1] == "thrown away":
+    del producer, producers
+    gc.collect()
+"""
+
+
+@pytest.mark.parametrize("how", ["alive", "thrown away"])
+def test_a_process_may_end_while_rows_are_on_their_way(how: str) -> None:
+    done = subprocess.run([sys.executable, "-c", ENDINGS, how], timeout=60, capture_output=True, check=False)
+    assert done.returncode == 0 and not done.stderr, done.stderr
+
+
+def test_memory_does_not_grow_with_what_was_sent() -> None:
+    """1.2 GB in records of 10 MB, each transaction acknowledged before the next."""
+    import psutil
+
+    producer = Producer({**MOCK, "message.max.bytes": 100_000_000, "compression.type": "lz4"})
+    value, sizes = b"x" * 10_000_000, []
+    for _ in range(40):
+        producer.shipment("t", 0, rows([value] * 3)).send()
+        assert producer.flush(30) == 0
+        sizes.append(psutil.Process().memory_info().rss)
+    assert max(sizes[20:]) < max(sizes[:20]) + (64 << 20), np.array(sizes) >> 20
