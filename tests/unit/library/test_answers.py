@@ -49,6 +49,7 @@ def test_a_status() -> None:
         "incidents": [{"detail": ODD}],
         "alerts": [{"detail": ODD}],
         "unchecked": [ODD],
+        "proofs": [],
     }
     found = Status.of(document)
     assert found.to_dict() == document and list(found.to_dict()) == list(document)
