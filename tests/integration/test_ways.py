@@ -29,7 +29,7 @@ def _writers(records: Path) -> list[str]:
         added = [action["add"]["path"] for action in actions if "add" in action]
         if added:
             engine = next(action["commitInfo"]["engineInfo"] for action in actions if "commitInfo" in action)
-            by_tasks = "delta-rs" not in engine or all(path.startswith("landed-") for path in added)
+            by_tasks = "delta-rs" not in engine or all(path.startswith("task-") for path in added)
             found.append("tasks" if by_tasks else "driver")
     return found
 

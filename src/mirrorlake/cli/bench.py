@@ -17,6 +17,7 @@ class Part(str, Enum):
     """A part of the benchmark."""
 
     throughput = "throughput"
+    fan_out = "fan-out"
     latency = "latency"
     feel = "feel"
     control = "control"
@@ -50,10 +51,12 @@ def bench(
     backlogs = {size: records_120 if size < SMALL else records_1k for size in _sizes(record_bytes)}
     options = BenchOptions(
         backlogs if only in (None, Part.throughput) else {},
-        Pace(rate, warm_up_seconds=warm_up, seconds=seconds) if only not in (Part.throughput, Part.control) else None,
+        # A third, as each goes to three targets.
+        {size: records // 3 for size, records in backlogs.items()} if only in (None, Part.fan_out) else {},
+        Pace(rate, warm_up_seconds=warm_up, seconds=seconds) if only in (None, Part.latency, Part.feel) else None,
         only in (None, Part.feel),
         only in (None, Part.control),
-        keep,
+        keep=keep,
     )
 
     def save(figures: dict[str, Any]) -> None:

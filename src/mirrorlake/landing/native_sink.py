@@ -6,19 +6,18 @@ whichever way it went and however often it is tried.
 
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
-import pyarrow as pa
 from deltalake.transaction import AddAction
 from pyspark.sql import DataFrame
 
 from mirrorlake import failpoints
-from mirrorlake.lake.definitions import definition
 from mirrorlake.lake.path_tables import PathTables
 from mirrorlake.lake.small_batches import SmallBatches
 from mirrorlake.landing.native_source import SIZES_FILE, LandJob
-from mirrorlake.landing.stage_file import constant_columns
+from mirrorlake.landing.stage_file import Batch, StageFile
 from mirrorlake.native.reader import Reader
 from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.spark.query_files import read_position
@@ -71,50 +70,40 @@ class NativeSink:
         landed_at = time.time_ns() // 1_000_000
         if self._reader is None:
             self._reader = Reader(self._job.client, keep=True)
-        found: dict[TopicAndPartition, list[pa.RecordBatch]] = {}
+        shared = Batch(self._job.alias, landed_at, self._job.generations)
+        file = StageFile(Path(self._job.directory), self._job.schema, shared, "driver")
         try:
             for key, rows in self._reader.read(ranges):
-                found.setdefault(key, []).append(rows)
+                file.add(key, rows)
         except BaseException:
             self.close()
             raise
         failpoints.reached("taken")
-        tables = [self._rows(key, found[key], landed_at) for key in sorted(found)]
-        if tables:
-            rows = pa.concat_tables(tables)
-            self._small.learn(rows.num_rows, rows.nbytes)
-            self._tables.append("records", rows, self._application, batch)
-        failpoints.reached("landed")
-
-    def _rows(self, key: TopicAndPartition, batches: list[pa.RecordBatch], landed_at: int) -> pa.Table:
-        found = pa.Table.from_batches(batches)
-        generation = self._job.generations.get(key, 0)
-        same = constant_columns(self._job.alias, key[0], landed_at, generation)
-        columns = [
-            pa.repeat(pa.scalar(same[field.name], field.type), len(found))
-            if field.name in same
-            else found[field.name].cast(field.type)
-            for field in definition("records").rows
-        ]
-        return pa.table(columns, definition("records").rows)
+        added = file.close()
+        self._commit([] if added is None else added.to_pylist(), batch)
 
     def _read_by_tasks(self, frame: DataFrame, batch: int) -> None:
         """Commit the files that tasks wrote."""
         files = frame.toArrow().to_pylist()
         failpoints.reached("taken")
+        self._commit(files, batch)
+        self._learn(files)
+
+    def _commit(self, files: Sequence[Mapping[str, Any]], batch: int) -> None:
+        """Make files a part of the table, rows of ADDED."""
         now = time.time_ns() // 1_000_000
         adds = [AddAction(file["path"], file["size"], {}, now, True, file["stats"]) for file in files]
         if adds:
             self._tables.add_files("records", adds, self._application, batch)
         failpoints.reached("landed")
-        self._learn(files)
+        if files:
+            self._small.learn(sum(file["records"] for file in files), sum(file["bytes"] for file in files))
 
-    def _learn(self, files: list[dict[str, str]]) -> None:
+    def _learn(self, files: Sequence[Mapping[str, Any]]) -> None:
         """Note how large the topics' records are, for the tasks of the next batches."""
         for file in files:
             self._record_bytes.update(json.loads(file["topic_bytes"]))
         if self._record_bytes:
-            self._small.learn(1, int(max(self._record_bytes.values())))
             path = Path(self._job.checkpoint) / SIZES_FILE
             path.with_suffix(".new").write_text(json.dumps(self._record_bytes), encoding="utf-8")
             path.with_suffix(".new").replace(path)

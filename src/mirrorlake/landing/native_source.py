@@ -109,7 +109,7 @@ class _NativeSource(DataSource):
         return f"mirrorlake_land_{cls.job.alias}"
 
     def schema(self) -> str:
-        return "path string, size bigint, stats string, topic_bytes string"
+        return "path string, size bigint, stats string, records bigint, bytes bigint, topic_bytes string"
 
     def streamReader(self, schema: "StructType") -> DataSourceStreamReader:
         return _StreamReader(self.job)
@@ -180,7 +180,7 @@ class _StreamReader(DataSourceStreamReader):
         assert isinstance(partition, _Part)
         job = self._job
         batch = Batch(job.alias, partition.landed_at, job.generations)
-        file = StageFile(Path(job.directory), job.schema, batch)
+        file = StageFile(Path(job.directory), job.schema, batch, "task")
         ranges = {(item.topic, item.partition): (item.first, item.end) for item in partition.ranges}
         for key, rows in read_ranges(job.client, ranges):
             file.add(key, rows)

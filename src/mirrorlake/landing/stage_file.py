@@ -9,7 +9,7 @@ import uuid
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -23,8 +23,14 @@ GATHERED_BYTES, OWN_GROUP_BYTES = 64 << 20, 2 << 20
 _TOLD_RANGES = 200
 _CONSTANT = ("source_cluster", "topic", "partition", "timestamp_type", "landed_at", "batch_id", "generation")
 _KEYS = ("source_cluster", "topic", "partition", "offset", "batch_id", "generation")
-#: What a task hands to the driver of each file.
-ADDED = pa.schema([("path", pa.string()), ("size", pa.int64()), ("stats", pa.string()), ("topic_bytes", pa.string())])
+#: What a task hands to the driver of each file: its name, its size in bytes, what the commit says of it, how many
+#: records it has and their bytes as Arrow has them, and the same a record by topic, as JSON.
+ADDED = pa.schema(
+    [
+        *(("path", pa.string()), ("size", pa.int64()), ("stats", pa.string())),
+        *(("records", pa.int64()), ("bytes", pa.int64()), ("topic_bytes", pa.string())),
+    ]
+)
 
 
 @dataclass(frozen=True)
@@ -37,12 +43,12 @@ class Batch:
 
 
 class StageFile:
-    """Gathers rows and writes them. `directory` and `schema` are the table's."""
+    """Gathers rows and writes them. `directory` and `schema` are the table's; the file's name begins with `writer`."""
 
-    def __init__(self, directory: Path, schema: pa.Schema, batch: Batch) -> None:
+    def __init__(self, directory: Path, schema: pa.Schema, batch: Batch, writer: Literal["driver", "task"]) -> None:
         self._schema = schema
         self._batch = batch
-        self._path = directory / f"landed-{uuid.uuid4()}.snappy.parquet"
+        self._path = directory / f"{writer}-{uuid.uuid4()}.snappy.parquet"
         self._writer: pq.ParquetWriter | None = None
         self._waiting: dict[TopicAndPartition, list[pa.RecordBatch]] = {}
         self._size = 0
@@ -70,7 +76,8 @@ class StageFile:
             return None
         self._writer.close()
         sizes = {topic: total / count for topic, (total, count) in self._topic_bytes.items()}
-        row = [self._path.name, self._path.stat().st_size, self._stats(), json.dumps(sizes)]
+        size, records = (sum(found[place] for found in self._topic_bytes.values()) for place in (0, 1))
+        row = [self._path.name, self._path.stat().st_size, self._stats(), records, size, json.dumps(sizes)]
         return pa.RecordBatch.from_pylist([dict(zip(ADDED.names, row, strict=True))], schema=ADDED)
 
     def _write(self) -> None:

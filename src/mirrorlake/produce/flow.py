@@ -193,7 +193,7 @@ class FlowProducer:
             self._disordered |= plan.files
         else:
             self._stage.forget()  # they were rewritten, and vacuumed, since the index saw them
-        logger.warning("flow %s: workers cannot read the stage's files; Spark reads them", self.spec.name)
+        logger.warning("flow %s: workers cannot read the stage's files; Spark reads them: %s", self.spec.name, reason)
 
     def _jobs(self, plan: BatchPlan) -> list[ShardJob]:
         return [

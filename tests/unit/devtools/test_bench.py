@@ -85,7 +85,7 @@ def test_records_in_the_very_first_sample() -> None:
     ],
 )
 def test_finished(change: dict[str, int], staged: bool, done: bool) -> None:
-    assert finished(replace(sample(1, 10), **change), 10, staged) is done  # type: ignore[arg-type]
+    assert finished(replace(sample(1, 10), **change), 10, 1, staged) is done  # type: ignore[arg-type]
 
 
 def test_percentiles_are_values_that_were_seen() -> None:
@@ -120,7 +120,7 @@ def document() -> dict[str, object]:
     paced = latency_of(Arrivals("x", 2, (10.0, 20.0)))
     slow = latency_of(Arrivals("x", 2, (100.0, 200.0)))
     return {
-        "throughput": {"1024": {"records": 5_000_000, **throughput_document(runs)}},
+        "throughput": {"1024": {"records": 5_000_000, "targets": 1, **throughput_document(runs)}},
         "latency": {
             "pace": {"records_per_second": 1000, "record_bytes": 200},
             **latency_document({MIRRORLAKE: paced, NAIVE: slow}),

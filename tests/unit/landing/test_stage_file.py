@@ -35,7 +35,7 @@ def rows(partition: int, offsets: list[int], size: int = 3) -> pa.RecordBatch:
 
 
 def written(folder: Path, *parts: tuple[tuple[str, int], pa.RecordBatch]) -> tuple[Path, dict]:
-    file = StageFile(folder, RECORDS, BATCH)
+    file = StageFile(folder, RECORDS, BATCH, "task")
     for key, batch in parts:
         file.add(key, batch)
     added = file.close()
@@ -92,7 +92,7 @@ def test_a_partition_with_much_has_row_groups_of_its_own(tmp_path: Path, monkeyp
 
 
 def test_no_rows_no_file(tmp_path: Path) -> None:
-    assert StageFile(tmp_path, RECORDS, BATCH).close() is None
+    assert StageFile(tmp_path, RECORDS, BATCH, "driver").close() is None
     assert list(tmp_path.iterdir()) == []
 
 

@@ -35,10 +35,10 @@ LAKE = {
     " drain: bool = True) -> Moves",
     "failback": "(flow: str, groups: Sequence[str] | None = None, *, dry_run: bool = False, force: bool = False,"
     " drain: bool = True) -> Moves",
-    "verify": "(flows: Sequence[str] | None = None, topics: Sequence[str] = (), *, since: datetime.datetime | None = None,"
-    " offsets: tuple[int, int] | None = None, sample: float | None = None, again: bool = False, watch: bool = False,"
-    " max_mb_per_s: float | None = None, report: Callable[[Verified], None] | None = None, stop: Event | None = None)"
-    " -> Verified",
+    "verify": "(flows: Sequence[str] | None = None, topics: Sequence[str] = (), *,"
+    " since: datetime.datetime | None = None, offsets: tuple[int, int] | None = None, sample: float | None = None,"
+    " again: bool = False, watch: bool = False, max_mb_per_s: float | None = None,"
+    " report: Callable[[Verified], None] | None = None, stop: Event | None = None) -> Verified",
     "maintain": "(*, retention_days: int | None = None, vacuum_hours: int | None = None, dry_run: bool = False)"
     " -> Upkeep",
 }

@@ -42,7 +42,8 @@ rootLogger.appenderRef.err.ref = err
 
 @dataclass(frozen=True)
 class Job:
-    """One run of one contestant: `alias` is the source's, and so the prefix of the topic at the target.
+    """One run of one contestant: `alias` is the source's, and so the prefix of the topic at the target, or at each of
+    `targets`.
 
     `tuned` gives MirrorMaker 2 the settings for throughput; for latency its own defaults are the better ones.
     """
@@ -53,6 +54,13 @@ class Job:
     alias: str
     directory: Path
     tuned: bool = True
+    more_targets: tuple[str, ...] = ()
+
+    @property
+    def targets(self) -> dict[str, str]:
+        """All targets' bootstrap servers, by the aliases that they get."""
+        more = {f"west{number}": servers for number, servers in enumerate(self.more_targets, 2)}
+        return {"west": self.target, **more}
 
     @property
     def target_topic(self) -> str:
@@ -107,10 +115,13 @@ def start_mirrorlake(job: Job) -> Running:
     document = {
         "clusters": {
             job.alias: {"bootstrap_servers": job.source},
-            "west": {"bootstrap_servers": job.target, "producer": {"compression.type": "lz4"}},
+            **{
+                alias: {"bootstrap_servers": servers, "producer": {"compression.type": "lz4"}}
+                for alias, servers in job.targets.items()
+            },
         },
         "lake": {"path": "./lake"},
-        "flows": {f"{job.alias}->west": {"topics": [job.topic]}},
+        "flows": {f"{job.alias}->{alias}": {"topics": [job.topic]} for alias in job.targets},
         "tracking": {"enabled": False},  # the others import no MLflow while they are measured
     }
     topology = job.directory / "mirrorlake.yml"
@@ -126,24 +137,26 @@ def mirrorlake_command(job: Job, *words: str) -> list[str]:
 
 
 def mirror_properties(job: Job) -> str:
-    """Return the mm2.properties of a job: two tasks, everything emitted as by default."""
-    flow = f"{job.alias}->west"
-    settings = {
-        "clusters": f"{job.alias}, west",
-        f"{job.alias}.bootstrap.servers": job.source,
-        "west.bootstrap.servers": job.target,
-        f"{flow}.enabled": "true",
-        f"{flow}.topics": job.topic,
-        f"west->{job.alias}.enabled": "false",
+    """Return the mm2.properties of a job: two tasks a flow, everything emitted as by default."""
+    settings = {"clusters": ", ".join((job.alias, *job.targets)), f"{job.alias}.bootstrap.servers": job.source}
+    for alias, servers in job.targets.items():
+        flow = f"{job.alias}->{alias}"
+        settings |= {
+            f"{alias}.bootstrap.servers": servers,
+            f"{flow}.enabled": "true",
+            f"{flow}.topics": job.topic,
+            f"{alias}->{job.alias}.enabled": "false",
+            f"{alias}.producer.compression.type": "lz4",
+        }
+        if job.tuned:
+            settings[f"{flow}.source.consumer.max.poll.records"] = "5000"
+            settings |= {f"{alias}.producer.batch.size": str(256 << 10), f"{alias}.producer.linger.ms": "20"}
+    settings |= {
         "tasks.max": "2",
-        "west.producer.compression.type": "lz4",
         "refresh.topics.interval.seconds": "5",
         "refresh.groups.interval.seconds": "5",
         "sync.topic.configs.interval.seconds": "5",
     }
-    if job.tuned:
-        settings[f"{flow}.source.consumer.max.poll.records"] = "5000"
-        settings |= {"west.producer.batch.size": str(256 << 10), "west.producer.linger.ms": "20"}
     factors = ("", "checkpoints.topic.", "heartbeats.topic.", "offset-syncs.topic.")
     settings |= {f"{name}replication.factor": "1" for name in factors}
     settings |= {f"{name}.storage.replication.factor": "1" for name in ("config", "offset", "status")}
@@ -173,6 +186,13 @@ def start_mirrormaker_and_landing(job: Job) -> Running:
         both.stop()
         raise
     return both
+
+
+def start_plain_copier(job: Job) -> Running:
+    """Start the copier that only reads and writes."""
+    arguments = [job.source, job.topic, job.target, job.target_topic]
+    process = _start_module("plain_copier", arguments, job.directory)
+    return Running("plain copier", job.directory / "plain_copier.log", [process])
 
 
 def start_naive_pipeline(job: Job) -> Running:

@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from confluent_kafka import KafkaError, KafkaException
@@ -21,8 +21,8 @@ _NEW_TOPIC = frozenset(
 
 @dataclass(frozen=True)
 class Sample:
-    """What was seen at one time: offsets at the target, rows in the stage to wait for, CPU seconds so far, and the
-    resident memory of mirrorlake's Python driver (0 for the others)."""
+    """What was seen at one time: offsets at the targets, rows in the stage to wait for, CPU seconds so far, and the
+    resident memory of mirrorlake's Python driver, and of the workers of whoever runs Spark (0 for the others)."""
 
     at: float
     written: int
@@ -31,6 +31,7 @@ class Sample:
     cpu: float
     brokers_cpu: float
     driver_mib: float = 0.0
+    workers_mib: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -43,39 +44,47 @@ class Race:
     first_read: float | None
 
 
-def watch(running: Running, job: Job, target: ClusterAdmin, brokers: list[int], records: int, timeout: float) -> Race:
-    """Sample until all records are committed at the target, and in the stage where there is one to wait for.
+def watch(
+    running: Running, job: Job, targets: Sequence[ClusterAdmin], brokers: list[int], records: int, timeout: float
+) -> Race:
+    """Sample until all records are committed at each target, and in the stage where there is one to wait for.
 
-    Transactions add markers that count as offsets, so a target is done when it holds as many offsets as records
+    Transactions add markers that count as offsets, so targets are done when they hold as many offsets as records
     and none is open. Raises ReplicationError when a process ends or time is up.
     """
     rows = TableRows(running.table) if running.table is not None else None
     samples: list[Sample] = []
     first_read: float | None = None
-    there = False
+    there: list[ClusterAdmin] = []
     deadline = time.monotonic() + timeout
     pause = threading.Event()
-    while not samples or not finished(samples[-1], records, rows is not None):
+    while not samples or not finished(samples[-1], records, len(targets), rows is not None):
         running.check()
         if time.monotonic() > deadline:
             raise ReplicationError(f"{running.name} was not done after {timeout:.0f} s: see {running.log}")
         first_read = first_read or running.reading_since()
         landed = rows.refresh() if rows is not None else 0
-        if not there:
-            info = target.topics().get(job.target_topic)
-            there = info is not None and info.partitions >= PARTITIONS
-        written, committed = ends_of(target, job.target_topic) if there else (0, 0)
+        there += [target for target in targets if target not in there and _is_there(target, job.target_topic)]
+        written, committed = map(
+            sum, zip((0, 0), *(ends_of(target, job.target_topic) for target in there), strict=True)
+        )
         cpu, brokers_cpu = cpu_seconds(running.pids), cpu_seconds(brokers)
         driver_mib = memory_mib(running.pids, "mirrorlake.cli.main")
-        samples.append(Sample(time.time(), written, committed, landed, cpu, brokers_cpu, driver_mib))
+        workers_mib = memory_mib(running.pids, "pyspark.daemon")
+        samples.append(Sample(time.time(), written, committed, landed, cpu, brokers_cpu, driver_mib, workers_mib))
         pause.wait(POLL_SECONDS)
     return Race(running.name, records, tuple(samples), first_read)
 
 
-def finished(sample: Sample, records: int, staged: bool) -> bool:
-    """Tell whether a sample shows the end."""
-    at_target = sample.committed >= records and sample.committed == sample.written
+def finished(sample: Sample, records: int, targets: int, staged: bool) -> bool:
+    """Tell whether a sample shows the end: all records at each of so many targets."""
+    at_target = sample.committed >= records * targets and sample.committed == sample.written
     return at_target and (not staged or sample.landed >= records)
+
+
+def _is_there(target: ClusterAdmin, topic: str) -> bool:
+    info = target.topics().get(topic)
+    return info is not None and info.partitions >= PARTITIONS
 
 
 def ends_of(target: ClusterAdmin, topic: str) -> tuple[int, int]:

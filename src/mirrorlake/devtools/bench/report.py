@@ -11,10 +11,12 @@ from mirrorlake.devtools.bench.latency import Arrivals
 from mirrorlake.devtools.bench.measure import Race, Sample
 
 MIRRORLAKE, MIRROR, LANDING, NAIVE = "mirrorlake", "mirrormaker2", "mirrormaker2_and_landing", "naive_pipeline"
+COPIER = "plain_copier"
 TITLES = {
     MIRRORLAKE: "mirrorlake",
     MIRROR: "MirrorMaker 2",
     LANDING: "MM2 + Spark landing",
+    COPIER: "plain copier",
     NAIVE: "naive two queries",
 }
 
@@ -25,8 +27,9 @@ class Throughput:
 
     `records_per_second` starts at the first read of a contestant that stages, else at its first record at the target:
     staging is work, and much of it is done before a first record comes out. `records_per_second_from_first_record`
-    starts at the first record at the target for all. `driver_mib` is the resident memory of mirrorlake's Python driver
-    when a third of the records were there, and at the end: it must not grow with them.
+    starts at the first record at the target for all. `driver_mib` and `workers_mib` are the resident memory of
+    mirrorlake's Python driver, and of Spark's Python workers, when a third of the records were there, and at most: it
+    must not grow with them.
     """
 
     seconds: float
@@ -36,6 +39,7 @@ class Throughput:
     brokers_cpu_seconds_per_million: float
     seconds_from_start: float
     driver_mib: tuple[float, float] = (0.0, 0.0)
+    workers_mib: tuple[float, float] = (0.0, 0.0)
 
 
 @dataclass(frozen=True)
@@ -66,11 +70,16 @@ def throughput_of(race: Race) -> Throughput:
         cpu_seconds_per_million=round((end.cpu - before.cpu) / millions, 2),
         brokers_cpu_seconds_per_million=round((end.brokers_cpu - before.brokers_cpu) / millions, 2),
         seconds_from_start=round(end.at - samples[0].at, 2),
-        driver_mib=(
-            round(next((one.driver_mib for one in samples if one.written >= race.records / 3), 0.0), 1),
-            round(end.driver_mib, 1),
-        ),
+        driver_mib=_mib(race, [one.driver_mib for one in samples]),
+        workers_mib=_mib(race, [one.workers_mib for one in samples]),
     )
+
+
+def _mib(race: Race, sizes: Sequence[float]) -> tuple[float, float]:
+    """The memory of a process when a third of the records were at the target, and at most."""
+    pairs = zip(race.samples, sizes, strict=True)
+    third = next((size for sample, size in pairs if sample.written >= race.records / 3), 0.0)
+    return round(third, 1), round(max(sizes), 1)
 
 
 def _first_record_at(samples: Sequence[Sample]) -> float:
@@ -135,7 +144,11 @@ def latency_document(runs: Mapping[str, Latency]) -> dict[str, Any]:
 
 def tables(document: Mapping[str, Any]) -> list[Table]:
     """Give the tables of a whole bench document, for a terminal."""
-    made = [_throughput_table(int(size), part) for size, part in document.get("throughput", {}).items()]
+    made = [
+        _throughput_table(int(size), part)
+        for which in ("throughput", "fan_out")
+        for size, part in document.get(which, {}).items()
+    ]
     made += [_latency_table(document["latency"])] if "latency" in document else []
     made += [feel_table(document["feel"])] if "feel" in document else []
     made += [_control_table(document["control"])] if "control" in document else []
@@ -145,7 +158,8 @@ def tables(document: Mapping[str, Any]) -> list[Table]:
 
 
 def _throughput_table(size: int, part: Mapping[str, Any]) -> Table:
-    table = Table(title=f"{part['records']:,} records of {size} B, lz4", title_justify="left")
+    targets = "" if part["targets"] == 1 else f", each to {part['targets']} targets"
+    table = Table(title=f"{part['records']:,} records of {size} B, lz4{targets}", title_justify="left")
     table.add_column("contestant", no_wrap=True)
     for column in ("records/s", "from 1st out", "CPU s/M", "brokers", "ratio", "from 1st out"):
         table.add_column(column, justify="right")

@@ -5,9 +5,9 @@ import platform
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime, timezone
 from functools import cached_property
 from importlib.metadata import version
@@ -23,6 +23,7 @@ from mirrorlake.devtools.bench.contestants import (
     start_mirrormaker,
     start_mirrormaker_and_landing,
     start_naive_pipeline,
+    start_plain_copier,
 )
 from mirrorlake.devtools.bench.control import measure_control
 from mirrorlake.devtools.bench.feel import Feel, feel_document, measure_feel
@@ -31,6 +32,7 @@ from mirrorlake.devtools.bench.latency import Pace, measure_latency
 from mirrorlake.devtools.bench.measure import watch
 from mirrorlake.devtools.bench.payload import PARTITIONS, load_topic
 from mirrorlake.devtools.bench.report import (
+    COPIER,
     LANDING,
     MIRROR,
     MIRRORLAKE,
@@ -62,7 +64,9 @@ _RACERS: Mapping[str, Start] = {
     MIRRORLAKE: start_mirrorlake,
     MIRROR: start_mirrormaker,
     LANDING: start_mirrormaker_and_landing,
+    COPIER: start_plain_copier,
 }
+_FANNED_OUT: Mapping[str, Start] = {MIRRORLAKE: start_mirrorlake, MIRROR: start_mirrormaker}
 _PACED: Mapping[str, Start] = {
     MIRRORLAKE: start_mirrorlake,
     MIRROR: start_mirrormaker,
@@ -72,10 +76,11 @@ _PACED: Mapping[str, Start] = {
 
 @dataclass(frozen=True)
 class BenchOptions:
-    """What to measure: `backlogs` are records by record size in bytes; empty, `pace` None, `feel` or `control` False,
-    leaves a part out."""
+    """What to measure: `backlogs` are records by record size in bytes, and `fan_out` such that go to three targets at
+    once; empty, `pace` None, `feel` or `control` False, leaves a part out."""
 
     backlogs: Mapping[int, int]
+    fan_out: Mapping[int, int] = field(default_factory=dict)
     pace: Pace | None = field(default_factory=Pace)
     feel: bool = True
     control: bool = True
@@ -124,8 +129,11 @@ def run_bench(options: BenchOptions, parent: Path, say: Say, keep: Keep) -> dict
         arena = _Arena(clusters["east"], clusters["west"], directory, say)
         if options.backlogs:
             document["throughput"] = {
-                str(size): _race(arena, size, records) for size, records in options.backlogs.items()
+                str(size): _race(arena, size, records, _RACERS) for size, records in options.backlogs.items()
             }
+            keep(document)
+        if options.fan_out:
+            document["fan_out"] = _fan_out(arena, options.fan_out, directory)
             keep(document)
         if options.pace is not None:
             document["latency"] = _latencies(arena, options.pace)
@@ -171,20 +179,40 @@ def machine() -> dict[str, Any]:
     }
 
 
-def _race(arena: _Arena, size: int, records: int) -> dict[str, Any]:
+def _race(
+    arena: _Arena, size: int, records: int, racers: Mapping[str, Start], more: Sequence[EmbeddedCluster] = ()
+) -> dict[str, Any]:
+    """Race to the arena's target, and to `more` ones."""
     topic = f"bench-{size}"
     arena.say(f"{size} B: writing {records:,} records to {topic}")
     load_topic(arena.source, topic, size, records, arena.directory)
-    brokers = arena.east.pids + arena.west.pids
+    brokers = [pid for cluster in (arena.east, arena.west, *more) for pid in cluster.pids]
+    targets = [arena.target, *(ClusterAdmin("west", {"bootstrap.servers": one.bootstrap_servers}) for one in more)]
     runs: dict[str, Throughput] = {}
-    for name, start in _RACERS.items():
-        job = arena.job(name, str(size), topic, tuned=True)
+    for name, start in racers.items():
+        job = arena.job(name, f"{size}-to-{len(targets)}", topic, tuned=True)
+        job = replace(job, more_targets=tuple(one.bootstrap_servers for one in more))
         with _running(arena, job, start) as running:
-            race = watch(running, job, arena.target, brokers, records, _RACE_SECONDS + records / 5000)
+            race = watch(running, job, targets, brokers, records, _RACE_SECONDS + len(targets) * records / 5000)
+        for cluster in more:
+            _delete_topic(cluster, job.target_topic)
         runs[name] = throughput_of(race)
         arena.say(f"{size} B: {TITLES[name]}: {runs[name].records_per_second:,.0f} records/s")
     _delete_topic(arena.east, topic)
-    return {"records": records, **throughput_document(runs)}
+    return {"records": records, "targets": len(targets), **throughput_document(runs)}
+
+
+def _fan_out(arena: _Arena, backlogs: Mapping[int, int], directory: Path) -> dict[str, Any]:
+    """Race from one source to three targets."""
+    arena.say("starting two more clusters")
+    more = start_clusters(["west2", "west3"], directory / "more")
+    try:
+        return {
+            str(size): _race(arena, size, records, _FANNED_OUT, list(more.values()))
+            for size, records in backlogs.items()
+        }
+    finally:
+        stop_clusters(more)
 
 
 def _latencies(arena: _Arena, pace: Pace) -> dict[str, Any]:
