@@ -160,7 +160,8 @@ class Checkpoints:
         """The newest checkpoints, but for those of groups that the flow does not mirror (any more), and of generations
         of target topics that are over: they say nothing."""
         if self._newest is None:
-            found = newest_checkpoints(self._lake, self.flow.name)
+            self._lake.reader.refresh()
+            found = newest_checkpoints(self._lake.reader, self.flow.name)
             ours = {key for key in found if selects_group(self.flow.settings, key[0])}
             self._newest = {key: found[key][0] for key in ours}
             self._unpublished = dict(self._newest)  # a process before this one may have died between the two

@@ -10,6 +10,7 @@ from mirrorlake.lake.opening import check_location, lake_exists
 from mirrorlake.library.answers import Produced, Rows
 from mirrorlake.library.internals import Internals
 from mirrorlake.library.progress import Progress
+from mirrorlake.native.selfcheck import problem as native_problem
 from mirrorlake.produce.flow import BatchReport
 from mirrorlake.run.replicator import Replicator, RunOptions
 from mirrorlake.run.samples import FlowLag
@@ -27,8 +28,9 @@ def replicated(
     reader: str,
 ) -> Rows:
     """Run flows until the end; returns and raises as `OpenLake.run` says."""
-    known.short = False
     topology = known.topology
+    # Where no record goes through the JVM, what makes that fast costs more than it ever gives back.
+    known.short = topology.lake.path is not None and reader != "rows" and native_problem() is None
     flows = topology.active_flows(names)
     progress = known.progress or Progress()
     start = known.begin_session()  # meanwhile the rest is asked, and wrong input is told without waiting for it

@@ -38,6 +38,7 @@ _TUNED: Mapping[str, str | int | bool] = {
     "fetch.message.max.bytes": 4 << 20,
     "fetch.max.bytes": 32 << 20,
     "fetch.error.backoff.ms": 50,
+    "fetch.queue.backoff.ms": 10,  # librdkafka waits a second where as much as it may have is fetched already
     "queued.max.messages.kbytes": 16 << 10,
 }
 #: Messages that are taken at a time, at most, and how long they are waited for, ms.
@@ -57,9 +58,12 @@ class Reader:
     nothing is fetched once a range is over.
     """
 
-    def __init__(self, settings: Mapping[str, Any], keep: bool = False) -> None:
+    def __init__(
+        self, settings: Mapping[str, Any], keep: bool = False, patience_seconds: float = PATIENCE_SECONDS
+    ) -> None:
         self._library = library()
         self._keep = keep
+        self._patience = patience_seconds
         self._handle: int | None = self._library.client(CONSUMER, {**_TUNED, **settings, **_REQUIRED})
         self._library.poll_set_consumer(self._handle)
         self._queue = self._library.queue_get_consumer(self._handle)
@@ -78,7 +82,7 @@ class Reader:
 
         Raises:
             KafkaException: a partition cannot be read (its text names it), as `_AUTO_OFFSET_RESET` where the log begins
-                behind the first offset; or the cluster says nothing for PATIENCE_SECONDS (`_TIMED_OUT`).
+                behind the first offset; or the cluster says nothing for so long (`_TIMED_OUT`).
         """
         self._begin({key: bounds for key, bounds in ranges.items() if bounds[0] < bounds[1]})
         if self._kept:
@@ -91,9 +95,14 @@ class Reader:
             if taken > 0:
                 self._heard = time.monotonic()
                 yield from self._columns(taken)
-            elif time.monotonic() - self._heard > PATIENCE_SECONDS:
+            elif time.monotonic() - self._heard > self._patience:
                 raise self._silent()
             self._finish()
+
+    def keep_only(self, key: Partition) -> None:
+        """Fetch nothing ahead of any partition but one."""
+        if others := [known for known in self._numbers if known != key]:
+            self._forget(others)
 
     def close(self) -> None:
         """Let go of the client, and of what it fetched."""
@@ -243,5 +252,5 @@ class Reader:
             for key, number in self._numbers.items()
             if self._ranges[number]["next"] < self._ranges[number]["end"]
         ]
-        text = f"{', '.join(open_[:3])} gave no record for {PATIENCE_SECONDS:.0f} s, of {len(open_)} that are read"
+        text = f"{', '.join(open_[:3])} gave no record for {self._patience:.0f} s, of {len(open_)} that are read"
         return KafkaException(KafkaError(KafkaError._TIMED_OUT, text))

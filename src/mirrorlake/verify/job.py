@@ -16,7 +16,7 @@ from mirrorlake.offsets.runs import Segment
 from mirrorlake.produce.batch import PartitionPlan, ShardPlan
 from mirrorlake.verify import verdict as kinds
 from mirrorlake.verify.describing import describe
-from mirrorlake.verify.digest import Hops, digests_of, range_digest
+from mirrorlake.verify.digest import Hops, Twins, range_digest
 from mirrorlake.verify.log_reader import LogReader
 from mirrorlake.verify.narrowing import Mapped, Side, compare
 from mirrorlake.verify.stage_reader import read_stage
@@ -98,15 +98,15 @@ class RangeReader:
             item: the range.
             staged: what the stage holds of it, as RECORDS; None: the range's files are read.
         """
-        counted = _Counted()
+        counted, twins = _Counted(), Twins(self._clusters.hops)
         try:
             rows = self._staged(item, item.first, item.last) if staged is None else staged
-            stage = self._digests(counted.of(rows), item).in_order()
+            stage = twins.side(counted.of(rows)).in_order()
         except FileNotFoundError:
             return Compared((None, 0, 0), (None, "", ""), Verdict((), {}), stale=True)
-        source, start = self._source_side(item, counted)
+        source, start = self._source_side(item, counted, twins)
         rows = self._target.read((item.target_topic, item.partition), item.target_first, item.target_end)
-        target = self._digests(counted.of(rows), item)
+        target = twins.side(counted.of(rows))
         allowed = replace(item.allowed, source_start=start, target_start=self._target.start)
         found = compare(source, stage, target, mapped(item), item.first, allowed)
         found = replace(found, differences=tuple(self._told(item, one) for one in found.differences[:MOST_TOLD]))
@@ -120,15 +120,12 @@ class RangeReader:
         self._source.close()
         self._target.close()
 
-    def _digests(self, rows: Iterator[pa.RecordBatch], item: Range) -> Side:
-        return digests_of(rows, self._clusters.hops)
-
-    def _source_side(self, item: Range, counted: "_Counted") -> tuple[Side | None, int]:
+    def _source_side(self, item: Range, counted: "_Counted", twins: Twins) -> tuple[Side | None, int]:
         """What the source has, None where that is nothing any more, and where its log begins."""
         if not item.asks_source:
             return None, item.last + 1
         rows = self._source.read((item.topic, item.partition), item.first, item.last + 1)
-        found = self._digests(counted.of(rows), item)
+        found = twins.side(counted.of(rows))
         return (None if self._source.start > item.last else found), self._source.start
 
     def _staged(self, item: Range, first: int, last: int) -> Iterator[pa.RecordBatch]:

@@ -5,11 +5,13 @@ import struct
 from typing import Any
 
 import pyarrow as pa
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from mirrorlake.produce.provenance import HEADER
-from mirrorlake.verify.digest import RECORDS, Hops, digests_of, encodings, range_digest
+from mirrorlake.verify import digest
+from mirrorlake.verify.digest import RECORDS, Hops, Twins, digests_of, encodings, range_digest
 
 BYTES = st.none() | st.binary(max_size=6)
 HEADERS = st.none() | st.lists(st.tuples(st.text(max_size=3), BYTES), max_size=3)
@@ -90,3 +92,23 @@ def test_headers_of_provenance_are_no_part_of_it(record: Record, hops: list[byte
     plain, found = (digests_of([batch_of([item])], ends) for item in (record, marked))
     assert plain.digests == found.digests
     assert found.own.tolist() == [b"here" in hops] and found.echo.tolist() == [b"there" in hops]
+
+
+SIDE = st.lists(RECORD, max_size=6)
+
+
+@given(SIDE, SIDE | st.none(), SIDE | st.none(), st.integers(0, 6), st.sampled_from([0, 40, 1 << 20]))
+def test_twins_have_the_digests_that_each_would_have_alone(
+    stage: list[Record], source: list[Record] | None, target: list[Record] | None, cut: int, limit: int
+) -> None:
+    """Whether a side is the same (None), another one, or too large to be held."""
+    twins = Twins()
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(digest, "TWIN_BYTES", limit)
+        for records in (stage, source, target):
+            batch = batch_of(stage if records is None else records)
+            parts = [batch.slice(0, cut), batch.slice(cut)] if cut < len(batch) else [batch]
+            found, alone = twins.side(parts), digests_of([batch])
+            assert found.digests == alone.digests
+            assert found.offsets.tolist() == alone.offsets.tolist()
+            assert found.timestamps.tolist() == alone.timestamps.tolist()
