@@ -13,6 +13,7 @@ from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, C
 from pyspark.sql import SparkSession
 
 import mirrorlake
+from mirrorlake.native import SWITCH
 from tests.support.clusters import ClusterPair
 from tests.support.kafka import (
     NewRecord,
@@ -24,6 +25,7 @@ from tests.support.kafka import (
     transactional_producer,
     write,
 )
+from tests.support.lanes import LANES
 from tests.support.replication import (
     Run,
     Sides,
@@ -153,18 +155,21 @@ def produced(clusters: ClusterPair) -> Mapping[str, list[list[Record]]]:
     return {topic: read_topic(clusters.east, name(topic)) for topic in (*TOPICS, *CODECS)}
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="module", params=LANES)
 def replicated(
+    request: pytest.FixtureRequest,
     spark: SparkSession,
     clusters: ClusterPair,
     produced: Mapping[str, list[list[Record]]],
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Replicated:
-    topology = write_topology(
-        tmp_path_factory.mktemp("fidelity"), clusters.east, clusters.west, {"topics": [f"{PREFIX}-.*"]}
-    )
-    run = replicate_once(spark, topology)
-    names = {name(topic): f"east.{name(topic)}" for topic in produced}
+    separator = {"native": ".", "python": "_"}[request.param]  # so that the topics of the two lanes are two
+    flow = {"topics": [f"{PREFIX}-.*"], "replication_policy_separator": separator}
+    topology = write_topology(tmp_path_factory.mktemp("fidelity"), clusters.east, clusters.west, flow)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv(SWITCH, "off" if request.param == "python" else "")
+        run = replicate_once(spark, topology)
+    names = {name(topic): f"east{separator}{name(topic)}" for topic in produced}
     return Replicated(topology, run, both_sides(run.lake, clusters.east, clusters.west, names), produced)
 
 

@@ -9,7 +9,10 @@ from mirrorlake.lake import table_upkeep
 from mirrorlake.landing.ranges import UNDIVIDED
 from tests.support.clusters import ClusterPair
 from tests.support.kafka import create_topic, numbered, write
+from tests.support.lanes import BOTH_LANES
 from tests.support.replication import assert_same, lake_of, land_only, replicate_once, write_topology
+
+pytestmark = BOTH_LANES
 
 PARTITIONS = 3
 LANDING = {"max_records_per_batch": 2_000}

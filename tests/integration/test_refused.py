@@ -11,7 +11,10 @@ from mirrorlake.errors import TargetRefused
 from mirrorlake.lake.lake import Lake
 from tests.support.clusters import ClusterPair
 from tests.support.kafka import NewRecord, create_topic, numbered, read_topic, write
+from tests.support.lanes import BOTH_LANES
 from tests.support.replication import FLOW, lake_of, land_only, replicate_once, write_topology
+
+pytestmark = BOTH_LANES
 
 
 def optimize(lake: Lake) -> int:

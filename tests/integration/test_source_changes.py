@@ -18,6 +18,7 @@ from mirrorlake.landing.generations import begin_generations, decisions_of
 from mirrorlake.landing.source_comparison import TopicGeneration, accepted_starts, blocked
 from tests.support.clusters import ClusterPair
 from tests.support.kafka import create_topic, delete_topic, partition_count, read_topic, topics_of, truncate
+from tests.support.lanes import BOTH_LANES
 from tests.support.replication import FLOW
 from tests.support.topologies import (
     Live,
@@ -34,7 +35,7 @@ from tests.support.topologies import (
     write_flows,
 )
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, *BOTH_LANES]
 
 FOUND_SECONDS = 30.0
 

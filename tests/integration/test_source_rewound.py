@@ -14,10 +14,11 @@ from mirrorlake.lake.translate import translate
 from mirrorlake.run.resolve import Wanted, resolve
 from tests.support.clusters import ClusterPair
 from tests.support.kafka import create_topic, read_topic
+from tests.support.lanes import BOTH_LANES
 from tests.support.replication import FLOW, lake_of, replicate_once, write_topology
 from tests.support.topologies import fill, incidents, map_pairs, texts, values
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, *BOTH_LANES]
 
 
 def rewind(cluster: EmbeddedCluster, partition: str, offset: int) -> None:

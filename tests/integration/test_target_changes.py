@@ -24,8 +24,11 @@ from mirrorlake.run.resolve import Wanted, resolve
 from mirrorlake.run.status import read_status
 from tests.support.clusters import ClusterPair
 from tests.support.kafka import NewRecord, create_topic, delete_topic, read_topic, topics_of, write
+from tests.support.lanes import BOTH_LANES
 from tests.support.replication import FLOW, lake_of, replicate_once
 from tests.support.topologies import Live, fill, incidents, live, map_pairs, texts, until, values, write_flows
+
+pytestmark = BOTH_LANES
 
 #: Source offset that the group of every topic stands at.
 READ = 40

@@ -15,10 +15,11 @@ from mirrorlake.run.resolve import Wanted, resolve
 from tests.support.clusters import ClusterPair
 from tests.support.kafka import create_topic, numbered, read_topic, truncate, write
 from tests.support.lake_rows import ago
+from tests.support.lanes import BOTH_LANES
 from tests.support.replication import FLOW, lake_of, land_only, replicate_once, write_topology
 from tests.support.topologies import assert_mapped, incidents
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, *BOTH_LANES]
 
 
 def test_a_flow_that_lacks_deleted_records_stops_until_somebody_decides(

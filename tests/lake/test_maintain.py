@@ -1,7 +1,9 @@
 """`maintain` on lakes without Kafka: what it deletes, what it must not, and that it keeps tables small."""
 
 import json
+import os
 import shutil
+import time
 from pathlib import Path
 
 import pytest
@@ -174,6 +176,23 @@ def test_files_stay_readable_by_workers(spark: SparkSession, tmp_path: Path) -> 
     assert stage.readable_by_files(lake)
     log = "".join(path.read_text() for path in (tmp_path / "lake" / "records" / "_delta_log").glob("*.json"))
     assert '"deletionVector"' not in log and "columnMapping" not in log and '"remove"' in log
+
+
+def test_files_of_attempts_that_died_go_and_those_of_a_batch_on_its_way_stay(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """Those of a batch that is on its way are young."""
+    lake, topology = opened(spark, write_file(tmp_path))
+    append(lake, "records", staged(range(10), 3600))
+    records = tmp_path / "lake" / "records"
+    dead, young = records / "task-dead.snappy.parquet", records / "task-young.snappy.parquet"
+    for orphan in (dead, young):
+        shutil.copy(next(records.glob("part-*.parquet")), orphan)
+    long_ago = time.time() - 60 * DAY
+    os.utime(dead, (long_ago, long_ago))
+    maintain(lake, topology, WEEK)
+    assert not dead.exists() and young.exists()
+    assert offsets(lake) == list(range(10))
 
 
 def test_tables_are_made_with_the_settings_that_maintain_wants(spark: SparkSession, tmp_path: Path) -> None:

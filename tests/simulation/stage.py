@@ -99,12 +99,14 @@ class Stage:
 
     def append(self, contents: Sequence[Sequence[Row]], application: str, number: int) -> None:
         """Land files, once for each application and number."""
+        paths = self._write(list(rows) for rows in contents if rows)
+        self.steps.reach("stage files written", lake_failed)  # who dies here leaves files that no commit names
         self.in_flight = (contents, application, number)
         self.steps.reach("stage append", lake_failed)
         self.in_flight = None
         if self._transactions.get(application, -1) < number:
             self._transactions[application] = number
-            self._commit("STREAMING UPDATE", [list(rows) for rows in contents if rows], ())
+            self.commits.append(Commit("STREAMING UPDATE", tuple(paths)))
         self.steps.reach("stage appended", lake_failed)
 
     def fence(self, application: str) -> None:
@@ -153,13 +155,16 @@ class Stage:
         return self._batches[path]
 
     def _commit(self, operation: str, contents: Iterable[list[Row]], removes: Sequence[str]) -> None:
-        adds = []
+        self.commits.append(Commit(operation, tuple(self._write(contents)), tuple(removes)))
+
+    def _write(self, contents: Iterable[list[Row]]) -> list[str]:
+        """Write files that no commit names yet."""
+        paths = []
         for rows in contents:
             self._named += 1
-            path = f"/sim/records/{self._named}.parquet"
-            self.files[path] = rows
-            adds.append(path)
-        self.commits.append(Commit(operation, tuple(adds), tuple(removes)))
+            paths.append(f"/sim/records/{self._named}.parquet")
+            self.files[paths[-1]] = rows
+        return paths
 
 
 def arrow(rows: Sequence[Row]) -> pa.RecordBatch:

@@ -32,6 +32,7 @@ from mirrorlake.kafka.connections import Connections
 from mirrorlake.kafka.groups import Listing
 from mirrorlake.lake.changes import ChangeLog
 from mirrorlake.lake.lake import Lake
+from mirrorlake.lake.reader import Reader
 from mirrorlake.lake.translate import Translator
 from mirrorlake.mm2.formats import Checkpoint as PublishedCheckpoint
 from mirrorlake.mm2.mirror_topics import CheckpointTopic
@@ -97,7 +98,7 @@ class Checkpoints:
         if wanted:
             reached = self._running.reached({(topic, partition) for topic, partition, _ in wanted})
             found = self._translator.translate(wanted, reached)
-            translated = joined(self._lake, self._connections, Way(self.flow), found)
+            translated = joined(self._tables(), self._connections, Way(self.flow), found)
         changed = [
             replace(row, target_generation=generations[row.topic])
             for row in plan_checkpoints(committed, translated, newest, told.positions.keys() - told.errors.keys())
@@ -156,12 +157,16 @@ class Checkpoints:
             )
         return changed
 
+    def _tables(self) -> Reader:
+        """The tables as of now."""
+        self._lake.reader.refresh()
+        return self._lake.reader
+
     def _known(self) -> dict[GroupPartition, Checkpoint]:
         """The newest checkpoints, but for those of groups that the flow does not mirror (any more), and of generations
         of target topics that are over: they say nothing."""
         if self._newest is None:
-            self._lake.reader.refresh()
-            found = newest_checkpoints(self._lake.reader, self.flow.name)
+            found = newest_checkpoints(self._tables(), self.flow.name)
             ours = {key for key in found if selects_group(self.flow.settings, key[0])}
             self._newest = {key: found[key][0] for key in ours}
             self._unpublished = dict(self._newest)  # a process before this one may have died between the two

@@ -141,7 +141,7 @@ class _StreamReader(DataSourceStreamReader):
         job = self._job
         due = time.monotonic() - self._quiet_since >= job.waiting_seconds
         ends = job.final if job.final is not None else self._log_ends()
-        found = next_ends(self._reached, ends, job.most, () if due else job.waiting)
+        found = next_ends(self._reached, ends, job.most, () if due else job.waiting, _known_sizes(job))
         if any(found[key] != self._reached[key] for key in job.waiting):
             self._quiet_since = time.monotonic()
         self._reached = found

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 
 from mirrorlake.offsets.positions import TopicAndPartition
 
+#: What a batch may hold, bytes as Arrow has them, and what a record of a topic is taken for before there was one.
+BATCH_BYTES, UNKNOWN_RECORD_BYTES = 2 << 30, 1_000
 #: Records below which a partition's part of a batch is not divided: each part is a fetch of its own.
 UNDIVIDED = 20_000
 
@@ -29,22 +31,26 @@ def next_ends(
     log_ends: Mapping[TopicAndPartition, int],
     most: int,
     waiting: Collection[TopicAndPartition] = (),
+    record_bytes: Mapping[str, float] | None = None,
 ) -> dict[TopicAndPartition, int]:
     """Where the next batch ends, for each partition of `reached`, which is where the one before did.
 
     Args:
         reached: next offsets.
         log_ends: ends of the logs, exclusive; partitions that did not answer are missing, and stay where they are.
-        most: offsets of the batch, all partitions together. Where there are more, each gets a part of them in
-            proportion to what it has, and at least one.
+        most: offsets of the batch, all partitions together. Where there are more, or more than BATCH_BYTES, each gets a
+            part of them in proportion to what it has, and at least one.
         waiting: partitions that make no batch by themselves: they go along with others.
+        record_bytes: the size of a topic's records, as far as that is known.
     """
     news = {key: max(0, log_ends.get(key, first) - first) for key, first in reached.items()}
     if not any(count for key, count in news.items() if key not in waiting):
         return dict(reached)
-    total = sum(news.values())
-    if total > most:
-        news = {key: min(count, max(1, count * most // total)) if count else 0 for key, count in news.items()}
+    known = record_bytes or {}
+    size = sum(count * known.get(key[0], UNKNOWN_RECORD_BYTES) for key, count in news.items())
+    share = min(most / sum(news.values()), BATCH_BYTES / max(1.0, size))
+    if share < 1:
+        news = {key: min(count, max(1, int(count * share))) if count else 0 for key, count in news.items()}
     return {key: first + news[key] for key, first in reached.items()}
 
 

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirrorlake.landing.ranges import UNDIVIDED, OffsetRange, next_ends, shared_out
+from mirrorlake.landing.ranges import BATCH_BYTES, UNDIVIDED, UNKNOWN_RECORD_BYTES, OffsetRange, next_ends, shared_out
 from mirrorlake.offsets.positions import TopicAndPartition
 
 KEYS = st.tuples(st.sampled_from(["orders", "heartbeats", "b"]), st.integers(0, 5))
@@ -43,6 +43,16 @@ def test_what_waits_goes_along_with_others_and_makes_no_batch_by_itself() -> Non
 
 def test_a_partition_that_does_not_answer_stays_where_it_is() -> None:
     assert next_ends({("a", 0): 3, ("a", 1): 4}, {("a", 1): 9}, 100) == {("a", 0): 3, ("a", 1): 9}
+
+
+@given(LOGS, st.dictionaries(st.sampled_from(["orders", "b"]), st.floats(1, 10_000_000)))
+def test_a_batch_has_a_bound_in_bytes_too(logs: dict, sizes: dict) -> None:
+    reached, ends = ends_of(logs)
+    found = next_ends(reached, ends, 10**12, (), sizes)
+    each = {key: sizes.get(key[0], UNKNOWN_RECORD_BYTES) for key in found}
+    one_of_each = sum(each.values())
+    assert sum((found[key] - reached[key]) * each[key] for key in found) <= BATCH_BYTES + one_of_each
+    assert found != reached or ends == reached or all(ends[key] <= reached[key] for key in reached)
 
 
 RANGES = st.lists(
