@@ -5,4 +5,4 @@ import pytest
 #: What the fixtures `lane` (conftest.py) and `replicated` (test_fidelity.py) may be.
 LANES = ("native", pytest.param("python", marks=pytest.mark.slow))
 #: For `pytestmark`: each test of a module on both lanes.
-BOTH_LANES = (pytest.mark.usefixtures("lane"), pytest.mark.parametrize("lane", LANES, indirect=True))
+BOTH_LANES = [pytest.mark.usefixtures("lane"), pytest.mark.parametrize("lane", LANES, indirect=True)]

@@ -181,8 +181,13 @@ def by_number(batch: pa.RecordBatch) -> Iterator[tuple[int, pa.RecordBatch]]:
     start = 0
     for end in ends:
         if end > start:
-            yield int(numbers[start]), batch.slice(start, end - start).select(RECORDS.names)
+            yield int(numbers[start]), _as_records(batch.slice(start, end - start))
         start = end
+
+
+def _as_records(rows: pa.RecordBatch) -> pa.RecordBatch:
+    """Rows that Spark hands over: it names what is within lists in its own way."""
+    return pa.RecordBatch.from_arrays([rows.column(item.name).cast(item.type) for item in RECORDS], schema=RECORDS)
 
 
 def _row(number: int, found: Compared) -> dict[str, Any]:
