@@ -1,7 +1,7 @@
 """The exceptions of mirrorlake, one small tree.
 
     MirrorlakeError                   exit code 1
-    ├── InputError                    exit code 2: somebody has to change an input; nothing was done
+    ├── InputError                    exit code 2: an input is wrong, or a cluster or lake cannot be used
     │   ├── TopologyError             the topology file does not say something that can be run
     │   ├── ClusterUnusable           a cluster cannot be used now, whatever the reason
     │   │   ├── ClusterUnreachable    no broker of it answered in time
@@ -49,7 +49,7 @@ def _without_init(kind: type[MirrorlakeError], message: str) -> MirrorlakeError:
 
 
 class InputError(MirrorlakeError):
-    """Raised when a person has to change a file, a flag or a cluster before anything can be done."""
+    """Raised when somebody has to change a file or a flag, or to make a cluster or lake usable, before it can go on."""
 
     exit_code: ClassVar[int] = 2
 
@@ -83,7 +83,7 @@ class UnknownOffset(InputError):
 
 
 class MissingJava(InputError):
-    """Raised when there is no Java 17 or 21 to start Spark and Kafka with."""
+    """Raised when there is no Java 17 or newer to start Spark and Kafka with."""
 
 
 class ReplicationError(MirrorlakeError):
@@ -114,9 +114,8 @@ class ReplicationError(MirrorlakeError):
 
 
 class SourceDataLost(ReplicationError):
-    """Raised when source records were gone before they were staged (retention, a recreated topic)."""
-
-    incident_kind: ClassVar[str] = "source_data_lost"
+    """Raised when source records were gone before they were staged (retention, a recreated topic). Its incident is of
+    the kind of the loss: `landing.source_comparison.LossKind`."""
 
 
 class TargetRefused(ReplicationError):

@@ -132,6 +132,20 @@ def test_a_process_that_died_is_told_even_without_heartbeats(lake: Lake) -> None
     assert kinds(lake) == {"not_running"}
 
 
+def test_a_process_that_died_long_ago_is_told_by_the_window_that_is_read(lake: Lake) -> None:
+    append(lake, "positions", [sample(20 * 3600, 1, 1)])
+    ((kind, _, _, age, threshold),) = alerts(lake)
+    assert (kind, threshold) == ("not_running", 600.0) and 13 * 3600 <= age < 13 * 3600 + 60
+
+
+def test_samples_before_the_window_are_skipped_by_their_statistics(lake: Lake) -> None:
+    append(lake, "positions", [sample(3000, 1, 1)])
+    plan = lake.sql("EXPLAIN SELECT * FROM alerts").collect()[0][0]
+    scans = [line for line in plan.splitlines() if "FileScan" in line and "target_passed_end" not in line]
+    of_samples = [line for line in scans if "sampled_at" in line]
+    assert len(of_samples) == 2 and all("GreaterThanOrEqual(sampled_at," in line for line in of_samples), plan
+
+
 @pytest.mark.parametrize("how", ["never", "once", "stopped", "disabled", "paused", "topic paused"])
 def test_what_nobody_is_to_run_raises_none(spark: SparkSession, tmp_path: Path, how: str) -> None:
     modes: dict[str, Mode | None] = {"never": None, "once": "once", "stopped": "stopped"}

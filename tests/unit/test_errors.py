@@ -11,7 +11,6 @@ from mirrorlake.library.flows import UnknownFlow
 
 KINDS = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, MirrorlakeError)]
 INCIDENT_KINDS = {
-    "SourceDataLost": "source_data_lost",
     "TargetRefused": "target_refused",
     "TargetRecreated": "target_recreated",
     "PositionLost": "position_lost",

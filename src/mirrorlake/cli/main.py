@@ -1,4 +1,5 @@
-"""The `mirrorlake` command. Exit codes: 0 healthy, 1 the replication needs you, 2 wrong input."""
+"""The `mirrorlake` command. Exit codes: 0 done and healthy; 1 the replication needs somebody; 2 wrong
+input, or a cluster or lake that the command cannot do without does not answer."""
 
 import logging
 import sys

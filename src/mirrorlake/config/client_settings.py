@@ -1,8 +1,9 @@
 """Which client settings a cluster's `consumer`, `producer` and `admin` blocks may hold (docs/security.md, "Clients").
 
-One client serves each role: Kafka's Java consumer inside Spark reads (`consumer`), librdkafka writes (`producer`) and
-asks (`admin`). A block holds names which that client knows, except those that mirrorlake must own to keep its promises
-and those that the `security` block renders. A test compares the tables with the libraries that are installed.
+A block holds names of one client, except those that mirrorlake must own to keep its promises and those that the
+`security` block renders: `consumer` those of Kafka's Java consumer, which lands into a catalog (librdkafka, which lands
+into a path, gets those that it knows too: `kafka/config.py`), `producer` and `admin` those of librdkafka. A test
+compares the tables with the libraries that are installed.
 """
 
 from collections.abc import Mapping

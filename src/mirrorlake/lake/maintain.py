@@ -1,5 +1,6 @@
 """`mirrorlake maintain`: the upkeep of a lake, beside running replicators or without any."""
 
+from collections.abc import Mapping
 from dataclasses import asdict
 from datetime import datetime, timedelta, timezone
 from typing import Any
@@ -53,6 +54,7 @@ def _maintain(lake: Lake, topology: Topology, kept: Maintenance, dry_run: bool) 
                 table_upkeep.optimize(lake, table)
             if before[table].files > 0:
                 table_upkeep.vacuum(lake, table, kept.vacuum_hours)
+        EventLog(lake).record(WHOLE_LAKE, [Change("maintain", "lake", None, _summary(document), "done", None)])
     after = table_upkeep.sizes(lake)
     document["tables"] = {
         name: {
@@ -79,6 +81,14 @@ def _retain_records(lake: Lake, topology: Topology, kept: Maintenance, dry_run: 
         said = f"{removed} records landed before {cutoff.isoformat(timespec='seconds')} were deleted"
         EventLog(lake).record(WHOLE_LAKE, [Change("retention", "records", None, said, "done", None)])
     return {"before": cutoff, "removed": removed, "held": [asdict(item) for item in retained]}
+
+
+def _summary(document: Mapping[str, Any]) -> str:
+    merged, history = document["map"], sum(document["history"].values())
+    return (
+        f"{document['records']['removed']} records and {history} rows of history deleted, "
+        f"{merged['rows_before']} rows of the map merged into {merged['rows']}"
+    )
 
 
 def stage_of(lake: Lake, topology: Topology, cutoff: datetime, released: datetime) -> tuple[list[Staged], list[Reader]]:

@@ -11,7 +11,8 @@ from mirrorlake.config.flow import Flow
 from mirrorlake.config.flow_reasons import NOT_NEEDED, normal, reason
 from mirrorlake.config.maintenance import Maintenance
 from mirrorlake.config.objectives import Objectives
-from mirrorlake.config.topology import Cluster, Landing
+from mirrorlake.config.topology import Cluster, Lake, Landing, Topology, Warehouse
+from mirrorlake.config.tracking import Tracking
 
 DOC = (Path(__file__).parents[3] / "docs" / "settings.md").read_text(encoding="utf-8")
 
@@ -76,7 +77,7 @@ def shown(value: object) -> str:
 
 
 def defaults(model: type[BaseModel]) -> dict[str, str]:
-    return {name: shown(field.default) for name, field in model.model_fields.items()}
+    return {field.alias or name: shown(field.default) for name, field in model.model_fields.items()}
 
 
 def test_every_setting_of_a_flow_is_documented_with_its_default() -> None:
@@ -98,12 +99,20 @@ def test_the_documented_defaults_of_mirrormaker_are_theirs() -> None:
     [
         ("key of a cluster", Cluster),
         ("key of `landing`", Landing),
+        ("key of `lake`", Lake),
+        ("key of `warehouse`", Warehouse),
+        ("key of `tracking`", Tracking),
         ("key of `objectives`", Objectives),
         ("key of `maintain`", Maintenance),
     ],
 )
 def test_every_key_of_a_cluster_is_documented_with_its_default(heading: str, model: type[BaseModel]) -> None:
     assert {name: cells[0] for name, cells in table(heading).items()} == defaults(model)
+
+
+def test_every_block_of_the_file_is_named() -> None:
+    blocks = DOC.partition("has the blocks ")[2].partition(".")[0]
+    assert set(re.findall(r"`(\w+)`", blocks)) == set(Topology.model_fields)
 
 
 def test_reasons_are_documented() -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from mirrorlake.config.objectives import Objectives
 from mirrorlake.dashboard.data import check_query
 from mirrorlake.dashboard.expressions import FieldPlan, parse_expression
 from mirrorlake.dashboard.model import COLUMNS, field_names, filter_targets, load_dashboard, shipped_text
@@ -173,3 +174,23 @@ def test_datasets_only_read(query: str) -> None:
     shipped = load_dashboard().datasets[0]
     with pytest.raises(InputError, match="one SELECT statement"):
         check_query(shipped.model_copy(update={"queryLines": (query,)}))
+
+
+def test_colours_of_numbers_begin_at_the_default_objectives_and_at_half_of_them() -> None:
+    """Databricks compares with constants only; docs/dashboard.md says which, and what goes by the file's objectives."""
+    held = Objectives()
+    limits = {
+        "lag_seconds": held.lag_seconds,
+        "latency_p99_s": held.latency_p99_ms / 1000,
+        "heartbeat_age_seconds": held.heartbeat_seconds,
+    }
+    seen = set()
+    for spec in (widget["spec"] for widget in WITH_SPEC):
+        counter = spec["widgetType"] == "counter"
+        for field in [spec["encodings"]["value"]] if counter else spec["encodings"].get("columns", ()):
+            name = re.sub(r"\w+\((\w+)\)", r"\1", field["fieldName"])
+            if name in limits and "style" in field:
+                seen.add((name, counter))
+                found = [float(rule["condition"]["operand"]["value"]) for rule in field["style"]["rules"]]
+                assert found == [limits[name], limits[name] / 2][: 2 if counter else 1], field["fieldName"]
+    assert seen == {(name, counter) for name in limits for counter in (True, False)}

@@ -5,11 +5,12 @@
 -- 'heartbeat' and 'not_running' are about flows that are to run all the time: those whose last run was a continuous one
 -- that did not end in order. Incidents stay until somebody decides.
 --
--- What it costs: the samples of 13 hours, the latencies of a day, the map of a day. `records` is read only for partitions
--- in whose map of that day neighbouring runs leave offsets out (as transaction markers do), and of those only topic,
--- partition and offset, of files landed in that day: some bytes a record. The hints keep records from being sorted for
--- that. Heartbeats may wait for ten seconds before they are landed: of them only 'heartbeat' and 'stuck' are about.
--- An older hole is found by `mirrorlake status`, and by `divergence`, which reads the coordinates of all.
+-- What it costs: the samples of 13 hours, the latencies of a day, the map of a day. So a flow that has not run for longer
+-- is 'not_running' since 13 hours ago, or since it was started. `records` is read only for partitions in whose map of
+-- that day neighbouring runs leave offsets out (as transaction markers do), and of those only topic, partition and
+-- offset, of files landed in that day: some bytes a record. The hints keep Spark from sorting records for that. A gap
+-- older than a day is found by `mirrorlake status`, and by `divergence`, which reads the coordinates of all records.
+-- Heartbeats may wait for ten seconds before they are landed, so only 'heartbeat' and 'stuck' look at them.
 CREATE OR REPLACE VIEW alerts AS
 WITH watched AS (
   SELECT flow, lag_seconds AS lag_objective, latency_p99_ms, heartbeat_seconds, stuck_seconds, paused, heartbeats, gaps,
@@ -70,11 +71,17 @@ beats AS (
   WHERE topic = 'heartbeats' AND produced_at >= current_timestamp() - INTERVAL 1 DAY
   GROUP BY flow
 ),
-signs AS (SELECT flow, max(sampled_at) AS sampled_at FROM positions GROUP BY flow),
+-- A flow without a sample in these hours had its last one before them.
+signs AS (
+  SELECT flow, max(sampled_at) AS sampled_at
+  FROM positions
+  WHERE sampled_at >= current_timestamp() - INTERVAL 13 HOURS
+  GROUP BY flow
+),
 alive AS (
   SELECT watched.flow, heartbeats, heartbeat_seconds, stuck_seconds,
          timestamp_millis(greatest(coalesce(sent_ms, 0L), unix_millis(began))) AS beat_at,
-         greatest(coalesce(sampled_at, began), began) AS sign_at
+         greatest(coalesce(sampled_at, current_timestamp() - INTERVAL 13 HOURS), began) AS sign_at
   FROM watched LEFT JOIN beats ON beats.flow = watched.flow LEFT JOIN signs ON signs.flow = watched.flow
   WHERE mode = 'continuous'
 ),

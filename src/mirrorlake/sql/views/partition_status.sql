@@ -1,6 +1,7 @@
--- One row per partition of a flow: where it stands, all that was ever produced of it, the rates of the last minute, and
--- the latencies in ms of the ten minutes that ended with its newest batch. A partition that is gone from the source
--- keeps its totals, without a sample; one that never had a record has a sample without totals.
+-- One row per partition of a flow: where it stands, how much was produced of it as far back as `latency` is kept
+-- (`maintain.history_days`), the rates of the last minute, and the latencies in ms of the ten minutes that ended with its
+-- newest batch. A partition that is gone from the source keeps its totals, without a sample; one that never had a record
+-- has a sample without totals.
 CREATE OR REPLACE VIEW partition_status AS
 WITH totals AS (
   SELECT
