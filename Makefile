@@ -47,7 +47,7 @@ bench: env ## race against MirrorMaker 2; options in ARGS="..."
 chaos: env ## schedules without end or kills without mercy; ARGS="--schedules 20000 --seed 7", or "--kills 300"
 	@$(BIN)/python -m tests.chaos $(ARGS)
 
-screenshots: env ## make docs/dashboard-*.png anew, in a headless Chromium
+screenshots: env ## make docs/dashboard-*.png again, in a headless Chromium
 	MIRRORLAKE_SCREENSHOTS=docs $(BIN)/pytest tests/dashboard -k screenshots
 
 clean: ## remove the environment and everything that was made

@@ -53,7 +53,7 @@ def without(metadata: str) -> str:
 
 
 def repacked(wheel: Path, target: Path) -> None:
-    """Write the wheel anew; the same input gives the same bytes."""
+    """Rewrite the wheel; the same input gives the same bytes."""
     with zipfile.ZipFile(wheel) as source:
         contents = {name: source.read(name) for name in source.namelist()}
     record = next(name for name in contents if name.endswith(".dist-info/RECORD"))

@@ -41,7 +41,7 @@ nb.display(translation.mapped(nb))
 # MAGIC ## From the source to the target
 # MAGIC
 # MAGIC `exact` false: the position is ahead of what is replicated, and the answer is the highest safe one; reading
-# MAGIC from there skips nothing. `back` is the same position, brought home again; it differs from `position` only
+# MAGIC from there skips nothing. `back` is the same position, translated back; it differs from `position` only
 # MAGIC inside a gap, where it is the next record.
 
 # COMMAND ----------

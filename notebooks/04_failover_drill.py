@@ -76,5 +76,5 @@ nb.display(*rehearsal.said)
 # MAGIC ## Next
 # MAGIC
 # MAGIC The real thing: stop the consumers at the source, `mirrorlake failover --flow 'east->west' --all-groups`,
-# MAGIC start them at the target. The way home is `mirrorlake failback`. `docs/failover.md` has both, planned and
+# MAGIC start them at the target. The way back is `mirrorlake failback`. `docs/failover.md` has both, planned and
 # MAGIC unplanned.

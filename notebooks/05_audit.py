@@ -41,7 +41,7 @@ nb.display(audit.verdict(nb))
 # MAGIC - **not on the target**: staged, and not mapped: lag again while the flow runs; else see below.
 # MAGIC - **the target has lost records**: the target's end is below what was written to it (deleted and made again,
 # MAGIC   perhaps, or an unclean election).
-# MAGIC - **staged twice**: must never be; keep the lake as it is and tell us.
+# MAGIC - **staged twice**: must never happen; keep the lake as it is and report it.
 
 # COMMAND ----------
 

@@ -2,7 +2,7 @@
 
 Rich takes `[…]` in any text for its markup, and `:name:` for an emoji: it swallows them, or raises. Names, details and
 values come from outside, so no console of ours reads markup; colour is given by `Text` and styles. Rich is imported
-when there is something to print: `--help` is told without.
+when there is something to print: `--help` does without.
 """
 
 import atexit

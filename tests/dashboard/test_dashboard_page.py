@@ -1,6 +1,6 @@
 """The page in a real browser: every widget shows data, filters and refreshing act, it fits, and it asks nobody.
 
-With MIRRORLAKE_SCREENSHOTS=docs the pictures of docs/dashboard.md are made anew (`make screenshots`).
+With MIRRORLAKE_SCREENSHOTS=docs the pictures of docs/dashboard.md are made again (`make screenshots`).
 """
 
 import json

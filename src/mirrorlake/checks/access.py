@@ -24,7 +24,7 @@ def access_problems(connections: Connections, flows: Sequence[ResolvedFlow]) -> 
     """The rights on topics that flows lack, one refusal a topic. Asks both clusters, changes nothing.
 
     Topics that a pattern would select and that may not be described cannot be seen by anybody without the right; only
-    those that a flow gives by their whole name are told.
+    those that a flow gives by their whole name are reported.
 
     Raises:
         ClusterUnreachable: a cluster does not answer.

@@ -62,7 +62,7 @@ def broken_laws(
 
 
 def _is_living(item: MapExtent, targets: Mapping[tuple[str, str], Any]) -> bool:
-    """Whether it is of the living generation of a target topic: of one that is over an incident tells."""
+    """Whether it is of the living generation of a target topic: one that is over has an incident."""
     newest = targets.get((item.flow, item.target_topic))
     return newest is None or (newest["lives"] and newest["target_generation"] == item.target_generation)
 
@@ -121,7 +121,7 @@ class _Asked:
         return self._ends, self._why
 
     def made_again(self) -> list[dict[str, Any]]:
-        """Alerts for target topics that have another id than was noted: no running flow has told of them yet."""
+        """Alerts for target topics that have another id than was noted: no running flow has reported them yet."""
         return [
             {
                 "flow": self.flow.name,

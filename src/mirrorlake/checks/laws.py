@@ -44,9 +44,9 @@ def overtaken(
 ) -> list[OvertakenRange]:
     """What is staged in front of the end of a flow's map, per partition and generation of the source topic.
 
-    Ranges that the map's end lies in are left out: of those the counts do not tell. All of a generation that is not the
-    newest mapped one is in front of the end. Where a target topic was made again, the end is that of its newest part of
-    the map, which may begin anew.
+    Ranges that the map's end lies in are left out: the counts say nothing about those. All of a generation that is not
+    the newest mapped one is in front of the end. Where a target topic was made again, the end is that of its newest
+    part of the map, which may start over.
     """
     newest_parts: dict[tuple[TopicAndPartition, str], tuple[int, int, int]] = {}
     for item in extents:

@@ -67,7 +67,7 @@ def judge(
 def check(
     lake: Lake | None, connections: Connections, flows: Sequence[ResolvedFlow], lake_exists: bool = False
 ) -> Verdict:
-    """The same, and refusals are only told."""
+    """The same, and refusals are only reported."""
     ids: dict[str, str] = {}
     brokers: dict[str, int] = {}
     topics: dict[str, list[str]] = {}
@@ -85,7 +85,7 @@ def check(
     if flows and all(flow.target in silent or flow.source in silent.keys() - staged for flow in flows):
         raise next(iter(silent.values()))
     for unanswered in silent.values():
-        logger.warning("%s; its flows wait, but for what is staged of it", unanswered)
+        logger.warning("%s; its flows wait, except for what is staged already", unanswered)
     known = {row["cluster_id"]: row["alias"] for row in seen}
     noted = {(row["alias"], row["cluster_id"]) for row in seen if row["fresh"]}
     problems = check_flows(connections.topology, flows, ids, topics, known, brokers)

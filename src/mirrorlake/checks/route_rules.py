@@ -16,7 +16,7 @@ def check_routes(flows: Sequence[ResolvedFlow], topics: Mapping[str, Collection[
     """Check where the topics of all clusters get to. Raises TopologyError if a policy of the user's own fails."""
     routes = Routes(flows)
     real, asked = origins(flows, topics)
-    # Examples first: they are few, and tell what the flows are like, should there be too many topics to follow.
+    # Examples first: they are few, and show what the flows are like, should there be too many topics to follow.
     supposed = [one for origin in asked for one in routes.follow(origin, real=False)]
     found = [one for origin in real for one in routes.follow(origin)] + supposed
     say = _Words(flows)
@@ -59,7 +59,7 @@ def _cycles(say: _Words, cycles: Sequence[Cycle]) -> Iterator[Problem]:
                 "refuse",
                 names,
                 group[0].steps[0].start.topic,
-                f"{about} would be mirrored by {_and(names)} round and round, under a longer name each time",
+                f"{about} would be mirrored in a loop by {_and(names)}, under a longer name each time",
                 "give these flows the same policy and replication_policy_separator, or topics that do not overlap; a "
                 "policy of your own must know by source_of and upstream_topic the names that remote_topic gives",
             )
@@ -69,7 +69,7 @@ def _cycles(say: _Words, cycles: Sequence[Cycle]) -> Iterator[Problem]:
                 "refuse",
                 names,
                 group[0].steps[0].start.topic,
-                f"records of {about} would go round for ever by {_and(names)}, since their names do not tell where "
+                f"records of {about} would loop forever through {_and(names)}, since their names do not say where "
                 "they have been",
                 f"set provenance: headers on {_and(without + strips)}, or policy: default, or give these flows topics "
                 "that do not overlap",
@@ -80,7 +80,7 @@ def _cycles(say: _Words, cycles: Sequence[Cycle]) -> Iterator[Problem]:
                 "refuse",
                 names,
                 group[0].steps[0].start.topic,
-                f"records of {about} go round by {_and(names)}, and {_and(strips)} would strip the header that "
+                f"records of {about} loop through {_and(names)}, and {_and(strips)} would strip the header that "
                 "stops them",
                 f"set provenance: headers on {_and(strips)}",
             )

@@ -57,7 +57,7 @@ def _same_cluster(flows: Sequence[ResolvedFlow], ids: Mapping[str, str]) -> Iter
 
 
 def _two_aliases(flows: Sequence[ResolvedFlow], ids: Mapping[str, str]) -> Iterator[Problem]:
-    """One cluster under two aliases: no name tells any more where a record has been (KAFKA-9914)."""
+    """One cluster under two aliases: no name says any more where a record has been (KAFKA-9914)."""
     used = sorted({alias for flow in flows for alias in (flow.source, flow.target)})
     by_id: dict[str, list[str]] = {}
     for alias in used:
@@ -71,7 +71,7 @@ def _two_aliases(flows: Sequence[ResolvedFlow], ids: Mapping[str, str]) -> Itera
                 tuple(flow.name for flow in flows if flow.source in aliases or flow.target in aliases),
                 cluster_id,
                 f"clusters {' and '.join(aliases)} are the same cluster {cluster_id} under {len(aliases)} aliases; its "
-                "records would go round in circles, or arrive twice",
+                "records would be mirrored in a loop, or arrive twice",
                 "use one alias",
             )
 

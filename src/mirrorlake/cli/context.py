@@ -40,7 +40,7 @@ class Context:
 
     @cached_property
     def err(self) -> "Console":
-        """What a person is told beside answers."""
+        """What a person reads beside answers."""
         return plain_console(stderr=True)
 
     @cached_property
@@ -58,7 +58,7 @@ class Context:
         return lake
 
     def by(self, engine: str | None) -> "Context":
-        """The same, for a command that was told who reads the tables."""
+        """The same, for a command that names who reads the tables."""
         self.engine = engine
         return self
 

@@ -36,7 +36,7 @@ def dashboard(
 
     shared: Context = context.obj.by(engine)
     known = shared.lake.internals
-    place = _place(known.topology)  # a wrong topology file is told first
+    place = _place(known.topology)  # a wrong topology file is reported first
     if html is not None and not html.absolute().parent.is_dir():
         raise InputError(f"there is no directory {html.absolute().parent} to write {html.name} into")
     shown = load_dashboard()

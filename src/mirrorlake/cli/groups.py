@@ -32,7 +32,8 @@ def groups(
     engine: str | None = ENGINE,
     as_json: bool = AS_JSON,
 ) -> None:
-    """Show where groups stand on both sides, and what a failover now would mean. Exits 1 when not all was told."""
+    """Show where groups stand on both sides, and what a failover now would mean. Exits 1 when a cluster did not report
+    everything."""
     shared: Context = context.obj.by(engine)
     known = shared.lake.flows
     flows = [known[name] for name in flow] or [item for item in known.values() if item.enabled]
@@ -134,9 +135,9 @@ def _show_groups(shared: Context, found: dict[str, Any]) -> None:
         if found[f"{alias}_unreachable"]:
             shared.say(found[f"{alias}_unreachable"])
     for why in found["untold"]:
-        shared.say(f"not all groups were told: {why}")
+        shared.say(f"not all groups were reported: {why}")
     for name, why in found["errors"].items():
-        shared.say(f"group {name} was not told: {why}")
+        shared.say(f"group {name} was not reported: {why}")
     for name, why in found["not_mirrored"].items():
         shared.say(f"group {name} is {why}")
     for name, why in found["topics_waiting"].items():

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-#: Loggers whose lines tell how a command goes on: they are shown without `-v` too.
+#: Loggers whose lines say how a command goes on: they are shown without `-v` too.
 TELLING = ("mirrorlake.cli", "mirrorlake.library.progress")
 _FLOW = re.compile(r"\bflow ([\w.-]+->[\w.-]*\w)")
 
@@ -114,7 +114,7 @@ def _facts(record: logging.LogRecord, message: str) -> Mapping[str, Any]:
 
 
 def _plain(value: object) -> object:
-    """A value as JSON has them, without secrets; what JSON has not is told as its text."""
+    """A value as JSON has them, without secrets; what JSON has not becomes its text."""
     if value is None or isinstance(value, bool | int | float):
         return value
     if isinstance(value, Mapping):

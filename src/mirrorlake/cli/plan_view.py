@@ -56,9 +56,13 @@ def _flow(out: "Console", flow: dict[str, Any]) -> None:
         line = f"  acl: not mirrored, since it would be written out for too many topics: {_acl(acl)}"
         out.print(line, soft_wrap=True)
     for acl in flow["acls_left"]:
-        line = f"  acl: left alone, since it was made under policy {acl['policy'] or 'of before'}: {_acl(acl)}"
+        line = f"  acl: left alone, since it was made under {_policy(acl)}: {_acl(acl)}"
         out.print(line, soft_wrap=True)
     _heartbeats(out, flow)
+
+
+def _policy(acl: dict[str, Any]) -> str:
+    return f"policy {acl['policy']}" if acl["policy"] else "an earlier policy"
 
 
 def _acl(acl: dict[str, Any]) -> str:

@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-#: How often a flow is told where there is no terminal, seconds.
+#: How often a flow is reported where there is no terminal, seconds.
 LINE_SECONDS = 60.0
 REDRAWS_PER_SECOND = 4
 
 
 @contextmanager
 def living(console: "Console", progress: Progress) -> Iterator[None]:
-    """Show a run while the block runs, below what else is told; nothing of it stays."""
+    """Show a run while the block runs, below what else is printed; nothing of it stays."""
     from rich.live import Live
 
     with Live(
@@ -70,7 +70,7 @@ def drawn(progress: Progress) -> "Table | Text":
 
 
 def _words(item: FlowProgress) -> tuple[str, ...]:
-    """What is told of a flow; what is not known yet is a dash."""
+    """What is shown of a flow; what is not known yet is a dash."""
     lag = "-" if item.lag_records is None else f"{item.lag_records:,} records, {item.lag_seconds or 0:.0f} s"
     latency = "-" if item.latency_ms is None else f"{item.latency_ms[0]:,} ms (p99 {item.latency_ms[1]:,} ms)"
     return (

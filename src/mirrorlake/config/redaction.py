@@ -1,4 +1,4 @@
-"""A topology as it may be told to others: without secrets, and its hash."""
+"""A topology as it may be shown to others: without secrets, and its hash."""
 
 import hashlib
 import json

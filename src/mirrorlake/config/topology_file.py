@@ -99,7 +99,7 @@ def _unknown_key(path: Path, location: list[str], models: Mapping[tuple[str, ...
 def _several_kinds(location: list[str]) -> tuple[list[str], str] | None:
     """Where values of several kinds are allowed, pydantic names each of them: give the key, and what is allowed."""
     if len(location) > 4 and location[0] == "clusters" and location[2] in ("consumer", "producer", "admin"):
-        return location[:4], "must be a text, a whole number or true or false"
+        return location[:4], "must be a string, a whole number, true or false"
     depth = {"defaults": 2, "flows": 3}.get(location[0], 0) if location else 0
     if len(location) > depth > 0 and location[depth - 1] == "paused":
         return location[:depth], "must be true, false or a list of patterns"

@@ -6,12 +6,12 @@ PREFIXED patterns and the wildcard `*`, which MirrorMaker 2 loses or makes usele
 keeps prefixes and nothing but mirrors lies below: `orders` becomes PREFIXED `east.orders`, `*` becomes PREFIXED
 `east.`. Elsewhere (a policy of the user's own, or names that stay and topics of the target's own below them) such an
 ACL would grant what nobody granted. It is written out there: one LITERAL ACL for every mirrored topic that it applies
-to, before the topic is made. That multiplies ACLs by topics, so it ends at MAX_WRITTEN_OUT; that is told, and nobody
-loses a right by it.
+to, before the topic is made. That multiplies ACLs by topics, so it ends at MAX_WRITTEN_OUT; that is reported, and
+nobody loses a right by it.
 
 An ACL is taken away when this flow made it under its present policy, and no ACL of the source asks for it any more.
 That a topic was deleted at the source, or is no longer selected, is no reason: its mirror stays, and so do the rights
-on it. Nor is another policy: who reads the mirrors of before goes on reading them until an operator says otherwise.
+on it. Nor is another policy: who reads the earlier mirrors goes on reading them until an operator says otherwise.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping

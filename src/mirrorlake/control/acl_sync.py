@@ -1,6 +1,6 @@
 """Keeps the ACLs of a flow's target topics as `control.acl_plan` wants them, by difference.
 
-What the flow made is what `changes` says, which is asked at each turn, and told before an ACL is made. So a process
+What the flow made is what `changes` says, which is read at each turn, and written before an ACL is made. So a process
 that takes over, and the one that runs the opposite flow, know of each ACL whose it is, whenever its maker died.
 """
 
@@ -39,7 +39,7 @@ NAMED = 8
 
 
 class _Compared(NamedTuple):
-    """What a comparison of both sides gave: what to do, and what is ours; or, where a cluster tells no ACLs, why
+    """What a comparison of both sides gave: what to do, and what is ours; or, where a cluster reports no ACLs, why
     not."""
 
     plan: AclPlan
@@ -87,8 +87,8 @@ class AclSync:
         """Change what differs, and nothing else; returns the rows that it wrote to `changes`.
 
         May be called before the topics are made: their ACLs are then there first. A change that is refused stops no
-        other one; it is told once, and one for each reason is tried again after RETRY_REFUSED_SECONDS. `left` is then
-        what the flow made under another policy.
+        other one; it is reported once, and one for each reason is tried again after RETRY_REFUSED_SECONDS. `left` is
+        then what the flow made under another policy.
         """
         plan, owned, untold = self._compare()
         self.left = plan.left
@@ -130,7 +130,8 @@ class AclSync:
         return {AclChange("delete", acl): error for acl, error in delete_acls(self._target, acls).items()}
 
     def _news(self, told: Sequence[Change], changes: Sequence[AclChange]) -> list[Change]:
-        """Those rows that were not told before; what is neither told nor to be changed any more is forgotten."""
+        """Those rows that were not reported before; what is neither reported nor to be changed any more is
+        forgotten."""
         self._refusals.keep({*changes, *(row.resource for row in told)})
         return [row for row in told if self._refusals.is_news(row.resource, row.error or "")]
 
@@ -151,7 +152,7 @@ class AclSync:
         return _Compared(plan_acls(source, target, owned, self._mirrors(owned), self._named_by), owned, [])
 
     def _owned(self, flow: str) -> dict[Acl, str | None]:
-        """What a flow made and has not taken away, with the policy of then; read anew when something was recorded."""
+        """What a flow made and has not taken away, with the policy of then; read again when something was recorded."""
         history = self._log.history(flow, KIND)
         known = self._folded.get(flow)
         if known is None or known[0] is not history:
@@ -184,7 +185,7 @@ class AclSync:
     def _upstream(self, owned: Mapping[Acl, str | None], names: Mapping[str, str]) -> dict[str, str]:
         """Target topics by source topic, of those that have our ACLs and are not selected, or not there, any more.
 
-        Only the default policy's names tell by themselves that they are its own; other names must have been noted so.
+        Only the default policy's names show by themselves that they are its own; other names must have been noted so.
         """
         known, found = set(names.values()), {}
         tells = (self._named_by, None) if isinstance(self._policy, DefaultPolicy) else (self._named_by,)
@@ -207,7 +208,7 @@ class AclSync:
         if told.disabled:
             error = f"cluster {admin.alias} has no authorizer, so flow {self.flow.name} mirrors no ACLs"
             return Change(KIND, f"cluster {admin.alias}", None, None, "skipped", error)
-        error = f"cluster {admin.alias} does not tell its ACLs to flow {self.flow.name}: {told.reason}"
+        error = f"cluster {admin.alias} does not report its ACLs to flow {self.flow.name}: {told.reason}"
         return Change(KIND, f"cluster {admin.alias}", None, None, "refused", error)
 
     def _tell(self, rows: list[Change]) -> None:
@@ -224,7 +225,7 @@ class AclSync:
 
 
 def left_acls(flow: str, left: Mapping[Acl, str | None]) -> ReplicationError:
-    """What an operator is told of ACLs that a flow made on mirrors that it named otherwise."""
+    """What an operator has to know of ACLs that a flow made on mirrors that it named otherwise."""
     names = sorted({acl.name for acl in left})
     policies = sorted({policy or "an earlier one" for policy in left.values()})
     some = ", ".join(names[:NAMED]) + (f" and {len(names) - NAMED} more" if len(names) > NAMED else "")

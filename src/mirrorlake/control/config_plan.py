@@ -120,5 +120,5 @@ def _refusal(key: str, value: str, factor: int) -> str:
 
 
 def configs_by_state(rules: ConfigRules, state: TopicState, factor: int) -> dict[str, str]:
-    """Configs to make a mirror with, by the same rules as if the source had told them just now."""
+    """Configs to make a mirror with, by the same rules as if the source had reported them just now."""
     return creation_configs(rules, {key: ConfigValue(value, "topic") for key, value in state.configs.items()}, factor)

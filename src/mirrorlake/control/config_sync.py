@@ -17,7 +17,7 @@ logger = logging.getLogger(__name__)
 
 
 class _Compared(NamedTuple):
-    """What a comparison of both sides gave: what must change, and which topics' configs a cluster did not tell."""
+    """What a comparison of both sides gave: what must change, and which topics' configs a cluster did not report."""
 
     changes: list[ConfigChange]
     refused: list[Change]
@@ -52,7 +52,7 @@ class ConfigSync:
     def creation(self, factors: Mapping[str, int]) -> dict[str, dict[str, str]]:
         """Configs to make the mirrors of source topics with, by source topic; `factors` are the mirrors' factors.
 
-        A source topic that is gone, or whose configs the source does not tell, has none.
+        A source topic that is gone, or whose configs the source does not report, has none.
         """
         found = describe_topic_configs(self._source, factors).configs
         self._told(found)
@@ -68,8 +68,8 @@ class ConfigSync:
     def sync(self) -> list[Change]:
         """Change what differs, and nothing else; returns the rows that it wrote to `changes`.
 
-        A change that is refused stops no other one. It is told once, and tried again after RETRY_REFUSED_SECONDS. So is
-        one that somebody else undoes again and again.
+        A change that is refused stops no other one. It is reported once, and tried again after RETRY_REFUSED_SECONDS.
+        So is one that somebody else undoes again and again.
         """
         compared = self._compare()
         self._refusals.keep({_key(change) for change in compared.changes} | {row.resource for row in compared.refused})
@@ -127,7 +127,7 @@ class ConfigSync:
                 (self.flow.target, name, target.refused),
             ):
                 if shown in refused:
-                    error = f"cluster {alias} does not tell the configs of topic {shown}: {refused[shown]}"
+                    error = f"cluster {alias} does not report the configs of topic {shown}: {refused[shown]}"
                     rows.append(Change("config", name, None, None, "refused", error))
         return rows
 

@@ -41,13 +41,13 @@ class Refusals:
             self._known = {other: told for other, told in self._known.items() if told[0] != reason}
 
     def is_news(self, key: Hashable, error: str) -> bool:
-        """Remember a refusal; False if the same was told before."""
+        """Remember a refusal; False if the same was reported before."""
         told = self._known.get(key)
         self._known[key] = (error, time.monotonic() + self._retry)
         return told is None or told[0] != error
 
     def keep(self, keys: Collection[Hashable]) -> None:
-        """Forget all but these: what comes back later is told again."""
+        """Forget all but these: what comes back later is reported again."""
         self._known = {key: told for key, told in self._known.items() if key in keys}
 
 

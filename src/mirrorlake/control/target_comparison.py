@@ -1,9 +1,9 @@
 """Which generation of its target topics a flow may write to now: found by Kafka's ids of the topics. Pure.
 
 A target topic that is deleted, and perhaps made again under its name, takes its records with it, and its offsets begin
-anew: what the map says of the one that is gone is not true of the new one. Kafka tells nobody. So each generation of a
-target topic is noted with its id before the flow's first write to it, and a topic that has another id, or is gone, gets
-no record until an operator has said how to go on.
+anew: what the map says of the one that is gone is not true of the new one. Kafka notifies nobody. So each generation of
+a target topic is noted with its id before the flow's first write to it, and a topic that has another id, or is gone,
+gets no record until an operator has said how to go on.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -28,7 +28,7 @@ class TargetComparison:
 
     `living` may be produced to; `begin` says the number of the generation that is to be noted before that, and where
     it begins, whether the topic is there or has yet to be made; `waiting` and `stopped` topics get nothing. `unfounded`
-    are those of which an incident tells although the topic is the one that was noted.
+    are those that have an incident although the topic is the one that was noted.
     """
 
     living: Mapping[str, NotedTarget]
@@ -56,7 +56,7 @@ def compare_targets(
     Args:
         names: target topics by source topic.
         ids: Kafka's ids of those that are at the target now.
-        missing: those that are not; what is in neither was not told (a missing right), and counts as unchanged.
+        missing: those that are not; what is in neither was not reported (a missing right), and counts as unchanged.
         noted: the newest generation of each target topic.
         decisions: what operators decided, oldest first.
     """

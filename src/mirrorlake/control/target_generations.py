@@ -75,7 +75,7 @@ class TargetGenerations:
         return len(self._load()[target][-1].began)
 
     def comparison(self, names: Mapping[str, str]) -> TargetComparison:
-        """Compare target topics, by source topic, with what was noted; tell what is new. One question to the target.
+        """Compare target topics, by source topic, with what was noted; report what is new. One question to the target.
 
         Raises ClusterUnreachable, KafkaException.
         """
@@ -129,7 +129,7 @@ class TargetGenerations:
         return compare_targets(names, ids, missing, noted, self._decisions or [])
 
     def _take(self, names: Mapping[str, str], comparison: TargetComparison) -> None:
-        """Remember what may be written to, and tell operators what they have to decide."""
+        """Remember what may be written to, and report to operators what they have to decide."""
         for topic in (comparison.waiting | comparison.stopped | comparison.begin.keys()) & names.keys():
             self.living.pop(names[topic], None)
         for topic in comparison.living:
@@ -203,7 +203,7 @@ class TargetGenerations:
             except KafkaException as error:
                 if time.monotonic() >= deadline:
                     raise
-                logger.info("flow %s: the ends of target topics are not told yet: %s", self._flow, error)
+                logger.info("flow %s: the ends of target topics are not known yet: %s", self._flow, error)
                 time.sleep(_PAUSE_SECONDS)
 
     def _tell(self, loss: TargetLoss) -> None:
@@ -226,8 +226,8 @@ class TargetGenerations:
 
     def _untold(self, topic: str, target: str) -> TargetRefused:
         return TargetRefused(
-            f"cluster {self._target.alias} does not tell the id of topic {target}; give its user the right to describe "
-            "it",
+            f"cluster {self._target.alias} does not report the id of topic {target}; give its user the right to "
+            "describe it",
             topic=topic,
             reason="UNKNOWN_TOPIC_ID",
         )

@@ -25,7 +25,7 @@ class Observed(Protocol):
 
 @dataclass(frozen=True)
 class TopicPlan:
-    """What one source topic needs on the target. `reason` says why when the action is `refuse`; `note` is worth telling
+    """What one source topic needs on the target. `reason` says why when the action is `refuse`; `note` is worth saying
     about one that is made."""
 
     topic: str

@@ -10,7 +10,7 @@ _KIND = "topic_refused"
 
 
 class UnmadeTopics:
-    """Those of one flow, told once each. `topics` are source topics that the target refused, and what it said; each
+    """Those of one flow, reported once each. `topics` are source topics that the target refused, and what it said; each
     refresh tries them again."""
 
     def __init__(self, flow: str, incidents: Incidents) -> None:
@@ -23,7 +23,7 @@ class UnmadeTopics:
     def replace(self, refused: Mapping[str, TargetRefused], still: Collection[str]) -> None:
         """All that a refresh was refused; incidents about topics other than `still` are over."""
         self._tell(refused)
-        if not self._checked or self.topics.keys() - refused.keys():  # a process before this one told some, perhaps
+        if not self._checked or self.topics.keys() - refused.keys():  # an earlier process may have reported some
             self._incidents.over(self._flow, _KIND, still)
             self._checked = True
         self.topics = dict(sorted(refused.items()))
@@ -34,7 +34,7 @@ class UnmadeTopics:
         self.topics = dict(sorted({**self.topics, **refused}.items()))
 
     def tell_plans(self, plans: Sequence[TopicPlan]) -> list[TopicPlan]:
-        """Tell of planned topics that must not be mirrored; returns the plans but for those told of before."""
+        """Report planned topics that must not be mirrored; returns the plans except those reported before."""
         fresh = [plan for plan in plans if plan not in self._told]
         for plan in refusals(fresh):
             self._told.add(plan)

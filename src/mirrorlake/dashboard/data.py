@@ -114,7 +114,7 @@ SHARE = 4
 
 
 class Snapshots:
-    """What the page is answered with: read anew when somebody asks and the last answer is old enough.
+    """What the page is answered with: read again when somebody asks and the last answer is old enough.
 
     Nobody looking means that nothing is read. Many lookers share one answer, and one reader works at a time.
     """

@@ -1,8 +1,8 @@
-"""Whether a query would give other rows than before, told without running it.
+"""Whether a query would give other rows than before, without running it.
 
 A local table's newest commit is the newest file of its log; a query whose tables have no new commits gives what it
-gave, unless it tells the time. Which tables a query reads is found by their names in its text, and in that of the views
-that it names: a word too many only means one more read.
+gave, unless it depends on the time. Which tables a query reads is found by their names in its text, and in that of the
+views that it names: a word too many only means one more read.
 """
 
 import os
@@ -11,7 +11,7 @@ from pathlib import Path
 
 from mirrorlake.lake.definitions import TABLES, VIEWS, sql_text
 
-#: The newest commits of a query's tables; None where that cannot be told.
+#: The newest commits of a query's tables; None where that cannot be known.
 Mark = tuple[tuple[str, str], ...] | None
 
 

@@ -26,8 +26,8 @@ def drain(lake: Lake, connections: Connections, flow: ResolvedFlow) -> Drained:
     """Bring a flow up to the end of its source: by this process, or by waiting for the one that runs it.
 
     Where it cannot be known that no other process runs the flow, this one does not: two that produce would write twice.
-    What stops it is told and not raised; positions behind what is there are then held back. Raises ClusterUnusable, and
-    LakeError when the lake was opened to be read.
+    What stops it is reported and not raised; positions behind what is there are then held back. Raises ClusterUnusable,
+    and LakeError when the lake was opened to be read.
     """
     ends, silent = _ends(connections, flow)
     counted: list[int] = []
@@ -48,13 +48,13 @@ def drain(lake: Lake, connections: Connections, flow: ResolvedFlow) -> Drained:
         missing = _wait(lake, flow, ends)
         detail = detail if missing else None
     if silent and detail is None:
-        detail = f"{len(silent)} partitions of {flow.source}, such as {silent[0]}, do not tell their end"
+        detail = f"{len(silent)} partitions of {flow.source}, such as {silent[0]}, did not report their end"
     missing += silent
     return Drained(flow.name, not missing and detail is None, sum(counted), tuple(missing), detail)
 
 
 def _ends(connections: Connections, flow: ResolvedFlow) -> tuple[dict[TopicAndPartition, int], list[str]]:
-    """The ends of a flow's partitions at its source, and the partitions whose leader does not tell."""
+    """The ends of a flow's partitions at its source, and the partitions whose leader does not report it."""
     admin = connections.admin(flow.source)
     selection = flow.selection
     topics = [info for name, info in admin.topics().items() if selection.selects(name) and not flow.pauses(name)]

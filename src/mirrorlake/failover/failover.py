@@ -100,7 +100,7 @@ def _document(
 
 
 def _catch_up(lake: Lake, connections: Connections, way: Way) -> list[Drained]:
-    """Drain the flow, and on the way home the opposite one too: what was written at the target goes to the source."""
+    """Drain the flow, and on the way back the opposite one too: what was written at the target goes to the source."""
     flows = [way.flow]
     opposite = opposite_name(way.flow)
     if way.reverse and opposite in connections.topology.flows:
@@ -179,8 +179,8 @@ def _note_down(lake: Lake, way: Way, results: Sequence[MoveResult]) -> None:
 def _left(way: Way, found: GroupInventory, results: Sequence[MoveResult], drained: Sequence[Drained]) -> list[str]:
     """What is not as it should be, one sentence each."""
     left = [f"flow {item.flow} was not drained: {_why(item)}" for item in drained if not item.complete]
-    left += [f"cluster {way.origin} did not tell all its groups: {why}" for why in found.untold]
-    left += [f"group {group} was not told: {why}" for group, why in sorted(found.errors.items())]
+    left += [f"cluster {way.origin} did not report all its groups: {why}" for why in found.untold]
+    left += [f"group {group} was not reported: {why}" for group, why in sorted(found.errors.items())]
     left += [f"topic {topic}: {why}" for topic, why in found.closed.items()]
     for item in results:
         if not item.is_left:

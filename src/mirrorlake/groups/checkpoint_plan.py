@@ -22,7 +22,7 @@ _OURS = re.compile(r"mirrorlake-[0-9a-f]{8}-.+->.+")
 HELD_BACK = "the position is ahead of the mirror: held at the highest safe one"
 REWOUND = "the group was set back at the target since it was moved: left where it is until the source has moved on"
 GONE = "the group has no position there any more"
-OTHER_KIND = "a share or streams group (KIP-932, KIP-1071): its positions are not mirrored, since no client tells them"
+OTHER_KIND = "a share or streams group (KIP-932, KIP-1071), whose positions no client reports, so they are not mirrored"
 OVER = "the target topic is not the one that the position was of"
 
 

@@ -79,7 +79,7 @@ class Checkpoints:
     def checkpoint(self) -> list[Checkpoint]:
         """Translate what groups have committed since the last turn; returns the rows that it wrote.
 
-        Raises ReplicationError when some groups were not told; the others are written before that.
+        Raises ReplicationError when some groups were not reported; the others are written before that.
         """
         listing = self._listing()
         # Those that are not listed any more are asked for too: only their coordinator knows whether they are gone.
@@ -90,7 +90,7 @@ class Checkpoints:
         committed = self._mirrored_only(told.positions)
         self._begin_generations({key[1] for key in committed})
         newest = self._known()
-        # As of before the translation: one of a generation that ends meanwhile is not used again.
+        # As they were before the translation: one of a generation that ends meanwhile is not used again.
         generations = self._generations(key[1] for key in (*committed, *newest))
         committed = {key: position for key, position in committed.items() if key[1] in generations}
         wanted = to_translate(committed, newest)
@@ -110,8 +110,8 @@ class Checkpoints:
         problems = [*listing.errors, *_named(told.errors)]
         if problems:
             raise ReplicationError(
-                f"cluster {self.flow.source} did not tell the positions of some groups ({'; '.join(problems)}); their "
-                "checkpoints stay as they are, and they are asked for again"
+                f"cluster {self.flow.source} did not report the positions of some groups ({'; '.join(problems)}); "
+                "their checkpoints stay as they are, and they are asked for again"
             )
         return changed
 
@@ -119,7 +119,7 @@ class Checkpoints:
         """Set the positions of groups at the target where that is right; returns the rows that it wrote.
 
         Does nothing while a command moves groups between these clusters. Raises ReplicationError when the target did
-        not tell, or refused, some; the others are written before that.
+        not report, or refused, some; the others are written before that.
         """
         try:
             with sole_mover(self._lake, self.flow, OTHERS_SECONDS):
@@ -235,7 +235,7 @@ class Checkpoints:
     def _begin_generations(self, topics: Iterable[str]) -> None:
         """What was translated of a topic's previous generation says nothing about the newer one.
 
-        Nor do rows of the lake tell of which generation they are: those of a topic that has had more than one are not
+        Nor do rows of the lake say of which generation they are: those of a topic that has had more than one are not
         used.
         """
         newest = self._known()
@@ -248,7 +248,7 @@ class Checkpoints:
 
 
 def _named(errors: Mapping[str, str]) -> list[str]:
-    """One sentence for all groups that were not told, none for none."""
+    """One sentence for all groups that were not reported, none for none."""
     group = min(errors, default="")
     return [f"{len(errors)} groups, such as {group}: {errors[group]}"] if errors else []
 

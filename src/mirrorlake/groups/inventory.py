@@ -19,10 +19,10 @@ from mirrorlake.offsets.positions import Committed, Translated
 
 @dataclass(frozen=True)
 class GroupInventory:
-    """What was found. `states` of the groups at the origin, `errors` of groups that were not told, by group; `untold`
-    says why the origin may have more groups than it told. `gone` says why the origin's positions are those of the last
-    checkpoints; `closed` of source topics why no position in their target topics means anything now: these have no
-    standings."""
+    """What was found. `states` of the groups at the origin, `errors` of groups that were not reported, by group;
+    `untold` says why the origin may have more groups than it reported. `gone` says why the origin's positions are those
+    of the last checkpoints; `closed` of source topics why no position in their target topics means anything now: these
+    have no standings."""
 
     standings: tuple[Standing, ...]
     states: Mapping[str, str] = field(default_factory=dict)
@@ -68,7 +68,7 @@ def _without_closed(found: GroupInventory, closed: Mapping[str, str], reverse: b
 
 def silence(connections: Connections, way: Way) -> str | None:
     """Why the origin cannot be used, None if it can: a cluster in whose name somebody refuses us is as gone as one that
-    is silent. On the way home nothing can stand for it: raises ClusterUnusable."""
+    is silent. On the way back nothing can stand for it: raises ClusterUnusable."""
     try:
         connections.admin(way.origin).cluster_id()
     except ClusterUnusable as error:
@@ -113,7 +113,7 @@ def _by_cluster(lake: Reader, connections: Connections, way: Way, named: Sequenc
 
 
 def _told(admin: GroupAdmin, groups: Sequence[str]) -> Told:
-    """Positions; where nobody told of any group, all of them are unknown."""
+    """Positions; where nobody answered for any group, all of them are unknown."""
     try:
         return admin.positions(groups)
     except ClusterUnusable as error:
@@ -121,7 +121,8 @@ def _told(admin: GroupAdmin, groups: Sequence[str]) -> Told:
 
 
 def _checkpointed(lake: Reader, way: Way) -> set[str]:
-    """Groups that had positions at the flow's source when it told last. On the way home nobody knows such groups."""
+    """Groups that had positions at the flow's source when it last answered. On the way back nobody knows such
+    groups."""
     if way.reverse:
         return set()
     return {key[0] for key, (item, _) in newest_checkpoints(lake, way.flow.name).items() if not item.is_gone}

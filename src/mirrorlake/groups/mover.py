@@ -68,7 +68,7 @@ def _take(lease: Lease, deadline: float) -> None:
 
 
 def target_groups(admin: GroupAdmin, groups: Iterable[str]) -> tuple[dict[str, TargetGroup], Mapping[str, str]]:
-    """How groups stand on a cluster; and by group why it did not tell: such groups are left out.
+    """How groups stand on a cluster; and by group why it did not report it: such groups are left out.
 
     Positions of groups with members are not asked for: nothing is done to them.
     """

@@ -108,7 +108,7 @@ def stand(key: GroupPartition, position: Committed, found: Translated) -> Standi
 
 
 def stand_by_checkpoint(checkpoint: Checkpoint, found: Translated, since: datetime) -> Standing:
-    """Where a group stands whose cluster is gone, by its last checkpoint, translated anew.
+    """Where a group stands whose cluster is gone, by its last checkpoint, translated again.
 
     What it read after the checkpoint nobody knows: at most all that is mirrored behind the position is read again.
     """
@@ -150,14 +150,14 @@ def plan_moves(
     Args:
         standings: where groups stand.
         goals: the groups at the goal, by name.
-        errors: why the goal did not tell about a group, by name.
+        errors: why the goal did not report a group, by name.
         force: move backwards too.
     """
     results = []
     for standing in standings:
         item = standing.checkpoint
         if item.group_id not in goals:
-            detail = f"the cluster did not tell about the group: {errors.get(item.group_id, 'no answer')}"
+            detail = f"the cluster did not report the group: {errors.get(item.group_id, 'no answer')}"
             results.append(MoveResult(standing, "failed", None, detail))
             continue
         group = goals[item.group_id]
@@ -179,7 +179,7 @@ def kept(standing: Standing, before: Committed | None, decision: Keep) -> MoveRe
 def marked(standings: Sequence[Standing], newest: Mapping[GroupPartition, Checkpoint], reverse: bool) -> list[Standing]:
     """Standings whose very position the newest checkpoints say was brought to the goal before: these are `synced`.
 
-    A checkpoint that failback wrote tells of the way home only, and no other one does.
+    A checkpoint that failback wrote is about the way back only, and no other one is.
     """
     return [_marked(standing, newest, reverse) for standing in standings]
 

@@ -24,4 +24,4 @@ class RunningFlow(Protocol):
         now. Raises ClusterUnreachable."""
 
     def reached(self, keys: Iterable[TopicAndPartition]) -> Mapping[TopicAndPartition, Reached] | None:
-        """How far the flow is in partitions of its own knowledge; None if it cannot tell now."""
+        """How far the flow is in partitions of its own knowledge; None if it does not know now."""

@@ -18,7 +18,7 @@ _EMPTY = frozenset({None, "EMPTY", "DEAD"})
 
 THERE = "there already"
 ACTIVE = "the group has members at the target: not touched"
-BEHIND = "the group is further on at the target: not moved backwards"
+BEHIND = "the group is further ahead at the target: not moved backwards"
 READ_ON = "moved here before: it reads on by itself"
 
 

@@ -26,9 +26,10 @@ def read_groups(
     """Returns {"flow", "source_unreachable", "target_unreachable", "untold": [why], "errors": {group: why},
     "not_mirrored": {group: why}, "topics_waiting": {topic: why}, "groups": [one per group and partition]}.
 
-    `untold` says why a cluster may have more groups than it told; `not_mirrored` are those that are no consumer groups.
+    `untold` says why a cluster may have more groups than it reported; `not_mirrored` are those that are no consumer
+    groups.
 
-    What an unreachable cluster would tell is null. Raises InputError for a group that is nowhere.
+    What an unreachable cluster would report is null. Raises InputError for a group that is nowhere.
     """
     way = Way(flow)
     found = take_inventory(lake, connections, way, named, silence(connections, way))

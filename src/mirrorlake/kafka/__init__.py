@@ -1,1 +1,1 @@
-"""Clients of Kafka: connections, administration, consumer groups, secrets; `values` is what clusters tell."""
+"""Clients of Kafka: connections, administration, consumer groups, secrets; `values` is what clusters answer."""

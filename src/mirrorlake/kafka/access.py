@@ -1,6 +1,6 @@
 """What the principal of a client may do on a cluster, by asking the cluster (KIP-430). Changes nothing.
 
-A cluster without an authorizer allows everything; one that does not tell counts as allowing.
+A cluster without an authorizer allows everything; one that does not answer counts as allowing.
 """
 
 from collections.abc import Collection
@@ -18,7 +18,7 @@ _AT_ONCE = 500
 def topic_rights(client: AdminClient, topics: Collection[str]) -> dict[str, frozenset[str] | None]:
     """The operations (READ, WRITE, ...) allowed on each topic; none for one that may not even be described.
 
-    A topic that is not there, or whose cluster does not tell, is None. Raises KafkaException when nobody answers.
+    A topic that is not there, or whose cluster does not answer, is None. Raises KafkaException when nobody answers.
     """
     names = sorted(topics)
     found: dict[str, frozenset[str] | None] = {}

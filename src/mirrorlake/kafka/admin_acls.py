@@ -26,7 +26,7 @@ ACLS_PER_REQUEST = 1000
 
 @dataclass(frozen=True)
 class NoAcls:
-    """A cluster that does not tell its ACLs: it has no authorizer (`disabled`), or does not let us ask."""
+    """A cluster that does not report its ACLs: it has no authorizer (`disabled`), or does not let us ask."""
 
     disabled: bool
     reason: str
@@ -51,7 +51,7 @@ def _describe(admin: ClusterAdmin) -> frozenset[Acl]:
 
 
 def _why_none(admin: ClusterAdmin) -> NoAcls | None:
-    """Why a cluster would tell no ACLs; None if it would tell them."""
+    """Why a cluster would report no ACLs; None if it would report them."""
     asked = admin.client.describe_cluster(include_authorized_operations=True, request_timeout=ANSWER_SECONDS)
     cluster = answer_of(admin, asked)
     if AclOperation.DESCRIBE not in (cluster.authorized_operations or ()):

@@ -50,7 +50,8 @@ Edit = TypeVar("Edit", bound=ConfigEdit)
 
 @dataclass
 class Described:
-    """Configs by topic, and for topics whose configs the cluster does not tell, why. One that is gone is in neither."""
+    """Configs by topic, and for topics whose configs the cluster does not report, why. One that is gone is in
+    neither."""
 
     configs: dict[str, TopicConfigs] = field(default_factory=dict)
     refused: dict[str, str] = field(default_factory=dict)

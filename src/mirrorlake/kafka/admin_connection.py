@@ -72,7 +72,8 @@ class AdminConnection:
             return self.current
 
     def metadata(self) -> ClusterMetadata:
-        """Cluster metadata; asked in short steps, so that a refused login is told at once and not after the timeout.
+        """Cluster metadata; asked in short steps, so that a refused login is reported at once and not after the
+        timeout.
 
         An answer makes up for what was refused before: one broker of several may refuse, or one did while its
         certificate was replaced. So a cluster that has answered before is given the whole time to answer again.

@@ -1,4 +1,4 @@
-"""Offsets of many partitions, asked for at once; what a single leader does not tell stands in nobody's way."""
+"""Offsets of many partitions, asked for at once; what a single leader does not answer holds up nobody."""
 
 import logging
 from collections.abc import Collection, Iterable, Mapping
@@ -40,7 +40,7 @@ def told(connection: AdminConnection, asked: Asked) -> dict[TopicAndPartition, i
     if silent:
         (topic, partition), why = next(iter(silent.items()))
         logger.warning(
-            "cluster %s does not tell the offsets of %d partitions, such as %s-%d: %s",
+            "cluster %s does not report the offsets of %d partitions, such as %s-%d: %s",
             *(connection.alias, len(silent), topic, partition, why),
         )
     return found

@@ -61,7 +61,7 @@ def librdkafka_config(
     config = ClientSettings[Value]()
     config["bootstrap.servers"] = resolve(cluster.bootstrap_servers)
     config["client.id"] = f"mirrorlake-{alias}-{role}"
-    config["log_level"] = 2  # it would tell each retry, for ever; what fails for good arrives as an error
+    config["log_level"] = 2  # it would log each retry, forever; what fails for good arrives as an error
     if cluster.security is not None:
         config.update(_librdkafka_security(cluster.security, resolve, partial(_pem, alias, resolve, read_file)))
     overrides = _overrides(getattr(cluster, role), resolve)

@@ -4,8 +4,8 @@ A process of its own asks what a group's coordinator has to answer. An AdminClie
 5397) aborts its process when that coordinator is away at that moment, whether it lists positions or describes groups,
 and to look first leaves a gap. `Consumer.committed`, which is safe, wants a client with threads and connections for
 each group, 80 ms each. So the fast way is taken where a crash costs one turn of some groups and not the replicator:
-500 groups in 0.6 s, one request a group. What was told before the crash is kept, and groups that were not told come
-last the next time: one bad coordinator holds up its own groups only.
+500 groups in 0.6 s, one request a group. What was answered before the crash is kept, and groups that were not answered
+come last the next time: one bad coordinator holds up its own groups only.
 """
 
 import json
@@ -45,7 +45,7 @@ class Listing:
     """Groups by id with their state (as Kafka names it: EMPTY, STABLE, ...).
 
     `errors` say why there may be more: of brokers that did not answer, and of coordinators that nobody is now. A group
-    that is not listed is gone only if its coordinator says so: then `positions` tells of it without any.
+    that is not listed is gone only if its coordinator says so: then `positions` has it without any.
     """
 
     states: Mapping[str, str]
@@ -75,7 +75,7 @@ class GroupAdmin:
 
     def listing(self) -> Listing:
         """All consumer groups of every type that the brokers list, the new protocol's (KIP-848) too."""
-        topics = self._admin.topics()  # tells who refused us, or that nobody is there, better and sooner than a listing
+        topics = self._admin.topics()  # says who refused us, or that nobody is there, better and sooner than a listing
         try:
             found = self._admin.client.list_consumer_groups(request_timeout=ANSWER_SECONDS).result()
         except KafkaException as error:
@@ -91,7 +91,7 @@ class GroupAdmin:
 
     def other_kinds(self, listing: Listing) -> frozenset[str]:
         """Groups that are there and not listed, since they are no consumer groups: share groups (KIP-932) and streams
-        groups (KIP-1071). Which of the two, librdkafka 2.16 does not tell. Without an answer: none.
+        groups (KIP-1071). Which of the two, librdkafka 2.16 does not say. Without an answer: none.
 
         Its old listing names groups of all kinds, and describes as dead those that it does not understand.
         """
@@ -138,7 +138,7 @@ class GroupAdmin:
 
     def rights(self, group: str) -> frozenset[str] | None:
         """The operations (READ, ...) that the client is allowed on a group (KIP-430); none when it may not even be
-        described, None when the cluster does not tell."""
+        described, None when the cluster does not report them."""
         deadline, pause = time.monotonic() + ANSWER_SECONDS, threading.Event()
         while True:
             found, why = self._ask("rights", {group: None})
@@ -162,7 +162,7 @@ class GroupAdmin:
     def _ask(self, what: str, requests: Mapping[str, object]) -> tuple[dict[str, Any], dict[str, str]]:
         """What the process answers about each group, and for those that were not answered, in whole or in part, why.
 
-        One that dies is started again for those that are left. Raises ClusterUnreachable where that told of none.
+        One that dies is started again for those that are left. Raises ClusterUnreachable where that answered for none.
         """
         answers: dict[str, Any] = {}
         end = time.monotonic() + PROCESS_SECONDS

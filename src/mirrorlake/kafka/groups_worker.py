@@ -1,8 +1,8 @@
 """The process that speaks about consumer groups to one cluster, for `kafka.groups`; it holds nothing but a connection.
 
 Reads one JSON document a line from stdin, the client's settings first. Answers each request group by group, a line for
-each as soon as it is known, and a last line that says so: whoever reads has what was told if this process dies. Ends
-when stdin does, so also when its parent is killed.
+each as soon as it is known, and a last line that says so: whoever reads has what was answered if this process dies.
+Ends when stdin does, so also when its parent is killed.
 """
 
 import json
@@ -73,7 +73,7 @@ def _ask_rights(client: AdminClient, seconds: float, group: str, _nothing: objec
 
 
 def _rights(told: ConsumerGroupDescription) -> Mapping[str, object]:
-    """The operations allowed on a group; None when the cluster does not tell."""
+    """The operations allowed on a group; None when the cluster does not report them."""
     operations = told.authorized_operations
     return {"operations": [operation.name for operation in operations] if operations else None}
 

@@ -22,7 +22,7 @@ def reason_of(error: KafkaError) -> str:
 
 
 def principal_of(client: Mapping[str, str | int | bool]) -> str:
-    """Who the brokers see, as far as a client's settings tell."""
+    """Who the brokers see, as far as a client's settings say."""
     name = client.get("sasl.username") or client.get("sasl.oauthbearer.client.id")
     if name:
         return f"principal {name}"
@@ -30,7 +30,7 @@ def principal_of(client: Mapping[str, str | int | bool]) -> str:
 
 
 def is_refusal(error: KafkaError) -> bool:
-    """Whether an error says that somebody was refused, which asking again does not mend."""
+    """Whether an error says that somebody was refused, which asking again does not change."""
     codes = (KafkaError._AUTHENTICATION, KafkaError.SASL_AUTHENTICATION_FAILED, KafkaError._SSL)
     return error.code() in codes or "SSL alert number" in str(error.str())
 
@@ -49,7 +49,7 @@ def refusal_text(error: KafkaError, client: Mapping[str, str | int | bool]) -> s
 
 
 def _certificate_problem(client: Mapping[str, str | int | bool]) -> str | None:
-    """Why the first broker's certificate is not trusted, by asking once more: librdkafka does not tell."""
+    """Why the first broker's certificate is not trusted, by asking once more: librdkafka does not say."""
     host, _, port = str(client["bootstrap.servers"]).split(",")[0].strip().rpartition(":")
     try:
         context = ssl.create_default_context(cadata=str(client["ssl.ca.pem"]) if "ssl.ca.pem" in client else None)

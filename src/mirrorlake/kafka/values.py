@@ -1,4 +1,4 @@
-"""What a cluster tells of its topics and their records, as plain values. Pure."""
+"""What a cluster answers about its topics and their records, as plain values. Pure."""
 
 import json
 from collections.abc import Mapping

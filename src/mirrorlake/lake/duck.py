@@ -153,7 +153,7 @@ class DuckLake:
             empty = ", ".join(f'CAST(NULL AS {kind}) AS "{column}"' for column, kind in wanted.items())
             self._connection.execute(f'CREATE TEMP VIEW "{name}" AS SELECT {empty} WHERE false')
             return
-        # Files of before a column was added lack it.
+        # Files written before a column was added lack it.
         found = self._connection.read_parquet(files, union_by_name=True, hive_partitioning=False)
         kinds = dict(zip(found.columns, map(str, found.types), strict=True))
         columns = [_column(column, kinds.get(column), kind) for column, kind in wanted.items()]

@@ -1,4 +1,4 @@
-"""Incidents: what an operator must know, told once while it is open, and closed when it is over or decided."""
+"""Incidents: what an operator must know, recorded once while it is open, and closed when it is over or decided."""
 
 import threading
 from collections import Counter
@@ -89,7 +89,7 @@ class Incidents:
         self.close(lambda name, what, topic, _partition: (name, what) == (flow, kind) and topic not in still)
 
     def settle(self, flow: str, kind: str, topic: str | None, partition: int | None, resolution: str) -> None:
-        """Close the incidents of one kind, topic and partition. Those stopped by an operator are closed anew."""
+        """Close the incidents of one kind, topic and partition. Those stopped by an operator are closed again."""
         with self._use:
             self._lake.change(
                 "settle_incident", flow=flow, kind=kind, topic=topic, partition=partition, resolution=resolution

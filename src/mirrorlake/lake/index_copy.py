@@ -20,7 +20,7 @@ from mirrorlake.offsets.stage_index import PartitionRanges, StageIndex
 
 logger = logging.getLogger(__name__)
 
-#: The copy is made anew when so many files have come since.
+#: The copy is rewritten when so many files have come since.
 _EVERY_FILES = 1_000
 _PATHS = pa.schema([("number", pa.int64()), ("path", pa.string())])
 _PARTS = pa.schema(
@@ -48,13 +48,13 @@ class IndexCopy:
                 logger.warning("the copy of the stage's index cannot be read (%s); reading the stage's files", error)
 
     def note(self, index: StageIndex, files: int) -> None:
-        """Count files that came; now and then the copy is made anew."""
+        """Count files that came; now and then the copy is rewritten."""
         self._since += files
         if self._since >= _EVERY_FILES:
             self.write(index)
 
     def write(self, index: StageIndex) -> None:
-        """Make the copy anew. Where that fails, the next start takes longer."""
+        """Rewrite the copy. Where that fails, the next start takes longer."""
         self._since = 0
         fresh = self._file.with_name(f"{self._file.name}.{os.getpid()}")
         places, ranges = [], []

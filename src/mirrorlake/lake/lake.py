@@ -69,7 +69,7 @@ class Lake:
         """Where streaming checkpoints live. Raises LakeError when the lake was opened to be read."""
         if self._checkpoints is None:
             raise LakeError(
-                f"the lake at {self.place} was opened to be read, so nothing can be landed or produced here; open it "
+                f"the lake at {self.place} was opened read-only, so nothing can be landed or produced here; open it "
                 "by the topology file, whose `lake` says where the checkpoints are"
             )
         return self._checkpoints

@@ -89,7 +89,7 @@ def no_lake(root: Path) -> LakeError:
 
 
 def lake_exists(location: Location, directory: Path) -> bool:
-    """Whether a lake is there already, as far as can be told without a session: in a catalog one may be."""
+    """Whether a lake is there already, as far as can be known without a session: in a catalog one may be."""
     return location.path is None or has_table((directory / location.path).resolve(), "clusters")
 
 

@@ -44,7 +44,7 @@ def ranges_of_files(
     wanted = pa.schema([field for field in _COORDINATES if said.get(field.name) is None])
     parts = [_read(_local(path), wanted.names) for path in paths]
     files = np.repeat(np.arange(len(parts)), [part.num_rows for part in parts])
-    # The empty one: files of before there were generations lack the column.
+    # The empty one: files written before there were generations lack the column.
     rows = pa.concat_tables([wanted.empty_table(), *parts], promote_options="default")
     if generation is None:
         generations = fill_null(rows["generation"], int64(0))

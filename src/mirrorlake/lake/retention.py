@@ -2,7 +2,8 @@
 
 A record may go when every flow that mirrors its topic has it in its map, and it is not the newest of its partition: by
 that landing knows where to go on when its checkpoint is lost. How old it has to be is asked elsewhere. Disabled flows
-count until a record is so old that they do not any more; what they lack then is told when they come back, by `holes`.
+count until a record is so old that they do not any more; what they lack then is reported when they come back, by
+`holes`.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -23,5 +23,5 @@ class SmallBatches:
             self._record_bytes = max(100, size // records)
 
     def too_much(self) -> None:
-        """Take in that a batch was too large: the next ones go the long way, until one tells how large records are."""
+        """Take in that a batch was too large: the next ones go the long way, until one shows how large records are."""
         self._record_bytes = SMALL_BYTES

@@ -32,7 +32,7 @@ _EXACT_TEXT = 31
 _PLACE = ("source_cluster", "topic", "partition", "generation")
 #: Files that one thread reads in one go.
 _AT_A_TIME = 250
-#: Files after which the copy is made anew while the index is built.
+#: Files after which the copy is rewritten while the index is built.
 _AT_ONCE = 20_000
 
 
@@ -107,7 +107,7 @@ class _LocalStage:
             while (commit := self._log.commit(index.version + 1)) is not None:
                 self._take(index, commit)
         except FileNotFoundError:
-            # The log was cleaned up while nobody followed, or files were rewritten since: the snapshot tells.
+            # The log was cleaned up while nobody followed, or files were rewritten since: the snapshot says.
             self.build(index)
 
     def _take(self, index: StageIndex, commit: Commit) -> None:
@@ -122,7 +122,7 @@ class _LocalStage:
 def _ranges(
     paths: Sequence[str], constants: tuple[str | None, int | None] = (None, None)
 ) -> Iterator[list[StagedRange]]:
-    """What files tell, one after another, that have a source cluster and a generation in common where it is said: while
+    """What files hold, one after another, that have a source cluster and a generation in common where it is said: while
     one part is taken over, a thread reads the next one."""
     parts = [paths[start : start + _AT_A_TIME] for start in range(0, len(paths), _AT_A_TIME)]
     with ThreadPoolExecutor(1) as reader:  # a second one would only wait for the interpreter's lock

@@ -34,7 +34,7 @@ HISTORY = ("latency", "positions", "checkpoints", "changes")
 
 _REMOVALS = "source_cluster string, topic string, partition int, generation int, first_offset bigint, below bigint"
 _CUTS = "source_cluster string, topic string, partition int, generation int, below bigint"
-#: Delta refuses to remove younger files unless told that this is meant.
+#: Delta refuses to remove younger files unless its check is switched off.
 _SAFE_VACUUM_HOURS = 168
 _VACUUM_CHECK = "spark.databricks.delta.retentionDurationCheck.enabled"
 

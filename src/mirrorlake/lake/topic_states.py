@@ -18,7 +18,7 @@ class TopicState:
 
 
 def own_configs(found: TopicConfigs) -> dict[str, str]:
-    """What is set on a topic itself, by what its cluster tells; never what is read-only or sensitive."""
+    """What is set on a topic itself, by what its cluster reports; never what is read-only or sensitive."""
     return {
         key: each.value
         for key, each in sorted(found.items())

@@ -116,7 +116,7 @@ def start_landing(
             Spark's own source reads.
 
     Raises:
-        ClusterUnreachable: `once`, and the source does not tell its ends.
+        ClusterUnreachable: `once`, and the source does not report its ends.
         LakeError: the session would write the options' secrets down.
     """
     if client is not None and lake.path_tables is not None and not is_remote() and _natively():

@@ -1,4 +1,4 @@
-"""What landing tells operators: lost records, topics made again or gone, partitions that cannot be read."""
+"""What landing reports to operators: lost records, topics made again or gone, partitions that cannot be read."""
 
 import logging
 from collections.abc import Collection, Sequence
@@ -27,7 +27,7 @@ class LandingNews:
         self._event_log = event_log
 
     def tell(self, planned: Planned, flows: Flows) -> MirrorlakeError | None:
-        """Tell what a plan found, before its query runs. Returns what operators have to know, if anything."""
+        """Report what a plan found, before its query runs. Returns what operators have to know, if anything."""
         for loss in planned.given_up:
             for flow in _concerned(flows, loss.topic):
                 self._event_log.incidents.note(flow, loss.kind, given_up(self.alias, loss), "continue")
@@ -83,7 +83,7 @@ def _concerned(flows: Flows, topic: str) -> list[str]:
 
 
 def waiting(alias: str, names: Collection[str]) -> SourceDataLost:
-    """What an operator has to be reminded of: what waits, told by an earlier run."""
+    """What an operator has to be reminded of: what waits, reported by an earlier run."""
     named = ", ".join(sorted(names))
     return SourceDataLost(
         f"of cluster {alias} wait until you decide about lost records: {named}; see mirrorlake resolve"
@@ -93,7 +93,7 @@ def waiting(alias: str, names: Collection[str]) -> SourceDataLost:
 def lost(alias: str, flow: str, loss: Loss) -> SourceDataLost:
     """What was lost, and what can be decided."""
     if loss.kind == "topic_recreated":
-        said = f"topic {loss.topic} was deleted and made again at cluster {alias}, so its offsets begin anew"
+        said = f"topic {loss.topic} was deleted and made again at cluster {alias}, so its offsets start over"
         waits, choice = "the topic", "new-generation"
     elif loss.kind == "source_rewound":
         said = (

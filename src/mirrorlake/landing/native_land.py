@@ -21,7 +21,7 @@ def land_natively(
 ) -> LandingQuery:
     """Start landing what a job says; `once` to the ends that the source has now.
 
-    Raises ClusterUnreachable: `once`, and the source does not tell its ends.
+    Raises ClusterUnreachable: `once`, and the source does not report its ends.
     """
     sink = NativeSink(tables, job, application, landing.small_batch_records)
     if not once:

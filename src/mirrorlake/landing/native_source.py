@@ -153,7 +153,7 @@ class _StreamReader(DataSourceStreamReader):
         from mirrorlake.kafka.admin import ClusterAdmin
 
         if self._admin is None:
-            # The worker asks the same cluster, and tells of it; this process's output belongs to nobody.
+            # The worker asks the same cluster, and reports it; this process's output belongs to nobody.
             logging.getLogger("mirrorlake.kafka").setLevel(logging.ERROR)
             self._admin = ClusterAdmin(self._job.alias, self._job.client)
         ends = self._admin.told_ends(list(self._reached))
@@ -162,7 +162,7 @@ class _StreamReader(DataSourceStreamReader):
             self._heard = now
         elif now - self._heard > PATIENCE_SECONDS:
             raise ClusterUnreachable(
-                f"no leader of cluster {self._job.alias} tells the ends of its partitions; it is asked again",
+                f"no leader of cluster {self._job.alias} reports the ends of its partitions; it is asked again",
                 alias=self._job.alias,
             )
         return ends

@@ -1,4 +1,4 @@
-"""What the next landing query of a source cluster reads, and what operators must be told first.
+"""What the next landing query of a source cluster reads, and what operators must know first.
 
 `LandingPlanner` compares what the source has with what is staged, over two small ports, `Source` and `LandingStore`: it
 knows neither Spark nor threads nor clients, so that the same decisions run against clusters and against a model. Each
@@ -73,10 +73,10 @@ class Planned:
     """A plan, and what it was made of.
 
     `losses` are news, `given_up` was lost behind a loss that an operator accepted. `refused` are partitions that are
-    left out for now, with the reason; topics that may not be read are told elsewhere. `unanswered` are those of them of
-    which the cluster did not tell what is there. `open` names what waits for an operator who was told before, and
-    `waiting` are all topics and partitions that wait for one, or that one stopped.
-    `covered` is how far queries before this one came, as far as that still holds.
+    left out for now, with the reason; topics that may not be read are reported elsewhere. `unanswered` are those of
+    them of which the cluster did not tell what is there. `open` names what waits for an operator who was told before,
+    and `waiting` are all topics and partitions that wait for one, or that one stopped. `covered` is how far queries
+    before this one came, as far as that still holds.
     """
 
     plan: LandingPlan
@@ -121,7 +121,7 @@ class LandingPlanner:
         """Compare the source with what is staged, and plan a query around what must wait.
 
         `covered` is how far queries of this process came, over transaction markers too: it says what is not lost, and
-        not where to begin. Whatever is new among the losses has to be told before the query runs.
+        not where to begin. Whatever is new among the losses has to be reported before the query runs.
         """
         self._planned_at = self._clock()
         topics = self.source.topics()
@@ -133,7 +133,7 @@ class LandingPlanner:
         keys = [key for key in _keys(topics) if key[0] not in stopped and key not in refused]
         log = self.source.ends(keys)
         unanswered = frozenset(keys) - log.keys()
-        refused |= dict.fromkeys(unanswered, "the cluster does not tell its offsets")
+        refused |= dict.fromkeys(unanswered, "the cluster does not report its offsets")
         staged = self._store.staged_ends()
         found = {key: position_of(key, current, staged) for key in log}
         positions = {key: position for key, position in found.items() if position is not None}
@@ -195,7 +195,7 @@ class LandingPlanner:
         current: CurrentGenerations,
         decisions: Collection[Decision],
     ) -> dict[TopicAndPartition, int]:
-        """The partitions that the source has not as they are staged, as far as nobody was told, and from where on."""
+        """The partitions that the source has not as they are staged, as far as nobody knows yet, and from where on."""
         waiting = blocked(decisions)[1]
         ends = {key: end for key, end in positions.items() if key not in waiting}
         return self._rewinds.rewound(log, ends, {key: current.topics[key[0]].generation for key in ends})
@@ -243,7 +243,7 @@ def _keys(topics: Mapping[str, SourceTopic]) -> list[TopicAndPartition]:
 def _waiting(
     decisions: Collection[Decision], losses: Collection[Loss]
 ) -> tuple[frozenset[str], frozenset[TopicAndPartition]]:
-    """The topics and partitions that wait for an operator once these losses are told."""
+    """The topics and partitions that wait for an operator once these losses are reported."""
     told = [Decision(loss.topic, loss.partition, loss.kind, loss.last, True, None) for loss in losses]
     return blocked([*decisions, *told])
 

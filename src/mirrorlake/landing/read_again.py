@@ -19,10 +19,10 @@ logger = logging.getLogger(__name__)
 
 
 def read_again(lake: Lake, connections: Connections, alias: str, incident: Mapping[str, Any]) -> int:
-    """Land what an incident tells of, as far as the source still has it.
+    """Land what an incident names, as far as the source still has it.
 
-    What the source has compacted away since is not there any more, and is not told. Who dies meanwhile may ask again:
-    it is landed once.
+    What the source has compacted away since is not there any more, and is not reported. Who dies meanwhile may ask
+    again: it is landed once.
 
     Args:
         lake, connections: where to, and from where.
@@ -44,7 +44,7 @@ def read_again(lake: Lake, connections: Connections, alias: str, incident: Mappi
         generation = _generation(lake, connections, alias, key, first, last)
         log = connections.admin(alias).log_ends([key]).get(key)
         if log is None:
-            raise InputError(f"cluster {alias} does not tell what it has of {name}; try again")
+            raise InputError(f"cluster {alias} does not report what it has of {name}; try again")
         start, end = max(first, log.start), min(last + 1, log.end)
         if start >= end:
             raise InputError(
@@ -86,7 +86,7 @@ def _generation(lake: Lake, connections: Connections, alias: str, key: TopicAndP
     )
     if not (staged and same) or first < branch.first:
         raise InputError(
-            f"offsets {first} to {last} of {topic}-{key[1]} were staged from a log that cluster {alias} has no more: "
+            f"offsets {first} to {last} of {topic}-{key[1]} were staged from a log that cluster {alias} no longer has: "
             "the topic was made again, or the log went back; choose continue or stop"
         )
     return generation

@@ -88,5 +88,5 @@ class RewindCheck:
             self._store.note_epochs(after)
 
     def _is_doubtful(self, ends: LogEnds, staged: int, known: int | None) -> bool:
-        """Whether only the records themselves tell: no epoch to go by, or a log that is too short."""
+        """Whether only the records themselves show it: no epoch to go by, or a log that is too short."""
         return ends.end < staged or known is None or ends.epoch is None or ends.epoch < known

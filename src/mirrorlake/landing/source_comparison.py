@@ -95,7 +95,7 @@ class SourceComparison:
 
 
 def recreated(ids: Mapping[str, str], current: CurrentGenerations, decisions: Iterable[Decision]) -> tuple[Loss, ...]:
-    """The topics that have another id than their newest generation, as far as nobody was told."""
+    """The topics that have another id than their newest generation, as far as nobody knows yet."""
     told = {item.topic for item in decisions if item.kind == "topic_recreated" and waits(item)}
     return tuple(
         Loss("topic_recreated", topic)

@@ -80,7 +80,7 @@ class LandingWorker:
         self._lease = Lease(lake, f"landing of cluster {alias}")
 
     def want(self, flows: Sequence[ResolvedFlow], connections: Connections) -> None:
-        """Say which flows read from here; the query is started anew if that makes a difference."""
+        """Say which flows read from here; the query is restarted if that makes a difference."""
         with self._lock:
             before = self._read() if self._flows else None
             self._flows, self._connections = list(flows), connections
@@ -126,7 +126,7 @@ class LandingWorker:
         return None if self._hold(self._land) else 0.0
 
     def _ending(self, error: Exception, attempt: int) -> MirrorlakeError | None:
-        """Tell of a failure; a run with an end does not try for ever, and never what somebody has to mend."""
+        """Report a failure; a run with an end does not try for ever, and never what somebody has to fix."""
         problem = self._told(error)
         over = self._once and (isinstance(error, MirrorlakeError) or attempt >= ONCE_TRIES)
         return problem if over else None
@@ -149,7 +149,7 @@ class LandingWorker:
             self._lease.release()
 
     def _land(self) -> bool:
-        """Land until the end (True), or until it has to be started anew (False)."""
+        """Land until the end (True), or until it has to be restarted (False)."""
         self._changed.clear()
         end_queries(self._lake, self.alias)
         planned = self._plan()
@@ -170,7 +170,7 @@ class LandingWorker:
             forget_query(self._lake, self.alias)
 
     def _plan(self) -> Planned:
-        """Plan a query, and tell what operators must know before it runs."""
+        """Plan a query, and report what operators must know before it runs."""
         for _ in range(LEADERLESS_TRIES):
             planned = self._planner.plan(self._covered)
             if not planned.leaderless or self._stopping.wait(LEADERLESS_SECONDS):
@@ -232,7 +232,7 @@ class LandingWorker:
         self._planner.refuse(refused)
 
     def _told(self, error: BaseException) -> MirrorlakeError:
-        """Tell the operators of every flow that reads from here; returns the error in our words."""
+        """Report to the operators of every flow that reads from here; returns the error in our words."""
         problem = in_our_words(error, f"landing from cluster {self.alias}")
         logger.error("%s", problem)
         self._news.failed(self._flow_names(), problem)

@@ -118,8 +118,8 @@ class Groups(Answer):
     Attributes:
         flow: the flow.
         source_unreachable, target_unreachable: why a side was not asked; None when it answered.
-        untold: why a cluster may have more groups than it told.
-        errors: why a group was not told, by group.
+        untold: why a cluster may have more groups than it reported.
+        errors: why a group was not reported, by group.
         not_mirrored: what is no consumer group, with the reason.
         topics_waiting: topics that lead nowhere until somebody decides, with the reason.
         groups: a row for each group and partition. Positions are the next offset to be read, lags are records, None
@@ -137,7 +137,7 @@ class Groups(Answer):
 
     @property
     def complete(self) -> bool:
-        """Whether both sides told all, and no topic waits."""
+        """Whether both sides reported everything, and no topic waits."""
         told = self.source_unreachable is None and self.target_unreachable is None and not self.untold
         return told and not self.errors and not self.topics_waiting
 

@@ -66,7 +66,7 @@ class OpenFlow:
         return self._internals.tables.query("never_staged", flow=self.name)
 
     def divergence(self) -> Divergence:
-        """What `staged_only` and `never_staged` tell, as rows: what an unclean failover leaves behind."""
+        """What `staged_only` and `never_staged` find, as rows: what an unclean failover leaves behind."""
         return Divergence.of({"flow": self.name, **divergence_of(self._internals.reader, self.name)})
 
     def _rows(self, view: str) -> "DataFrame":

@@ -111,7 +111,7 @@ class Internals:
         """The lake to append to, without a session where it is a folder. Raises LakeError, InputError."""
         if self._is_folder and self._without_session() and "tables" not in self.__dict__:
             if self.read_only:
-                raise LakeError("the lake was opened to be read; open it by the topology file")
+                raise LakeError("the lake was opened read-only; open it by the topology file")
             return path_lake(self.location, self.directory)
         return self.tables
 

@@ -128,7 +128,7 @@ class OpenLake:
     def status(self) -> Status:
         """How the replication is: flows, lag, open incidents and alerts.
 
-        Without a topology file it is told by the tables alone: neither clusters are asked nor laws checked.
+        Without a topology file it is read from the tables alone: neither clusters are asked nor laws checked.
         """
         known = self.internals
         if not known.has_topology:
@@ -334,6 +334,6 @@ class OpenLake:
         return verified(self.internals, flows, topics, choice, max_mb_per_s, watch, report, stop)
 
     def _check(self, flow: str) -> None:
-        """Raise TopologyError for a flow that the topology file has not; without one the map itself tells."""
+        """Raise TopologyError for a flow that the topology file has not; without one the map itself decides."""
         if self.internals.has_topology:
             self.flows[flow]

@@ -19,7 +19,7 @@ def moved(
         return Moves.of(planned_moves(known.reader, known.connections, way, options))
     from mirrorlake.tracking.runs import tracked  # a plan needs neither Spark nor MLflow
 
-    known.connections.admin(way.goal).cluster_id()  # before Spark starts, so that it is told within seconds
+    known.connections.admin(way.goal).cluster_id()  # before Spark starts, so that a failure is reported within seconds
     facts = {"flow": flow, "dry_run": "false", "force": str(force).lower()}
     with tracked(known.topology, "failback" if reverse else "failover", facts) as tracking:
         began = time.monotonic()

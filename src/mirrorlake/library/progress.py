@@ -65,8 +65,8 @@ class Progress:
 
     @contextmanager
     def phase(self, name: str, since: float | None = None) -> Iterator[None]:
-        """The block is a phase of the start; `since` is when it began, if that was earlier. One that fails is not told:
-        the error is."""
+        """The block is a phase of the start; `since` is when it began, if that was earlier. One that fails is not
+        reported: the error is."""
         began = self._clock() if since is None else since
         self._phase = name, began
         try:

@@ -33,7 +33,7 @@ def replicated(
     known.short = topology.lake.path is not None and reader != "rows" and native_problem() is None
     flows = topology.active_flows(names)
     progress = known.progress or Progress()
-    start = known.begin_session()  # meanwhile the rest is asked, and wrong input is told without waiting for it
+    start = known.begin_session()  # meanwhile the rest is asked, and wrong input is reported without waiting for it
     # Clusters first, since checking the lake makes it.
     with progress.phase("asking the clusters"):
         judge(None, known.connections, flows, lake_exists(topology.lake, topology.directory))
@@ -59,7 +59,7 @@ def replicated(
 
 
 class _Counts:
-    """What each flow has produced, counted for the answer and told to whoever listens."""
+    """What each flow has produced, counted for the answer and reported to whoever listens."""
 
     def __init__(self, flows: Sequence[str], reader: str, progress: Progress, report: Report | None) -> None:
         self.listeners: list[Progress | Tracked] = [progress]

@@ -61,7 +61,7 @@ class CustomPolicy:
             return default_names(self).remote_topic(source_alias, topic)
         answer = self._ask(self.naming.remote_topic, source_alias, topic)
         if answer is None:
-            raise TopologyError(f"policy {self.spec}: remote_topic gave no name for topic {topic!r}; it must give one")
+            raise TopologyError(f"policy {self.spec}: remote_topic returned no name for topic {topic!r}; it has to")
         return answer
 
     def remote_prefix(self, source_alias: str, prefix: str) -> str | None:
@@ -89,10 +89,10 @@ class CustomPolicy:
         try:
             answer = method(*arguments)
         except Exception as error:
-            raise TopologyError(f"policy {self.spec}: {call} failed with {_said(error)}; mend the class") from error
+            raise TopologyError(f"policy {self.spec}: {call} failed with {_said(error)}; fix the class") from error
         if answer is not None and not isinstance(answer, str):
             kind = type(answer).__name__
-            raise TopologyError(f"policy {self.spec}: {call} gave a value of type {kind}; it must give a text or None")
+            raise TopologyError(f"policy {self.spec}: {call} returned a value of type {kind}, not a string or None")
         return answer
 
 
@@ -150,7 +150,7 @@ def _loaded(spec: str, path: Path) -> _Loaded:
         sentence = f"running {path} failed with {_said(error)}; install what it needs"
         raise TopologyError(f"policy {spec}: {sentence}") from error
     except Exception as error:
-        raise TopologyError(f"policy {spec}: running {path} failed with {_said(error)}; mend it") from error
+        raise TopologyError(f"policy {spec}: running {path} failed with {_said(error)}; fix it") from error
 
 
 @cache
@@ -174,7 +174,7 @@ def _import(spec: str, module_name: str) -> ModuleType:
             sentence = f"there is no module {error.name}; install it, or name a file, as in naming.py:Class"
         raise TopologyError(f"policy {spec}: {sentence}") from error
     except Exception as error:
-        raise TopologyError(f"policy {spec}: importing {module_name} failed with {_said(error)}; mend it") from error
+        raise TopologyError(f"policy {spec}: importing {module_name} failed with {_said(error)}; fix it") from error
 
 
 def _construct(spec: str, made_by: type, offered: dict[str, Any]) -> Any:
@@ -187,7 +187,7 @@ def _construct(spec: str, made_by: type, offered: dict[str, Any]) -> Any:
     try:
         return made_by(**{name: value for name, value in offered.items() if takes_all or name in named})
     except Exception as error:
-        raise TopologyError(f"policy {spec}: making it failed with {_said(error)}; mend the class") from error
+        raise TopologyError(f"policy {spec}: making it failed with {_said(error)}; fix the class") from error
 
 
 def _said(error: Exception) -> str:

@@ -88,9 +88,10 @@ class DefaultPolicy:
 class IdentityPolicy:
     """MirrorMaker 2's IdentityReplicationPolicy (KIP-690): names stay, except heartbeats, which take the alias.
 
-    Without names to tell, it cannot protect from cycles of any other topic. `source_alias` is what `source_of` answers
-    for those (MirrorMaker 2's `source.cluster.alias`). MirrorMaker 2 treats every name that ends in `heartbeats`, such
-    as `my-heartbeats`, as a heartbeats topic here; mirrorlake only the ones that `is_heartbeats` knows.
+    Since names do not show it, it cannot protect from cycles of any other topic. `source_alias` is what `source_of`
+    answers for those (MirrorMaker 2's `source.cluster.alias`). MirrorMaker 2 treats every name that ends in
+    `heartbeats`, such as `my-heartbeats`, as a heartbeats topic here; mirrorlake only the ones that `is_heartbeats`
+    knows.
     """
 
     separator: str = "."

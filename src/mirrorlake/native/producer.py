@@ -1,4 +1,4 @@
-"""A producer over librdkafka's C interface, which takes Arrow rows and tells the offset of each.
+"""A producer over librdkafka's C interface, which takes Arrow rows and gives the offset of each.
 
 Its methods have the names, and raise the errors, of `confluent_kafka.Producer` where they do the same. The rows that
 librdkafka reads, and the slots that it writes to, are kept until it is through with them: until the last
@@ -106,7 +106,7 @@ class Producer:
         return int(self._lib.poll(self._client.rk, _ms(seconds)))
 
     def purge(self) -> None:
-        """Give up all rows that are not acknowledged; the next poll tells that they are refused."""
+        """Give up all rows that are not acknowledged; the next poll reports that they are refused."""
         self._lib.purge(self._client.rk, _PURGE_ALL)
 
     def refresh(self, topic: str | None, seconds: float) -> None:

@@ -145,7 +145,7 @@ class Reader:
         self._numbers = {key: number for number, key in enumerate(self._numbers)}
 
     def _reach_log_ends(self) -> None:
-        """End ranges that hold nothing but what the end of a log, told before, has already covered."""
+        """End ranges that hold nothing but what the end of a log, reported before, has already covered."""
         told = (self._ranges["log_end"] >= self._ranges["end"]) & (self._ranges["next"] < self._ranges["end"])
         self._ranges["next"][told] = self._ranges["end"][told]
 

@@ -25,7 +25,7 @@ _RUNS = ("started", "command", "status", "cores", "records", "seconds", "records
 
 @dataclass(frozen=True)
 class Measured:
-    """What the runs of an experiment tell: all runs, samples of those of `run` (records_per_second, cpu_cores, run),
+    """What the runs of an experiment show: all runs, samples of those of `run` (records_per_second, cpu_cores, run),
     and the cost of a record by what it was found from."""
 
     runs: list[dict[str, Any]]
@@ -116,8 +116,8 @@ def sentence(nb: Notebook, found: Measured) -> str:
     load, utilisation = nb.number("records_per_second", 10_000), nb.number("utilisation", 0.7)
     if not found.costs:
         return (
-            "No run has been recorded from which a cost can be told: run `mirrorlake run` for some minutes under load, "
-            "or `mirrorlake bench`, with tracking on (docs/tracking.md), and open this notebook again."
+            "No run has been recorded from which a cost can be calculated: run `mirrorlake run` for some minutes under "
+            "load, or `mirrorlake bench`, with tracking on (docs/tracking.md), and open this notebook again."
         )
     said = [
         f"{cost.cores(load, utilisation):.1f} cores by {name} ({cost.cpu_seconds_per_million:.0f} CPU s per million)"

@@ -17,7 +17,7 @@ class Cost:
 
 
 def fitted(points: Sequence[tuple[float, float]]) -> Cost | None:
-    """The cost that fits samples (records per second, busy cores) best; None where they cannot tell.
+    """The cost that fits samples (records per second, busy cores) best; None where they do not show it.
 
     A straight line through the points, by least squares. Where it would say that records cost nothing, or that idling
     gives cores back, all is put on the records: that never says too little for a load as high as those seen.

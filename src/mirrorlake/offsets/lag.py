@@ -1,6 +1,6 @@
 """How late a partition is, in seconds, from samples of its source's end. Pure: times are seconds that the caller gives.
 
-Kafka does not tell when an offset was written without reading the record. Samples do, nearly: if the end was 100 at one
+Kafka does not say when an offset was written without reading the record. Samples do, nearly: if the end was 100 at one
 sample and 200 at the next, offset 150 was written about half way between them. So the lag of a partition is how long
 ago the first record that is not produced yet came to the source; it is wrong by one interval of samples at most.
 """

@@ -10,7 +10,7 @@ TopicAndPartition = tuple[str, int]
 @dataclass(frozen=True)
 class LogEnds:
     """What the source has of a partition: the first offset still there, the offset after the last one, and the epoch of
-    its leader (None where the cluster does not tell)."""
+    its leader (None where the cluster does not report it)."""
 
     start: int
     end: int

@@ -98,7 +98,7 @@ def plan_batch(
         index: the stage.
         source_cluster: the flow's.
         floors: where the flow goes on, by source partition.
-        remote_topic: names of targets; None leaves a topic out: not selected, paused, or refused, which is told
+        remote_topic: names of targets; None leaves a topic out: not selected, paused, or refused, which is reported
             elsewhere.
         produce_tasks: into how many shards the batch is dealt.
         max_records: about how many records.

@@ -15,7 +15,7 @@ GRACE_SECONDS = 2.0
 
 
 def within(seconds: float, call: Callable[[float], object], what: str) -> None:
-    """Run a call that is told to take up to `seconds`; raise what it raises.
+    """Run a call that is to take up to `seconds`; raise what it raises.
 
     Raises KafkaException (`_TIMED_OUT`) when it does not return. It may still happen then, or hang on in its thread:
     whoever made it has to be left alone, and fenced.

@@ -19,7 +19,7 @@ from mirrorlake.produce.stage_files import disordered
 #: How long a producer may take to hear of a partition that was just added, seconds.
 NEW_PARTITION_SECONDS = 10.0
 _NOT_SEEN_YET = (KafkaError._UNKNOWN_PARTITION, KafkaError._UNKNOWN_TOPIC)
-#: Errors beside those that Kafka calls retriable that trying again may mend: the topic is then made, if need be.
+#: Errors beside those that Kafka calls retriable that trying again may help: the topic is then made, if need be.
 _PASSING = (KafkaError._PURGE_QUEUE, KafkaError._TIMED_OUT, KafkaError._MSG_TIMED_OUT, *_NOT_SEEN_YET)
 
 

@@ -118,7 +118,7 @@ class FlowProducer:
     def _produce(self, plan: BatchPlan, version: int) -> BatchReport:
         self._ensure_targets(plan.partitions)
         if any(self._begins_generation(item) for item in plan.partitions):
-            self._map_writer.drain()  # the metadata of a newer generation can no longer tell of an older one
+            self._map_writer.drain()  # the metadata of a newer generation can no longer name an older one
         failpoints.reached("planned")
         reader, way, result = self._run(plan)
         failpoints.reached("produced")
@@ -128,7 +128,7 @@ class FlowProducer:
         self._block_refused(result)
         self._map_writer.add(result, self.batch_id, version, way)
         if not complete:
-            self._map_writer.drain()  # the metadata was full: it has room again when the map has what it tells of
+            self._map_writer.drain()  # the metadata was full: it has room again when the map has what it names
         count = int(pc.sum(result["record_count"]).as_py() or 0)
         report = BatchReport(self.batch_id, version, count, reader, complete, _latest(result), way)
         self.batch_id = _next_batch(self.batch_id)

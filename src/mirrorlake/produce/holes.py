@@ -1,7 +1,7 @@
 """Holes between the end of a flow's map and the stage: records that retention deleted before the flow got them. Pure.
 
-Offsets alone do not tell: a compacted topic, or a transactional producer, leaves gaps that nothing is missing from. So
-what was deleted is noted, and the stage says whether it is gone.
+Offsets alone do not show it: a compacted topic, or a transactional producer, leaves gaps that nothing is missing from.
+So what was deleted is noted, and the stage says whether it is gone.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping

@@ -1,7 +1,7 @@
-"""Provenance: a header for every hop that names the cluster a record came from, so that it never goes round in circles.
+"""Provenance: a header for every hop that names the cluster a record came from, so that it is never mirrored in a loop.
 
-With identity names a topic does not tell where its records come from, and MirrorMaker 2 has no protection there at all
-(docs/mm2.md, "Which topics are mirrored"). The header holds the *cluster id*, since an alias may change.
+With identity names a topic's name does not say where its records come from, and MirrorMaker 2 has no protection there
+at all (docs/mm2.md, "Which topics are mirrored"). The header holds the *cluster id*, since an alias may change.
 """
 
 from collections.abc import Iterator

@@ -44,7 +44,7 @@ class Task:
 class ControlLoop:
     """The control tasks of one flow. `run_once` does each one time, `thread` all of them until it is told to stop.
 
-    `errors` is what a run with an end could not do; incidents tell of it too.
+    `errors` is what a run with an end could not do; incidents have it too.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""What operators are told of the control tasks of a flow: an incident per task, open as long as it fails."""
+"""What operators learn of the control tasks of a flow: an incident per task, open as long as it fails."""
 
 import logging
 import time
@@ -17,7 +17,7 @@ _PREFIX = "control_"
 
 
 class ControlNews:
-    """Tells of tasks that failed twice in a row, and closes what is over, by the lake's open incidents and not by what
+    """Reports tasks that failed twice in a row, and closes what is over, by the lake's open incidents and not by what
     this process has seen. For one thread at a time; `clock` gives seconds."""
 
     def __init__(self, flow: str, event_log: EventLog, clock: Callable[[], float] = time.monotonic) -> None:
@@ -33,7 +33,7 @@ class ControlNews:
         return task in self._failing
 
     def failed(self, task: str, error: BaseException) -> ReplicationError | None:
-        """A turn failed. Returns what an operator is told by now: nothing of the first failure, since the next turn may
+        """A turn failed. Returns what an operator knows by now: nothing of the first failure, since the next turn may
         go well."""
         logger.warning("flow %s: control of %s: %s", self._flow, task, cause_of(error))
         if task not in self._failing:
@@ -45,7 +45,7 @@ class ControlNews:
         return problem
 
     def came_through(self, task: str) -> None:
-        """A turn went well: an incident of it is over, whoever told of it."""
+        """A turn went well: an incident of it is over, whoever recorded it."""
         self._failing.discard(task)
         self._quietly(lambda: self._close({kind_of(task)}), task)
 
@@ -68,7 +68,7 @@ class ControlNews:
         return self._open
 
     def _quietly(self, work: Callable[[], None], task: str) -> None:
-        """Control goes on where the lake takes no news just now: the next turn tells them again."""
+        """Control goes on where the lake takes no news just now: the next turn reports them again."""
         try:
             work()
         except FAILURES as error:
@@ -77,5 +77,5 @@ class ControlNews:
 
 
 def kind_of(task: str) -> str:
-    """The kind of incident that tells of a task."""
+    """The kind of incident of a task."""
     return _PREFIX + task.replace(" ", "_")

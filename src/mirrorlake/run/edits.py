@@ -1,4 +1,4 @@
-"""Edits of the topology file of a running replicator: taken over, or told why they are not in force."""
+"""Edits of the topology file of a running replicator: taken over, or reported with why they are not in force."""
 
 import logging
 from collections.abc import Callable, Iterable, Sequence
@@ -15,7 +15,7 @@ from mirrorlake.spark.causes import FAILURES, in_our_words
 
 logger = logging.getLogger(__name__)
 
-#: The kind of incident that tells of an edit that is not in force.
+#: The kind of incident for an edit that is not in force.
 EDIT = "topology_edit"
 
 
@@ -38,8 +38,8 @@ class Edits:
         self._apply = apply
 
     def take_over(self, connections: Connections, flows: Sequence[ResolvedFlow]) -> None:
-        """Take over an edit, if there is one, where these run. An invalid one is told, one that cannot be in force yet
-        (a cluster does not answer, a secret is missing) waits; meanwhile the old one stays in force."""
+        """Take over an edit, if there is one, where these run. An invalid one is reported, one that cannot be in force
+        yet (a cluster does not answer, a secret is missing) waits; meanwhile the old one stays in force."""
         waiting: Topology | None = None
         try:
             topology = self._watch.edited()
@@ -51,7 +51,7 @@ class Edits:
         except FAILURES as error:
             if waiting is not None:
                 self._watch.wait(waiting)
-            self._not_in_force(flows, error, "" if waiting is None else "; it is tried again until it can be")
+            self._not_in_force(flows, error, "" if waiting is None else "; it is tried again until it succeeds")
             return
         logger.warning("the edited %s is in force", self._watch.path)
         self._watch.done()
@@ -95,7 +95,7 @@ def wanted_flows(topology: Topology, before: Topology, chosen: tuple[str, ...] |
 def in_force(
     event_log: EventLog, connections: Connections, flows: Iterable[ResolvedFlow], before: Iterable[str] = ()
 ) -> None:
-    """What the file says is in force: over is whatever told that it is not, of these flows, of those that ran `before`
+    """What the file says is in force: over is whatever said that it is not, of these flows, of those that ran `before`
     or of those that are gone."""
     here = {*before, *(flow.name for flow in flows)}
     known = connections.topology.flows

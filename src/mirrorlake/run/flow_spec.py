@@ -1,4 +1,4 @@
-"""What a flow's producer is told when it begins: settings, names, what waits or was given up, provenance."""
+"""What a flow's producer is given when it begins: settings, names, what waits or was given up, provenance."""
 
 from collections.abc import Callable, Collection, Mapping
 

@@ -127,7 +127,7 @@ class FlowWorker:
 
     def _ending(self, error: Exception, attempt: int) -> MirrorlakeError | None:
         """What the flow ends with, None to try again: what can pass by itself is tried for ever by a continuous run,
-        and some times by `--once`; what only an operator can mend is not."""
+        and some times by `--once`; what only an operator can fix is not."""
         problem = in_our_words(error, f"flow {self.flow.name}")
         over = self._once and (isinstance(error, InputError) or attempt >= len(RETRY_SECONDS))
         if isinstance(error, ReplicationError) or isinstance(problem, MapError) or over:
@@ -218,7 +218,7 @@ class FlowWorker:
         self._begin_anew_if_different()
 
     def _begin_anew_if_different(self) -> None:
-        """Let the flow begin anew if it leaves out other topics than those that must not be produced now, or if an
+        """Restart the flow if it leaves out other topics than those that must not be produced now, or if an
         operator has decided how some go on."""
         if self._closed is not None and (self._closed != self.targets.closed().keys() or self.targets.decided()):
             self._again.set()

@@ -1,6 +1,6 @@
-"""Whether some process runs a flow, told by the samples that it writes. Pure.
+"""Whether some process runs a flow, by the samples that it writes. Pure.
 
-A lock tells that only where all processes see the same locks: volumes, object stores and mounts of two hosts may have
+A lock shows that only where all processes see the same locks: volumes, object stores and mounts of two hosts may have
 none, or each its own. Samples are in the lake, which all of them share.
 """
 

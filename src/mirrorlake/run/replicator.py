@@ -82,7 +82,7 @@ class Replicator:
         self._landings: dict[str, LandingWorker] = {}
         self._running: dict[str, _Running] = {}
         self._errors: list[MirrorlakeError] = []
-        self._control_errors: list[ReplicationError] = []  # of a run with an end; told behind those about records
+        self._control_errors: list[ReplicationError] = []  # of a run with an end; reported after those about records
         self._complaints: list[ReplicationError] = []
 
     def stop(self) -> None:
@@ -170,7 +170,7 @@ class Replicator:
 
     def _note(self, flows: Sequence[str], mode: Mode, gone: Sequence[str] = ()) -> None:
         """Tell the lake the objectives of the flows, and how these of them run: `alerts` go by it. Records go on where
-        that fails; the run's end tells it."""
+        that fails; the run's end reports it."""
         try:
             note_objectives(self.lake, self._connections.topology, dict.fromkeys(flows, mode), gone)
         except FAILURES as error:
@@ -258,7 +258,7 @@ class Replicator:
 
 
 def _made_of(flow: ResolvedFlow, verdict: Verdict) -> object:
-    """All of a topology that a running flow depends on: if it changes, the flow is started anew."""
+    """All of a topology that a running flow depends on: if it changes, the flow is restarted."""
     topology = verdict.connections.topology
     ends = [topology.clusters[alias] for alias in (flow.source, flow.target)]
     return flow, ends, topology.aliases, dict(verdict.left_out.get(flow.name, {}))

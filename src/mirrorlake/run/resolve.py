@@ -19,38 +19,38 @@ from mirrorlake.offsets.positions import TopicAndPartition
 CHOICES: Mapping[str, Mapping[str, str]] = {
     "topic_recreated": {
         "new-generation": "mirror the new topic from its start, behind the records of the old one",
-        "stop": "mirror the topic no more",
+        "stop": "stop mirroring the topic",
     },
     "source_truncated": {
         "continue": "accept that the records are lost and go on at what is there, whatever is lost until then",
-        "stop": "mirror the partition no more",
+        "stop": "stop mirroring the partition",
     },
     "source_rewound": {
         "new-generation": "go on with what the source has now, from where it differs, behind the records staged before",
-        "stop": "mirror the partition no more",
+        "stop": "stop mirroring the partition",
     },
     "target_refused": {
         "retry": "try the records again: the target was changed",
         "skip": "give up the refused records and go on behind them",
-        "stop": "mirror the partition no more",
+        "stop": "stop mirroring the partition",
     },
     "position_lost": {
         "continue": "what lies in the target behind the end of the map is not of this flow: produce on behind it",
-        "stop": "mirror the partition no more",
+        "stop": "stop mirroring the partition",
     },
     "stage_trimmed": {
         READ_AGAIN: "read them from the source once more, as far as it still has them",
         "continue": "accept that the flow never gets these records and go on at what the stage holds",
-        "stop": "mirror the partition no more",
+        "stop": "stop mirroring the partition",
     },
     "target_recreated": {
         "again": "produce all that the stage holds once more, into the new topic; it is made if it is missing",
         "continue": "go on in the new topic with what the old one never got; it is made if it is missing",
-        "stop": "mirror the topic no more",
+        "stop": "stop mirroring the topic",
     },
     LEFT: {
         "revoke": "take away the ACLs that the flow made under another policy: who reads those mirrors loses access",
-        "keep": "they stay, and are the flow's own no more",
+        "keep": "they stay, and the flow no longer owns them",
     },
 }
 _OTHERS = {"acknowledge": "close it: it is known, or over"}

@@ -83,7 +83,7 @@ class Sampler:
         told = [key for key in ends if key in starts]
         rows = [self._row(key, target_ends, (starts[key], ends[key]), snapshot, now) for key in told]
         self._add_seconds(rows, now)
-        self._history.keep(set(target_ends.keys))  # of those that were not told too: their lag goes on
+        self._history.keep(set(target_ends.keys))  # of those that were not answered too: their lag goes on
         self._lake.append("positions", rows_of("positions", rows))
         lags = [
             (int(str(row["lag_records"])), float(str(row["lag_seconds"])))

@@ -1,4 +1,4 @@
-"""Partitions of a flow that wait for an operator: what was refused, lost or contradicted, told and followed up."""
+"""Partitions of a flow that wait for an operator: what was refused, lost or contradicted, reported and followed up."""
 
 import logging
 from collections.abc import Callable
@@ -20,7 +20,7 @@ logger = logging.getLogger(__name__)
 class StoppedPartitions:
     """The stopped partitions of one flow. The flow's thread finds them, the control's asks what was decided.
 
-    `error` is the first of them that is not decided yet, or None. `begin_anew` lets the flow begin anew.
+    `error` is the first of them that is not decided yet, or None. `begin_anew` restarts the flow.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class StoppedPartitions:
         """Close incidents of refused records that were taken since, as of a poll, and go on where an operator said
         so."""
         if not (self._here or self._before):
-            return  # nobody else tells of them
+            return  # nobody else records them
         waiting = self._incidents.refused(self._flow)
         self._before = bool(waiting)
         for kind, topic, partition, last in waiting:

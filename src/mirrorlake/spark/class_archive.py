@@ -24,7 +24,7 @@ VARIABLE = "MIRRORLAKE_CLASS_ARCHIVE"
 #: What makes the archive: a module that opens a session, works, and ends.
 WARMUP = "mirrorlake.lake.warmup"
 _SECONDS = 300
-# A JVM tells of each class that it cannot archive, and of an archive that does not fit: both are no news for a person.
+# A JVM reports each class that it cannot archive, and of an archive that does not fit: both are no news for a person.
 _QUIET = ("-Xlog:cds=off", "-Xlog:cds+dynamic=off", "-Xlog:class+path=off")
 
 
@@ -63,7 +63,7 @@ def make() -> None:
 
 
 def _place(java: Path, jars: Sequence[Path]) -> Path:
-    """A name for this Java with these jars; both are told by their paths, sizes and times."""
+    """A name for this Java with these jars; both are identified by their paths, sizes and times."""
     facts = [java, *sorted(pyspark_jars().glob("*.jar")), *jars]
     told = "\n".join(f"{path} {(stat := path.stat()).st_size} {stat.st_mtime_ns}" for path in facts)
     name = hashlib.sha256(told.encode()).hexdigest()[:12]

@@ -31,7 +31,7 @@ def java_home() -> Path:
 
 
 def java_version(java: Path) -> int | None:
-    """Return the feature version (17, 21, ...) that `java -version` tells, 8 for "1.8", None when it does not run."""
+    """Return the feature version (17, 21, ...) that `java -version` prints, 8 for "1.8", None when it does not run."""
     try:
         told = subprocess.run([str(java), "-version"], capture_output=True, text=True, timeout=30, check=False)
     except (OSError, subprocess.TimeoutExpired):

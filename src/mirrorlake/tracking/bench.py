@@ -6,7 +6,7 @@ from typing import Any
 
 from mirrorlake.tracking.runs import tracked_at
 
-#: Figures of a throughput run that are told.
+#: Figures of a throughput run that are recorded.
 _THROUGHPUT = ("records_per_second", "cpu_seconds_per_million", "seconds")
 
 

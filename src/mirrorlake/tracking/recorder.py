@@ -32,7 +32,7 @@ class Begin:
 
 
 class Recorder:
-    """Records a run in a store that may be slow, down or missing. The first failure is told, the others are not.
+    """Records a run in a store that may be slow, down or missing. The first failure is logged, the others are not.
 
     A run whose store was away when it began is begun when the store answers; figures of the time between are lost.
     """

@@ -185,6 +185,6 @@ def lake_directory(topology: Topology) -> Path | None:
 
 
 def _cpu() -> float:
-    """CPU seconds of this process, its JVM and its workers; 0 where they cannot be told."""
+    """CPU seconds of this process, its JVM and its workers; 0 where they cannot be measured."""
     on_this_machine = sys.platform == "linux" and "DATABRICKS_RUNTIME_VERSION" not in os.environ
     return cpu_seconds([os.getpid()]) if on_this_machine else 0.0

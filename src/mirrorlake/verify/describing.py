@@ -1,4 +1,4 @@
-"""What of a record is different, in a sentence that tells no content. Pure."""
+"""What of a record is different, in a sentence that shows no content. Pure."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -7,7 +7,7 @@ Row = Mapping[str, Any]
 
 
 def describe(wanted: Row, got: Row) -> str:
-    """Which fields of two records differ, and how: lengths and null are told, bytes are not."""
+    """Which fields of two records differ, and how: lengths and null are shown, bytes are not."""
     said = []
     if wanted["timestamp"] != got["timestamp"]:
         said.append(f"timestamp {wanted['timestamp']} became {got['timestamp']}")

@@ -20,7 +20,7 @@ def in_flight(
 ) -> dict[TopicAndPartition, tuple[Extent, ...]]:
     """Target offsets, by target partition, that were written since the map was last appended to.
 
-    A partition of which the target knows no position is missing: nobody can tell what lies behind the map's end there.
+    A partition of which the target knows no position is missing: nobody can know what lies behind the map's end there.
     Raises KafkaException.
     """
     if flow.settings.delivery != "exactly_once" or not lake.stored_id or not partitions:

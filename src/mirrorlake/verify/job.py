@@ -25,7 +25,7 @@ from mirrorlake.verify.verdict import Allowances, Difference, Verdict
 
 logger = logging.getLogger(__name__)
 
-#: How many differences of a range are told.
+#: How many differences of a range are reported.
 MOST_TOLD = 100
 
 

@@ -121,7 +121,7 @@ class _Comparison:
             self._records[at] = Expected(at, digest, when, True, self._targets.get(at, []))
 
     def _take_source(self) -> None:
-        """Where source and stage differ it is told, and the source is right."""
+        """Where source and stage differ it is reported, and the source is right."""
         source, staged = self._source, set(self._records)
         if source is None:
             self._excused[kinds.TRIMMED] += len(staged)
@@ -149,7 +149,7 @@ class _Comparison:
                     self._excused[kinds.ECHO] += 1
 
     def _only_mapped(self) -> set[int]:
-        """Tell of what only the map has; the target offsets of that, which cannot be compared."""
+        """Report what only the map has; the target offsets of that, which cannot be compared."""
         gone: set[int] = set()
         for at, places in self._targets.items():
             if at not in self._records:
@@ -199,7 +199,7 @@ class _Comparison:
                 self._tell(kinds.CONTENT, record.offset, "", place)
                 del extra[place]
             elif not record.targets:
-                if record.staged:  # else it was told that the stage lacks it
+                if record.staged:  # else it was reported that the stage lacks it
                     self._tell(kinds.NOT_MAPPED, record.offset, "it is not at the target either")
             elif self._allowed.target_compacts:
                 self._excused[kinds.TARGET_COMPACTED] += 1

@@ -1,4 +1,4 @@
-"""What a comparison is told, and what it says: kinds of differences, what may differ and why, verdicts. Pure."""
+"""What a comparison is given, and what it says: kinds of differences, what may differ and why, verdicts. Pure."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

@@ -221,7 +221,7 @@ def test_two_separators_that_would_lengthen_names_for_ever_are_refused() -> None
     flows = {"east->west": {}, "west->east": {"replication_policy_separator": "_"}}
     problems = check(flows, {"east": ["orders"]})
     assert rules(problems) == {"endless-names": BOTH}
-    assert "round and round, under a longer name each time" in str(problems[0])
+    assert "in a loop by east->west and west->east, under a longer name each time" in str(problems[0])
     assert check({flow: {"replication_policy_separator": "_"} for flow in flows}, {"east": ["orders"]}) == []
 
 

@@ -234,7 +234,7 @@ def test_policies_that_can_be_written(tmp_path: Path, policy: str) -> None:
         (FLOW, "emit_heartbeats_interval_seconds: 700000", "interval_seconds must be at most 604800"),
         ("produce_tasks: 4", "produce_tasks: x", "defaults.produce_tasks must be a whole number, not a text"),
         (EAST, '"b:1", landing: 5}', "clusters.east.landing must be a mapping, not a whole number"),
-        (EAST, '"b:1", admin: {x.y: 0.5}}', "clusters.east.admin.x.y must be a text, a whole number or true or false"),
+        (EAST, '"b:1", admin: {x.y: 0.5}}', "clusters.east.admin.x.y must be a string, a whole number, true or false"),
         (EAST, '""}', "clusters.east.bootstrap_servers is empty"),
         ('bootstrap_servers: "127.0.0.1:19092"', "", "clusters.east.bootstrap_servers is missing"),
         ("mechanism: PLAIN", "mechanism: hunter2", "clusters.west.security.mechanism must be 'PLAIN', 'SCRAM"),

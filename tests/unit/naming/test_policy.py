@@ -222,7 +222,7 @@ def test_it_is_constructed_with_what_it_takes(folder: Path, constructor: str, gi
         ),
         ("raise ModuleNotFoundError", "own_policy.py:P", "failed with ModuleNotFoundError; install what it needs"),
         ("class P(", "own_policy.py:P", "own_policy.py failed with SyntaxError"),
-        ("raise ValueError('no\\nmore')", "own_policy.py:P", "own_policy.py failed with ValueError: no; mend it"),
+        ("raise ValueError('no\\nmore')", "own_policy.py:P", "own_policy.py failed with ValueError: no; fix it"),
         (
             "class P: pass",
             "own_policy.py:P",
@@ -233,7 +233,7 @@ def test_it_is_constructed_with_what_it_takes(folder: Path, constructor: str, gi
             "own_policy.py:P",
             "class P has no method source_of; a policy needs",
         ),
-        (f"{ANSWERS}    def __init__(self): raise KeyError", "own_policy.py:P", "making it failed with KeyError; mend"),
+        (f"{ANSWERS}    def __init__(self): raise KeyError", "own_policy.py:P", "making it failed with KeyError; fix"),
         (f"{ANSWERS}    def __init__(self, x): pass", "own_policy.py:P", "making it failed with TypeError: "),
     ],
 )
@@ -249,15 +249,13 @@ def test_what_goes_wrong_within_a_policy_is_one_sentence(folder: Path) -> None:
         TopologyError, match=r"policy own_policy\.py:P: remote_topic\('A', 'bad'\) failed with ZeroDivision"
     ):
         policy.remote_topic("A", "bad")
-    with pytest.raises(
-        TopologyError, match=r"source_of\('odd'\) gave a value of type int; it must give a text or None"
-    ):
+    with pytest.raises(TopologyError, match=r"source_of\('odd'\) returned a value of type int, not a string or None"):
         policy.source_of("odd")
 
 
 def test_a_policy_that_gives_no_name_says_so(folder: Path) -> None:
     policy = own(folder, ANSWERS + "    def remote_topic(self, a, t): pass\n")
-    with pytest.raises(TopologyError, match="remote_topic gave no name for topic 't'"):
+    with pytest.raises(TopologyError, match="remote_topic returned no name for topic 't'"):
         policy.remote_topic("A", "t")
 
 

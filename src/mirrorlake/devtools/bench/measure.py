@@ -77,7 +77,7 @@ def watch(
 
 
 def finished(sample: Sample, records: int, targets: int, staged: bool) -> bool:
-    """Tell whether a sample shows the end: all records at each of so many targets."""
+    """Return whether a sample shows the end: all records at each of so many targets."""
     at_target = sample.committed >= records * targets and sample.committed == sample.written
     return at_target and (not staged or sample.landed >= records)
 

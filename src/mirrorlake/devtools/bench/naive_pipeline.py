@@ -16,7 +16,7 @@ from mirrorlake.spark.java import java_home
 
 
 def stock_session() -> SparkSession:
-    """Build a Delta session as Delta's documentation tells to, on this machine's cores."""
+    """Build a Delta session as Delta's documentation says, on this machine's cores."""
     os.environ.setdefault("JAVA_HOME", str(java_home()))
     os.environ["PYSPARK_PYTHON"] = sys.executable
     return (

@@ -57,7 +57,7 @@ Keep = Callable[[dict[str, Any]], None]
 Start = Callable[[Job], Running]
 #: No contestant is waited for longer than this, plus a second for every 5,000 records.
 _RACE_SECONDS = 180.0
-#: librdkafka tells of events that it drops when a client ends; nobody needs to know.
+#: librdkafka reports events that it drops when a client ends; nobody needs to know.
 _QUIET = {"log_level": 3}
 
 #: The copier comes first: it says what the machine can do, and leaves both brokers warm for those behind it.

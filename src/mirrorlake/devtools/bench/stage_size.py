@@ -152,7 +152,7 @@ def _mib() -> float:
 
 
 def _peak_mib() -> float:
-    """The highest that it was. psutil does not tell it, and for getrusage it begins with what the parent had."""
+    """The highest that it was. psutil does not give it, and for getrusage it begins with what the parent had."""
     text = Path("/proc/self/status").read_text(encoding="utf-8")
     return int(next(line for line in text.splitlines() if line.startswith("VmHWM")).split()[1]) / 1024
 

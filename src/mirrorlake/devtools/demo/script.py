@@ -70,7 +70,7 @@ def play(directory: Path, records: int, say: Say) -> DemoResult:
 
 def _fresh(directory: Path) -> None:
     if directory.exists() and any(directory.iterdir()) and not (directory / _MARKER).exists():
-        raise InputError(f"{directory} holds something else than a demo; give --directory another place")
+        raise InputError(f"{directory} holds something other than a demo; name another place with --directory")
     shutil.rmtree(directory, ignore_errors=True)
     directory.mkdir(parents=True)
     (directory / _MARKER).touch()

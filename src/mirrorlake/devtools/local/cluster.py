@@ -90,7 +90,7 @@ class EmbeddedCluster:
 
     @property
     def running(self) -> bool:
-        """Tell whether every broker's process runs."""
+        """Return whether every broker's process runs."""
         return len(self.pids) == len(self._brokers)
 
     def log_file(self, node: int = 0) -> Path:

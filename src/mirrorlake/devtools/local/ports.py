@@ -33,13 +33,13 @@ def free_ports(count: int) -> list[int]:
 
 
 def is_free(port: int) -> bool:
-    """Tell whether a server could listen on this port of 127.0.0.1 now."""
+    """Return whether a server could listen on this port of 127.0.0.1 now."""
     with ExitStack() as sockets:
         return _bound(port, sockets)
 
 
 def is_open(port: int) -> bool:
-    """Tell whether a server listens on this port of 127.0.0.1."""
+    """Return whether a server listens on this port of 127.0.0.1."""
     with socket.socket() as client:
         client.settimeout(1)
         return client.connect_ex(("127.0.0.1", port)) == 0

@@ -28,7 +28,7 @@ class JvmProcess:
     handle: "subprocess.Popen[bytes] | None" = None
 
     def alive(self) -> bool:
-        """Tell whether the process still runs and is still ours."""
+        """Return whether the process still runs and is still ours."""
         if self.handle is not None:  # our child: its id cannot be anybody else's before we waited for it
             return self.handle.poll() is None
         return self.marker in command_of(self.pid)
@@ -42,7 +42,7 @@ class JvmProcess:
                 return
 
     def wait(self, seconds: float) -> bool:
-        """Wait for the end of the process at most so long, and tell whether it ended."""
+        """Wait for the end of the process at most so long, and return whether it ended."""
         if self.handle is not None:
             return self._wait_for_handle(self.handle, seconds)
         deadline = time.monotonic() + seconds
@@ -54,7 +54,8 @@ class JvmProcess:
         return True
 
     def _gone(self) -> bool:
-        """Tell whether nothing is left of the process: one that is ending has no command line, but its files still."""
+        """Return whether nothing is left of the process: one that is ending has no command line, but its files
+        still."""
         command = command_of(self.pid)
         return self.marker not in command if command else not _is_ending(self.pid)
 
@@ -98,7 +99,7 @@ def start_detached(command: Sequence[str], marker: str, output: Path) -> JvmProc
 
 
 def _is_ending(pid: int) -> bool:
-    """Tell whether a process without a command line has threads left that hold files."""
+    """Return whether a process without a command line has threads left that hold files."""
     try:
         process = psutil.Process(pid)
         return process.status() not in (psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD) or process.num_threads() > 1

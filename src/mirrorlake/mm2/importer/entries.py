@@ -125,6 +125,6 @@ def _config(file: str, config: dict[str, Any], lines: _Lines) -> Iterator[Entry]
     for key, value in config.items():
         line = lines.of(key)
         if value is None or isinstance(value, dict | list):
-            raise InputError(f"{file}, line {line}: {key} must be a text, a number or true or false")
+            raise InputError(f"{file}, line {line}: {key} must be a string, a number, true or false")
         text = value if isinstance(value, str) else json.dumps(value)
         yield Entry(file, line, key.strip(), text.strip())

@@ -46,7 +46,7 @@ class Report:
         _append(self.notes, text)
 
     def differs(self, text: str) -> None:
-        """Say how what arrives at the target is other than what MirrorMaker brings: that is told first."""
+        """Say how what arrives at the target is other than what MirrorMaker brings: that comes first."""
         _append(self.arrives, text)
 
     def as_document(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""TLS settings of Java clients as PEM files. librdkafka reads no Java key store: the report tells the command."""
+"""TLS settings of Java clients as PEM files. librdkafka reads no Java key store: the report gives the command."""
 
 import re
 import shlex

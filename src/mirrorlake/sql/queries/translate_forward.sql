@@ -74,7 +74,7 @@ told AS (
     last(IF(is_living, run, NULL)) IGNORE NULLS OVER (
       PARTITION BY topic, partition ORDER BY at DESC, asks ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS next,
     max(IF(is_living, run.target_last, NULL)) OVER whole_partition AS target_last,
-    max(run.target_last) OVER whole_partition AS elder_last,
+    max(run.target_last) OVER whole_partition AS older_last,
     max_by(run.target_topic, run.target_last) OVER whole_partition AS partition_mirror,
     max(IF(counts, sample.produced_end, NULL)) OVER whole_partition AS produced_end,
     max_by(sample.target_topic, IF(is_of_generation, sample.sampled_at, NULL)) OVER whole_partition AS sampled_mirror,
@@ -90,13 +90,13 @@ SELECT
   CASE
     WHEN next IS NOT NULL
       THEN next.target_first + greatest(0L, (told.offset - next.source_first + next.stride - 1) DIV next.stride)
-    ELSE coalesce(target_last, elder_last, -1L) + 1
+    ELSE coalesce(target_last, older_last, -1L) + 1
   END AS offset,
   coalesce(newest_target.lives, true) AND (
     next IS NOT NULL
     OR told.offset <= coalesce(source_last + 1, 0L)
     OR told.offset <= coalesce(produced_end, 0L)) AS exact,
-  next IS NOT NULL OR elder_last IS NOT NULL OR sampled_mirror IS NOT NULL
+  next IS NOT NULL OR older_last IS NOT NULL OR sampled_mirror IS NOT NULL
     OR NOT newest_target.lives AND samples > 0 OR coalesce(partition < newest_target.partitions, false) AS known,
   next IS NOT NULL AS ahead,
   topic_mirror IS NOT NULL AS mapped,

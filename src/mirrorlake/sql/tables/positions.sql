@@ -12,7 +12,7 @@ CREATE TABLE IF NOT EXISTS positions (
   lag_records BIGINT,
   lag_seconds DOUBLE,
   target_topic STRING,
-  mapped_end BIGINT COMMENT 'the sample tells of a map that goes at least to this source position; its rows may be late',
+  mapped_end BIGINT COMMENT 'the sample counts for a map that goes at least to this source position; its rows may be late',
   target_passed_end BIGINT
     COMMENT 'all that the flow wrote in front of this target position has source offsets below mapped_end; null: unknown',
   target_generation INT COMMENT 'generation of the target topic that produced_end and target_end are of'

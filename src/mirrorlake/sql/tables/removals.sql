@@ -8,5 +8,5 @@ CREATE TABLE IF NOT EXISTS removals (
   below BIGINT NOT NULL COMMENT 'the offset behind the last one that was deleted',
   removed_at TIMESTAMP NOT NULL
 ) USING DELTA
-COMMENT 'mirrorlake: which records retention took out of the stage; a flow that lacks them is told'
+COMMENT 'mirrorlake: which records retention took out of the stage; a flow that lacks them stops and says so'
 TBLPROPERTIES ('delta.enableDeletionVectors' = 'false', 'delta.checkpointInterval' = '100')
