@@ -287,7 +287,7 @@ LACKING = {
 
 
 def lacking(secure: SecureClusters, case: str, extra: list[dict[str, str]]) -> None:
-    """Grant the documented ACLs, but for one; `extra` besides at the source."""
+    """Grant the documented ACLs, except one; `extra` besides at the source."""
     side, operation, resource, _ = LACKING[case]
     for name, which in (("east", "source"), ("west", "target")):
         kept = [

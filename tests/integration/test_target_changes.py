@@ -98,7 +98,7 @@ def position(bootstrap: str, group: str, topic: str) -> int | None:
 
 
 def broken(lake: Lake, topology: Path) -> set[str]:
-    """What `status` finds wrong, but for lateness: what an operator stopped lags for good."""
+    """What `status` finds wrong, except lateness: what an operator stopped lags for good."""
     alerts = read_status(lake, Connections(load_topology(topology)))["alerts"]
     return {row["alert"] for row in alerts} - {"lag", "stuck", "latency"}
 

@@ -223,9 +223,9 @@ def test_the_command_says_what_it_did_and_a_dry_run_changes_nothing(spark: Spark
         json.loads(CliRunner().invoke(app, ["-c", str(file), "maintain", "--json"]).stdout)["records"]["removed"] == 0
     )
     changes = [(row["kind"], row["after"]) for row in lake.table("changes").orderBy("at").collect()]
-    assert [kind for kind, _ in changes] == ["retention", "maintain", "maintain"], "one that deletes nothing is seen
-    too" assert changes[0][1].startswith("99 records landed before") assert changes[1][1].startswith("99 records and 0
-    rows of history deleted")
+    assert [kind for kind, _ in changes] == ["retention", "maintain", "maintain"], "each run is noted"
+    assert changes[0][1].startswith("99 records landed before")
+    assert changes[1][1].startswith("99 records and 0 rows of history deleted")
 
 
 @pytest.mark.slow

@@ -1,7 +1,7 @@
 """A lake with some hours of plausible history, written straight into its tables: no Kafka, some seconds.
 
-Three flows. `east->west` is healthy but for a spike of load two hours before the end, which shows as lag and latency of
-`orders`. `west->east` is small and calm. `east->lab` has a partition (`clicks` 5) that the target refused 25 minutes
+Three flows. `east->west` is healthy except for a spike of load two hours before the end, which shows as lag and latency
+of `orders`. `west->east` is small and calm. `east->lab` has a partition (`clicks` 5) that the target refused 25 minutes
 before the end: it stands still, its lag grows, an incident is open. Groups stand exact, held back, and gone.
 
 The same arguments give the same rows. Staged records are not written: views of the stage have nothing to say here.

@@ -105,7 +105,8 @@ def names_of(tree: ast.AST) -> Iterator[str]:
 
 
 def imported(tree: ast.AST) -> set[str]:
-    """The modules of mirrorlake that code imports; `mirrorlake` itself is the library, but for its version number."""
+    """The modules of mirrorlake that code imports; `mirrorlake` itself is the library, except for its version
+    number."""
     found = {name for name in names_of(tree) if name.startswith("mirrorlake.") and name != "mirrorlake.__version__"}
     return {name if exists(name) else name.rpartition(".")[0] for name in found}
 
@@ -123,7 +124,7 @@ def named_in_texts(tree: ast.AST) -> set[str]:
 
 
 def wrong_ways(module: str, used: set[str]) -> list[str]:
-    """What a module must not import: all of its own floor or above, but for its own package."""
+    """What a module must not import: all of its own floor or above, except its own package."""
     here = room(module)
     return sorted(name for name in used if room(name) != here and floor_of(room(name)) >= floor_of(here))
 

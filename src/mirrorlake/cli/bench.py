@@ -76,4 +76,4 @@ def _sizes(text: str) -> list[int]:
     try:
         return [int(part) for part in text.split(",")]
     except ValueError:
-        raise InputError(f"--record-bytes {text} is no list of numbers, as in 1024,120") from None
+        raise InputError(f"--record-bytes {text} is not a list of numbers, such as 1024,120") from None

@@ -159,6 +159,6 @@ def setting_refusal(role: Role, name: str) -> str | None:
         return f"belongs into the security block, as {key}"
     same = (_TO_JAVA if role == "consumer" else _TO_LIBRDKAFKA).get(name)
     if same in known:
-        return f"is no setting of {client}; it says {same}"
+        return f"is not a setting of {client}; it says {same}"
     suggestion = nearest(name, known)
-    return f"is no setting of {client}" + (suggestion if "did you mean" in suggestion else "")
+    return f"is not a setting of {client}" + (suggestion if "did you mean" in suggestion else "")

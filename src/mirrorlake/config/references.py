@@ -44,7 +44,7 @@ def _value(reference: str, body: str, providers: Mapping[str, Provider]) -> str:
     kind, _, name = body.partition(":")
     if kind not in _SHAPES or not _SHAPES[kind].fullmatch(name):
         known = "${env:NAME} or ${secret:scope/key}"
-        raise TopologyError(f"{reference} is no reference that mirrorlake knows; write {known}")
+        raise TopologyError(f"{reference} is not a reference that mirrorlake knows; write {known}")
     if kind not in providers:
         raise TopologyError(f"{reference} cannot be resolved here: nothing provides {kind} values")
     try:

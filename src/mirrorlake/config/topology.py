@@ -29,7 +29,7 @@ from mirrorlake.naming.selection import TopicSelection, matches_any
 class Landing(Model):
     """How a source cluster is read into `records`: batch size in records, files per batch, trigger in milliseconds.
 
-    A batch of up to `small_batch_records` records goes the short way: without a task of Spark but for reading Kafka.
+    A batch of up to `small_batch_records` records goes the short way: without a task of Spark except for reading Kafka.
     """
 
     max_records_per_batch: int = Field(default=4_000_000, ge=1)
@@ -204,7 +204,7 @@ class Topology(Model):
     def _consistent(self) -> "Topology":
         for alias in self.clusters:
             if reason := check_topic_name(alias):
-                raise ValueError(f"clusters.{alias} is no alias that can stand in a topic name: {reason}")
+                raise ValueError(f"clusters.{alias} is not an alias that a topic name can hold: {reason}")
         for name, flow in self.flows.items():
             self._check_flow(name, flow.replication_policy_separator)
         for name in self.objectives.flows:
@@ -215,7 +215,7 @@ class Topology(Model):
     def _check_flow(self, name: str, separator: str) -> None:
         source, arrow, target = name.partition("->")
         if not arrow or not source or not target or "->" in target:
-            raise ValueError(f"flows.{name} is no flow name; write source->target with two cluster aliases")
+            raise ValueError(f"flows.{name} is not a flow name; write source->target with two cluster aliases")
         for alias in (source, target):
             if alias not in self.clusters:
                 raise ValueError(f"flows.{name} names the unknown cluster {alias}{nearest(alias, self.clusters)}")

@@ -39,7 +39,7 @@ def read_checkpoint(directory: Path) -> QueryPosition:
     """Where the query of a checkpoint goes on; only reads. Raises InputError if it is none, or not one we know."""
     if not (directory / "offsets").is_dir():
         raise InputError(
-            f"{directory} is no checkpoint of a Structured Streaming query: it has no folder `offsets`; give the "
+            f"{directory} is not a checkpoint of a Structured Streaming query: it has no folder `offsets`; give the "
             "directory that the query has as its checkpointLocation"
         )
     try:

@@ -28,7 +28,7 @@ OVER = "the target topic is not the one that the position was of"
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """One row of `checkpoints`, but for the flow and the time."""
+    """One row of `checkpoints`, without the flow and the time."""
 
     group_id: str
     topic: str

@@ -163,7 +163,7 @@ class Checkpoints:
         return self._lake.reader
 
     def _known(self) -> dict[GroupPartition, Checkpoint]:
-        """The newest checkpoints, but for those of groups that the flow does not mirror (any more), and of generations
+        """The newest checkpoints, except those of groups that the flow does not mirror (any more), and of generations
         of target topics that are over: they say nothing."""
         if self._newest is None:
             found = newest_checkpoints(self._tables(), self.flow.name)

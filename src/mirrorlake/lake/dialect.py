@@ -119,7 +119,7 @@ def _only_query(statements: Sequence[exp.Expr]) -> exp.Expr:
     if isinstance(tree, exp.Create) and tree.kind == "VIEW":
         tree = tree.expression
     if not isinstance(tree, exp.Query):
-        raise InputError("it is no query, and DuckDB only reads the lake")
+        raise InputError("it is not a query, and DuckDB only reads the lake")
     return tree
 
 

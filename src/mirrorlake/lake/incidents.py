@@ -85,7 +85,7 @@ class Incidents:
         return Counter(flow for flow, _kind, _topic, _partition in self._seen)
 
     def over(self, flow: str, kind: str, still: Collection[str]) -> None:
-        """Close a flow's incidents of one kind that are about topics, but for the topics of which it still holds."""
+        """Close a flow's incidents of one kind that are about topics, except those topics of which it still holds."""
         self.close(lambda name, what, topic, _partition: (name, what) == (flow, kind) and topic not in still)
 
     def settle(self, flow: str, kind: str, topic: str | None, partition: int | None, resolution: str) -> None:

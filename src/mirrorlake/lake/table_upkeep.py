@@ -62,7 +62,7 @@ def apply_settings(lake: Lake, dry_run: bool = False) -> dict[str, dict[str, str
 
 
 def _wanted(lake: Lake) -> Mapping[str, Mapping[str, str]]:
-    """SETTINGS, but for the logs of a folder, which are short (`path_tables.KEPT`)."""
+    """SETTINGS, except for the logs of a folder, which are short (`path_tables.KEPT`)."""
     return SETTINGS if lake.directory is None else {table: {**SETTINGS.get(table, {}), **KEPT} for table in TABLES}
 
 

@@ -110,7 +110,8 @@ def start_landing(
         plan: the partitions, and where each begins.
         landing: the cluster's settings.
         once: end at the end offsets seen at the start; else when it is stopped.
-        is_heartbeats: the topics that wait for one another, HEARTBEAT_SECONDS at most: a flow that is idle but for its
+        is_heartbeats: the topics that wait for one another, HEARTBEAT_SECONDS at most: a flow that is idle except for
+        its
             heartbeats would else never rest.
         client: settings of librdkafka, to read natively where that can be done: of a lake in a directory. Else
             Spark's own source reads.

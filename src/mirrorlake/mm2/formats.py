@@ -128,6 +128,6 @@ class _Reader:
     def _take(self, length: int) -> bytes:
         taken = None if self._data is None or length < 0 else self._data[self._at : self._at + length]
         if taken is None or len(taken) < length:
-            raise InputError(f"a record is no {self._what} of MirrorMaker 2: it ends too early")
+            raise InputError(f"a record is not a {self._what} of MirrorMaker 2: it ends too early")
         self._at += length
         return taken

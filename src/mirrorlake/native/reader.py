@@ -179,7 +179,8 @@ class Reader:
         return self._kept + taken if taken else 0
 
     def _columns(self, count: int) -> Iterator[tuple[Partition, pa.RecordBatch]]:
-        """What the first messages hold of the ranges. They are given back but for records behind the ranges' ends."""
+        """What the first messages hold of the ranges. They are given back except for records behind the ranges'
+        ends."""
         done, self._kept = 0, count
         while done < self._kept:
             messages = self._messages.ctypes.data + 8 * done

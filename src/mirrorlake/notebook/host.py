@@ -188,7 +188,7 @@ class Notebook:
         try:
             return float(self.widget(name) or default)
         except ValueError:
-            raise InputError(f"the widget {name} holds {self.widget(name)}, which is no number") from None
+            raise InputError(f"the widget {name} holds {self.widget(name)}, which is not a number") from None
 
     def display(self, *what: Shown) -> None:
         """Show tables, charts and sentences."""

@@ -18,7 +18,7 @@ from mirrorlake.run.snapshot import Snapshot
 
 @dataclass(frozen=True)
 class FlowLag:
-    """How late a flow was at one sample, but for its heartbeats: records of all its partitions together, seconds of the
+    """How late a flow was at one sample, without its heartbeats: records of all its partitions together, seconds of the
     latest one."""
 
     records: int

@@ -13,7 +13,7 @@ def read_status(lake: Reader, connections: Connections) -> dict[str, Any]:
     view `proof_status`]}.
 
     A flow that has never run is there with nulls. Not healthy means that an alert is there. What is paused, disabled or
-    gone by the file as it is now raises none but for its open incidents, which wait for a decision.
+    gone by the file as it is now raises none except for its open incidents, which wait for a decision.
     """
     topology = connections.topology
     rows = {row["flow"]: row for row in lake.table_rows("flow_status")}

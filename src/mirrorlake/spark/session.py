@@ -151,7 +151,7 @@ def local_session(
 
 
 def _start_jvm(settings: Mapping[str, str]) -> None:
-    """Start the JVM that the session will find, as pyspark itself would, but for where its stderr goes."""
+    """Start the JVM that the session will find, as pyspark itself would, except for where its stderr goes."""
     with logged_stderr() as stderr:
         conf = SparkConf().setAll(list(settings.items()))
         gateway = launch_gateway(conf, {"stderr": stderr})  # type: ignore[no-untyped-call]

@@ -13,7 +13,7 @@ from mirrorlake.config.references import env_provider, resolve
 from mirrorlake.config.tracking import Tracking
 from mirrorlake.kafka.secrets import secret_provider, secret_stores
 
-#: Seconds that one request may take; what fails is not tried again, but for the next half minute's.
+#: Seconds that one request may take; what fails is not tried again, except with the next half minute's.
 REQUEST_SECONDS = 5
 #: MLflow's own settings, unless somebody has set them: give up soon, and tell nobody else that it runs.
 _SETTINGS = {

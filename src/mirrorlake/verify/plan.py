@@ -46,7 +46,7 @@ class Chosen:
 
 
 def choose(standing: FlowStanding, partitions: Iterable[Standing], lake: Lake, choice: Choice) -> list[Chosen]:
-    """The ranges of each partition that are to be compared; what is proven is left out, but for `again`."""
+    """The ranges of each partition that are to be compared; what is proven is left out, unless `again`."""
     since = _since(lake, standing.flow.name, choice.since)
     found = []
     for item in partitions:

@@ -197,9 +197,13 @@ def test_overrides_win_for_their_role_only() -> None:
         ("producer", "ssl.ca.location", "belongs into the security block, as ca_file"),
         ("producer", "buffer.memory", "which mirrorlake writes with; it says queue.buffering.max.kbytes"),
         ("consumer", "fetch.wait.max.ms", "which Spark reads with; it says fetch.max.wait.ms"),
-        ("producer", "linger.sm", "is no setting of librdkafka, which mirrorlake writes with; did you mean linger.ms?"),
-        ("admin", "linger.ms", "is no setting of librdkafka, which mirrorlake asks with"),
-        ("admin", "logger", "is no setting of librdkafka"),
+        (
+            "producer",
+            "linger.sm",
+            "is not a setting of librdkafka, which mirrorlake writes with; did you mean linger.ms?",
+        ),
+        ("admin", "linger.ms", "is not a setting of librdkafka, which mirrorlake asks with"),
+        ("admin", "logger", "is not a setting of librdkafka"),
     ],
 )
 def test_settings_that_are_refused(role: str, name: str, sentence: str, tmp_path: Path) -> None:

@@ -60,8 +60,8 @@ def test_nulls_come_first_where_spark_says_so(tmp_path: Path) -> None:
     [
         ("SELEC 1", "cannot be said for DuckDB"),
         ("SELECT 1; SELECT 2", "2 statements"),
-        ("DELETE FROM incidents", "no query"),
-        ("SHOW TABLES", "no query"),
+        ("DELETE FROM incidents", "not a query"),
+        ("SHOW TABLES", "not a query"),
         ("SELECT percentile(x, 0.5, n) FROM VALUES (1, 1) AS v(x, n)", "percentile with a frequency"),
     ],
 )

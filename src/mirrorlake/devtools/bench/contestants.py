@@ -111,7 +111,7 @@ class Running:
 
 
 def start_mirrorlake(job: Job) -> Running:
-    """Start `mirrorlake run`, continuous, exactly once, with default settings but for tracking."""
+    """Start `mirrorlake run`, continuous, exactly once, with default settings except for tracking."""
     document = {
         "clusters": {
             job.alias: {"bootstrap_servers": job.source},

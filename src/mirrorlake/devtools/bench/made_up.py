@@ -1,6 +1,6 @@
 """Tables of a lake as months of running leave them, made by writing Parquet and Delta's log directly: a minute's work.
 
-The files are what Spark would have written, but for their number: `maintain` compacts each table once a day.
+The files are what Spark would have written, except for their number: `maintain` compacts each table once a day.
 """
 
 import json
@@ -33,7 +33,7 @@ _FILES = 8
 class History:
     """How much has happened: batches left `runs` rows of the map in `days`; tables got `commits` commits. `positions`
     are sampled every minute and, as `maintain` does it, kept for 90 days. `merged`: whether it has merged the runs of
-    each day too, but for the last one (sql/queries/merge_map.sql)."""
+    each day too, except the last one (sql/queries/merge_map.sql)."""
 
     runs: int
     commits: int

@@ -1,5 +1,5 @@
 -- Note the objectives of flows, and how they run. A row whose mode is null says nothing about that.
--- Frames: said (the columns of objectives but for the times).
+-- Frames: said (the columns of objectives except the times).
 MERGE INTO objectives AS known
 USING {said} AS now
 ON known.flow = now.flow

@@ -67,7 +67,7 @@ def test_json_in_all_its_shapes() -> None:
         ('{"a": 1,}', "f.json is not valid JSON in line 1"),
         ('{"a": 1, "a": 2}', "key a is given twice"),
         ('{"a": {"b": 1}}', "f.json, line 1: a must be a string, a number, true or false"),
-        ('{"a": null}', "f.json, line 1: a must be a text"),
+        ('{"a": null}', "f.json, line 1: a must be a string"),
         ('{"config": []}', "config must be an object"),
         ("[1]", "f.json holds no connector"),
     ],
