@@ -7,7 +7,7 @@ BIN := .venv/bin
 STAMP := .venv/.made-from-lock
 UV := $(or $(shell command -v uv 2>/dev/null),.uv/bin/uv)
 
-.PHONY: help env demo test test-all classes unit check fmt bench chaos screenshots clean
+.PHONY: help env demo test test-all classes unit check fmt bench chaos screenshots tables clean
 .DEFAULT_GOAL := help
 
 help: ## list these targets
@@ -49,6 +49,9 @@ chaos: env ## schedules without end or kills without mercy; ARGS="--schedules 20
 
 screenshots: env ## make docs/dashboard-*.png again, in a headless Chromium
 	MIRRORLAKE_SCREENSHOTS=docs $(BIN)/pytest tests/dashboard -k screenshots
+
+tables: env ## write docs/tables.md from the definitions of tables and views
+	@$(BIN)/python docs/make_tables.py
 
 clean: ## remove the environment and everything that was made
 	rm -rf .venv .uv dist .mypy_cache .ruff_cache .pytest_cache .hypothesis mirrorlake-demo bench-results spark-warehouse

@@ -1,11 +1,11 @@
 -- One row is one comparison of one range of one partition by content; offsets inclusive. Of a range that was compared
 -- more often the newest row counts (view `proofs`). Ranges do not reach over multiples of 100,000.
 CREATE TABLE IF NOT EXISTS audits (
-  flow STRING NOT NULL,
-  topic STRING NOT NULL,
+  flow STRING NOT NULL COMMENT 'source->target',
+  topic STRING NOT NULL COMMENT 'of the source',
   partition INT NOT NULL,
-  first_offset BIGINT,
-  last_offset BIGINT,
+  first_offset BIGINT COMMENT 'of the source, inclusive',
+  last_offset BIGINT COMMENT 'of the source, inclusive',
   source_count BIGINT COMMENT 'null: the source has nothing of the range any more',
   stage_count BIGINT,
   target_count BIGINT,
@@ -15,13 +15,14 @@ CREATE TABLE IF NOT EXISTS audits (
   verdict STRING COMMENT 'proven; source_trimmed: stage and target are the same; or the kind of the first difference',
   audited_at TIMESTAMP,
   generation INT COMMENT 'of the source topic; 0 is the first',
-  target_topic STRING,
+  target_topic STRING COMMENT 'the mirror at the target',
   target_generation INT COMMENT 'of the target topic; 0 is the first',
   target_first_offset BIGINT COMMENT 'the stretch of the log of the target that was read',
   target_last_offset BIGINT,
   byte_count BIGINT COMMENT 'of all that was read',
   excused MAP<STRING, BIGINT> COMMENT 'records that were left out of the comparison, by reason',
   differences ARRAY<STRUCT<kind: STRING, first_offset: BIGINT, last_offset: BIGINT, record_count: BIGINT, target_offset: BIGINT, detail: STRING>>
+    COMMENT 'kinds are those of docs/trust.md'
 ) USING DELTA
 COMMENT 'mirrorlake: proofs that nothing is missing'
 TBLPROPERTIES ('delta.enableDeletionVectors' = 'false')

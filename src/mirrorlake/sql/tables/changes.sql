@@ -1,13 +1,13 @@
 -- One row is one change that control made to a cluster, or refused to make.
 CREATE TABLE IF NOT EXISTS changes (
-  flow STRING,
+  flow STRING COMMENT 'source->target',
   at TIMESTAMP NOT NULL,
   kind STRING NOT NULL COMMENT 'topic, partitions, config, acl, group, ...',
-  resource STRING,
+  resource STRING COMMENT 'what was changed',
   before STRING,
   after STRING,
   outcome STRING COMMENT 'done, refused, skipped, gone; begun: an ACL that is about to be made',
-  error STRING,
+  error STRING COMMENT 'why it was refused or skipped',
   policy STRING COMMENT 'of ACLs: how the flow named mirrors when it made it'
 ) USING DELTA
 COMMENT 'mirrorlake: what was changed on the clusters'

@@ -1,16 +1,16 @@
 -- One row is one (flow, group, topic, partition) at one time; positions as Kafka commits them.
 CREATE TABLE IF NOT EXISTS checkpoints (
-  flow STRING NOT NULL,
+  flow STRING NOT NULL COMMENT 'source->target',
   group_id STRING NOT NULL,
-  topic STRING NOT NULL,
+  topic STRING NOT NULL COMMENT 'of the source',
   partition INT NOT NULL,
-  source_position BIGINT,
-  target_topic STRING,
-  target_position BIGINT,
-  metadata STRING,
+  source_position BIGINT COMMENT 'the next offset that the group reads at the source',
+  target_topic STRING COMMENT 'the mirror at the target',
+  target_position BIGINT COMMENT 'the same position at the target',
+  metadata STRING COMMENT 'what the group committed with it',
   checkpointed_at TIMESTAMP,
-  synced BOOLEAN,
-  reason STRING,
+  synced BOOLEAN COMMENT 'whether the group stands there at the target',
+  reason STRING COMMENT 'why it was held back, kept or left; null: it was not',
   read_at TIMESTAMP COMMENT 'when the source was asked for the position; null for what was not read there',
   target_generation INT COMMENT 'generation of the target topic that target_position is of'
 ) USING DELTA

@@ -1,7 +1,7 @@
 -- One row is one cluster seen, by the broker's own cluster id.
 CREATE TABLE IF NOT EXISTS clusters (
-  alias STRING NOT NULL,
-  cluster_id STRING NOT NULL,
+  alias STRING NOT NULL COMMENT 'name in the topology file',
+  cluster_id STRING NOT NULL COMMENT 'the id that Kafka gave the cluster',
   first_seen TIMESTAMP,
   last_seen TIMESTAMP
 ) USING DELTA

@@ -1,15 +1,15 @@
 -- One row is one thing that an operator must know; open while resolved_at is null.
 CREATE TABLE IF NOT EXISTS incidents (
-  flow STRING,
-  at TIMESTAMP NOT NULL,
-  kind STRING NOT NULL,
-  topic STRING,
+  flow STRING COMMENT 'source->target',
+  at TIMESTAMP NOT NULL COMMENT 'when it was found',
+  kind STRING NOT NULL COMMENT 'docs/incidents.md',
+  topic STRING COMMENT 'of the source',
   partition INT,
-  first_offset BIGINT,
-  last_offset BIGINT,
-  detail STRING,
-  resolved_at TIMESTAMP,
-  resolution STRING,
+  first_offset BIGINT COMMENT 'of the source, inclusive',
+  last_offset BIGINT COMMENT 'of the source, inclusive',
+  detail STRING COMMENT 'one sentence: what is wrong, and what to do',
+  resolved_at TIMESTAMP COMMENT 'null while it is open',
+  resolution STRING COMMENT 'the choice of an operator, or how it ended by itself',
   target_generation INT COMMENT 'of the target topic, where the incident is about one'
 ) USING DELTA
 COMMENT 'mirrorlake: what an operator has to know or decide'

@@ -1,10 +1,10 @@
 -- One row is one flow: its objectives, as the topology file says them, and whether a process is to be running it.
 CREATE TABLE IF NOT EXISTS objectives (
-  flow STRING NOT NULL,
-  lag_seconds BIGINT,
-  latency_p99_ms BIGINT,
-  heartbeat_seconds BIGINT,
-  stuck_seconds BIGINT,
+  flow STRING NOT NULL COMMENT 'source->target',
+  lag_seconds BIGINT COMMENT 'highest lag of a partition',
+  latency_p99_ms BIGINT COMMENT 'highest p99 of a topic',
+  heartbeat_seconds BIGINT COMMENT 'highest age of a heartbeat',
+  stuck_seconds BIGINT COMMENT 'how long a partition with records to produce may stand still',
   enabled BOOLEAN COMMENT 'false: disabled or paused as a whole, on purpose',
   paused STRING COMMENT 'regex of source topics that are paused',
   heartbeats BOOLEAN COMMENT 'whether heartbeats are emitted and mirrored',

@@ -3,18 +3,18 @@
 -- segments of such a row offsets are left out on both sides, so record_count <= target_last - target_first + 1. Who wants
 -- pairs of offsets goes by segments, as the view `offset_translation` does.
 CREATE TABLE IF NOT EXISTS offset_map (
-  flow STRING NOT NULL,
-  topic STRING NOT NULL,
+  flow STRING NOT NULL COMMENT 'source->target',
+  topic STRING NOT NULL COMMENT 'of the source',
   partition INT NOT NULL,
   source_first BIGINT NOT NULL,
   source_last BIGINT NOT NULL,
-  target_topic STRING NOT NULL,
+  target_topic STRING NOT NULL COMMENT 'the mirror at the target',
   target_partition INT NOT NULL,
   target_first BIGINT NOT NULL,
   target_last BIGINT NOT NULL,
   record_count BIGINT NOT NULL,
-  produced_at TIMESTAMP,
-  batch_id BIGINT NOT NULL,
+  produced_at TIMESTAMP COMMENT 'when the transaction was committed',
+  batch_id BIGINT NOT NULL COMMENT 'the producing batch',
   stage_version BIGINT COMMENT 'version of records that the batch was planned from; for information only',
   first_batch_id BIGINT
     COMMENT 'first batch of a row that was made of several, batch_id and produced_at are of the last; else null',

@@ -1,17 +1,17 @@
 -- The stage: one row is one source record. Read in two ways: by landed commit, in order (produce), and by topic and
 -- offset range (audit, replay). So the statistics are on the coordinates only, and never on the payload.
 CREATE TABLE IF NOT EXISTS records (
-  source_cluster STRING NOT NULL,
+  source_cluster STRING NOT NULL COMMENT 'alias of the cluster',
   topic STRING NOT NULL,
   partition INT NOT NULL,
-  offset BIGINT NOT NULL,
+  offset BIGINT NOT NULL COMMENT 'at the source',
   timestamp TIMESTAMP COMMENT 'of the record, milliseconds kept',
   timestamp_type INT COMMENT '0 CreateTime, 1 LogAppendTime',
   key BINARY,
   value BINARY,
-  headers ARRAY<STRUCT<key: STRING, value: BINARY>>,
-  landed_at TIMESTAMP,
-  batch_id BIGINT,
+  headers ARRAY<STRUCT<key: STRING, value: BINARY>> COMMENT 'in their order',
+  landed_at TIMESTAMP COMMENT 'when its batch was landed',
+  batch_id BIGINT COMMENT 'the landing batch: its time in ms',
   generation INT COMMENT 'generation of a topic that was deleted and made again at the source; 0 is the first'
 ) USING DELTA
 COMMENT 'mirrorlake: every source record, once'

@@ -1,9 +1,9 @@
 -- One row is what `maintain` has deleted of one generation of a partition in `records`. Noted before it is deleted.
 CREATE TABLE IF NOT EXISTS removals (
-  source_cluster STRING NOT NULL,
-  topic STRING NOT NULL,
+  source_cluster STRING NOT NULL COMMENT 'alias of the cluster',
+  topic STRING NOT NULL COMMENT 'of the source',
   partition INT NOT NULL,
-  generation INT NOT NULL,
+  generation INT NOT NULL COMMENT 'of the source topic',
   first_offset BIGINT NOT NULL COMMENT 'the first offset that was there',
   below BIGINT NOT NULL COMMENT 'the offset behind the last one that was deleted',
   removed_at TIMESTAMP NOT NULL

@@ -2,11 +2,12 @@
 -- source does not answer, or has the topic no more.
 CREATE TABLE IF NOT EXISTS states (
   cluster STRING NOT NULL COMMENT 'alias of the cluster',
-  topic STRING NOT NULL,
-  since TIMESTAMP NOT NULL,
+  topic STRING NOT NULL COMMENT 'of the source',
+  since TIMESTAMP NOT NULL COMMENT 'from when on it was so',
   partitions INT,
   configs MAP<STRING, STRING> COMMENT 'what was set on the topic itself',
-  acls ARRAY<STRUCT<pattern: STRING, name: STRING, principal: STRING, host: STRING, operation: STRING, permission: STRING>>,
+  acls ARRAY<STRUCT<pattern: STRING, name: STRING, principal: STRING, host: STRING, operation: STRING, permission: STRING>>
+    COMMENT 'those on the topic',
   topic_id STRING COMMENT 'the id that Kafka gave the topic',
   factor INT COMMENT 'its replication factor'
 ) USING DELTA
