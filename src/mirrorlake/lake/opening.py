@@ -77,7 +77,7 @@ def reading_lake(spark: "SparkSession", location: Location, directory: Path) -> 
             raise LakeError(f"{schema} holds no lake; name the schema that `mirrorlake run` writes to")
         _read_properties(lake)
         return lake
-    root = (directory / location.path).resolve()
+    root = folder_of(location.path, directory)
     if not has_table(root, "records"):
         raise no_lake(root)
     return _open(spark, location, root, None)
@@ -90,15 +90,25 @@ def no_lake(root: Path) -> LakeError:
 
 def lake_exists(location: Location, directory: Path) -> bool:
     """Whether a lake is there already, as far as can be known without a session: in a catalog one may be."""
-    return location.path is None or has_table((directory / location.path).resolve(), "clusters")
+    return location.path is None or has_table(folder_of(location.path, directory), "clusters")
 
 
 def check_location(location: Location, directory: Path) -> tuple[Path | None, Path]:
     """The lake's directory (None in a catalog) and that of its checkpoints, proven writable. Raises LakeError."""
-    root = None if location.path is None else (directory / location.path).resolve()
+    root = None if location.path is None else folder_of(location.path, directory)
     if root is not None:
         _check_characters(root)
     return root, _checkpoint_root(location, root)
+
+
+def folder_of(path: str, directory: Path) -> Path:
+    """The folder that `lake.path` names. Raises LakeError for a URL, which would become a folder of that name here."""
+    if re.match(r"[A-Za-z][\w+.-]*:", path):
+        raise LakeError(
+            f"the lake cannot be at {path}: a path is a folder, which a mount of object storage may be; mount it, or "
+            "use catalog and schema"
+        )
+    return (directory / path).resolve()
 
 
 def _check_characters(root: Path) -> None:

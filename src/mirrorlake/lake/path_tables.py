@@ -99,7 +99,7 @@ class PathTables:
                 if rows is None:
                     return
                 try:
-                    write_deltalake(found, whole(table, rows), mode="overwrite")
+                    write_deltalake(found, _with_newer(whole(table, rows), rows, found), mode="overwrite")
                 except CommitFailedError:
                     if attempt == _ATTEMPTS - 1:
                         raise
@@ -133,7 +133,7 @@ class PathTables:
 
     def _commit(self, table: str, rows: pa.Table, application: str | None, version: int) -> None:
         def commit(found: DeltaTable, properties: CommitProperties | None) -> None:
-            write_deltalake(found, rows, mode="append", commit_properties=properties)
+            write_deltalake(found, _with_newer(rows, rows, found), mode="append", commit_properties=properties)
 
         self._committed(table, commit, application, version)
 
@@ -179,6 +179,17 @@ class PathTables:
 
     def _path(self, table: str) -> str:
         return str(self.directory / table)
+
+
+def _with_newer(rows: pa.Table, given: pa.Table, found: DeltaTable) -> pa.Table:
+    """Rows with the columns that a newer version has added to the table, as they are in `given`, else null: so an older
+    version goes on in its lake."""
+    for field in pa.schema(found.schema().to_arrow()):
+        if field.name not in rows.column_names:
+            known = field.name in given.column_names
+            column = given[field.name].cast(field.type) if known else pa.nulls(len(rows), field.type)
+            rows = rows.append_column(field, column)
+    return rows
 
 
 def _complete(found: DeltaTable, table: str) -> None:

@@ -14,7 +14,7 @@ from mirrorlake.config.topology import Topology
 from mirrorlake.errors import InputError, LakeError
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.lake.lake import Lake, has_table
-from mirrorlake.lake.opening import no_lake, open_lake, path_lake, reading_lake
+from mirrorlake.lake.opening import folder_of, no_lake, open_lake, path_lake, reading_lake
 from mirrorlake.lake.reader import Reader
 from mirrorlake.library.progress import Progress
 from mirrorlake.library.session_start import SessionStart
@@ -133,14 +133,14 @@ class Internals:
 
     @property
     def _is_folder(self) -> bool:
-        return self.location.path is not None and "://" not in self.location.path
+        return self.location.path is not None
 
     @cached_property
     def _duck(self) -> Reader:
         from mirrorlake.lake.duck import DuckLake  # who reads by Spark does without
 
         assert self.location.path is not None
-        root = (self.directory / self.location.path).resolve()
+        root = folder_of(self.location.path, self.directory)
         if self._topology is None and not has_table(root, "records"):
             raise no_lake(root)
         place = self.location.checkpoints

@@ -1,0 +1,60 @@
+"""What docs/compatibility.md says was tried is what is pinned, and what it calls unsupported is not in the code."""
+
+import re
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+import yaml
+
+from mirrorlake.config.security import Security
+from mirrorlake.spark.jars import DELTA_VERSION, KAFKA_VERSION, SPARK_KAFKA_VERSION, SPARK_MINOR
+from mirrorlake.spark.java import OLDEST_JAVA
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "compatibility.md").read_text(encoding="utf-8")
+PROJECT = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+TRIED, EXPECTED, UNSUPPORTED = (
+    PAGE.partition(f"## {title}")[2].partition("\n## ")[0]
+    for title in ("Tried", "Expected to work, not tried", "Not supported")
+)
+
+
+def pinned(package: str) -> str:
+    (found,) = re.findall(rf'"{re.escape(package)}(?:\[\w+\])?[=>]=([\d.]+)', PROJECT)
+    return str(found)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        f"Apache Kafka {KAFKA_VERSION},",
+        f"confluent-kafka {pinned('confluent-kafka')} ",
+        f"connector {SPARK_KAFKA_VERSION} ",
+        f"| {pinned('pyspark')}: local",
+        f"delta-spark {DELTA_VERSION};",
+        f"deltalake {pinned('deltalake')} ",
+        f"DuckDB {pinned('duckdb')} ",
+        f"`databricks-bundles` {pinned('databricks-bundles')} ",
+        f"| Java | {OLDEST_JAVA} |",
+    ],
+)
+def test_versions_are_those_that_are_pinned(said: str) -> None:
+    assert said in TRIED
+
+
+def test_the_runtime_is_the_one_of_the_bundle() -> None:
+    bundle: dict[str, Any] = yaml.safe_load((ROOT / "databricks.yml").read_text(encoding="utf-8"))
+    runtime = re.match(r"\d+\.\d+", bundle["variables"]["spark_version"]["default"])
+    assert runtime is not None and f"runtime {runtime[0]} LTS, which is Spark {SPARK_MINOR}," in EXPECTED
+
+
+def test_every_way_to_log_in_is_named_as_tried_and_no_other_one_exists() -> None:
+    known = set(get_args(get_args(Security.model_fields["mechanism"].annotation)[0]))
+    assert known and all(mechanism in TRIED for mechanism in known)
+    assert not known & {"GSSAPI", "AWS_MSK_IAM"} and "GSSAPI" in UNSUPPORTED and "AWS_MSK_IAM" in UNSUPPORTED
+
+
+def test_the_packages_that_are_named_as_not_supported_are_not_imported() -> None:
+    code = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "src").rglob("*.py"))
+    assert not re.findall(r"schema_registry|aws_msk_iam|gssapi", code.replace('"GSSAPI"', ""))
