@@ -3,7 +3,7 @@
 # MAGIC # 3. Where is this offset on the other side?
 # MAGIC
 # MAGIC The map between source and target offsets is total and exact. A *position* is what Kafka commits: the next
-# MAGIC offset that a consumer reads. Any position translates, there and back, at any depth of history.
+# MAGIC offset that a consumer reads. Any position translates, in both directions, at any depth of history.
 # MAGIC
 # MAGIC | widget | means |
 # MAGIC |---|---|

@@ -66,7 +66,7 @@ nb.display(audit.proven(nb))
 # MAGIC ## Staged, and not on the target
 # MAGIC
 # MAGIC `missing_since` is when the first of them was landed; `incident` and `decision` are what is known about that
-# MAGIC partition: a record that an operator gave up (`skip`) stays listed here for ever, and rightly so. The stage
+# MAGIC partition: a record that an operator gave up (`skip`) stays listed here, and rightly so. The stage
 # MAGIC has the records: they can be read from `records`, and produced by hand if they are wanted.
 
 # COMMAND ----------
