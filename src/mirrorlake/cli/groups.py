@@ -16,7 +16,7 @@ GROUPS = typer.Option([], "--group", help="This group; may be given several time
 ALL_GROUPS = typer.Option(False, "--all-groups", help="All groups that the flow mirrors.")
 DRY_RUN = typer.Option(False, "--dry-run", help="Show what would be done, change nothing.")
 FORCE = typer.Option(False, "--force", help="Move positions backwards too, and those that their owners set back.")
-NO_DRAIN = typer.Option(False, "--no-drain", help="Do not catch up before.")
+NO_DRAIN = typer.Option(False, "--no-drain", help="Do not catch up first.")
 
 
 def register(app: typer.Typer) -> None:

@@ -14,10 +14,10 @@ def register(app: typer.Typer) -> None:
 def maintain(
     context: typer.Context,
     retention_days: int | None = typer.Option(
-        None, "--retention-days", min=1, help="Keep records for so many days, instead of what the file says."
+        None, "--retention-days", min=1, help="Keep records for this many days, instead of what the file says."
     ),
     vacuum_hours: int | None = typer.Option(
-        None, "--vacuum-hours", min=1, help="Keep files that no version needs for so many hours."
+        None, "--vacuum-hours", min=1, help="Keep files that no version needs for this many hours."
     ),
     dry_run: bool = typer.Option(False, "--dry-run", help="Say what would be deleted, and change nothing."),
     as_json: bool = typer.Option(False, "--json", help="Print one JSON document."),

@@ -28,7 +28,7 @@ def run(
     log: logs.Form = typer.Option(
         logs.Form.auto,
         "--log",
-        help="Stderr: living lines at a terminal, plain lines, or a JSON object a line.",
+        help="Stderr: live lines at a terminal, plain lines, or a JSON object a line.",
     ),
     as_json: bool = typer.Option(False, "--json", help="Print one JSON document at the end."),
 ) -> None:

@@ -21,7 +21,7 @@ def resolve(
     engine: str | None = ENGINE,
     as_json: bool = typer.Option(False, "--json", help="Print one JSON document."),
 ) -> None:
-    """List open incidents with what can be chosen, or decide them with --choice. A running `run` takes notice."""
+    """List open incidents with what can be chosen, or decide them with --choice. A running `run` notices."""
     shared: Context = context.obj.by(engine)
     if choice is None:
         incidents = shared.lake.incidents(flow, topic, partition, kind)

@@ -23,12 +23,14 @@ def verify(
     context: typer.Context,
     flow: list[str] = typer.Option([], "--flow", help="Only this flow."),
     topic: list[str] = typer.Option([], "--topic", help="Only this topic, named as at the source or at the target."),
-    since: str | None = typer.Option(None, "--since", help="Only what was brought to the target since, as 2026-11-21."),
+    since: str | None = typer.Option(
+        None, "--since", help="Only what reached the target since a time, such as 2026-11-21."
+    ),
     offsets: str | None = typer.Option(None, "--offsets", metavar="A:B", help="Only source offsets A to B, inclusive."),
     sample: str | None = typer.Option(None, "--sample", metavar="1%", help="Only a part, the same one each time."),
     again: bool = typer.Option(False, "--again", help="Compare what is proven already, too."),
-    watch: bool = typer.Option(False, "--watch", help="Go on with what is brought meanwhile, until Ctrl-C."),
-    max_mb_per_s: float | None = typer.Option(None, "--max-mb-per-s", help="Read at most so much of each cluster."),
+    watch: bool = typer.Option(False, "--watch", help="Follow what arrives meanwhile, until Ctrl-C."),
+    max_mb_per_s: float | None = typer.Option(None, "--max-mb-per-s", help="Read at most this much from each cluster."),
     report: list[Path] = typer.Option([], "--report", help="Write the evidence to a file, .html or .json."),
     as_json: bool = typer.Option(False, "--json", help="Print one JSON document."),
 ) -> None:
