@@ -1,4 +1,4 @@
-"""What `run` shows of itself: a living line a flow at a terminal, and a line of the log each minute elsewhere."""
+"""What `run` shows of itself: a live line a flow at a terminal, and a line of the log each minute elsewhere."""
 
 import logging
 import threading
