@@ -1,5 +1,5 @@
--- One row is one comparison of one range of one partition by content; offsets inclusive. Of a range that was compared
--- more often the newest row counts (view `proofs`). Ranges do not reach over multiples of 100,000.
+-- One row is one comparison by content of one range of a partition; offsets are inclusive. If a range was compared more
+-- than once, the newest row counts (view `proofs`). No range spans a multiple of 100,000.
 CREATE TABLE IF NOT EXISTS audits (
   flow STRING NOT NULL COMMENT 'source->target',
   topic STRING NOT NULL COMMENT 'of the source',

@@ -1,8 +1,8 @@
--- One row is one change that control made to a cluster, or refused to make.
+-- One row is one change that was made to a cluster or to the lake, or was refused.
 CREATE TABLE IF NOT EXISTS changes (
   flow STRING COMMENT 'source->target',
   at TIMESTAMP NOT NULL,
-  kind STRING NOT NULL COMMENT 'topic, partitions, config, acl, group, ...',
+  kind STRING NOT NULL COMMENT 'topic, partitions, config, acl, group, topology, retention, maintain, ...',
   resource STRING COMMENT 'what was changed',
   before STRING,
   after STRING,

@@ -1,5 +1,5 @@
--- One row is one generation of a source topic: a topic that was deleted and made again begins a new one when told to. A
--- row with a partition is a generation that this partition begins by itself, because its log at the source went back.
+-- One row is one generation of a source topic: a topic that was deleted and made again begins a new one when an operator
+-- says so. A row with a partition is a generation of that partition alone, whose log at the source went back.
 CREATE TABLE IF NOT EXISTS generations (
   source_cluster STRING NOT NULL COMMENT 'alias of the cluster',
   topic STRING NOT NULL COMMENT 'of the source',

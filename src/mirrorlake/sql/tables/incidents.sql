@@ -1,4 +1,4 @@
--- One row is one thing that an operator must know; open while resolved_at is null.
+-- One row is one thing that an operator has to know or decide; it is open while resolved_at is null.
 CREATE TABLE IF NOT EXISTS incidents (
   flow STRING COMMENT 'source->target',
   at TIMESTAMP NOT NULL COMMENT 'when it was found',

@@ -1,4 +1,4 @@
--- One row is one flow: its objectives, as the topology file says them, and whether a process is to be running it.
+-- One row is one flow: its objectives as in the topology file, and whether a process should be running it.
 CREATE TABLE IF NOT EXISTS objectives (
   flow STRING NOT NULL COMMENT 'source->target',
   lag_seconds BIGINT COMMENT 'highest lag of a partition',
@@ -9,7 +9,7 @@ CREATE TABLE IF NOT EXISTS objectives (
   paused STRING COMMENT 'regex of source topics that are paused',
   heartbeats BOOLEAN COMMENT 'whether heartbeats are emitted and mirrored',
   gaps BOOLEAN COMMENT 'whether every staged record has to be in the map: not with provenance, which leaves some out',
-  mode STRING COMMENT 'continuous: run until told to stop; once: run --once came last; stopped: ended in order; null: never run',
+  mode STRING COMMENT 'continuous: run until stopped; once: run --once came last; stopped: ended in order; null: never run',
   since TIMESTAMP COMMENT 'since when it is in this mode, and enabled or not',
   noted_at TIMESTAMP
 ) USING DELTA

@@ -1,7 +1,7 @@
 -- One row is one run: consecutive staged records that got consecutive target offsets. Offsets are inclusive.
--- `maintain` makes one row of neighbouring ones that are older than a day (`first_batch_id` is not null): between the
--- segments of such a row offsets are left out on both sides, so record_count <= target_last - target_first + 1. Who wants
--- pairs of offsets goes by segments, as the view `offset_translation` does.
+-- `maintain` merges neighbouring rows that are older than a day (`first_batch_id` is not null). Between the segments of such
+-- a row offsets are left out on both sides, so record_count <= target_last - target_first + 1. Pairs of offsets follow
+-- from the segments, as in the view `offset_translation`.
 CREATE TABLE IF NOT EXISTS offset_map (
   flow STRING NOT NULL COMMENT 'source->target',
   topic STRING NOT NULL COMMENT 'of the source',

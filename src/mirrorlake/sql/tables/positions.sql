@@ -1,4 +1,4 @@
--- One row is one sample of one partition of one flow. *_end are positions: the offset after the last one.
+-- One row is one sample of one partition of a flow. *_end are positions: the offset after the last one.
 CREATE TABLE IF NOT EXISTS positions (
   flow STRING NOT NULL COMMENT 'source->target',
   topic STRING NOT NULL COMMENT 'of the source',

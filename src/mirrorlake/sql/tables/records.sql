@@ -1,5 +1,5 @@
--- The stage: one row is one source record. Read in two ways: by landed commit, in order (produce), and by topic and
--- offset range (audit, replay). So the statistics are on the coordinates only, and never on the payload.
+-- The stage: one row is one source record. It is read by commit, in order (to produce), and by topic and offset range (to
+-- verify and replay), so statistics are kept of the coordinates only, never of the payload.
 CREATE TABLE IF NOT EXISTS records (
   source_cluster STRING NOT NULL COMMENT 'alias of the cluster',
   topic STRING NOT NULL,

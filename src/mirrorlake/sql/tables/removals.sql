@@ -1,4 +1,4 @@
--- One row is what `maintain` has deleted of one generation of a partition in `records`. Noted before it is deleted.
+-- One row is what `maintain` deleted from `records` of one generation of a partition. It is noted before it is deleted.
 CREATE TABLE IF NOT EXISTS removals (
   source_cluster STRING NOT NULL COMMENT 'alias of the cluster',
   topic STRING NOT NULL COMMENT 'of the source',

@@ -1,5 +1,5 @@
 -- From the time at which control asked the source for a group's position to its row in the lake, in ms, per minute of one
--- group and partition. Positions that were not read at the source (a move, what became of one at the target) are none.
+-- group and partition. Rows that were not read at the source (a move, what became of one at the target) are left out.
 CREATE OR REPLACE VIEW checkpoint_latency AS
 SELECT
   flow,

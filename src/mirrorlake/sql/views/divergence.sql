@@ -1,6 +1,6 @@
--- Staged records that a flow never brought to its target, per partition and generation of its topic: those behind the
--- end of the map, and those that were given up in between. Records that were on the target already (provenance) are
--- none. Reads the coordinates of the stage: for the day after an unclean failover.
+-- Staged records that never reached the target of a flow, per partition and generation of its topic: those behind the end of
+-- the map, and those that were given up before it. Records that were on the target already (provenance) do not count.
+-- It reads the coordinates of the whole stage: for the day after an unclean failover.
 CREATE OR REPLACE VIEW divergence AS
 WITH targets AS (SELECT alias, max_by(cluster_id, last_seen) AS cluster_id FROM clusters GROUP BY alias),
 mirrored AS (

@@ -1,4 +1,4 @@
--- The newest checkpoint of every group and partition. One of a generation of the target topic that is over says so: its
+-- The newest checkpoint of every group and partition. If it belongs to a past generation of the target topic, it says so: its
 -- target position means nothing any more.
 CREATE OR REPLACE VIEW group_positions AS
 WITH ranked AS (

@@ -1,6 +1,6 @@
--- The newest generation of every target topic of a flow. lives: false while nobody has decided what becomes of a topic
--- that is gone, or was made again, and where it was decided but has not begun; target offsets then mean nothing.
--- partitions: how many it had when it was noted.
+-- The newest generation of every target topic of a flow. lives is false while nobody has decided about a topic that is gone or
+-- was made again, and until what was decided has begun; target offsets then mean nothing. partitions is how many the
+-- topic had when it was noted.
 CREATE OR REPLACE VIEW living_targets AS
 WITH newest AS (
   SELECT flow, topic, target_topic, max(target_generation) AS target_generation,

@@ -1,8 +1,8 @@
 -- Every range of equally distant source offsets with its target offsets; the k-th record of a row (from 0) has source
 -- offset source_first + k * stride and target offset target_first + k. run_* bound the map row, so that a predicate on
 -- them skips files; produced_at and batch_id are the row's, of the newest batch where `maintain` merged several. Source
--- offsets of a topic that was deleted and made again start over with each generation. Of target topics only the living
--- generation is there: offsets of a topic that was deleted lead nowhere.
+-- offsets of a topic that was deleted and made again start over with each generation. Only the living generation of a
+-- target topic is listed: offsets of a topic that was deleted lead nowhere.
 CREATE OR REPLACE VIEW offset_translation AS
 SELECT
   map.flow,

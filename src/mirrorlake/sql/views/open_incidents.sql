@@ -1,4 +1,4 @@
--- What an operator has to decide about.
+-- The incidents that are open: what an operator has to know or decide about.
 CREATE OR REPLACE VIEW open_incidents AS
 SELECT flow, at, kind, topic, partition, first_offset, last_offset, detail
 FROM incidents

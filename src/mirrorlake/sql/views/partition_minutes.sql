@@ -1,5 +1,5 @@
--- What replication_latency and throughput say of topics, per minute of one partition: records, bytes (of keys and
--- values), rates, and both latencies in ms. Percentiles are the highest of the minute's batches.
+-- As replication_latency and throughput, per minute and partition: records, bytes (of keys and values), rates, and both
+-- latencies in ms. Percentiles are the highest of the minute's batches.
 CREATE OR REPLACE VIEW partition_minutes AS
 SELECT
   flow,

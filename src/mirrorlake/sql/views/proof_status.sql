@@ -1,6 +1,6 @@
--- How much of what each flow has brought is proven by content, and since when: per topic, records that are mapped now,
--- those in stretches that were compared without a difference, stretches with one, and when the oldest and the newest of
--- these comparisons were.
+-- How much of what each flow has produced is proven by content, and since when. Per topic: records in the map now, those in
+-- stretches that were compared without a difference, stretches with a difference, and the times of the oldest and the
+-- newest of these comparisons.
 CREATE OR REPLACE VIEW proof_status AS
 WITH mapped AS (
   SELECT map.flow, map.topic, sum(map.record_count) AS records

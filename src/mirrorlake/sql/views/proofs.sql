@@ -1,6 +1,6 @@
--- What is known by content of each stretch of source offsets (inclusive): the newest verdict of those that were given.
--- Ranges of `audits` do not reach over multiples of 100,000, which keeps the join small. record_count is of the stage;
--- of a range that was compared again in part it is in proportion to the offsets.
+-- What is known by content of each stretch of source offsets (inclusive): the newest verdict on it. No range of `audits` spans
+-- a multiple of 100,000, which keeps the join small. record_count is of the stage; for a range of which only a part was
+-- compared again it is in proportion to the offsets.
 CREATE OR REPLACE VIEW proofs AS
 WITH ranges AS (
   SELECT *, coalesce(generation, 0) AS of_generation, coalesce(target_generation, 0) AS of_target_generation,
