@@ -1,10 +1,15 @@
 """The view `alerts` is asked every five minutes, so it reads no more of a history than its comment says."""
 
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+
 import pytest
 import sqlglot
 from sqlglot import exp
 
-from mirrorlake.lake.definitions import sql_text
+from mirrorlake.lake.definitions import TABLES, rows_of, sql_text
+from mirrorlake.lake.duck import DuckLake
+from mirrorlake.lake.path_tables import PathTables
 
 TEXT = sql_text("views", "alerts")
 #: The columns that bound what is read of a history, and the longest window that the comment names.
@@ -49,3 +54,32 @@ def test_no_history_is_read_without_a_bound(table: str) -> None:
 
 def test_the_comment_names_the_windows() -> None:
     assert "samples of 13 hours, the latencies of a day, the map of a day" in TEXT
+
+
+@pytest.mark.parametrize(
+    ("started", "sampled", "said"),
+    [
+        (30.0, 1.0, 1.0),  # hours ago; the last sample is in the window
+        (30.0, 20.0, 13.0),  # it is before the window, which is all that is known then
+        (0.5, 20.0, 0.5),  # samples of an earlier run say nothing of this one
+    ],
+)
+def test_since_when_a_flow_does_not_run(tmp_path: Path, started: float, sampled: float, said: float) -> None:
+    tables, now = PathTables(tmp_path), datetime.now(timezone.utc)
+    for table in TABLES:
+        tables.create(table)
+    objectives = {
+        "flow": "east->west", "lag_seconds": 60, "latency_p99_ms": 5000, "heartbeat_seconds": 60, "stuck_seconds": 600,
+        "enabled": True, "heartbeats": False, "gaps": False, "mode": "continuous",
+        "since": now - timedelta(hours=started),
+    }  # fmt: skip
+    sample = {
+        "flow": "east->west", "topic": "orders", "partition": 0, "sampled_at": now - timedelta(hours=sampled),
+        "produced_end": 1, "source_end": 1, "lag_records": 0, "lag_seconds": 0.0,
+    }  # fmt: skip
+    tables.append("objectives", rows_of("objectives", [objectives]))
+    tables.append("positions", rows_of("positions", [sample]))
+    lake = DuckLake(tmp_path, None)
+    lake.refresh()
+    (alert,) = lake.table_rows("alerts")
+    assert alert["alert"] == "not_running" and said * 3600 <= alert["value"] < said * 3600 + 60
