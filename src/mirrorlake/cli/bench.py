@@ -18,6 +18,7 @@ class Part(str, Enum):
 
     throughput = "throughput"
     fan_out = "fan-out"
+    proof = "proof"
     latency = "latency"
     feel = "feel"
     control = "control"
@@ -53,6 +54,7 @@ def bench(
         backlogs if only in (None, Part.throughput) else {},
         # A third, as each goes to three targets.
         {size: records // 3 for size, records in backlogs.items()} if only in (None, Part.fan_out) else {},
+        {size: records // 4 for size, records in backlogs.items()} if only in (None, Part.proof) else {},
         Pace(rate, warm_up_seconds=warm_up, seconds=seconds) if only in (None, Part.latency, Part.feel) else None,
         only in (None, Part.feel),
         only in (None, Part.control),

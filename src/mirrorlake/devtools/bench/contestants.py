@@ -112,6 +112,14 @@ class Running:
 
 def start_mirrorlake(job: Job) -> Running:
     """Start `mirrorlake run`, continuous, exactly once, with default settings except for tracking."""
+    topology = write_topology(job)
+    log = job.directory / "mirrorlake.log"
+    process = start_guarded(mirrorlake_command(job, "run"), str(topology), log)
+    return Running("mirrorlake", log, [process], job.directory / "lake")
+
+
+def write_topology(job: Job) -> Path:
+    """Write the topology file of a job, its lake beside it."""
     document = {
         "clusters": {
             job.alias: {"bootstrap_servers": job.source},
@@ -126,9 +134,7 @@ def start_mirrorlake(job: Job) -> Running:
     }
     topology = job.directory / "mirrorlake.yml"
     topology.write_text(yaml.safe_dump(document, sort_keys=False), encoding="utf-8")
-    log = job.directory / "mirrorlake.log"
-    process = start_guarded(mirrorlake_command(job, "run"), str(topology), log)
-    return Running("mirrorlake", log, [process], job.directory / "lake")
+    return topology
 
 
 def mirrorlake_command(job: Job, *words: str) -> list[str]:

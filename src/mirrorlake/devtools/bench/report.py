@@ -149,6 +149,7 @@ def tables(document: Mapping[str, Any]) -> list[Table]:
         for which in ("throughput", "fan_out")
         for size, part in document.get(which, {}).items()
     ]
+    made += [_proof_table(document["proof"])] if "proof" in document else []
     made += [_latency_table(document["latency"])] if "latency" in document else []
     made += [feel_table(document["feel"])] if "feel" in document else []
     made += [_control_table(document["control"])] if "control" in document else []
@@ -243,6 +244,18 @@ def _groups_table(part: Mapping[str, Any]) -> Table:
             "nothing has moved": part["nothing_moved_seconds"],
         },
     )
+
+
+def _proof_table(part: Mapping[str, Mapping[str, Any]]) -> Table:
+    title = "verify, and a Spark job that only reads source, stage and target: cold processes"
+    table = Table(title=title, title_justify="left")
+    table.add_column("records", no_wrap=True)
+    for name in ("verify s", "Spark s", "rate against Spark"):
+        table.add_column(name, justify="right")
+    for one in part.values():
+        what = f"{one['records']:,} of {one['record_bytes']:,} B"
+        table.add_row(what, f"{one['verify_seconds']:.1f}", f"{one['spark_seconds']:.1f}", f"{one['ratio']:.2f}x")
+    return table
 
 
 def _stage_table(part: Mapping[str, Any]) -> Table:

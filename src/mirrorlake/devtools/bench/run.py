@@ -31,6 +31,7 @@ from mirrorlake.devtools.bench.group_sync import measure_groups
 from mirrorlake.devtools.bench.latency import Pace, measure_latency
 from mirrorlake.devtools.bench.measure import watch
 from mirrorlake.devtools.bench.payload import PARTITIONS, load_topic
+from mirrorlake.devtools.bench.proof import measure_proof
 from mirrorlake.devtools.bench.report import (
     COPIER,
     LANDING,
@@ -77,11 +78,12 @@ _PACED: Mapping[str, Start] = {
 
 @dataclass(frozen=True)
 class BenchOptions:
-    """What to measure: `backlogs` are records by record size in bytes, and `fan_out` such that go to three targets at
-    once; empty, `pace` None, `feel` or `control` False, leaves a part out."""
+    """What to measure: `backlogs` are records by record size in bytes, `fan_out` such that go to three targets at once,
+    and `proof` such that `verify` compares; empty, `pace` None, `feel` or `control` False, leaves a part out."""
 
     backlogs: Mapping[int, int]
     fan_out: Mapping[int, int] = field(default_factory=dict)
+    proof: Mapping[int, int] = field(default_factory=dict)
     pace: Pace | None = field(default_factory=Pace)
     feel: bool = True
     control: bool = True
@@ -135,6 +137,9 @@ def run_bench(options: BenchOptions, parent: Path, say: Say, keep: Keep) -> dict
             keep(document)
         if options.fan_out:
             document["fan_out"] = _fan_out(arena, options.fan_out, directory)
+            keep(document)
+        if options.proof:
+            document["proof"] = {str(size): _proof(arena, size, records) for size, records in options.proof.items()}
             keep(document)
         if options.pace is not None:
             document["latency"] = _latencies(arena, options.pace)
@@ -214,6 +219,12 @@ def _fan_out(arena: _Arena, backlogs: Mapping[int, int], directory: Path) -> dic
         }
     finally:
         stop_clusters(more)
+
+
+def _proof(arena: _Arena, size: int, records: int) -> dict[str, Any]:
+    job = arena.job(MIRRORLAKE, f"proof-{size}", f"bench-proof-{size}", tuned=True)
+    arena.say(f"proof: {records:,} records of {size} B, mirrored, compared by content, and read by Spark")
+    return measure_proof(job, arena.source, size, records)
 
 
 def _latencies(arena: _Arena, pace: Pace) -> dict[str, Any]:

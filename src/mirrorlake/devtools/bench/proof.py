@@ -1,0 +1,52 @@
+"""What `verify` costs beside a plain Spark job that only reads the same three places, each a cold process."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from mirrorlake.devtools.bench.contestants import Job, mirrorlake_command, write_topology
+from mirrorlake.devtools.bench.measure import seconds_of
+from mirrorlake.devtools.bench.payload import load_topic
+from mirrorlake.errors import ReplicationError
+from mirrorlake.kafka.admin import ClusterAdmin
+
+
+def measure_proof(job: Job, source: ClusterAdmin, size: int, records: int) -> dict[str, Any]:
+    """Mirror a topic, prove it by content, and read it by Spark: {"records", "record_bytes", "verify_seconds",
+    "spark_seconds", "ratio"}; the ratio is that of rates, verify's to Spark's.
+
+    Raises:
+        ReplicationError: a command fails, or not every record is proven.
+    """
+    load_topic(source, job.topic, size, records, job.directory)
+    write_topology(job)
+    _run(job, mirrorlake_command(job, "run", "--once"))
+    proven: dict[str, Any] = {}
+
+    def verify() -> None:
+        proven.update(json.loads(_run(job, mirrorlake_command(job, "verify", "--topic", job.topic, "--json"))))
+
+    verify_seconds = seconds_of(verify)
+    if proven["proven"] != records or proven["differences"]:
+        raise ReplicationError(f"{proven['proven']:,} of {records:,} records were proven: see {job.directory}")
+    reader = [sys.executable, "-m", "mirrorlake.devtools.bench.naive_reader", job.source, job.topic, job.target]
+    reader += [job.target_topic, str(job.directory / "lake" / "records")]
+    spark_seconds = seconds_of(lambda: _run(job, reader))
+    return {
+        "records": records,
+        "record_bytes": size,
+        "verify_seconds": round(verify_seconds, 2),
+        "spark_seconds": round(spark_seconds, 2),
+        "ratio": round(spark_seconds / verify_seconds, 2),
+    }
+
+
+def _run(job: Job, command: Sequence[str]) -> str:
+    """What a command prints. Raises ReplicationError where it fails."""
+    with (job.directory / "proof.log").open("ab") as log:
+        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=log, text=True, check=False)
+    if done.returncode != 0:
+        raise ReplicationError(f"{' '.join(command[:5])} … failed: see {job.directory / 'proof.log'}")
+    return done.stdout
