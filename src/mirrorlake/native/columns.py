@@ -28,7 +28,8 @@ _MOST = 2**31 - 1
 
 
 class Room:
-    """Memory for what `survey` counted of some messages, by range: to be filled, then taken as a batch.
+    """Memory for what `survey` counted of some messages, by range: to be filled, then taken as a batch. `size` is that
+    of keys, values and headers, bytes.
 
     Raises OverflowError where a column would hold more than 2 GiB, as compressed records of one fetch may.
     """
@@ -39,6 +40,7 @@ class Room:
         if (most := max(count["headers"], *size.values())) > _MOST:
             raise OverflowError(f"{most} bytes, or headers, of one column at a time")
         self.rows, self._headers = count["count"], count["headers"]
+        self.size = sum(size.values())
         self._buffers: dict[str, Any] = {}
         for name, width in (("partition", 4), ("offset", 8), ("timestamp", 8), ("timestamp_type", 4)):
             self._buffers[name] = pa.allocate_buffer(width * self.rows)
