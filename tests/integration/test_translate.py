@@ -24,7 +24,6 @@ from mirrorlake.lake.targets import note_targets
 from mirrorlake.lake.translate import Translation, Translator, translate, translate_all
 from mirrorlake.offsets.generations import NotedTarget
 from mirrorlake.offsets.runs import runs_of, segments_of
-from mirrorlake.run import control_loop
 from tests.support.clusters import ClusterPair
 from tests.support.histories import SCHEMAS
 from tests.support.kafka import (
@@ -125,6 +124,7 @@ def add_samples(lake: Lake, topics: Mapping[str, list[tuple[int, int, int | None
             "topic": topic,
             "partition": 0,
             "sampled_at": datetime.now(timezone.utc) - timedelta(seconds=100 - age),
+            "source_end": produced,
             "produced_end": produced,
             "mapped_end": mapped,
             "target_end": passed,
@@ -326,9 +326,9 @@ def test_a_sample_does_not_stand_for_rows_that_are_on_their_way(
             sampled.set()
 
     monkeypatch.setattr(Lake, "append", later)
-    monkeypatch.setattr(control_loop, "SAMPLE_SECONDS", 0.2)
     positions = [0, 50, 100, 101]
-    with replicating(spark, write_topology(tmp_path, clusters.east, clusters.west, {"topics": [topic_name]})) as run:
+    settings = {"topics": [topic_name], "sample_positions_interval_seconds": 1}
+    with replicating(spark, write_topology(tmp_path, clusters.east, clusters.west, settings)) as run:
         try:
             assert sampled.wait(120)
             assert all_positions(run.lake, topic_name, 0, positions) == {

@@ -170,8 +170,47 @@ def test_a_partition_with_gaps_is_mapped_and_not_late(history: History) -> None:
     assert rows(lake, "partition_status", "state") == [{"state": "at the end"}]
 
 
+def test_a_sample_holds_until_the_flow_was_sampled_last(history: History) -> None:
+    """Nothing came to two of them for an hour; one waits since then. Of a run that ended before nothing holds."""
+    history.sample(3500, "orders", 0, 7, 7, target_end=9).sample(3500, "orders", 1, 8, 5, 20.0)
+    history.sample(FRESH, "orders", 2, 9, 9).sample(9000, "orders", 3, 9, 2, 3.0)
+    lake = history.write()
+    same(
+        lake,
+        "SELECT partition, lag_records, sampled_at = max(sampled_at) OVER () AS held, target_end, "
+        "CAST(round(lag_seconds) AS INT) AS late, is_sampled FROM replication_lag ORDER BY partition",
+        [Row(0, 0, True, 9, 0, True), Row(1, 3, True, None, 3565, True), Row(2, 0, True, None, 0, True)],
+    )
+    assert {row["state"] for row in rows(lake, "partition_status")} == {"at the end", "behind"}
+
+
+def test_an_interval_that_is_long_makes_no_flow_stand_still(history: History) -> None:
+    history.sample(200, "orders", 0, 8, 5, 20.0).write()
+    assert {row["state"] for row in rows(history.lake, "partition_status")} == {"not running"}
+    history.sample(199, "orders", 0, 8, 5, 20.0)._rows["positions"][-1]["interval_seconds"] = 300
+    history.write()
+    assert {row["state"] for row in rows(history.lake, "partition_status")} == {"behind"}
+    assert rows(history.lake, "flow_status", "state, lag_seconds") == [{"state": "replicating", "lag_seconds": 20.0}]
+
+
+def test_lag_of_a_minute_is_that_of_all_partitions_at_its_end(spark: SparkSession, tmp_path: Path) -> None:
+    history = History(spark, tmp_path, NOON)
+    history.sample(20, "orders", 0, 100, 10, 5.0).sample(10, "orders", 0, 100, 90, 1.5).sample(
+        5, "orders", 1, 9, 2, 7.0
+    )
+    history.add("positions", flow=FLOW, topic="orders", partition=1, sampled_at=history.at(2))
+    history.sample(-40, "orders", 0, 100, 100).sample(8 * 86_400, "orders", 0, 100, 7, 5.0)
+    lake = history.write()
+    same(
+        lake,
+        "SELECT date_format(minute, 'HH:mm') AS minute, lag_records, lag_seconds FROM lag_minutes ORDER BY minute",
+        [Row("12:00", 17, 7.0), Row("12:01", 0, 0.0)],
+    )
+
+
 def test_a_topic_that_is_gone_is_no_lag_any_more(history: History) -> None:
     history.sample(900, "removed", 0, 100, 10, 5.0).sample(FRESH, "orders", 0, 7, 7).batch(950, "removed", 0, 1, 10)
+    history.add("positions", flow=FLOW, topic="removed", partition=0, sampled_at=history.at(890))
     lake = history.write()
     assert rows(lake, "replication_lag", "topic") == [{"topic": "orders"}]
     assert rows(lake, "flow_status", "lag_records, topics") == [{"lag_records": 0, "topics": 1}]

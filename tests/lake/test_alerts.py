@@ -20,6 +20,9 @@ pytestmark = pytest.mark.slow
 
 OBJECTIVES = {"lag_seconds": 60, "latency_p99_ms": 5000, "heartbeat_seconds": 60, "stuck_seconds": 600}
 
+#: What a sample lacks that says that its partition could not be sampled.
+LOST = ("source_start", "source_end", "staged_end", "produced_end", "target_end", "lag_records", "lag_seconds")
+
 
 @pytest.fixture
 def lake(spark: SparkSession, tmp_path: Path) -> Lake:
@@ -77,6 +80,16 @@ def test_a_partition_that_stood_still_is_stuck_since_it_stopped(lake: Lake) -> N
 def test_what_moved_or_had_nothing_to_do_is_not_stuck(lake: Lake, history: list[tuple[int, int, int]]) -> None:
     append(lake, "positions", [sample(*item) for item in history])
     assert "stuck" not in kinds(lake)
+
+
+def test_samples_hold_until_the_flow_was_sampled_last(lake: Lake) -> None:
+    """An idle partition is written once an hour, one that stands still once a minute; who is gone is not stuck."""
+    append(lake, "positions", [sample(3000, 50, 50, partition=1), sample(5, 9, 9, partition=2)])
+    append(lake, "positions", [sample(age, 100, 110) for age in (1500, 900, 55)])
+    append(lake, "positions", [sample(age, 100, 110, partition=3) for age in (1500, 900, 55)])
+    append(lake, "positions", [{**sample(30, 0, 0, partition=3), **dict.fromkeys(LOST)}])
+    ((kind, _, partition, since, _),) = alerts(lake)
+    assert (kind, partition) == ("stuck", 0) and 1490 < since < 1500
 
 
 def test_lag_above_the_objective_since_it_grew(lake: Lake) -> None:

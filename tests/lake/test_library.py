@@ -132,7 +132,10 @@ def test_the_commands_answer_the_same(lake: OpenLake, file: Path, middle: int) -
     assert set(lost) == {"flow", "staged_only", "never_staged"}
     assert len(lost["never_staged"]) == lake.flows[FLOW].never_staged().count()
     upkeep = command(file, "maintain", "--dry-run")
-    assert list(upkeep) == ["dry_run", "settings", "records", "history", "map", "tables"] and upkeep["dry_run"] is True
+    assert (
+        list(upkeep) == ["dry_run", "settings", "records", "history", "thinned", "map", "tables"]
+        and upkeep["dry_run"] is True
+    )
     wrong = CliRunner().invoke(app, ["-c", str(file), "translate", *place[2:], "--flow", "east->wets"])
     assert "did you mean" in str(wrong.exception)
 

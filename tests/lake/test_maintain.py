@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 import time
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from mirrorlake.config.maintenance import Maintenance
 from mirrorlake.lake import stage, table_upkeep
 from mirrorlake.lake.definitions import TABLES, sql_text
 from mirrorlake.lake.delta_log import DeltaLog
+from mirrorlake.lake.duck import DuckLake
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.maintain import maintain
 from mirrorlake.lake.stage_index import StageFiles, _SparkStage
@@ -122,6 +124,37 @@ def test_history_goes_by_age_but_the_newest_of_each_stays(spark: SparkSession, t
     assert found["history"] == {"latency": 1, "positions": 3, "checkpoints": 1, "changes": 1}
     left = {(row["partition"], row["produced_end"]) for row in lake.table("positions").collect()}
     assert left == {(0, 5), (1, 200)}
+
+
+def test_old_samples_are_thinned_to_minutes_and_hours(spark: SparkSession, tmp_path: Path) -> None:
+    """By the clock, not by age; of each slot the newest stays, and the first and the newest sample of each partition."""
+    lake, topology = opened(spark, write_file(tmp_path))
+    hour = datetime.now(timezone.utc).replace(minute=0, second=0, microsecond=0)
+
+    def at(days: int, *seconds: int, **more: object) -> list[dict[str, object]]:
+        moments = [hour - timedelta(days=days) + timedelta(seconds=second) for second in seconds]
+        return [{**sample(0, days, 400), "sampled_at": moment, **more} for moment in moments]
+
+    rows = [*at(9, 10, 20, 70, 3590, 3610), *at(3, 10, 20, 50, 70), *at(0, -300, -295, -290)]
+    rows += at(9, 100, partition=1) + at(9, 200, 300, partition=1, source_end=None)  # it was lost, and is for good
+    rows += [*at(9, 5, 15, 25, partition=2)]
+    append(lake, "positions", rows)
+    assert maintain(lake, topology, Maintenance())["thinned"] == 5
+    left = [
+        (row["partition"], row["produced_end"], (row["sampled_at"].replace(tzinfo=timezone.utc) - hour).total_seconds())
+        for row in DuckLake(tmp_path / "lake").table_rows("positions")
+    ]
+    day = 86_400
+    assert sorted(left) == sorted(
+        [(0, 9, second - 9 * day) for second in (10, 3590, 3610)]
+        + [(0, 3, second - 3 * day) for second in (50, 70)]
+        + [(0, 0, float(second)) for second in (-300, -295, -290)]
+        + [(1, 9, second - 9 * day) for second in (100, 200, 300)]
+        + [(2, 9, second - 9 * day) for second in (5, 25)]
+    )
+    assert maintain(lake, topology, Maintenance())["thinned"] == 0
+    found = translate(lake, FLOW, "orders", 0, 0)
+    assert (found.topic, found.exact) == ("east.orders", True)
 
 
 def test_vanished_records_are_not_called_missing(spark: SparkSession, tmp_path: Path) -> None:

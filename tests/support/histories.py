@@ -25,7 +25,7 @@ _LATENCIES = [
 _POSITIONS = pa.schema(
     [*_PARTITION, ("sampled_at", _TIME), ("lag_seconds", pa.float64()), ("target_topic", pa.string())]
     + [(f"{name}_end", pa.int64()) for name in ("source", "staged", "produced", "target")]
-    + [("source_start", pa.int64()), ("lag_records", pa.int64())]
+    + [("source_start", pa.int64()), ("lag_records", pa.int64()), ("interval_seconds", pa.int32())]
     + [("mapped_end", pa.int64()), ("target_passed_end", pa.int64())]
 )
 _LATENCY = pa.schema(
@@ -94,6 +94,7 @@ class History:
         start: int = 0,
         target_end: int | None = None,
         flow: str = FLOW,
+        interval: int | None = None,
     ) -> "History":
         """A row of `positions`: the source's end, and how far it is produced."""
         return self.add(
@@ -110,6 +111,7 @@ class History:
             lag_records=end - max(produced, start),
             lag_seconds=seconds,
             target_topic=f"east.{topic}",
+            interval_seconds=interval,
         )
 
     def batch(

@@ -146,6 +146,9 @@ def _positions() -> Rows:
                     "mapped_end": 36 if partition else None, "target_passed_end": 100 if partition == 1 else None,
                     "target_generation": 1 if topic != "orders" else None,
                 })  # fmt: skip
+    for seconds, end in ((3000, 9), (200, None), (4000, 7)):  # held for an hour, and lost
+        rows.append({"flow": FLOW, "topic": "orders", "partition": 3, "sampled_at": ago(seconds), "source_end": end,
+                     "lag_records": end and 2, "lag_seconds": end and 3.5, "interval_seconds": 60})  # fmt: skip
     rows.append({"flow": BACK, "topic": "orders", "partition": 2, "sampled_at": ago(7000)})
     return rows
 

@@ -73,6 +73,7 @@ class Flow(Model):
     emit_heartbeats_enabled: bool = True
     emit_heartbeats_interval_seconds: Seconds = 1
     heartbeats_topic_replication_factor: Factor | None = None
+    sample_positions_interval_seconds: int = Field(default=10, ge=1, le=600)
 
     _check_patterns = field_validator(
         "topics", "topics_exclude", "groups", "groups_exclude", "config_properties_exclude"

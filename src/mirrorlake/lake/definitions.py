@@ -33,6 +33,7 @@ VIEWS = (
     "living_targets",
     "offset_translation",
     "replication_lag",
+    "lag_minutes",
     "replication_latency",
     "throughput",
     "partition_minutes",

@@ -18,17 +18,20 @@ from mirrorlake.lake.retention import Reader, Staged, cut_records, removals_of
 
 #: Rows of the map are merged when their batches are so old, days: who asks for a batch asks for a late one.
 MERGED_AFTER_DAYS = 1
+#: Samples are left one a minute when they are so old, and one an hour when they are so old, days.
+MINUTES_AFTER_DAYS, HOURS_AFTER_DAYS = 1, 7
 #: Under this name `changes` has what was done to the lake and not for a flow.
 WHOLE_LAKE = "*"
 
 
 def maintain(lake: Lake, topology: Topology, kept: Maintenance, dry_run: bool = False) -> dict[str, Any]:
-    """Delete what is older than `kept` says and no flow waits for, merge rows of the map, make large files of small
-    ones, and vacuum.
+    """Delete what is older than `kept` says and no flow waits for, thin samples, merge rows of the map, make large
+    files of small ones, and vacuum.
 
     Returns {"dry_run", "settings", "records": {"before", "removed", "held": [...]}, "history": {table: rows removed},
-    "map": {"rows_before", "rows"} of those that were merged (None in a dry run), "tables": {table: {"files_before",
-    "files", "bytes_before", "bytes"}}}. Raises LeaseTaken when another process maintains this lake.
+    "thinned": samples removed, "map": {"rows_before", "rows"} of those that were merged (None in a dry run), "tables":
+    {table: {"files_before", "files", "bytes_before", "bytes"}}}. Raises LeaseTaken when another process maintains this
+    lake.
     """
     lease = Lease(lake, "maintenance of the lake")
     lease.take()
@@ -44,10 +47,12 @@ def _maintain(lake: Lake, topology: Topology, kept: Maintenance, dry_run: bool) 
         note_objectives(lake, topology, {})
     document: dict[str, Any] = {"dry_run": dry_run, "settings": table_upkeep.apply_settings(lake, dry_run)}
     document["records"] = _retain_records(lake, topology, kept, dry_run)
-    document["history"], document["map"] = {}, None
+    document["history"], document["thinned"], document["map"] = {}, 0, None
     if not dry_run:
         cutoff = _ms(_days_ago(kept.history_days))
         document["history"] = {name: table_upkeep.remove_history(lake, name, cutoff) for name in table_upkeep.HISTORY}
+        minutes, hours = _ms(_days_ago(MINUTES_AFTER_DAYS)), _ms(_days_ago(HOURS_AFTER_DAYS))
+        document["thinned"] = table_upkeep.thin_samples(lake, minutes, hours)
         document["map"] = asdict(table_upkeep.merge_map(lake, _ms(_days_ago(MERGED_AFTER_DAYS))))
         for table in TABLES:
             if before[table].files > 1:

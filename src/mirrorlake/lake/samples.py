@@ -5,21 +5,22 @@ from typing import Any
 
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.reader import Found
+from mirrorlake.offsets.samples import HELD_SECONDS
 
-#: How far back the newest sample of a flow is looked for, hours; then in all.
-_BACK_HOURS = (1, 24, 24 * 30)
-#: A partition that was not sampled for so long, while others were, is not one of the flow any more, seconds.
-_GONE_SECONDS = 300.0
+#: How far back the newest samples of a flow are looked for, hours; then in all.
+_BACK_HOURS = (2, 24, 24 * 30)
+#: A partition that was not sampled for longer before the newest sample of its flow is not one of the flow any more.
+_GONE_SECONDS = HELD_SECONDS + 300
 
 
-def lag_seeds(lake: Lake, flow: str) -> list[dict[str, Any]]:
-    """The newest sample of each partition that a flow sampled last: topic, partition, at (seconds since 1970),
-    produced, source_end, lag_seconds. Empty for a flow that was never sampled."""
+def newest_samples(lake: Lake, flow: str) -> list[dict[str, Any]]:
+    """The newest sample of each partition that a flow sampled last: its row of `positions`; at, when it was taken, and
+    held_at, until when it held, seconds since 1970. Empty for a flow that was never sampled."""
     now = time.time()
-    rows = Found()
+    rows, newest = Found(), 0.0
     for since in (*(now - hours * 3600 for hours in _BACK_HOURS), 0.0):
-        rows = lake.ask("lag_seeds", flow=flow, since_ms=int(since * 1000))
-        if rows:
+        rows = lake.ask("newest_samples", flow=flow, since_ms=int(since * 1000))
+        newest = max((row["at"] for row in rows), default=0.0)
+        if newest - _GONE_SECONDS >= since:
             break
-    newest = max((row["at"] for row in rows), default=0.0)
-    return [row for row in rows if row["at"] > newest - _GONE_SECONDS]
+    return [{**row, "held_at": newest} for row in rows if row["at"] > newest - _GONE_SECONDS]

@@ -117,6 +117,14 @@ def remove_history(lake: Lake, table: str, cutoff_ms: int) -> int:
     return int(rows[0]["num_affected_rows"])
 
 
+def thin_samples(lake: Lake, minutes_before_ms: int, hours_before_ms: int) -> int:
+    """Leave one sample a minute of those older than a time, one an hour of those older than another; returns how many
+    are gone."""
+    times = {"minutes_before_ms": minutes_before_ms, "hours_before_ms": hours_before_ms}
+    rows = lake.retrying(lambda: lake.query("thin_positions", **times).collect())
+    return int(rows[0]["num_affected_rows"])
+
+
 @dataclass(frozen=True)
 class MergedMap:
     """How many rows of `offset_map` were replaced, and by how many."""

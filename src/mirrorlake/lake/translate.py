@@ -33,7 +33,7 @@ _SAMPLES = (
 #: The newest sample of each partition.
 _NEWEST = (
     "SELECT * FROM (SELECT samples.*, row_number() OVER (PARTITION BY topic, partition ORDER BY sampled_at DESC) AS nth"
-    " FROM ({positions}) AS samples WHERE flow = :flow) WHERE nth = 1"
+    " FROM ({positions}) AS samples WHERE flow = :flow AND source_end IS NOT NULL) WHERE nth = 1"
 )
 
 

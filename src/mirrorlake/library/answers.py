@@ -280,6 +280,7 @@ class Upkeep(Answer):
         settings: properties of tables that were set.
         records: those landed `before` a time that were `removed`, and which partitions are `held` for a flow.
         history: rows removed, by table.
+        thinned: samples removed, of those of a minute or an hour that others stand for.
         map: rows of the map before and after merging; None in a dry run.
         tables: files and bytes before and after, by table.
     """
@@ -288,6 +289,7 @@ class Upkeep(Answer):
     settings: Any
     records: dict[str, Any]
     history: dict[str, int]
+    thinned: int
     map: dict[str, int] | None
     tables: dict[str, dict[str, int]]
 

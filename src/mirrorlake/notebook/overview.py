@@ -46,6 +46,6 @@ def throughput(nb: Notebook) -> alt.Chart:
 
 
 def lag(nb: Notebook) -> alt.Chart:
-    """Lag in seconds at each sample."""
+    """Lag in records at the end of each minute."""
     frame = nb.query("lag_over_time", flow=nb.flow, **nb.span)
-    return charts.stacked(frame, "sampled_at", "lag_records", "topic", f"{nb.flow}: lag in records, every ten seconds")
+    return charts.stacked(frame, "minute", "lag_records", "topic", f"{nb.flow}: lag in records per minute")

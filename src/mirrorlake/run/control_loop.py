@@ -25,7 +25,8 @@ from mirrorlake.spark.causes import FAILURES, cause_of
 from mirrorlake.worker import Worker
 
 HEARTBEATS, SAMPLES = "heartbeats", "samples"
-SAMPLE_SECONDS = 10.0
+#: How often target topics are compared, at least, and refused records are looked at, seconds.
+CHECK_SECONDS = 10.0
 #: How long a task that failed waits at least, seconds: heartbeats would otherwise complain every second.
 RETRY_SECONDS = 10.0
 
@@ -82,8 +83,8 @@ class ControlLoop:
         refresh = settings.refresh_topics_interval_seconds
         if settings.refresh_topics_enabled:
             tasks.append(Task("topics", refresh, self._flow_worker.refresh_topics))
-        if not settings.refresh_topics_enabled or refresh > SAMPLE_SECONDS:
-            tasks.append(Task("target topics", SAMPLE_SECONDS, self._flow_worker.check_targets, once=False))
+        if not settings.refresh_topics_enabled or refresh > CHECK_SECONDS:
+            tasks.append(Task("target topics", CHECK_SECONDS, self._flow_worker.check_targets, once=False))
         if settings.sync_topic_configs_enabled:
             tasks.append(Task("configs", settings.sync_topic_configs_interval_seconds, targets.configs.sync))
         if settings.emit_checkpoints_enabled:
@@ -93,7 +94,7 @@ class ControlLoop:
         if settings.emit_heartbeats_enabled:
             heartbeats = Heartbeats(flow, self._connections, self._event_log)
             tasks.append(Task(HEARTBEATS, settings.emit_heartbeats_interval_seconds, heartbeats.beat, once=False))
-        tasks.append(Task("refused records", SAMPLE_SECONDS, self._flow_worker.check_refused))
+        tasks.append(Task("refused records", CHECK_SECONDS, self._flow_worker.check_refused))
         return tasks
 
     def _sync_acls(self, acls: AclSync) -> None:
@@ -120,7 +121,7 @@ class ControlLoop:
 
     def finish(self) -> None:
         """A last sample, of where the flow ended."""
-        self._do_all([Task(SAMPLES, SAMPLE_SECONDS, self.sample)])
+        self._do_all([self._sampling()])
 
     def _turn(self) -> float:
         """Do what is due; returns how long it is until the next task is, in seconds."""
@@ -132,8 +133,13 @@ class ControlLoop:
                 task.due = time.monotonic() + max(pause, task.seconds)
         return max(0.05, min(task.due for task in tasks) - time.monotonic())
 
+    def _sampling(self) -> Task:
+        return Task(SAMPLES, self.flow.settings.sample_positions_interval_seconds, self.sample)
+
     def _begin(self) -> list[Task]:
-        tasks = [*self._tasks, Task(SAMPLES, SAMPLE_SECONDS, self.sample, time.monotonic() + SAMPLE_SECONDS)]
+        sampling = self._sampling()
+        sampling.due = time.monotonic() + min(CHECK_SECONDS, sampling.seconds)
+        tasks = [*self._tasks, sampling]
         self._news.not_done(task.name for task in tasks)
         return tasks
 

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime, timezone
 
 from mirrorlake.lake.lake import Lake
@@ -18,11 +19,11 @@ def run_elsewhere(lake: Lake, flows: Sequence[str]) -> str | None:
     that nobody has run of late; else as long as it takes to see whether samples go on coming.
     """
     modes = {row["flow"]: row["mode"] for row in lake.ask_table("objectives")}
-    newest, now = _newest(lake), datetime.now(timezone.utc)
-    watched = {flow: Presence(modes.get(flow), newest.get(flow), now, time.monotonic()) for flow in flows}
+    newest = _newest(lake)
+    watched = {flow: _presence(modes.get(flow), newest.get(flow)) for flow in flows}
     while watched:
         for flow, presence in list(watched.items()):
-            runs = presence.runs(newest.get(flow), time.monotonic())
+            runs = presence.runs(newest[flow].at if flow in newest else None, time.monotonic())
             if runs:
                 return flow
             if runs is False:
@@ -33,6 +34,26 @@ def run_elsewhere(lake: Lake, flows: Sequence[str]) -> str | None:
     return None
 
 
-def _newest(lake: Lake) -> dict[str, datetime]:
-    """When each flow was sampled last, of those that were within some minutes."""
-    return {row["flow"]: row["newest"].replace(tzinfo=timezone.utc) for row in lake.ask("sampled_of_late")}
+@dataclass(frozen=True)
+class _Sampled:
+    """When a flow was sampled last, and how often that is done, seconds."""
+
+    at: datetime
+    interval: float
+
+
+def _presence(mode: str | None, sampled: _Sampled | None) -> Presence:
+    now, since = datetime.now(timezone.utc), time.monotonic()
+    return (
+        Presence(mode, None, now, since)
+        if sampled is None
+        else Presence(mode, sampled.at, now, since, sampled.interval)
+    )
+
+
+def _newest(lake: Lake) -> dict[str, _Sampled]:
+    """The newest sample of each flow that was sampled within some hours."""
+    return {
+        row["flow"]: _Sampled(row["newest"].replace(tzinfo=timezone.utc), row["interval_seconds"])
+        for row in lake.ask("sampled_of_late")
+    }

@@ -6,19 +6,24 @@ none, or each its own. Samples are in the lake, which all of them share.
 
 from datetime import datetime
 
-#: How long no new sample may come until nobody runs the flow, seconds: one comes every 10 s (run/control_loop.py).
-QUIET_SECONDS = 30.0
-#: How old the newest sample may be, by the clocks of two hosts, until it is not worth waiting for another, seconds.
-RECENT_SECONDS = 90.0
+#: How long no new sample may come until nobody runs the flow: so many seconds, or intervals of its samples.
+QUIET_SECONDS, QUIET_INTERVALS = 30.0, 3
+#: How old the newest sample may be, by the clocks of two hosts, until it is not worth waiting for another: so many
+#: times as long.
+RECENT = 3
 
 
 class Presence:
-    """Watches one flow from `at` on, seconds of any clock; `mode` and `newest` are what the lake says of it then."""
+    """Watches one flow from `at` on, seconds of any clock; `mode` and `newest` are what the lake says of it then, and
+    `interval` how often its samples come, seconds."""
 
-    def __init__(self, mode: str | None, newest: datetime | None, now: datetime, at: float) -> None:
+    def __init__(
+        self, mode: str | None, newest: datetime | None, now: datetime, at: float, interval: float = 10.0
+    ) -> None:
+        self._quiet = max(QUIET_SECONDS, QUIET_INTERVALS * interval)
         self._newest = newest
         self._began = at
-        recent = newest is not None and abs((now - newest).total_seconds()) < RECENT_SECONDS
+        recent = newest is not None and abs((now - newest).total_seconds()) < RECENT * self._quiet
         self._may_run = mode == "continuous" and recent
 
     def runs(self, newest: datetime | None, at: float) -> bool | None:
@@ -27,4 +32,4 @@ class Presence:
             return False
         if newest != self._newest:
             return True
-        return None if at - self._began < QUIET_SECONDS else False
+        return None if at - self._began < self._quiet else False

@@ -1,4 +1,4 @@
-"""Samples of where every partition of a flow is: rows of `positions`."""
+"""Samples of where every partition of a flow is: rows of `positions`, those that say something new."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,11 +9,29 @@ from mirrorlake.control.topic_sync import TargetTopics
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.lake.definitions import rows_of
 from mirrorlake.lake.lake import Lake
-from mirrorlake.lake.samples import lag_seeds
+from mirrorlake.lake.samples import newest_samples
 from mirrorlake.naming.policy import called_heartbeats
 from mirrorlake.offsets.lag import LagHistory
 from mirrorlake.offsets.positions import TopicAndPartition
+from mirrorlake.offsets.samples import SampleLog
 from mirrorlake.run.snapshot import Snapshot
+
+Row = dict[str, object]
+#: What a sample says. `lag_seconds` is left out: while a partition lags it grows by itself.
+_VALUES = (
+    "source_start",
+    "source_end",
+    "staged_end",
+    "produced_end",
+    "target_end",
+    "target_topic",
+    "mapped_end",
+    "target_passed_end",
+    "target_generation",
+)
+
+#: What stays as it is while nothing happens to a partition.
+_STANDING = ("source_end", "staged_end", "target_end", "target_topic", "mapped_end", "target_generation")
 
 
 @dataclass(frozen=True)
@@ -55,7 +73,7 @@ def _nothing_left(snapshot: Snapshot, targets: TargetTopics, key: TopicAndPartit
 
 
 class Sampler:
-    """Samples one flow, and remembers for how long its partitions lag. For one thread."""
+    """Samples one flow, and remembers for how long its partitions lag, and what was written. For one thread."""
 
     def __init__(self, lake: Lake, connections: Connections, flow: ResolvedFlow, targets: TargetTopics) -> None:
         self.flow = flow
@@ -63,13 +81,14 @@ class Sampler:
         self._connections = connections
         self._targets = targets
         self._history = LagHistory()
-        self._seeded = False
+        self._log: SampleLog[tuple[object, ...]] | None = None
 
     def sample(self, poll: Callable[[], Snapshot | None]) -> FlowLag | None:
-        """Append one row of `positions` per partition of the flow, as of a poll of its producer.
+        """Take a sample of each partition of the flow, as of a poll of its producer, and append those that are due.
 
         `poll` gives where the flow is now, or None when it does not come to a poll in time: then nothing is sampled.
-        A partition whose leader at the source does not answer has no row.
+        A partition whose leader at the source does not answer has no sample; as one that is gone, it gets a row once
+        that says so.
         """
         target_ends = (
             self._target_ends()
@@ -80,17 +99,30 @@ class Sampler:
         source = self._connections.admin(self.flow.source)
         starts, ends = source.told_starts(target_ends.keys), source.told_ends(target_ends.keys)
         now = datetime.now(timezone.utc)
-        told = [key for key in ends if key in starts]
-        rows = [self._row(key, target_ends, (starts[key], ends[key]), snapshot, now) for key in told]
+        rows = {
+            key: self._row(key, target_ends, (starts[key], ends[key]), snapshot, now) for key in ends if key in starts
+        }
+        log = self._log = self._log or self._seeded()
+        for key, row in rows.items():
+            _settle(row, log.newest(key))
         self._add_seconds(rows, now)
         self._history.keep(set(target_ends.keys))  # of those that were not answered too: their lag goes on
-        self._lake.append("positions", rows_of("positions", rows))
+        self._write(log, rows, now)
         lags = [
             (int(str(row["lag_records"])), float(str(row["lag_seconds"])))
-            for row in rows
-            if not called_heartbeats(str(row["topic"]))
+            for (topic, _), row in rows.items()
+            if not called_heartbeats(topic)
         ]
         return FlowLag(sum(records for records, _ in lags), max((seconds for _, seconds in lags), default=0.0))
+
+    def _write(self, log: SampleLog[tuple[object, ...]], rows: Mapping[TopicAndPartition, Row], now: datetime) -> None:
+        said = {key: _said(row) for key, row in rows.items()}
+        due = log.due(now.timestamp(), said, {key for key, row in rows.items() if row["lag_records"]})
+        lost = log.lost(rows)
+        written = [rows[key] for key in due]
+        written += [{**self._named(key, now), **_mirror(values)} for key, values in lost.items()]
+        self._lake.append("positions", rows_of("positions", written))
+        log.note(now.timestamp(), {**{key: said[key] for key in due}, **dict.fromkeys(lost)})
 
     def _target_ends(self) -> _TargetEnds:
         source, target = self._connections.admin(self.flow.source), self._connections.admin(self.flow.target)
@@ -108,16 +140,13 @@ class Sampler:
         bounds: tuple[int, int],
         snapshot: Snapshot,
         now: datetime,
-    ) -> dict[str, object]:
-        topic, partition = key
+    ) -> Row:
+        topic, _ = key
         start, end = bounds
         covered, produced = reached(snapshot, self._targets, key)
         target_end = target_ends.target_end(key)
         return {
-            "flow": self.flow.name,
-            "topic": topic,
-            "partition": partition,
-            "sampled_at": now,
+            **self._named(key, now),
             "source_start": start,
             "source_end": end,
             "staged_end": covered,
@@ -132,19 +161,51 @@ class Sampler:
             "target_generation": snapshot.target_generations.get(target_ends.names[topic], 0),
         }
 
-    def _add_seconds(self, rows: Sequence[dict[str, object]], now: datetime) -> None:
-        if not self._seeded and any(row["lag_records"] for row in rows):
-            self._seed()
-        for row in rows:
-            key = (str(row["topic"]), int(str(row["partition"])))
+    def _named(self, key: TopicAndPartition, now: datetime) -> Row:
+        """What every row of this flow has."""
+        topic, partition = key
+        seconds = self.flow.settings.sample_positions_interval_seconds
+        place = {"flow": self.flow.name, "topic": topic, "partition": partition}
+        return {**place, "sampled_at": now, "interval_seconds": seconds}
+
+    def _add_seconds(self, rows: Mapping[TopicAndPartition, Row], now: datetime) -> None:
+        for key, row in rows.items():
             produced, start = int(str(row["produced_end"])), int(str(row["source_start"]))
             end = int(str(row["source_end"]))
             row["lag_seconds"] = self._history.observe(key, now.timestamp(), max(produced, start), end)
 
-    def _seed(self) -> None:
-        """What the newest samples of an earlier process say; asked for only when something lags."""
-        self._seeded = True
-        for row in lag_seeds(self._lake, self.flow.name):
+    def _seeded(self) -> SampleLog[tuple[object, ...]]:
+        """What an earlier process wrote last: it holds, and lag goes on from there."""
+        log: SampleLog[tuple[object, ...]] = SampleLog()
+        for row in newest_samples(self._lake, self.flow.name):
             key = (row["topic"], row["partition"])
-            if not self._history.knows(key):
-                self._history.seed(key, row["at"], row["produced"], row["source_end"], row["lag_seconds"])
+            if row["source_end"] is None or row["produced_end"] is None:
+                log.note(row["at"], {key: None})
+                continue
+            log.note(row["at"], {key: _said(row)})
+            produced, end = max(row["produced_end"], row["source_start"] or 0), row["source_end"]
+            late = row["lag_seconds"] + row["held_at"] - row["at"] if end > produced else 0.0
+            self._history.seed(key, row["held_at"], produced, end, late)
+        return log
+
+
+def _settle(row: Row, written: tuple[object, ...] | None) -> None:
+    """What was known of a partition stays known while nothing happens to it: a poll that did not find the flow at its
+    end everywhere knows less of each."""
+    before = dict(zip(_VALUES, written or (), strict=False))
+    if before and all(row[name] == before[name] for name in _STANDING):
+        row["produced_end"] = max(int(str(row["produced_end"])), int(str(before["produced_end"])))
+        if row["target_passed_end"] is None:
+            row["target_passed_end"] = before["target_passed_end"]
+        start, end = int(str(row["source_start"])), int(str(row["source_end"]))
+        row["lag_records"] = max(0, end - max(int(str(row["produced_end"])), start))
+
+
+def _mirror(values: tuple[object, ...]) -> Row:
+    """What stays known of a partition that cannot be sampled: what it is called at the target."""
+    said = dict(zip(_VALUES, values, strict=True))
+    return {name: said[name] for name in ("target_topic", "target_generation")}
+
+
+def _said(row: Mapping[str, object]) -> tuple[object, ...]:
+    return tuple(row[name] for name in _VALUES)

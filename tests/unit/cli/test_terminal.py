@@ -140,7 +140,15 @@ def test_the_rest(shared: Context, shown: io.StringIO, monkeypatch: pytest.Monke
     assert shown.getvalue().count(ODD) == 4 + 1 + 9 + 2
     sizes = {"files_before": 1, "files": 1, "bytes_before": 1, "bytes": 1}
     records = {"before": None, "removed": 0, "held": [{"flow": ODD}]}
-    done = {"dry_run": False, "settings": {}, "records": records, "history": {}, "map": None, "tables": {ODD: sizes}}
+    done = {
+        "dry_run": False,
+        "settings": {},
+        "records": records,
+        "history": {},
+        "thinned": 0,
+        "map": None,
+        "tables": {ODD: sizes},
+    }
     monkeypatch.setattr("mirrorlake.lake.maintain.maintain", lambda *_: done)
     maintain.maintain(of(shared), None, None, False, as_json=False)
     assert shown.getvalue().count(ODD) == 16 + 2

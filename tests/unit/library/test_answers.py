@@ -83,7 +83,7 @@ def test_a_plan_and_upkeep() -> None:
     plan = {"clusters": {"a": "id"}, "problems": [{"sentence": ODD}], "flows": [flow]}
     assert Plan.of(plan).to_dict() == plan and Plan.of(plan)._repr_html_().count(SAFE) == 3
     size = {"files_before": 2, "files": 1, "bytes_before": 2, "bytes": 1}
-    done = {"dry_run": True, "settings": {}, "records": {"removed": 5}, "history": {}, "map": None}
+    done = {"dry_run": True, "settings": {}, "records": {"removed": 5}, "history": {}, "thinned": 0, "map": None}
     found = Upkeep.of({**done, "tables": {"records": size}})
     assert found.to_dict() == {**done, "tables": {"records": size}}
     assert "5 records would be deleted" in found._repr_html_() and "<td>records</td>" in found._repr_html_()

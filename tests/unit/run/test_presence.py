@@ -4,7 +4,7 @@ from datetime import datetime, timedelta, timezone
 
 import pytest
 
-from mirrorlake.run.presence import QUIET_SECONDS, RECENT_SECONDS, Presence
+from mirrorlake.run.presence import QUIET_SECONDS, RECENT, Presence
 
 NOW = datetime(2026, 1, 1, tzinfo=timezone.utc)
 BEFORE = NOW - timedelta(seconds=5)
@@ -26,9 +26,16 @@ def test_nobody_waits_for_a_flow_that_ended_in_order(mode: str | None) -> None:
     assert Presence(mode, BEFORE, NOW, 100.0).runs(BEFORE, 100.0) is False
 
 
-@pytest.mark.parametrize("newest", [None, NOW - timedelta(seconds=RECENT_SECONDS)])
+@pytest.mark.parametrize("newest", [None, NOW - timedelta(seconds=RECENT * QUIET_SECONDS)])
 def test_nor_for_one_that_nobody_has_run_of_late(newest: datetime | None) -> None:
     assert Presence("continuous", newest, NOW, 100.0).runs(newest, 100.0) is False
+
+
+def test_samples_that_come_seldom_are_waited_for() -> None:
+    long_ago = NOW - timedelta(seconds=1700)
+    presence = Presence("continuous", long_ago, NOW, 100.0, interval=200.0)
+    assert presence.runs(long_ago, 699.0) is None
+    assert presence.runs(long_ago, 700.0) is False
 
 
 def test_a_clock_that_is_ahead_is_no_reason_to_be_overlooked() -> None:

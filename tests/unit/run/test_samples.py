@@ -1,4 +1,5 @@
-"""Samples of a flow: each cluster is asked once, and lag in seconds goes on over a restart. No Kafka, no Spark."""
+"""Samples of a flow: each cluster is asked once, what is new is written, and lag goes on over a restart. No Kafka, no
+Spark."""
 
 import time
 from typing import Any
@@ -9,6 +10,8 @@ from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.run.samples import Sampler
 from mirrorlake.run.snapshot import Snapshot
 from mirrorlake.testing import MemoryCluster, MemoryLake
+
+Rows = list[dict[str, Any]]
 
 
 class FakeTargets:
@@ -35,7 +38,7 @@ class Setting:
         flow, targets = topology.flow("east->west"), FakeTargets(topology)
         self.sampler = Sampler(lake, connections, flow, targets)  # type: ignore[arg-type]
 
-    def sample(self, floors: dict[TopicAndPartition, int], caught_up: bool = False) -> list[dict[str, Any]]:
+    def sample(self, floors: dict[TopicAndPartition, int], caught_up: bool = False) -> Rows:
         before = len(self.lake.appended.get("positions", ()))
         snapshot = Snapshot(dict(floors), caught_up, dict(floors), dict(floors), frozenset(), frozenset())
         lag = self.sampler.sample(lambda: snapshot)
@@ -44,24 +47,58 @@ class Setting:
         return self.lake.appended["positions"][before:]
 
 
+def never_sampled() -> MemoryLake:
+    return MemoryLake({"newest_samples": []})
+
+
+def after(rows: Rows, ago: float) -> MemoryLake:
+    """A lake in which an earlier process wrote these, the newest of each partition, so many seconds ago."""
+    at = time.time() - ago
+    return MemoryLake({"newest_samples": [{**row, "at": at} for row in rows]})
+
+
 def test_one_call_a_cluster_however_many_partitions() -> None:
     source = MemoryCluster("east", {"orders": range(0, 500, 10), "other": [7]})
     target = MemoryCluster("west", {"east.orders": [9] * 49})
-    setting = Setting(source, target, MemoryLake())
+    setting = Setting(source, target, never_sampled())
     rows = setting.sample({("orders", p): 10 * p for p in range(50)}, caught_up=True)
     assert source.asked == {"topics": 1, "told_starts": 1, "told_ends": 1}
     assert target.asked == {"topics": 1, "told_ends": 1}
     assert [(row["topic"], row["partition"]) for row in rows] == [("orders", p) for p in range(50)]
     assert {row["lag_records"] for row in rows} == {0} and {row["lag_seconds"] for row in rows} == {0.0}
+    assert {row["interval_seconds"] for row in rows} == {10}
     assert rows[0]["source_end"] == 0, "a partition that never had a record has its row"
     assert rows[49]["target_end"] is None and rows[48]["target_end"] == 9, "one is not made yet"
-    assert not setting.lake.asked, "nothing lags, so nothing is read"
+
+
+def test_what_did_not_change_is_not_written_but_for_one() -> None:
+    source, target = MemoryCluster("east", {"orders": [5] * 40}), MemoryCluster("west", {"east.orders": [5] * 40})
+    floors = {("orders", p): 5 for p in range(40)}
+    setting = Setting(source, target, never_sampled())
+    assert len(setting.sample(floors, caught_up=True)) == 40
+    assert len(setting.sample(floors, caught_up=True)) == 1
+    source.ends["orders"][7] = 6
+    changed, alive = setting.sample(floors)
+    assert (changed["partition"], changed["lag_records"]) == (7, 1)
+    assert alive["target_passed_end"] == 5, "that the flow is not at its end elsewhere is nothing to it"
+    floors["orders", 7] = 6
+    target.ends["east.orders"][7] = 6
+    assert [row["partition"] for row in setting.sample(floors, caught_up=True)] == [7, 2]
+
+
+def test_another_process_goes_on_from_what_was_written() -> None:
+    source, target = MemoryCluster("east", {"orders": [5] * 9}), MemoryCluster("west", {"east.orders": [5] * 9})
+    floors = {("orders", p): 5 for p in range(9)}
+    rows = Setting(source, target, never_sampled()).sample(floors, caught_up=True)
+    assert len(Setting(source, target, after(rows, 60)).sample(floors, caught_up=True)) == 1
+    gone = {**rows[0], "partition": 9}
+    found = Setting(source, target, after([*rows, gone], 60)).sample(floors, caught_up=True)
+    assert [(row["partition"], row["source_end"]) for row in found] == [(0, 5), (9, None)], "deleted while it was down"
 
 
 def test_lag_in_seconds_is_told_and_goes_on_over_a_restart() -> None:
-    lake = MemoryLake({"lag_seeds": []})
     source, target = MemoryCluster("east", {"orders": [10, 5]}), MemoryCluster("west", {"east.orders": [10]})
-    first = Setting(source, target, lake)
+    first = Setting(source, target, never_sampled())
     first.sample({("orders", 0): 10, ("orders", 1): 5})
     source.ends["orders"][0] = 30
     behind, idle = first.sample({("orders", 0): 10, ("orders", 1): 5})
@@ -69,27 +106,40 @@ def test_lag_in_seconds_is_told_and_goes_on_over_a_restart() -> None:
     assert (idle["lag_records"], idle["lag_seconds"]) == (0, 0.0)
     assert first.lag.records == 20 and first.lag.seconds == behind["lag_seconds"]
 
-    seed = {"topic": "orders", "partition": 0, "at": behind["sampled_at"].timestamp() - 3600}
-    lake.answers["lag_seeds"] = [{**seed, "produced": 10, "source_end": 30, "lag_seconds": 60.0}]
+    lake = after([{**behind, "lag_seconds": 60.0}], 3600)
     again, _ = Setting(source, target, lake).sample({("orders", 0): 10, ("orders", 1): 5})
     assert 3660 <= again["lag_seconds"] < 3670
+
+
+def test_a_sample_of_an_hour_ago_held_until_the_flow_stopped() -> None:
+    """Else the first record after a restart would have come at some time in that hour."""
+    source, target = MemoryCluster("east", {"orders": [10, 5]}), MemoryCluster("west", {"east.orders": [10, 5]})
+    idle, other = Setting(source, target, never_sampled()).sample({("orders", 0): 10, ("orders", 1): 5}, caught_up=True)
+    now = time.time()
+    lake = MemoryLake({"newest_samples": [{**idle, "at": now - 3000}, {**other, "at": now - 2}]})
+    source.ends["orders"][0] = 11
+    (found, *_) = Setting(source, target, lake).sample({("orders", 0): 10, ("orders", 1): 5})
+    assert found["lag_records"] == 1 and found["lag_seconds"] < 5
 
 
 def test_what_the_source_has_forgotten_is_not_waited_for() -> None:
     source, target = MemoryCluster("east", {"orders": [100]}), MemoryCluster("west", {"east.orders": [4]})
     source.starts["orders", 0] = 100
-    (row,) = Setting(source, target, MemoryLake()).sample({("orders", 0): 4})
+    (row,) = Setting(source, target, never_sampled()).sample({("orders", 0): 4})
     assert (row["lag_records"], row["lag_seconds"]) == (0, 0.0)
 
 
-def test_a_partition_whose_leader_is_away_has_no_row_and_its_lag_goes_on() -> None:
-    lake, floors = MemoryLake(), {("orders", 0): 4, ("orders", 1): 5}
-    seed = {"topic": "orders", "partition": 0, "at": time.time(), "produced": 4}
-    lake.answers["lag_seeds"] = [{**seed, "source_end": 10, "lag_seconds": 60.0}]
-    source = MemoryCluster("east", {"orders": [10, 5]})
-    setting = Setting(source, MemoryCluster("west", {"east.orders": [10]}), lake)
+def test_a_partition_whose_leader_is_away_is_said_to_be_and_its_lag_goes_on() -> None:
+    source, target = MemoryCluster("east", {"orders": [10, 5]}), MemoryCluster("west", {"east.orders": [10]})
+    floors = {("orders", 0): 4, ("orders", 1): 5}
+    rows = Setting(source, target, never_sampled()).sample(floors)
+    setting = Setting(source, target, after([{**rows[0], "lag_seconds": 60.0}], 60))
     assert setting.sample(floors)[0]["lag_seconds"] >= 60
     source.silent = {("orders", 0)}
-    assert [row["partition"] for row in setting.sample(floors)] == [1]
+    alive, away = setting.sample(floors)
+    assert (alive["partition"], away["partition"], away["source_end"], away["target_topic"]) == (
+        1, 0, None, "east.orders"
+    )  # fmt: skip
+    assert [row["partition"] for row in setting.sample(floors)] == [1], "once"
     source.silent = set()
     assert setting.sample(floors)[0]["lag_seconds"] >= 60, "not as if it had just begun"

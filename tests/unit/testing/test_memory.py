@@ -84,5 +84,5 @@ def test_a_lake_keeps_rows_and_answers_what_it_was_given() -> None:
     assert lake.appended["positions"] == [{"n": 1}, {"n": 2}] * 2, "of an application each version once"
     assert [row["alias"] for row in lake.query("known_clusters").collect()] == ["east"]
     assert lake.asked == {"known_clusters": 1}
-    with pytest.raises(LakeError, match="no answer to query lag_seeds"):
-        lake.query("lag_seeds", flow="a->b", since_ms=0)
+    with pytest.raises(LakeError, match="no answer to query newest_samples"):
+        lake.query("newest_samples", flow="a->b", since_ms=0)

@@ -16,7 +16,7 @@ from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.maintain import maintain
 from mirrorlake.lake.map_store import LakeMap
 from mirrorlake.lake.opening import open_lake
-from mirrorlake.lake.samples import lag_seeds
+from mirrorlake.lake.samples import newest_samples
 from mirrorlake.lake.stage_index import StageFiles
 from mirrorlake.landing.generations import decisions_of, generations_of
 from mirrorlake.spark.session import local_session
@@ -81,7 +81,7 @@ def _timed(directory: Path) -> dict[str, float]:
     ask("decisions", lambda: (decisions_of(lake, "east"), event_log.incidents.decided(FLOW)))
     ask("stage", lambda: StageFiles(lake).ends("east"))
     ask("map", LakeMap(lake, FLOW).ends)
-    ask("samples", lambda: lag_seeds(lake, FLOW))
+    ask("samples", lambda: newest_samples(lake, FLOW))
     ask("checkpoints", lambda: newest_checkpoints(lake, FLOW))
     ask("changes", lambda: event_log.history(FLOW, "acl"))
     return seconds

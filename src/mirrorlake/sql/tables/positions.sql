@@ -1,4 +1,7 @@
--- One row is one sample of one partition of a flow. *_end are positions: the offset after the last one.
+-- One row is one sample of one partition of a flow. *_end are positions: the offset after the last one. A sample is
+-- written when it differs from the one before it, and holds until the next one, or until the newest of its flow; while
+-- nothing changes it is written again once an hour, and once a minute if the partition lags. One without a source_end
+-- says that from then on the partition could not be sampled: it is gone, is not selected any more, or has no leader.
 CREATE TABLE IF NOT EXISTS positions (
   flow STRING NOT NULL COMMENT 'source->target',
   topic STRING NOT NULL COMMENT 'of the source',
@@ -15,7 +18,8 @@ CREATE TABLE IF NOT EXISTS positions (
   mapped_end BIGINT COMMENT 'the sample counts for a map that goes at least to this source position; its rows may be late',
   target_passed_end BIGINT
     COMMENT 'all that the flow wrote in front of this target position has source offsets below mapped_end; null: unknown',
-  target_generation INT COMMENT 'generation of the target topic that produced_end and target_end are of'
+  target_generation INT COMMENT 'generation of the target topic that produced_end and target_end are of',
+  interval_seconds INT COMMENT 'the flow is sampled again within so many seconds, as long as a process runs it'
 ) USING DELTA
 COMMENT 'mirrorlake: where every partition of every flow stood, and when'
 TBLPROPERTIES ('delta.checkpointInterval' = '100', 'delta.logRetentionDuration' = 'interval 7 days', 'delta.enableDeletionVectors' = 'false')

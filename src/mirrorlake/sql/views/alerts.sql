@@ -1,7 +1,8 @@
 -- One row is one condition that an operator has to look at now; no row means that all is healthy. Thresholds are those
 -- of the topology file, by `objectives`; docs/operate.md says what each means and which flows it is about.
 --
--- Samples and latencies count only while they are new, so a flow that no process runs says nothing by its last ones.
+-- Samples and latencies count only while they are new, so a flow that no process runs says nothing by its last ones. A
+-- sample holds until the next one: of a partition that lags there is one a minute at least, of any other one an hour.
 -- 'heartbeat' and 'not_running' are about flows that are to run all the time: those whose last run was a continuous one
 -- that did not end in order. Incidents stay until somebody decides.
 --
@@ -18,12 +19,20 @@ WITH watched AS (
   FROM objectives
   WHERE enabled AND mode IN ('continuous', 'once')
 ),
+-- When each flow was sampled last, and how old that may be: ten minutes, or three intervals.
+signs AS (
+  SELECT flow, max(sampled_at) AS sign_at,
+         max_by(greatest(600, 3 * coalesce(interval_seconds, 10)), sampled_at) AS quiet_seconds
+  FROM positions
+  WHERE sampled_at >= current_timestamp() - INTERVAL 13 HOURS
+  GROUP BY flow
+),
 samples AS (
   SELECT positions.flow, topic, partition, sampled_at, produced_end, lag_records, lag_seconds, lag_objective,
-         stuck_seconds,
+         stuck_seconds, sign_at, quiet_seconds,
          first_value(produced_end) OVER (
            PARTITION BY positions.flow, topic, partition ORDER BY sampled_at DESC) AS stands_at
-  FROM positions JOIN watched ON watched.flow = positions.flow
+  FROM positions JOIN watched ON watched.flow = positions.flow JOIN signs ON signs.flow = positions.flow
   WHERE sampled_at >= current_timestamp() - INTERVAL 13 HOURS AND NOT coalesce(topic RLIKE paused, false)
 ),
 -- When a partition was last seen to move, or to have nothing to do; and when its lag was last within the objective.
@@ -36,14 +45,14 @@ seen AS (
 ),
 standing AS (
   SELECT flow, topic, partition, lag_objective, stuck_seconds, stands_at,
-         max(sampled_at) AS sampled_at,
+         max(sign_at) AS sampled_at,
          max_by(lag_records, sampled_at) AS lag_records,
          max_by(lag_seconds, sampled_at) AS lag_seconds,
          min(CASE WHEN moved_at IS NULL OR sampled_at > moved_at THEN sampled_at END) AS stuck_since,
          min(CASE WHEN timely_at IS NULL OR sampled_at > timely_at THEN sampled_at END) AS late_since
   FROM seen
   GROUP BY flow, topic, partition, lag_objective, stuck_seconds, stands_at
-  HAVING max(sampled_at) >= current_timestamp() - INTERVAL 10 MINUTES
+  HAVING unix_seconds(current_timestamp()) - unix_seconds(max(sign_at)) <= max(quiet_seconds)
 ),
 -- Records that were there when nobody ran the flow were late before it could help it: only those made since count. Each
 -- record of a batch is as late as the batch's p99: up_to says how many are at most so late, place which one is looked for.
@@ -71,17 +80,11 @@ beats AS (
   WHERE topic = 'heartbeats' AND produced_at >= current_timestamp() - INTERVAL 1 DAY
   GROUP BY flow
 ),
--- A flow without a sample in these hours had its last one before them.
-signs AS (
-  SELECT flow, max(sampled_at) AS sampled_at
-  FROM positions
-  WHERE sampled_at >= current_timestamp() - INTERVAL 13 HOURS
-  GROUP BY flow
-),
+-- A flow without a sample in the 13 hours that are read had its last one before them.
 alive AS (
-  SELECT watched.flow, heartbeats, heartbeat_seconds, stuck_seconds,
+  SELECT watched.flow, heartbeats, heartbeat_seconds, greatest(stuck_seconds, coalesce(quiet_seconds, 0)) AS stuck_seconds,
          timestamp_millis(greatest(coalesce(sent_ms, 0L), unix_millis(began))) AS beat_at,
-         greatest(coalesce(sampled_at, current_timestamp() - INTERVAL 13 HOURS), began) AS sign_at
+         greatest(coalesce(sign_at, current_timestamp() - INTERVAL 13 HOURS), began) AS sign_at
   FROM watched LEFT JOIN beats ON beats.flow = watched.flow LEFT JOIN signs ON signs.flow = watched.flow
   WHERE mode = 'continuous'
 ),

@@ -2,7 +2,7 @@
 -- latencies are the highest of all batches of the ten minutes that ended with the newest one. Lag and latency are without
 -- heartbeats, which may wait for ten seconds before they are landed. heartbeat_age_seconds is how long ago the newest heartbeat was sent that came through to the target; it goes on growing while nothing comes
 -- through. lag_seconds does so too, where a partition lagged when it was sampled last. state: incident (one is open),
--- not running (no sample for a minute), replicating, or idle (all is produced, and nothing but
+-- not running (no sample for a minute, or three intervals), replicating, or idle (all is produced, and nothing but
 -- heartbeats came for a minute). short_batches and long_batches are those of the last day that the driver produced
 -- itself, and those that Spark's tasks did.
 CREATE OR REPLACE VIEW flow_status AS
@@ -10,7 +10,8 @@ WITH lag AS (
   SELECT flow, count(DISTINCT topic) AS topics, count(*) AS partitions,
          sum(CASE WHEN topic = 'heartbeats' OR topic LIKE '%.heartbeats' THEN 0 ELSE lag_records END) AS lag_records,
          max(CASE WHEN topic = 'heartbeats' OR topic LIKE '%.heartbeats' THEN 0 ELSE lag_seconds END) AS lag_seconds,
-         max(sampled_at) AS sampled_at, min(sample_age_seconds) AS sample_age_seconds
+         max(sampled_at) AS sampled_at, min(sample_age_seconds) AS sample_age_seconds,
+         max(CASE WHEN is_sampled THEN 1 ELSE 0 END) AS is_sampled
   FROM replication_lag
   GROUP BY flow
 ),
@@ -63,7 +64,7 @@ SELECT
   (unix_millis(current_timestamp()) - heartbeat.sent_ms) / 1000 AS heartbeat_age_seconds,
   CASE
     WHEN open.open_incidents > 0 THEN 'incident'
-    WHEN lag.sample_age_seconds IS NULL OR lag.sample_age_seconds > 60 THEN 'not running'
+    WHEN coalesce(lag.is_sampled, 0) = 0 THEN 'not running'
     WHEN lag.lag_records > 0 OR totals.last_but_heartbeats > current_timestamp() - INTERVAL 1 MINUTE
       THEN 'replicating'
     ELSE 'idle'

@@ -56,7 +56,7 @@ SELECT
   CASE
     WHEN stopped.flow IS NOT NULL THEN 'stopped'
     WHEN lag.flow IS NULL THEN 'gone'
-    WHEN lag.sample_age_seconds > 60 THEN 'not running'
+    WHEN NOT lag.is_sampled THEN 'not running'
     WHEN lag.lag_records > 0 THEN 'behind'
     ELSE 'at the end'
   END AS state,

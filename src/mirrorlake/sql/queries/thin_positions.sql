@@ -1,0 +1,25 @@
+-- Of samples taken before a time, leave the newest of each partition and minute; of those taken before an earlier one, the
+-- newest of each hour. The first one of a partition stays: by it landing knows where its log began. So does one that says
+-- that a partition could not be sampled any more, if nothing came behind it in that minute or hour.
+-- Parameters: minutes_before_ms, hours_before_ms.
+MERGE INTO positions AS old
+USING (
+  SELECT flow, topic, partition, slot, newest_at, min(first_at) OVER (PARTITION BY flow, topic, partition) AS first_at
+  FROM (
+    SELECT flow, topic, partition, slot, min(sampled_at) AS first_at,
+           max(CASE WHEN source_end IS NOT NULL THEN sampled_at END) AS newest_at
+    FROM (
+      SELECT *, CASE WHEN sampled_at < timestamp_millis(:hours_before_ms) THEN date_trunc('HOUR', sampled_at)
+                     ELSE date_trunc('MINUTE', sampled_at) END AS slot
+      FROM positions
+      WHERE sampled_at < timestamp_millis(:minutes_before_ms)
+    )
+    GROUP BY flow, topic, partition, slot
+  )
+) AS kept
+ON old.flow = kept.flow AND old.topic = kept.topic AND old.partition = kept.partition
+  AND old.sampled_at < timestamp_millis(:minutes_before_ms)
+  AND CASE WHEN old.sampled_at < timestamp_millis(:hours_before_ms) THEN date_trunc('HOUR', old.sampled_at)
+           ELSE date_trunc('MINUTE', old.sampled_at) END = kept.slot
+  AND old.sampled_at < kept.newest_at AND old.sampled_at > kept.first_at
+WHEN MATCHED THEN DELETE
