@@ -127,7 +127,7 @@ def test_history_goes_by_age_but_the_newest_of_each_stays(spark: SparkSession, t
 
 
 def test_old_samples_are_thinned_to_minutes_and_hours(spark: SparkSession, tmp_path: Path) -> None:
-    """By the clock, not by age; of each slot the newest stays, and the first and the newest sample of each partition."""
+    """By the clock, not by age; of each slot the newest stays, and so does the first sample of each partition."""
     lake, topology = opened(spark, write_file(tmp_path))
     hour = datetime.now(timezone.utc).replace(minute=0, second=0, microsecond=0)
 
