@@ -187,8 +187,7 @@ def test_a_sample_holds_until_the_flow_was_sampled_last(history: History) -> Non
 def test_an_interval_that_is_long_makes_no_flow_stand_still(history: History) -> None:
     history.sample(200, "orders", 0, 8, 5, 20.0).write()
     assert {row["state"] for row in rows(history.lake, "partition_status")} == {"not running"}
-    history.sample(199, "orders", 0, 8, 5, 20.0)._rows["positions"][-1]["interval_seconds"] = 300
-    history.write()
+    history.sample(199, "orders", 0, 8, 5, 20.0, interval=300).write()
     assert {row["state"] for row in rows(history.lake, "partition_status")} == {"behind"}
     assert rows(history.lake, "flow_status", "state, lag_seconds") == [{"state": "replicating", "lag_seconds": 20.0}]
 
