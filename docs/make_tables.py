@@ -27,6 +27,7 @@ OF_VIEWS = {
     "divergence.last_offset": "the last one",
     "differing_ranges": "stretches of offsets with a difference",
     "flow_status.state": "`incident`, `not running`, `replicating` or `idle`",
+    "is_sampled": "whether the flow was sampled within a minute, or three intervals",
     "heartbeat_age_seconds": "how long ago the newest heartbeat that came through was sent",
     "last_batch_id": "the newest producing batch",
     "last_produced_at": "when that was committed",

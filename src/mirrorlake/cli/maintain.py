@@ -41,6 +41,8 @@ def maintain(
         )
     for flow, count in _retained(records["held"]).items():
         shared.say(f"{flow} has not produced all of what is that old: records of {count} partitions are kept for it")
+    if found["thinned"]:
+        shared.say(f"{found['thinned']:,} old samples are gone: one a minute is left, or one an hour")
     table = plain_table("table", "files", "bytes")
     for name, size in found["tables"].items():
         files, volume = f"{size['files_before']:,} → {size['files']:,}", f"{size['bytes_before']:,} → {size['bytes']:,}"
