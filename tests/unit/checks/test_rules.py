@@ -286,7 +286,7 @@ def test_stripping_within_a_round_is_refused() -> None:
 def test_defaults_that_people_expect() -> None:
     flow = flow_of({}).settings
     intervals = [getattr(flow, name) for name in type(flow).model_fields if name.endswith("interval_seconds")]
-    assert len(intervals) == 7 and max(intervals) <= 10
+    assert len(intervals) == 8 and max(intervals) <= 10
     assert flow.sync_group_offsets_enabled and flow.delivery == "exactly_once" and flow.produce_tasks > 1
     assert flow.replication_factor is None  # the source's, so that min.insync.replicas stays within it
 

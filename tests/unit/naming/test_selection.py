@@ -128,7 +128,7 @@ SELECTIONS = st.builds(
 )
 
 
-@settings(max_examples=1500, deadline=None)
+@settings(max_examples=500, deadline=None)
 @given(SELECTIONS, TOPICS)
 @example(selection(("a|b",), ("b|c",)), "b")
 def test_the_regex_selects_exactly_what_the_rule_selects(chosen: TopicSelection, topic: str) -> None:
