@@ -10,10 +10,26 @@
 
 # COMMAND ----------
 
+# MAGIC %md
+# MAGIC ## Installing
+# MAGIC
+# MAGIC On Databricks: the wheel that the bundle deployed together with this page. In a Git folder there is none; skip
+# MAGIC the next two cells there, on compute that has mirrorlake.
+
+# COMMAND ----------
+
+# MAGIC %pip install --quiet -r requirements.txt
+
+# COMMAND ----------
+
+# MAGIC %restart_python
+
+# COMMAND ----------
+
 import os
 import sys
 
-sys.path.append(os.path.abspath("../src"))  # in a Git folder; where mirrorlake is installed, that one is used
+sys.path.append(os.path.abspath("../src"))  # where mirrorlake is installed, that one is used
 
 from mirrorlake.notebook import latency, open_notebook
 

@@ -9,18 +9,35 @@
 # MAGIC |---|---|
 # MAGIC | `flow`, `topic` | empty: the first flow, and its topic with the most records |
 # MAGIC | `partition`, `offset` | the source position; `offset` empty is one in the middle of each partition |
+# MAGIC | `key` | a key, to find where its newest records are on both sides; with `partition` that is quicker |
 # MAGIC | `at` | a time such as `2026-11-21 23:00:00`, to find where both sides stood; empty is not asked |
+
+# COMMAND ----------
+
+# MAGIC %md
+# MAGIC ## Installing
+# MAGIC
+# MAGIC On Databricks: the wheel that the bundle deployed together with this page. In a Git folder there is none; skip
+# MAGIC the next two cells there, on compute that has mirrorlake.
+
+# COMMAND ----------
+
+# MAGIC %pip install --quiet -r requirements.txt
+
+# COMMAND ----------
+
+# MAGIC %restart_python
 
 # COMMAND ----------
 
 import os
 import sys
 
-sys.path.append(os.path.abspath("../src"))  # in a Git folder; where mirrorlake is installed, that one is used
+sys.path.append(os.path.abspath("../src"))  # where mirrorlake is installed, that one is used
 
 from mirrorlake.notebook import open_notebook, translation
 
-nb = open_notebook(globals(), flow="", topic="", partition="0", offset="", at="")
+nb = open_notebook(globals(), flow="", topic="", partition="", offset="", key="", at="")
 
 # COMMAND ----------
 
@@ -34,6 +51,18 @@ nb = open_notebook(globals(), flow="", topic="", partition="0", offset="", at=""
 # COMMAND ----------
 
 nb.display(translation.mapped(nb))
+
+# COMMAND ----------
+
+# MAGIC %md
+# MAGIC ## The records of a key
+# MAGIC
+# MAGIC Its twenty newest records in the stage, the newest first; no payload is shown. What follows translates their
+# MAGIC offsets.
+
+# COMMAND ----------
+
+nb.display(translation.of_key(nb) if nb.widget("key") else "the widget key is empty: no key was asked for")
 
 # COMMAND ----------
 

@@ -8,7 +8,7 @@
 # MAGIC
 # MAGIC | widget | means |
 # MAGIC |---|---|
-# MAGIC | `topology` | the topology file; empty is `mirrorlake.yml` beside a local lake |
+# MAGIC | `topology` | the topology file; empty is `mirrorlake.yml` in the schema's volume, or beside a local lake |
 # MAGIC | `groups` | names with commas between; empty is all that the flow mirrors |
 # MAGIC | `dry_run` | `yes`, or `no` to move the groups |
 # MAGIC
@@ -17,10 +17,26 @@
 
 # COMMAND ----------
 
+# MAGIC %md
+# MAGIC ## Installing
+# MAGIC
+# MAGIC On Databricks: the wheel that the bundle deployed together with this page. In a Git folder there is none; skip
+# MAGIC the next two cells there, on compute that has mirrorlake.
+
+# COMMAND ----------
+
+# MAGIC %pip install --quiet -r requirements.txt
+
+# COMMAND ----------
+
+# MAGIC %restart_python
+
+# COMMAND ----------
+
 import os
 import sys
 
-sys.path.append(os.path.abspath("../src"))  # in a Git folder; where mirrorlake is installed, that one is used
+sys.path.append(os.path.abspath("../src"))  # where mirrorlake is installed, that one is used
 
 from mirrorlake.notebook import drill, open_notebook
 

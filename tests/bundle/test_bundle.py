@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import sqlglot
 import typer
 from databricks.bundles.alerts import Alert
 from databricks.bundles.dashboards import Dashboard
@@ -18,10 +19,11 @@ from databricks.bundles.jobs import Job
 from databricks.bundles.schemas import Schema
 from databricks.bundles.secret_scopes import SecretScope
 from databricks.bundles.volumes import Volume
+from sqlglot import exp
 
 from hatch_build import COMPILED
 from mirrorlake.cli.main import app
-from mirrorlake.lake.definitions import TABLES, VIEWS, sql_text
+from mirrorlake.lake.definitions import TABLES, VIEWS, view_query
 from mirrorlake.spark.session import LOCAL_SETTINGS
 from tests.support.bundle import (
     ROOT,
@@ -43,7 +45,8 @@ KINDS: dict[str, Any] = {
 }
 ALL = [(kind, key) for kind, items in raw_resources().items() for key in items]
 JOBS = list(raw_resources()["jobs"])
-ALERTS = list(raw_resources()["alerts"])
+#: The jobs that run by themselves; `command` is started by somebody, who sees how it ends.
+BY_THEMSELVES = [job for job in JOBS if job != "command"]
 
 
 @pytest.fixture(scope="module")
@@ -55,9 +58,10 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return found
 
 
+@pytest.mark.parametrize("target", ["dev", "prod"])
 @pytest.mark.parametrize(("kind", "key"), ALL)
-def test_each_resource_is_one_that_databricks_knows(kind: str, key: str) -> None:
-    KINDS[kind].from_dict(resources()[kind][key])
+def test_each_resource_is_one_that_databricks_knows(kind: str, key: str, target: str) -> None:
+    KINDS[kind].from_dict(resources(target)[kind][key])
     KINDS[kind].from_dict(raw_resources()[kind][key])
 
 
@@ -79,6 +83,7 @@ def test_files_are_named_for_what_they_hold() -> None:
 def test_every_reference_refers_to_something_and_every_variable_is_used() -> None:
     filled = resources()
     assert not [text for text in strings(filled) if "${" in text]
+    assert not [text for text in strings(resources("dev")) if "${" in text]
     written = json.dumps([root_file(), raw_resources()])
     for name, variable in root_file()["variables"].items():
         assert f"${{var.{name}}}" in written, name
@@ -100,15 +105,17 @@ def test_jobs_hold_together(key: str) -> None:
         assert task["job_cluster_key"] in clusters and "environment_key" not in task
         assert all(before["task_key"] in tasks for before in task.get("depends_on", []))
     assert job["max_concurrent_runs"] == 1, "development would make it 4"
-    assert len([name for name in ("continuous", "schedule", "trigger") if name in job]) == 1
+    begun_by = [name for name in ("continuous", "schedule", "trigger") if name in job]
+    assert len(begun_by) == (key in BY_THEMSELVES)
     assert "pause_status" not in job.get("continuous", {}), "paused in development, running in production"
-    assert job["email_notifications"]["on_failure"]
+    assert ("on_failure" in job.get("email_notifications", {})) is (key in BY_THEMSELVES)
     assert {grant["level"] for grant in job["permissions"]} == {"CAN_MANAGE_RUN", "CAN_VIEW"}
 
 
 def test_a_late_rule_is_told_to_somebody() -> None:
     told = {"RUN_DURATION_SECONDS": "on_duration_warning_threshold_exceeded"}
-    for job in resources()["jobs"].values():
+    for key in BY_THEMSELVES:
+        job = resources()["jobs"][key]
         for rule in job["health"]["rules"]:
             assert job["email_notifications"][told.get(rule["metric"], "on_streaming_backlog_exceeded")]
 
@@ -184,6 +191,12 @@ def _one(names: set[str], ending: str) -> str:
     return found
 
 
+def test_the_notebooks_install_the_wheel_of_the_jobs(wheel: Path) -> None:
+    """By its place among a deployment's artifacts, seen from where a deployment puts the notebooks."""
+    lines = (ROOT / "notebooks" / "requirements.txt").read_text(encoding="utf-8").splitlines()
+    assert [line for line in lines if not line.startswith("#")] == [f"../../artifacts/.internal/{wheel.name}"]
+
+
 def test_building_the_wheel_again_gives_the_same_bytes(wheel: Path) -> None:
     before = wheel.read_bytes()
     script = [sys.executable, str(ROOT / "bundles" / "build_wheel.py")]
@@ -191,22 +204,34 @@ def test_building_the_wheel_again_gives_the_same_bytes(wheel: Path) -> None:
     assert wheel.read_bytes() == before
 
 
-@pytest.mark.parametrize("key", ALERTS)
-def test_alerts_ask_the_view_for_one_kind_and_repeat_no_threshold(key: str) -> None:
-    alert = resources()["alerts"][key]
-    assert alert["query_text"] == f"SELECT count(*) AS alerts FROM `main`.`replication`.alerts WHERE alert = '{key}'"
+def test_one_alert_asks_the_view_once_and_repeats_no_threshold() -> None:
+    """Each alert is a query of its own, and wakes the warehouse by itself."""
+    (alert,) = resources()["alerts"].values()
+    query = " ".join(alert["query_text"].split())
+    assert query.endswith("FROM `main`.`replication`.alerts ORDER BY alert, flow, topic, partition")
+    assert "WHERE" not in query and not re.search(r"\d", query), "all kinds of rows, and no threshold"
     evaluation = alert["evaluation"]
-    assert evaluation["source"]["name"] == "alerts"
-    assert (evaluation["comparison_operator"], evaluation["threshold"]) == (
-        "GREATER_THAN_OR_EQUAL",
-        {"value": {"double_value": 1}},
-    )
-    assert "alerts" in VIEWS
+    assert evaluation["source"] == {"name": "alerts", "display": "alerts", "aggregation": "MAX"}
+    assert evaluation["comparison_operator"] == "GREATER_THAN_OR_EQUAL"
+    assert evaluation["threshold"] == {"value": {"double_value": 1}}
+    assert evaluation["empty_result_state"] == "OK", "no row is what is hoped for"
+    assert "{{QUERY_RESULT_TABLE}}" in alert["custom_description"], "the mail says what holds, not only how much"
 
 
-def test_there_is_an_alert_for_every_kind_of_row() -> None:
-    kinds = set(re.findall(r"^SELECT flow, '(\w+)'", sql_text("views", "alerts"), re.M))
-    assert kinds == set(ALERTS) and len(kinds) == 7
+def test_the_alert_names_columns_of_the_view() -> None:
+    (alert,) = resources()["alerts"].values()
+    (asked,) = sqlglot.parse(alert["query_text"], read="databricks")
+    (view,) = sqlglot.parse(view_query("alerts"), read="databricks")
+    assert isinstance(asked, exp.Select) and isinstance(view, exp.Query)
+    assert asked.named_selects[0] == "alerts"
+    assert sorted(asked.named_selects[1:]) == sorted(view.named_selects)
+
+
+def test_the_alert_lets_the_warehouse_sleep() -> None:
+    schedule = resources()["alerts"]["attention"]["schedule"]
+    assert schedule == {"quartz_cron_schedule": "0 0/30 * * * ?", "timezone_id": "UTC"}
+    given = resources(alert_schedule="0 0/5 * * * ?")["alerts"]["attention"]["schedule"]
+    assert given["quartz_cron_schedule"] == "0 0/5 * * * ?"
 
 
 def commands() -> Iterator[tuple[str, list[str]]]:
@@ -214,6 +239,48 @@ def commands() -> Iterator[tuple[str, list[str]]]:
     for key, job in resources()["jobs"].items():
         for task in job["tasks"]:
             yield key, task["python_wheel_task"]["parameters"]
+
+
+def test_a_command_gets_what_the_run_was_given() -> None:
+    """The parameters are the run's own, each one text; a dash that one begins with makes it no option."""
+    job = resources()["jobs"]["command"]
+    assert job["parameters"] == [{"name": "command", "default": "status"}, {"name": "arguments", "default": ""}]
+    (task,) = job["tasks"]
+    named = [f"{{{{job.parameters.{item['name']}}}}}" for item in job["parameters"]]
+    assert task["python_wheel_task"]["parameters"][2:] == ["command", "--", *named]
+    assert job["queue"] == {"enabled": True} and "schedule" not in job
+
+
+def test_replicating_waits_for_its_file() -> None:
+    (task,) = resources()["jobs"]["replicate"]["tasks"]
+    assert task["python_wheel_task"]["parameters"][2:] == ["run", "--wait-for-config"]
+
+
+@pytest.mark.parametrize(
+    "run_as", [None, {"service_principal_name": "00000000-1111-2222-3333-444444444444"}], ids=["deployer", "principal"]
+)
+def test_all_that_runs_runs_as_one(run_as: dict[str, str] | None) -> None:
+    """Whoever makes the views has to be who alters them."""
+    found = resources() if run_as is None else resources(run_as=run_as)
+    wanted = run_as or {"user_name": "somebody@example.com"}
+    assert [item["run_as"] for kind in ("jobs", "alerts") for item in found[kind].values()] == [wanted] * 5
+
+
+def test_targets_share_no_secret_scope() -> None:
+    """Scopes belong to the workspace: a target that is destroyed would take the other's passwords with it."""
+    names = {target: resources(target)["secret_scopes"]["kafka"]["name"] for target in ("dev", "prod")}
+    assert names == {"dev": "mirrorlake-dev-somebody", "prod": "mirrorlake-prod"}
+
+
+def test_production_is_not_destroyed_by_the_way() -> None:
+    kept = {
+        f"{kind}.{key}"
+        for kind, items in resources("prod").items()
+        for key, item in items.items()
+        if item.get("lifecycle") == {"prevent_destroy": True}
+    }
+    assert kept == {"schemas.lake", "volumes.files", "secret_scopes.kafka"}
+    assert not [item for items in resources("dev").values() for item in items.values() if "lifecycle" in item]
 
 
 @pytest.mark.parametrize(("job", "parameters"), commands())

@@ -5,6 +5,7 @@ The CLI is not part of this repository: `databricks` on PATH, or the program tha
 
 import json
 import os
+import posixpath
 import shutil
 import subprocess
 import zipfile
@@ -69,7 +70,7 @@ def deployment(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Deplo
 def test_deploy_run_and_destroy(deployment: Deployment) -> None:
     deployment.run("validate", "--strict")
     planned = deployment.run("plan")
-    made = resources()
+    made = resources(deployment.target)
     for kind, items in made.items():
         assert all(f"create {kind}.{key}\n" in planned for key in items), planned
     deployment.run("deploy")
@@ -77,14 +78,43 @@ def test_deploy_run_and_destroy(deployment: Deployment) -> None:
     check_wheel(deployment.workspace)
     check_alerts(deployment.workspace)
     check_dashboard(deployment)
+    check_notebooks(deployment.workspace)
+    assert set(deployment.workspace.scopes) == {made["secret_scopes"]["kafka"]["name"]}
     assert "0 to add, 0 to change, 0 to delete, " in deployment.run("plan")
     summary = json.loads(deployment.run("summary", "--output", "json"))
     assert set(summary["resources"]["jobs"]) == set(made["jobs"])
     deployment.run("run", "maintain", "--no-wait")
     (started,) = deployment.workspace.bodies("POST", "jobs/run-now")
     assert deployment.workspace.jobs[started["job_id"]]["name"].endswith("mirrorlake maintain")
-    deployment.run("destroy", "--auto-approve")
-    assert not deployment.workspace.jobs and not deployment.workspace.members
+    check_command(deployment)
+    if deployment.target == "prod":
+        deployment.environment["BUNDLE_VAR_secret_scope"] = "another-name"
+        deployment.run("deploy", code=1)
+        assert "another-name" not in deployment.workspace.scopes, "it would be deleted under its old name"
+        deployment.run("destroy", "--auto-approve", code=1)
+        assert deployment.workspace.jobs and deployment.workspace.scopes, "nothing was destroyed"
+    else:
+        deployment.run("destroy", "--auto-approve")
+        assert not deployment.workspace.jobs and not deployment.workspace.members and not deployment.workspace.scopes
+
+
+def check_command(deployment: Deployment) -> None:
+    """By the CLI, as somebody who has one starts it; the workspace's page sends the same."""
+    words = ["--params", "command=failover,arguments=--flow east->west --all-groups --dry-run"]
+    deployment.run("run", "command", "--no-wait", *words)
+    started = deployment.workspace.bodies("POST", "jobs/run-now")[-1]
+    assert deployment.workspace.jobs[started["job_id"]]["name"].endswith("mirrorlake command")
+    assert started["job_parameters"] == {
+        "command": "failover",
+        "arguments": "--flow east->west --all-groups --dry-run",
+    }
+
+
+def check_notebooks(workspace: FakeWorkspace) -> None:
+    """What the notebooks install lies where they look for it: among the artifacts, as the jobs' wheel does."""
+    (folder,) = (path.rpartition("/")[0] for path in workspace.files if path.endswith("/notebooks/requirements.txt"))
+    listed = (workspace.files[f"{folder}/requirements.txt"] or b"").decode().splitlines()[-1]
+    assert workspace.files[posixpath.normpath(f"{folder}/{listed}")], sorted(workspace.files)
 
 
 def check_jobs(deployment: Deployment) -> None:
@@ -97,10 +127,12 @@ def check_jobs(deployment: Deployment) -> None:
         (task,) = job["tasks"]
         schema = task["python_wheel_task"]["parameters"][1].split("/")[3]
         assert schema == ("dev_somebody_replication" if dev else "replication")
-        assert task["python_wheel_task"]["parameters"][2] == ("maintain" if key == "maintain" else "run")
+        command = key if key in ("maintain", "command") else "run"
+        assert task["python_wheel_task"]["parameters"][2] == command
+        assert job["run_as"] == {"user_name": "somebody@example.com"}
         assert task["libraries"][0]["whl"].endswith("mirrorlake-0.1.0-py3-none-any.whl")
         assert job["job_clusters"][0]["new_cluster"]["data_security_mode"] == "DATA_SECURITY_MODE_DEDICATED"
-        assert job["email_notifications"]["on_failure"] == [GIVEN["notify"]]
+        assert key == "command" or job["email_notifications"]["on_failure"] == [GIVEN["notify"]]
     assert jobs["replicate"]["continuous"]["pause_status"] == ("PAUSED" if dev else "UNPAUSED")
     assert jobs["maintain"]["schedule"]["pause_status"] == ("PAUSED" if dev else "UNPAUSED")
     assert jobs["replicate_scheduled"]["schedule"]["pause_status"] == "PAUSED"
@@ -123,7 +155,9 @@ def check_alerts(workspace: FakeWorkspace) -> None:
     for body in bodies:
         assert body["evaluation"]["threshold"] == {"value": {"double_value": 1}}
         assert body["evaluation"]["comparison_operator"] == "GREATER_THAN_OR_EQUAL"
-        assert "replication`.alerts WHERE alert = '" in body["query_text"]
+        assert "replication`.alerts ORDER BY" in body["query_text"]
+        assert body["schedule"]["quartz_cron_schedule"] == "0 0/30 * * * ?"
+        assert body["run_as"] == {"user_name": "somebody@example.com"}
         assert body["evaluation"]["notification"]["subscriptions"] == [{"user_email": GIVEN["notify"]}]
 
 

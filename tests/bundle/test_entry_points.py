@@ -28,13 +28,15 @@ def task_of(job: str) -> dict[str, Any]:
     return found
 
 
-def run_as_wheel_task(monkeypatch: pytest.MonkeyPatch, job: str, volume: Path) -> None:
-    """Call the entry point as the runtime does: by its name, in this process, parameters in sys.argv. A wheel task
-    fails on any exception, SystemExit(0) among them."""
+def run_as_wheel_task(monkeypatch: pytest.MonkeyPatch, job: str, volume: Path, **given: str) -> None:
+    """Call the entry point as the runtime does: by its name, in this process, parameters in sys.argv, those of the run
+    filled in. A wheel task fails on any exception, SystemExit(0) among them."""
     task = task_of(job)
+    run = {item["name"]: item["default"] for item in resources()["jobs"][job].get("parameters", [])} | given
     (entry,) = entry_points(group="console_scripts", name=task["entry_point"])
     assert any(item.startswith(VOLUME) for item in task["parameters"])
     parameters = [item.replace(VOLUME, f"{volume}/") for item in task["parameters"]]
+    parameters = [run[item[17:-2]] if item.startswith("{{job.parameters.") else item for item in parameters]
     monkeypatch.setattr(sys, "argv", [task["package_name"], *parameters])
     handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
@@ -61,9 +63,32 @@ def test_maintain(
 
 
 def test_wrong_input_fails_the_task(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(SystemExit) as end:
-        run_as_wheel_task(monkeypatch, "replicate", tmp_path)
-    assert end.value.code == 2
+    (tmp_path / "mirrorlake.yml").write_text("flows: [", encoding="utf-8")
+    for job in ("replicate", "replicate_scheduled", "maintain", "command"):
+        with pytest.raises(SystemExit, match=r"exit code 2, .*mirrorlake\.yml is not valid YAML") as end:
+            run_as_wheel_task(monkeypatch, job, tmp_path)
+        assert end.value.code == 2
+
+
+def test_command_answers_about_a_catalog(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Healthy is a run that succeeds; somebody who has to look is a run that fails, with its answer in the output."""
+    file = write_file(tmp_path, lake=catalog(tmp_path, "entry_command"))
+    lake, _ = opened(spark, file)
+    append(lake, "records", staged(range(10), 60))
+    append(lake, "offset_map", [run_row(0, 9)])
+    said = "--flow east->west --topic orders --partition 0 --offset 4 --json"
+    run_as_wheel_task(monkeypatch, "command", tmp_path, command="translate", arguments=said)
+    assert json.loads(capsys.readouterr().out)["offset"] == 4
+    run_as_wheel_task(monkeypatch, "command", tmp_path, command="sql", arguments="'SELECT 1 + 1 AS two' --json")
+    assert json.loads(capsys.readouterr().out) == [{"two": 2}]
+    run_as_wheel_task(monkeypatch, "command", tmp_path, command="divergence", arguments="--flow east->west")
+    append(lake, "records", staged(range(10, 13), 60))
+    with pytest.raises(SystemExit, match="exit code 1, the replication needs somebody") as end:
+        run_as_wheel_task(monkeypatch, "command", tmp_path, command="divergence", arguments="--flow east->west")
+    assert end.value.code == 1
+    assert "only in the lake" in capsys.readouterr().out
 
 
 def test_replicate_scheduled(

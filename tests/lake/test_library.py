@@ -155,7 +155,7 @@ def test_notebooks_in_a_kernel_show_all_inline(
     monkeypatch.setitem(sys.modules, "IPython", module)
     monkeypatch.setitem(sys.modules, "IPython.display", display)
     monkeypatch.setattr("mirrorlake.notebook.host.DEMO_LAKE", str(place))
-    monkeypatch.setattr("mirrorlake.notebook.drill.topology_file", lambda _nb: file)
+    monkeypatch.setattr("mirrorlake.notebook.host.Notebook.topology_file", file)
     monkeypatch.setattr(OpenLake, "failover", rehearsed)
     monkeypatch.setattr(sys, "path", list(sys.path))
     runpy.run_path(str(NOTEBOOKS / f"{name}.py"), run_name="__main__")

@@ -22,7 +22,9 @@ GIVEN = {
     "notify": "on-call@example.com",
     "node_type": "i3.xlarge",
 }
-_REFERENCE = re.compile(r"\$\{([a-z_.]+)\}")
+#: What a deployment knows of whoever deploys, as the CLI tells it.
+DEPLOYER = {"userName": "somebody@example.com", "short_name": "somebody"}
+_REFERENCE = re.compile(r"\$\{([a-zA-Z_.]+)\}")
 
 
 def root_file() -> dict[str, Any]:
@@ -52,13 +54,27 @@ def raw_resources() -> dict[str, dict[str, Any]]:
     return merged
 
 
-def resources(**given: object) -> dict[str, dict[str, Any]]:
-    """The same with every `${…}` filled in; KeyError for one that refers to nothing."""
-    raw = raw_resources()
-    variables = {name: item.get("default") for name, item in root_file()["variables"].items()} | GIVEN | given
-    known = {"var": variables, "resources": raw}
+def resources(target: str = "prod", **given: object) -> dict[str, dict[str, Any]]:
+    """The same of one target, with every `${…}` filled in; KeyError for one that refers to nothing."""
+    root = root_file()
+    chosen = root["targets"][target]
+    raw = merged(raw_resources(), chosen.get("resources", {}))
+    variables = {name: item.get("default") for name, item in root["variables"].items()}
+    known = {
+        "var": variables | chosen.get("variables", {}) | GIVEN | given,
+        "resources": raw,
+        "bundle": {"name": root["bundle"]["name"], "target": target},
+        "workspace": {"current_user": DEPLOYER},
+    }
     filled: dict[str, dict[str, Any]] = fill(raw, known)
     return filled
+
+
+def merged(below: Any, above: Any) -> Any:
+    """What a target's `resources` make of those of all targets: mappings are merged, all else is overridden."""
+    if not isinstance(below, dict) or not isinstance(above, dict):
+        return above
+    return below | {key: merged(below[key], item) if key in below else item for key, item in above.items()}
 
 
 def fill(value: Any, known: Mapping[str, Any]) -> Any:

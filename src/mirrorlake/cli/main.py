@@ -2,7 +2,7 @@
 input, or a cluster or lake that the command cannot do without does not answer."""
 
 import logging
-import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import typer
@@ -10,6 +10,7 @@ import typer
 from mirrorlake import __version__
 from mirrorlake.cli import (
     bench,
+    command,
     dashboard,
     demo,
     groups,
@@ -28,6 +29,8 @@ from mirrorlake.errors import MirrorlakeError
 from mirrorlake.terminal import end_silently
 
 logger = logging.getLogger(__name__)
+
+_MEANINGS = {1: "exit code 1, the replication needs somebody", 2: "exit code 2, nothing was done"}
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -67,22 +70,42 @@ demo.register(app)
 dashboard.register(app)
 bench.register(app)
 importing.register(app)
+command.register(app)
 
 
-def main() -> None:
-    """Entry point: run a command, and turn an error of ours into one sentence and its exit code."""
+class Ended(SystemExit):
+    """The end of a command that did not end well. A shell gets `code`; who shows the exception itself, as a job's run
+    does, gets a sentence."""
+
+    def __init__(self, code: int, sentence: str) -> None:
+        super().__init__(sentence)
+        self.code = code
+
+
+def main(words: Sequence[str] | None = None) -> None:
+    """Entry point: run a command, and turn an error of ours into one sentence and its exit code.
+
+    Args:
+        words: the command and its options; those of the process for None.
+
+    Raises:
+        Ended: the exit code is 1 or 2. Of a good end nothing is raised: a wheel task of Databricks takes any SystemExit
+            for a failure.
+    """
     end_silently()
     try:
-        app()
+        app(args=words)
     except SystemExit as end:
-        if end.code not in (None, 0):
-            raise  # of a good end nothing is said: a wheel task of Databricks takes any SystemExit for a failure
+        code = end.code if isinstance(end.code, int) else int(end.code is not None)
+        if code:
+            meaning = _MEANINGS.get(code, f"exit code {code}")
+            raise Ended(code, f"{meaning}; what this command printed says why") from None
     except MirrorlakeError as error:
         if logs.as_json():
             logger.error("%s", error)
         else:
             typer.echo(f"mirrorlake: {error}", err=True)
-        sys.exit(error.exit_code)
+        raise Ended(error.exit_code, f"{_MEANINGS[error.exit_code]}: {error}") from None
 
 
 if __name__ == "__main__":

@@ -24,6 +24,9 @@ def run(
     context: typer.Context,
     flow: list[str] = typer.Option([], "--flow", help="Only this flow; may be given several times."),
     once: bool = typer.Option(False, "--once", help="End at the end offsets seen at the start."),
+    wait_for_config: bool = typer.Option(
+        False, "--wait-for-config", help="Wait for the topology file where it is not there yet."
+    ),
     reader: str = typer.Option("auto", "--reader", help="How tasks read the stage: auto, files or rows.", hidden=True),
     log: logs.Form = typer.Option(
         logs.Form.auto,
@@ -35,10 +38,13 @@ def run(
     """Land, produce and keep topics alike; continuous until SIGTERM or SIGINT, which finish the batch in hand."""
     from mirrorlake.cli.run_view import living, logged
     from mirrorlake.library.progress import Progress
+    from mirrorlake.library.waiting import wait_for_topology
 
     shared: Context = context.obj
     stop = _stop_on_signals()
     logs.install(lambda: shared.err, shared.verbose, log)
+    if wait_for_config and not wait_for_topology(shared.config, stop, shared.say):
+        return
     progress = Progress()
     shows = log is logs.Form.auto and shared.err.is_terminal
     with living(shared.err, progress) if shows else logged(progress):

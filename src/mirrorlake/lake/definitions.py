@@ -93,6 +93,11 @@ def sql_text(kind: str, name: str) -> str:
     return (files("mirrorlake") / "sql" / kind / f"{name}.sql").read_text(encoding="utf-8")
 
 
+def view_query(view: str) -> str:
+    """The query of a view: what `sql/views/<view>.sql` says behind AS."""
+    return sql_text("views", view).partition(f"CREATE OR REPLACE VIEW {view} AS\n")[2].strip()
+
+
 @cache
 def definition(table: str) -> Definition:
     """The definition of a table of the lake."""

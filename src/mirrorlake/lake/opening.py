@@ -14,6 +14,7 @@ from deltalake.exceptions import DeltaError
 
 from mirrorlake.config.topology import Lake as Location
 from mirrorlake.errors import LakeError, first_line
+from mirrorlake.lake.catalog_views import keep_views
 from mirrorlake.lake.definitions import TABLES, VIEWS, sql_text
 from mirrorlake.lake.identity import PROPERTY, new_identity, properties_of
 from mirrorlake.lake.lake import Lake, has_table, quoted
@@ -45,7 +46,7 @@ def _open(spark: "SparkSession", location: Location, root: Path | None, checkpoi
     for table in existing & set(TABLES):  # of a catalog; others get theirs when the session hears of them
         lake.add_columns(table)
     if root is None:
-        lake.make_known(" ".join(VIEWS))  # a catalog keeps them, for dashboards and other readers
+        keep_views(lake)  # a catalog has them for dashboards and other readers
     return lake
 
 

@@ -40,15 +40,6 @@ def ready_groups(nb: Notebook) -> DataFrame:
     return nb.query("ready_groups", flow=nb.flow)
 
 
-def topology_file(nb: Notebook) -> Path:
-    """The topology file of the widget `topology`, else mirrorlake.yml beside a local lake. Raises InputError."""
-    if nb.widget("topology"):
-        return Path(nb.widget("topology"))
-    if nb.directory is None:
-        raise InputError("the widget topology is empty; name the topology file, such as /Volumes/…/mirrorlake.yml")
-    return nb.directory.parent / "mirrorlake.yml"
-
-
 def rehearse(nb: Notebook) -> Drill:
     """Plan the failover of the widget `groups` (empty: all), and carry it out where `dry_run` is no.
 
@@ -56,7 +47,7 @@ def rehearse(nb: Notebook) -> Drill:
     """
     dry_run = nb.widget("dry_run").lower() not in ("no", "false", "0")
     named = tuple(name.strip() for name in nb.widget("groups").split(",") if name.strip()) or None
-    lake = mirrorlake.open(topology_file(nb), read_only=dry_run, spark=nb.spark)
+    lake = mirrorlake.open(nb.topology_file, read_only=dry_run, spark=nb.spark)
     flow = lake.flows[nb.flow].name
     with _clusters(lake.internals.topology, demo_group=named is None) as said:
         _check_same(nb, lake)

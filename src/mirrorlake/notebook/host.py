@@ -16,7 +16,7 @@ import mirrorlake
 from mirrorlake.errors import InputError, MirrorlakeError
 from mirrorlake.library.html import text_of
 from mirrorlake.library.internals import in_kernel
-from mirrorlake.notebook.inline import SHOWN_ROWS, Shown, bundle_of
+from mirrorlake.notebook.inline import SHOWN_ROWS, Shown, bundle_of, picture
 from mirrorlake.terminal import plain_console, plain_table
 
 #: The demo's lake, beside which the notebooks run on a laptop; and the schema that the bundle makes by default.
@@ -39,12 +39,13 @@ class Host(Protocol):
 
 
 class Workspace:
-    """Databricks: the session, `dbutils.widgets` and `display` that a notebook finds in its own namespace."""
+    """Databricks: the session, `dbutils.widgets`, `display` and `displayHTML` of a notebook's own namespace."""
 
     def __init__(self, namespace: Mapping[str, Any]) -> None:
         self._spark: SparkSession = namespace["spark"]
         self._widgets = namespace["dbutils"].widgets
         self._display = namespace["display"]
+        self._html = namespace["displayHTML"]
 
     @property
     def spark(self) -> SparkSession:
@@ -58,11 +59,14 @@ class Workspace:
         return {name: str(self._widgets.get(name)).strip() for name in defaults}
 
     def show(self, what: Shown, charts: Path) -> None:
-        """By the workspace's own `display`; a sentence goes to the cell's output."""
+        """A table by the workspace's own `display`, a chart as a picture below the cell, which fetches no script; a
+        sentence goes to the cell's output."""
         if isinstance(what, str):
             sys.stdout.write(f"{what}\n")
-        else:
+        elif isinstance(what, DataFrame):
             self._display(what)
+        else:
+            self._html(picture(what))
 
 
 class Kernel:
@@ -146,6 +150,17 @@ class Notebook:
         path = place_of(self.widget("lake")).get("path")
         return None if path is None else (Path.cwd() / path).resolve()
 
+    @property
+    def topology_file(self) -> Path:
+        """The topology file: the widget's, else mirrorlake.yml beside a local lake, or in the volume that the bundle
+        makes in a schema."""
+        if self._widgets.get("topology"):
+            return Path(self._widgets["topology"])
+        if self.directory is not None:
+            return self.directory.parent / "mirrorlake.yml"
+        place = place_of(self.widget("lake"))
+        return Path("/Volumes", place["catalog"], place["schema"], "files", "mirrorlake.yml")
+
     @cached_property
     def flow(self) -> str:
         """The flow that is looked at: the widget's, else the first one by name. Raises InputError."""
@@ -205,11 +220,11 @@ class Notebook:
 def open_notebook(namespace: Mapping[str, Any], **widgets: str) -> Notebook:
     """Open a notebook, of which `namespace` is its `globals()`; `widgets` are names and defaults of those it has.
 
-    Each notebook has the widget `lake`. On Databricks the namespace has `spark`, `dbutils` and `display`, which are
-    used. In Jupyter and VS Code all is shown inline, and widgets have what is given here, `lake` too. A file that is
-    run has its values from the command line, and an error of ours ends it with one sentence.
+    Each notebook has the widget `lake`. On Databricks it has `spark`, `dbutils`, `display` and `displayHTML`,
+    which are used. In Jupyter and VS Code all is shown inline, and widgets have what is given here, `lake` too. A file
+    that is run has its values from the command line, and an error of ours ends it with one sentence.
     """
-    if "dbutils" in namespace and "display" in namespace:
+    if {"dbutils", "display", "displayHTML"} <= namespace.keys():
         workspace = Workspace(namespace)
         return Notebook(workspace, workspace.widgets({"lake": WORKSPACE_LAKE, **widgets}))
     if in_kernel():

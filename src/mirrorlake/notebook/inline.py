@@ -22,9 +22,14 @@ def bundle_of(what: Shown) -> dict[str, Any]:
         return {"text/plain": what}
     if isinstance(what, DataFrame):
         return {"text/html": _table(what), "text/plain": f"a table of {', '.join(what.columns)}"}
-    picture = StringIO()
-    what.save(picture, format="svg")
-    return {_CHART: what.to_dict(), "image/svg+xml": picture.getvalue(), "text/plain": "a chart"}
+    return {_CHART: what.to_dict(), "image/svg+xml": picture(what), "text/plain": "a chart"}
+
+
+def picture(chart: alt.TopLevelMixin) -> str:
+    """A chart as SVG, some kilobytes of it; a page with Vega's scripts in it is 0.9 MB."""
+    drawn = StringIO()
+    chart.save(drawn, format="svg")
+    return drawn.getvalue()
 
 
 def _table(frame: DataFrame) -> str:

@@ -24,8 +24,23 @@ def mapped(nb: Notebook) -> DataFrame:
     return nb.query("mapped_partitions", flow=nb.flow, topic=nb.topic)
 
 
+def of_key(nb: Notebook) -> DataFrame:
+    """The newest records of the widget's key, in the widget's partition where one is given."""
+    partition = int(nb.number("partition", -1))
+    return nb.query("offsets_of_key", flow=nb.flow, topic=nb.topic, key=nb.widget("key"), partition=partition)
+
+
 def asked_for(nb: Notebook) -> list[Asked]:
-    """The position of the widgets, else one in the middle of each partition that is mapped."""
+    """The positions of the widget's key, else the widgets' position, else one in the middle of each partition that is
+    mapped. Raises InputError where there is none."""
+    if nb.widget("key"):
+        found = [(nb.topic, row["partition"], row["source_offset"]) for row in of_key(nb).collect()]
+        if not found:
+            where = f"partition {nb.widget('partition')} of " if nb.widget("partition") else ""
+            raise InputError(
+                f"the stage has no record of key {nb.widget('key')} in {where}topic {nb.topic}; write the whole key"
+            )
+        return found
     if nb.widget("offset"):
         return [(nb.topic, int(nb.number("partition", 0)), int(nb.number("offset", 0)))]
     rows = mapped(nb).collect()

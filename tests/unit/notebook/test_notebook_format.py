@@ -15,7 +15,10 @@ NAMES = [
     "04_failover_drill",
     "05_audit",
     "06_capacity",
+    "08_command",
 ]
+#: What a page does on Databricks before it imports anything of ours, each in a cell of its own.
+INSTALLING = ["# MAGIC %pip install --quiet -r requirements.txt", "# MAGIC %restart_python"]
 LOGIC = (ast.FunctionDef, ast.ClassDef, ast.For, ast.While, ast.ListComp, ast.DictComp, ast.Lambda, ast.Try, ast.With)
 
 
@@ -38,10 +41,20 @@ def test_the_format(path: Path) -> None:
     for cell in others:
         assert cell
         lines = cell.splitlines()
+        if cell in INSTALLING:
+            continue
         if cell.startswith("# MAGIC"):
             assert lines[0] == "# MAGIC %md" and all(line.startswith("# MAGIC") for line in lines)
         else:
             assert "# MAGIC" not in cell, "a cell is prose or code"
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_the_wheel_is_installed_before_it_is_imported(path: Path) -> None:
+    """A page that runs as a plain file knows nothing of it: to Python these cells are comments."""
+    code = [cell for cell in cells(path) if "# MAGIC %md" not in cell]
+    assert code[:2] == INSTALLING
+    assert "mirrorlake" in code[2] and not [cell for cell in code[2:] if cell.startswith("# MAGIC")]
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)

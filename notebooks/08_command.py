@@ -1,0 +1,83 @@
+# Databricks notebook source
+# MAGIC %md
+# MAGIC # 8. A command, without a shell
+# MAGIC
+# MAGIC What the command line answers and does: `plan`, `status`, `resolve`, `groups`, `failover`, `failback`, `verify`,
+# MAGIC `divergence`, `translate`, `sql`, `maintain`. What a command changes, it changes here too. It needs compute with
+# MAGIC a network to the clusters, dedicated to you, and `READ VOLUME` for the topology file. The bundle's job
+# MAGIC `mirrorlake command` does the same on compute of its own.
+# MAGIC
+# MAGIC | widget | means |
+# MAGIC |---|---|
+# MAGIC | `topology` | the topology file; empty is `mirrorlake.yml` in the schema's volume, or beside a local lake |
+# MAGIC | `command` | such as `plan` |
+# MAGIC | `arguments` | its options as one text, as in a shell: `--flow east->west --group 'billing eu' --dry-run` |
+# MAGIC
+# MAGIC On a laptop: `python notebooks/08_command.py command=sql arguments="'SELECT * FROM alerts'"`.
+
+# COMMAND ----------
+
+# MAGIC %md
+# MAGIC ## Installing
+# MAGIC
+# MAGIC On Databricks: the wheel that the bundle deployed together with this page. In a Git folder there is none; skip
+# MAGIC the next two cells there, on compute that has mirrorlake.
+
+# COMMAND ----------
+
+# MAGIC %pip install --quiet -r requirements.txt
+
+# COMMAND ----------
+
+# MAGIC %restart_python
+
+# COMMAND ----------
+
+import os
+import sys
+
+sys.path.append(os.path.abspath("../src"))  # where mirrorlake is installed, that one is used
+
+from mirrorlake.notebook import command, open_notebook
+
+nb = open_notebook(globals(), topology="", command="status", arguments="")
+
+# COMMAND ----------
+
+# MAGIC %md
+# MAGIC ## What the command says
+# MAGIC
+# MAGIC The text is what a terminal would show. With `--json` it is one document, for a program.
+
+# COMMAND ----------
+
+ended = command.run(nb)
+
+# COMMAND ----------
+
+# MAGIC %md
+# MAGIC ## How it ended
+# MAGIC
+# MAGIC Exit code 0: done, and healthy. 1: the replication needs somebody, and the output says why. 2: nothing was done,
+# MAGIC since an input is wrong or a cluster cannot be used; the sentence says what to change.
+
+# COMMAND ----------
+
+nb.display(ended)
+
+# COMMAND ----------
+
+# MAGIC %md
+# MAGIC ## Some to begin with
+# MAGIC
+# MAGIC | `command` | `arguments` | answers |
+# MAGIC |---|---|---|
+# MAGIC | `plan` | | what `run` would do to the targets; exit code 1 when a topic is left out |
+# MAGIC | `resolve` | | what waits for a decision, and the choices |
+# MAGIC | `resolve` | `--kind topic_recreated --topic orders --choice new-generation` | decides it |
+# MAGIC | `verify` | `--flow east->west --sample 1%` | a hundredth of the records, compared by content |
+# MAGIC | `failover` | `--flow east->west --all-groups --dry-run` | where each group would go on |
+# MAGIC | `failback` | `--flow east->west --all-groups` | the groups are moved back to the source |
+# MAGIC | `divergence` | `--flow east->west` | what a lost source took with it |
+# MAGIC
+# MAGIC `run` belongs into the jobs `replicate` and `replicate_scheduled`: a notebook that is detached would end it.

@@ -1,0 +1,52 @@
+"""The views of a lake in a catalog: made once, altered where their query is another one now, and never replaced.
+
+`CREATE OR REPLACE VIEW` would drop what was granted on a view; `ALTER VIEW … AS` keeps it, on Databricks as in Spark.
+A session that reads a folder makes its own views instead, which nobody else sees (`Lake.make_known`).
+"""
+
+from mirrorlake.errors import LakeError
+from mirrorlake.lake.definitions import VIEWS, view_query
+from mirrorlake.lake.lake import Lake
+
+
+def keep_views(lake: Lake) -> None:
+    """Make the views that are missing, alter those whose query differs from ours, leave the others alone.
+
+    Two processes may do this at once. Raises LakeError where a view can be neither made nor altered: it is somebody
+    else's.
+    """
+    from mirrorlake.spark.causes import FAILURES, cause_of  # only who has a session has Spark
+
+    lake.known_already(views=VIEWS)
+    for view in VIEWS:
+        query = view_query(view)
+        there = _query_of(lake, view)
+        if there is not None and _words(there) == _words(query):
+            continue
+        verb = f"CREATE VIEW IF NOT EXISTS {view}" if there is None else f"ALTER VIEW {view}"
+        try:
+            lake.sql(f"{verb} AS\n{query}")
+        except FAILURES as error:
+            done = "made" if there is None else "altered, which only its owner may"
+            raise LakeError(
+                f"the view {view} in {lake.place} cannot be {done} ({cause_of(error)}); let whoever runs this command, "
+                f"or a group of theirs, own the view (ALTER VIEW {view} OWNER TO …) and have CREATE TABLE on the schema"
+            ) from error
+
+
+def _query_of(lake: Lake, view: str) -> str | None:
+    """The query that a view has in the catalog: None for a view that is not there, "" where it is not shown."""
+    from pyspark.errors import AnalysisException
+
+    try:
+        rows = lake.sql(f"DESCRIBE TABLE EXTENDED {view}").collect()
+    except AnalysisException as error:
+        if error.getCondition() == "TABLE_OR_VIEW_NOT_FOUND":
+            return None
+        raise
+    return next((str(row["data_type"]) for row in rows if row["col_name"] == "View Text"), "")
+
+
+def _words(query: str) -> list[str]:
+    """A query without what a catalog may change in keeping it: blanks and the ends of lines."""
+    return query.split()

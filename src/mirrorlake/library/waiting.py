@@ -1,0 +1,46 @@
+"""Waiting for a topology file that nobody has written yet: a job may be deployed before somebody puts it in place."""
+
+from collections.abc import Callable
+from pathlib import Path
+from threading import Event
+
+#: How often to look for the file, seconds: one question to a file system.
+LOOK_SECONDS = 10.0
+#: How often to say again what is waited for, seconds.
+SAY_SECONDS = 3_600.0
+
+
+def wait_for_topology(path: Path, stop: Event, say: Callable[[str], None]) -> bool:
+    """Wait until a topology file is there and not empty; what is in it is no matter here.
+
+    Args:
+        path: the file.
+        stop: ends the wait when it is set.
+        say: gets a line when the wait begins, each hour of it, and when it is over.
+
+    Returns:
+        Whether the file is there; False where `stop` was set before.
+    """
+    looks = 0
+    while not _is_there(path):
+        if looks % round(SAY_SECONDS / LOOK_SECONDS) == 0:
+            say(f"waiting for the topology file {path}{_hint(path)}: looking for it every {LOOK_SECONDS:.0f} s")
+        if stop.wait(LOOK_SECONDS):
+            return False
+        looks += 1
+    if looks:
+        say(f"the topology file {path} is there")
+    return True
+
+
+def _is_there(path: Path) -> bool:
+    try:
+        return path.stat().st_size > 0  # one that is empty is being written
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError:
+        return True  # whoever reads it says what is wrong with it
+
+
+def _hint(path: Path) -> str:
+    return "" if path.parent.is_dir() else ", whose folder is not there either"

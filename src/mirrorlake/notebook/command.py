@@ -1,0 +1,18 @@
+"""Notebook 08: a command of the command line, its output below the cell."""
+
+from mirrorlake.cli.main import Ended, main
+from mirrorlake.notebook.host import Notebook
+
+
+def run(nb: Notebook) -> str:
+    """Run the widgets' command in this process, by its session. What it says goes to the cell's output.
+
+    Returns:
+        How it ended, as a sentence.
+    """
+    words = ["-c", str(nb.topology_file), "command", "--", nb.widget("command"), nb.widget("arguments")]
+    try:
+        main(words)
+    except Ended as end:
+        return str(end)
+    return "exit code 0: done, and healthy"

@@ -1,0 +1,110 @@
+"""A command called as a job calls it: its name and its options are two texts, and its end is a sentence."""
+
+import subprocess
+import sys
+from types import SimpleNamespace
+
+import pytest
+import typer
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mirrorlake.cli.command import words_of
+from mirrorlake.cli.context import Context
+from mirrorlake.cli.main import Ended, main
+from mirrorlake.errors import InputError, ReplicationError
+
+NOWHERE = "/no/such/mirrorlake.yml"
+
+
+def called(*words: str) -> None:
+    main(["-c", NOWHERE, "command", "--", *words])
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("plan", ["plan"]),
+        (" plan  --flow east->west ", ["plan", "--flow", "east->west"]),
+        ("""sql "SELECT count(*) FROM incidents WHERE kind = 'x y'" """,
+         ["sql", "SELECT count(*) FROM incidents WHERE kind = 'x y'"]),
+        ("verify --topic 'a b' --since=2026-11-21", ["verify", "--topic", "a b", "--since=2026-11-21"]),
+        ("translate --topic $HOME;ls", ["translate", "--topic", "$HOME;ls"]),
+    ],
+)  # fmt: skip
+def test_words_are_those_of_a_shell_of_which_nothing_is_expanded(text: str, words: list[str]) -> None:
+    assert words_of(text) == words
+
+
+@given(st.text())
+def test_any_text_is_words_or_one_sentence(text: str) -> None:
+    try:
+        assert all(isinstance(word, str) for word in words_of(text))
+    except InputError as error:
+        assert error.exit_code == 2
+
+
+def test_a_command_answers(capsys: pytest.CaptureFixture[str]) -> None:
+    called("version", "")
+    assert capsys.readouterr().out.strip() == "0.1.0"
+
+
+def test_options_reach_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[tuple[object, ...]] = []
+    answers = SimpleNamespace(incidents=lambda *wanted: seen.append(wanted) or [])
+    monkeypatch.setattr(Context, "lake", answers)
+    called("resolve", "--flow east->west --kind 'topic refused' --json")
+    assert seen == [("east->west", None, None, "topic refused")]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("plan", "--flow 'east"), "cannot be split into words (No closing quotation)"),
+        (("pln", ""), "there is no command pln; known are bench, dashboard"),
+        (("command", "plan"), "there is no command command"),
+        (("", " "), "no command was given"),
+        (("plan", ""), f"there is no topology file {NOWHERE}"),
+    ],
+)
+def test_wrong_input_ends_with_a_sentence(
+    words: tuple[str, str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(Ended) as end:
+        called(*words)
+    assert end.value.code == 2
+    assert said in str(end.value) and "exit code 2" in str(end.value), "what a job's run shows of an exception"
+    assert said in capsys.readouterr().err
+
+
+def test_an_unknown_option_is_refused_by_the_command_itself(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(Ended, match="exit code 2, nothing was done") as end:
+        called("plan", "--florw east->west")
+    assert end.value.code == 2
+    assert "No such option: --florw" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("end", "code", "said"),
+    [
+        (typer.Exit(1), 1, "exit code 1, the replication needs somebody"),
+        (ReplicationError("orders-0 lost records"), 1, "the replication needs somebody.*orders-0 lost records"),
+    ],
+)
+def test_the_end_says_that_somebody_has_to_look(
+    end: Exception, code: int, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_args: object, **_more: object) -> None:
+        raise end
+
+    monkeypatch.setattr(Context, "lake", property(fails))
+    with pytest.raises(Ended, match=said) as ended:
+        called("plan", "")
+    assert ended.value.code == code
+
+
+def test_a_process_ends_with_the_code_and_says_the_sentence_once() -> None:
+    command = [sys.executable, "-m", "mirrorlake", "-c", NOWHERE, "command", "--", "plan", ""]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 2
+    assert done.stderr.count("there is no topology file") == 1 and "Traceback" not in done.stderr
