@@ -27,6 +27,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("groups", "checks"),
     ("run",),
     ("failover", "verify", "tracking", "dashboard", "devtools.local"),
+    ("migrate",),
     ("library",),
     ("devtools", "devtools.demo", "devtools.bench", "testing"),
     ("cli",),

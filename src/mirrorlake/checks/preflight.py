@@ -1,16 +1,18 @@
 """Asking the clusters what `checks.rules` needs to know, and acting on what it says."""
 
 import logging
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from mirrorlake.checks.access import access_problems, own_topic_problems, transaction_problems
+from mirrorlake.checks.holdings import holding_problems, holdings, other_maker
 from mirrorlake.checks.problem import Problem, left_out, refused_flows
 from mirrorlake.checks.rules import check_flows
 from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.errors import ClusterUnreachable, ClusterUnusable, MirrorlakeError, ReplicationError, TopologyError
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.lake.lake import Lake
+from mirrorlake.lake.targets import living_targets
 from mirrorlake.produce.spec import name_at_target
 
 logger = logging.getLogger(__name__)
@@ -54,6 +56,9 @@ def judge(
             ever staged.
     """
     verdict = check(lake, connections, flows, lake_exists)
+    if lake is not None or not lake_exists:
+        found = second_writers(connections, verdict, {} if lake is None else _living(lake, flows))
+        verdict = replace(verdict, problems=(*verdict.problems, *found))
     refused = refused_flows(verdict.problems)
     if refused:
         problem = next(iter(refused.values()))
@@ -62,6 +67,26 @@ def judge(
         if problem.severity == "note":
             logger.info("%s", problem)
     return verdict
+
+
+def second_writers(connections: Connections, verdict: Verdict, ours: Mapping[str, Collection[str]]) -> list[Problem]:
+    """Refusals of flows that would write beside MirrorMaker 2; `ours` are the living target topics of each flow. Where
+    MirrorMaker 2 left nothing, nobody is asked."""
+    problems = []
+    for flow in verdict.flows:
+        if {flow.source, flow.target} <= verdict.ids.keys():
+            maker = other_maker(connections, flow)
+            if maker is not None and maker.is_running:
+                found = holdings(connections, flow, ours.get(flow.name, ()), maker)
+                problems += [item for item in holding_problems(flow, found, maker) if item.severity == "refuse"]
+    return problems
+
+
+def _living(lake: Lake, flows: Sequence[ResolvedFlow]) -> dict[str, set[str]]:
+    return {
+        flow.name: {item.target_topic for item in living_targets(lake.reader, flow.name).values() if item.lives}
+        for flow in flows
+    }
 
 
 def check(

@@ -28,6 +28,7 @@ def import_(
     ),
     output: Path | None = typer.Option(None, "-o", "--output", help="Write the topology here, not to stdout."),
     force: bool = typer.Option(False, "--force", help="Overwrite the file that -o names."),
+    beside: bool = typer.Option(False, "--beside", help="To run beside MirrorMaker 2, under other names."),
     whitelist: str | None = typer.Option(None, "--whitelist", "--include", help="MirrorMaker 1: its topics."),
     blacklist: str | None = typer.Option(None, "--blacklist", help="MirrorMaker 1: topics it left out."),
     num_streams: str | None = typer.Option(None, "--num.streams", help="MirrorMaker 1: accepted, and not needed."),
@@ -48,7 +49,7 @@ def import_(
     if output is not None and output.exists() and not force:
         raise InputError(f"{output} exists; name another file with -o, or give --force")
     options = Options(whitelist, blacklist, num_streams, source_alias, target_alias)
-    found = import_files([_read(path) for path in files], options)
+    found = import_files([_read(path) for path in files], options, beside)
     text = topology_text(found.topology, [path.name for path in files], found.variables)
     if output is not None:
         _write(output, text)

@@ -19,6 +19,7 @@ from mirrorlake.cli import (
     local,
     logs,
     maintain,
+    migrate,
     replicate,
     resolve,
     spark_queries,
@@ -65,6 +66,7 @@ resolve.register(app)
 maintain.register(app)
 verify.register(app)
 groups.register(app)
+migrate.register(app)
 local.register(app)
 demo.register(app)
 dashboard.register(app)

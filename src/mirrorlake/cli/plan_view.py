@@ -39,11 +39,11 @@ def _flow(out: "Console", flow: dict[str, Any]) -> None:
         out.print(f"{title}: no topic to mirror", soft_wrap=True)
         _heartbeats(out, flow)
         return
-    table = plain_table("topic", "on the target", "partitions", "factor", "configs", "would", title=title)
+    table = plain_table("topic", "on the target", "partitions", "factor", "configs", "holds", "would", title=title)
     for topic in flow["topics"]:
         configs = "\n".join(f"{key}={value}" for key, value in topic["configs"].items())
         cells = (topic["topic"], topic["target_topic"], str(topic["partitions"]), str(topic["factor"]), configs)
-        table.add_row(*cells, _would(topic))
+        table.add_row(*cells, _holds(topic), _would(topic))
     out.print(table)
     for change in flow["configs"]:
         after = "its default" if change["after"] is None else change["after"]
@@ -76,6 +76,12 @@ def _heartbeats(out: "Console", flow: dict[str, Any]) -> None:
     for topic in flow["heartbeats"]:
         line = f"  heartbeats: create topic {topic['topic']} on {topic['cluster']}, factor {topic['factor']}"
         out.print(line, soft_wrap=True)
+
+
+def _holds(topic: dict[str, Any]) -> str:
+    if topic["holder"] is None:
+        return ""
+    return f"{topic['holder']}: {topic['held_records']:,}" if topic["held_records"] else "nothing"
 
 
 def _would(topic: dict[str, Any]) -> "Text":

@@ -68,7 +68,7 @@ def move_groups(lake: Lake, connections: Connections, way: Way, options: MoveOpt
     with sole_mover(lake, way.flow, SYNC_SECONDS):  # group sync would move the same groups beside us
         lake.reader.refresh()
         results, goals = _planned(lake.reader, connections, way, found, options.force)
-        results = _carry_out(connections.groups(way.goal), results, goals, options.force)
+        results = carry_out(connections.groups(way.goal), results, goals, options.force)
         _note_down(lake, way, results)
     return _document(lake.reader, way, found, results, drained)
 
@@ -132,10 +132,10 @@ def _planned(
     return plan_moves(marked(found.standings, newest, way.reverse), goals, errors, force), goals
 
 
-def _carry_out(
+def carry_out(
     goal: GroupAdmin, results: Sequence[MoveResult], goals: Mapping[str, TargetGroup], force: bool
 ) -> list[MoveResult]:
-    """Send what is to be moved, group by group, and read it back."""
+    """Send what is to be moved, group by group, and read it back. `goals` are the groups that it was decided by."""
     moving = [item.standing.checkpoint for item in results if item.done == "would move"]
     sent: dict[GroupPartition, Sent] = {}
     for step in move_in_steps(goal, goals, moving, force, at_once=1):

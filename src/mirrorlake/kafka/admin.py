@@ -105,6 +105,11 @@ class ClusterAdmin:
         """What is there of some partitions, up to the high watermark; those that do not answer are missing."""
         return admin_offsets.log_ends(self._connection, partitions)
 
+    def newest_times(self, partitions: Collection[TopicAndPartition]) -> dict[TopicAndPartition, int]:
+        """The newest timestamp (ms) that a record of each partition has (KIP-734); those without records, and those
+        that do not answer, are missing."""
+        return admin_offsets.newest_times(self._connection, partitions)
+
     def create_topics(self, topics: Sequence[TopicInfo]) -> None:
         """As `try_create_topics`; raises the first refusal, after all have been tried."""
         for refusal in self.try_create_topics(topics):

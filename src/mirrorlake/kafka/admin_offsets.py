@@ -62,3 +62,19 @@ def log_ends(
         epoch = end.leader_epoch
         found[key] = LogEnds(start.offset, end.offset, None if epoch is None or epoch < 0 else epoch)
     return found
+
+
+def newest_times(
+    connection: AdminConnection, partitions: Collection[TopicAndPartition]
+) -> dict[TopicAndPartition, int]:
+    """The newest timestamp (ms) of each partition; those without records, and those that do not answer, are missing."""
+    found = {}
+    for key, future in ask(connection, partitions, OffsetSpec.max_timestamp(), False).items():
+        try:
+            timestamp = future.result().timestamp
+        except KafkaException as error:
+            logger.warning("cluster %s: newest record of %s-%d: %s", connection.alias, *key, reason_of(error.args[0]))
+            continue
+        if timestamp >= 0:
+            found[key] = timestamp
+    return found

@@ -211,6 +211,33 @@ class Moves(Answer):
 
 
 @dataclass(frozen=True)
+class Migrated(Answer):
+    """What `migrate` did, or would do, about a wave of groups.
+
+    Attributes:
+        flow: the flow.
+        rollback: from our copies to MirrorMaker 2's.
+        dry_run: nothing was changed.
+        complete: nothing is left.
+        groups: a row for each group and partition, from where to where, whether that is `exact`, by which `method` it
+            was found, and what was `done`.
+        left: what is not as it should be, a sentence each.
+    """
+
+    flow: str
+    rollback: bool
+    dry_run: bool
+    complete: bool
+    groups: Rows
+    left: list[str]
+
+    def _repr_html_(self) -> str:
+        said = f"groups of {self.flow} " + ("back to MirrorMaker 2's copies" if self.rollback else "to our copies")
+        said += ", a dry run: nothing was changed" if self.dry_run else ""
+        return html.heading(said, self.complete) + html.table(self.groups) + html.sentences(self.left, "left")
+
+
+@dataclass(frozen=True)
 class Plan(Answer):
     """Everything that `run` would do to the targets.
 

@@ -12,7 +12,7 @@ from mirrorlake.groups.view import read_groups
 from mirrorlake.lake.event_log import WrittenChanges
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.translate import Asked, translate, translate_all
-from mirrorlake.library.answers import Groups, Moves, Plan, Position, Produced, Rows, Status, Upkeep, Verified
+from mirrorlake.library.answers import Groups, Migrated, Moves, Plan, Position, Produced, Rows, Status, Upkeep, Verified
 from mirrorlake.library.flows import Flows
 from mirrorlake.library.internals import Internals
 from mirrorlake.library.moving import moved
@@ -161,7 +161,8 @@ class OpenLake:
         """
         known = self.internals
         wanted = known.topology.active_flows(flows)
-        return Plan.of(make_plan(known.connections, wanted, WrittenChanges(known.sessionless)))
+        lake = known.sessionless
+        return Plan.of(make_plan(known.connections, wanted, WrittenChanges(lake), lake))
 
     def run(
         self,
@@ -267,6 +268,38 @@ class OpenLake:
     ) -> Moves:
         """Move consumer groups from the target of a flow back to its source; as `failover` in all else."""
         return moved(self.internals, self.flows[flow].name, True, groups, dry_run, force, drain)
+
+    def migrate(
+        self,
+        flow: str,
+        topics: str,
+        groups: str = ".*",
+        *,
+        copies: str = "{source}.{topic}",
+        rollback: bool = False,
+        dry_run: bool = False,
+        inexact: bool = False,
+    ) -> Migrated:
+        """Move consumer groups on the target of a flow from MirrorMaker 2's copies of topics to ours (docs/migrate.md).
+
+        Args:
+            flow: the flow, which mirrors the same topics beside MirrorMaker 2 under other names.
+            topics: a regex of whole names of source topics: the wave.
+            groups: a regex of whole names of groups.
+            copies: how MirrorMaker 2 names its copies; `{topic}` under its identity policy.
+            rollback: from our copies back to those of MirrorMaker 2.
+            dry_run: change nothing.
+            inexact: move what is not exact too: no record is skipped, some are read again.
+
+        Raises:
+            InputError: nothing fits the wave.
+            ClusterUnusable: a cluster cannot be asked.
+            LeaseTaken: another process moves groups between these clusters.
+        """
+        from mirrorlake.library.moving import migrated  # Kafka's consumers, which other answers do without
+        from mirrorlake.migrate.migration import Wave
+
+        return migrated(self.internals, self.flows[flow].name, Wave(topics, groups, copies, rollback, dry_run, inexact))
 
     def maintain(
         self, *, retention_days: int | None = None, vacuum_hours: int | None = None, dry_run: bool = False

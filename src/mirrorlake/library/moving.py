@@ -5,8 +5,9 @@ from collections.abc import Sequence
 
 from mirrorlake.failover.failover import MoveOptions, move_groups, planned_moves
 from mirrorlake.groups.shared_topics import Way
-from mirrorlake.library.answers import Moves
+from mirrorlake.library.answers import Migrated, Moves
 from mirrorlake.library.internals import Internals
+from mirrorlake.migrate.migration import Wave, migrate
 
 
 def moved(
@@ -28,3 +29,9 @@ def moved(
         tracking.metrics({**seconds, "positions": len(found["groups"]), "left": len(found["left"])})
         tracking.report(found)
     return Moves.of(found)
+
+
+def migrated(known: Internals, flow: str, wave: Wave) -> Migrated:
+    """Move a wave of groups between MirrorMaker 2's copies and ours. Raises as `OpenLake.migrate` says."""
+    lake = None if wave.dry_run else known.writable
+    return Migrated.of(migrate(lake, known.reader, known.connections, known.topology.flow(flow), wave))

@@ -1,4 +1,4 @@
-"""Where to look for a position: MirrorMaker 2's offset syncs, pairs of a source offset and the offset of its copy. Pure.
+"""Where to look for a position: MirrorMaker 2's offset syncs, pairs of a source offset and that of its copy. Pure.
 
 They are sparse: one at the first record of each of MirrorMaker 2's lives, at each gap, and else about one in
 `offset.lag.max` records (100); and the topic that holds them is compacted. So they only say which records to compare

@@ -1,10 +1,12 @@
 """Everything that would be done, as one document: what `mirrorlake plan` shows. Changes nothing, and needs no lake."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
+from mirrorlake.checks.holdings import Holding, holding_problems, holdings, other_maker
 from mirrorlake.checks.preflight import Verdict, check
-from mirrorlake.checks.problem import refused_flows
+from mirrorlake.checks.problem import Problem, refused_flows
 from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.control.acl_plan import AclPlan
 from mirrorlake.control.acl_sync import AclSync
@@ -12,30 +14,53 @@ from mirrorlake.control.config_sync import ConfigSync
 from mirrorlake.control.topic_comparison import observe_topics
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.lake.changes import ChangeLog, MemoryLog
+from mirrorlake.lake.reader import Reader
+from mirrorlake.lake.targets import living_targets
 from mirrorlake.mm2.mirror_topics import Heartbeats
 
 
-def make_plan(connections: Connections, flows: Sequence[ResolvedFlow], log: ChangeLog | None = None) -> dict[str, Any]:
-    """Compare both sides of each flow; `log` says what earlier runs made.
+def make_plan(
+    connections: Connections,
+    flows: Sequence[ResolvedFlow],
+    log: ChangeLog | None = None,
+    lake: Reader | None = None,
+) -> dict[str, Any]:
+    """Compare both sides of each flow; `log` says what earlier runs made, and `lake` which target topics are ours.
 
     Returns {"clusters": {alias: cluster id}, "problems": [{rule, severity, flows, subject, sentence, fix, topic}],
     "flows": [{flow, source, target, policy, policy_sha256, delivery, provenance, paused, topics: [{topic, target_topic,
-    partitions, factor, configs, action, reason, note}], configs: [{topic, target_topic, key, before, after, refusal}],
+    partitions, factor, configs, action, reason, note, holder, held_records}], configs: [{topic, target_topic, key,
+    before, after, refusal}],
     acls: [{action, pattern, name, principal, host, operation, permission}], acls_withheld: [those of the source that
     would have to be written out for too many topics], acls_left: [{..., policy} of those that stay, since they were
     made under another policy], heartbeats: [{cluster, topic, partitions, factor} of the topics that would be made]}]}.
-    A flow that must not start, or has an end that cannot be asked, has no topics. Raises TopologyError,
+    `holder` of a topic that is there says whose the `held_records` (offsets) in it are: nobody, ours, MirrorMaker 2 or
+    foreign. A flow that must not start, or has an end that cannot be asked, has no topics. Raises TopologyError,
     ClusterUnreachable, AuthenticationFailed.
     """
     verdict = check(None, connections, flows)
+    held = {flow.name: _held(verdict, flow, lake) for flow in flows}
+    found = [problem for _, problems in held.values() for problem in problems]
+    verdict = replace(verdict, problems=(*verdict.problems, *found))
     return {
         "clusters": verdict.ids,
         "problems": [vars(problem) for problem in verdict.problems],
-        "flows": [_flow(verdict, flow, log or MemoryLog()) for flow in flows],
+        "flows": [_flow(verdict, flow, log or MemoryLog(), held[flow.name][0]) for flow in flows],
     }
 
 
-def _flow(verdict: Verdict, flow: ResolvedFlow, log: ChangeLog) -> dict[str, Any]:
+def _held(verdict: Verdict, flow: ResolvedFlow, lake: Reader | None) -> tuple[dict[str, Holding], list[Problem]]:
+    """What the target topics of a flow hold already, by source topic, and what is wrong with that."""
+    if flow.name in refused_flows(verdict.problems) or not {flow.source, flow.target} <= verdict.ids.keys():
+        return {}, []
+    known = {} if lake is None else living_targets(lake, flow.name)
+    maker = other_maker(verdict.connections, flow)
+    ours = {item.target_topic for item in known.values() if item.lives}
+    found = holdings(verdict.connections, flow, ours, maker)
+    return {item.topic: item for item in found}, holding_problems(flow, found, maker)
+
+
+def _flow(verdict: Verdict, flow: ResolvedFlow, log: ChangeLog, held: Mapping[str, Holding]) -> dict[str, Any]:
     settings = flow.settings
     document: dict[str, Any] = {
         "flow": flow.name,
@@ -54,11 +79,11 @@ def _flow(verdict: Verdict, flow: ResolvedFlow, log: ChangeLog) -> dict[str, Any
         "heartbeats": [],
     }
     if flow.name not in refused_flows(verdict.problems) and {flow.source, flow.target} <= verdict.ids.keys():
-        document.update(_differences(verdict, flow, log))
+        document.update(_differences(verdict, flow, log, held))
     return document
 
 
-def _differences(verdict: Verdict, flow: ResolvedFlow, log: ChangeLog) -> dict[str, Any]:
+def _differences(verdict: Verdict, flow: ResolvedFlow, log: ChangeLog, held: Mapping[str, Holding]) -> dict[str, Any]:
     """What one flow would do to its target: topics, configs of those that are there, ACLs."""
     connections, settings = verdict.connections, flow.settings
     plans = observe_topics(flow, connections, verdict.left_out.get(flow.name))
@@ -69,13 +94,20 @@ def _differences(verdict: Verdict, flow: ResolvedFlow, log: ChangeLog) -> dict[s
     acls = AclSync(flow, connections, log, names.get)
     wanted = acls.compare() if settings.sync_topic_acls_enabled else AclPlan([], (), {})
     return {
-        "topics": [{**vars(plan), "configs": given.get(plan.topic, {})} for plan in plans],
+        "topics": [
+            {**vars(plan), "configs": given.get(plan.topic, {}), **_holder(held.get(plan.topic))} for plan in plans
+        ],
         "configs": [vars(item) for item in configs.plan()] if settings.sync_topic_configs_enabled else [],
         "acls": [{"action": item.action, **vars(item.acl)} for item in wanted.changes],
         "acls_withheld": [vars(acl) for acl in wanted.withheld],
         "acls_left": [{**vars(acl), "policy": policy} for acl, policy in wanted.left.items()],
         "heartbeats": _heartbeats(verdict, flow) if settings.emit_heartbeats_enabled else [],
     }
+
+
+def _holder(held: Holding | None) -> dict[str, Any]:
+    """Whose what is in a target topic is; None where there is none yet."""
+    return {"holder": held and held.whose, "held_records": 0 if held is None else held.records}
 
 
 def _heartbeats(verdict: Verdict, flow: ResolvedFlow) -> list[dict[str, Any]]:

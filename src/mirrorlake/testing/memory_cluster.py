@@ -9,7 +9,7 @@ from confluent_kafka.admin import AdminClient
 from mirrorlake.errors import ClusterUnusable, TargetRefused
 from mirrorlake.kafka.admin import ClusterAdmin
 from mirrorlake.kafka.values import TopicIdentity, TopicInfo
-from mirrorlake.offsets.positions import TopicAndPartition
+from mirrorlake.offsets.positions import LogEnds, TopicAndPartition
 
 
 class MemoryCluster(ClusterAdmin):
@@ -22,6 +22,7 @@ class MemoryCluster(ClusterAdmin):
         ends, starts: end offsets of each topic's partitions; first offsets, where they are not 0.
         refusal: raised by every call, as by a cluster that is silent or refuses us; None while it answers.
         silent: partitions whose leader does not answer.
+        newest: the newest timestamp (ms) of partitions that have one.
         brokers, registered: how many brokers are up, and how many a topic can count on, those that are down included.
         refuses: names of topics that the cluster would not make, and what it says.
         asked: how often it was asked, by method.
@@ -35,6 +36,7 @@ class MemoryCluster(ClusterAdmin):
         self.starts: dict[TopicAndPartition, int] = {}
         self.refusal: ClusterUnusable | None = None
         self.silent: set[TopicAndPartition] = set()
+        self.newest: dict[TopicAndPartition, int] = {}
         self.brokers = self.registered = 1
         self.refuses: dict[str, TargetRefused] = {}
         self.asked: Counter[str] = Counter()
@@ -106,6 +108,17 @@ class MemoryCluster(ClusterAdmin):
         """End offsets of the partitions whose leader answers."""
         self._ask("told_ends")
         return {key: self.ends[key[0]][key[1]] for key in partitions if self._tells(key)}
+
+    def log_ends(self, partitions: Collection[TopicAndPartition]) -> dict[TopicAndPartition, LogEnds]:
+        """What is there of the partitions whose leader answers, of no leader's epoch."""
+        self._ask("log_ends")
+        ends = {key: self.ends[key[0]][key[1]] for key in partitions if self._tells(key)}
+        return {key: LogEnds(self.starts.get(key, 0), end) for key, end in ends.items()}
+
+    def newest_times(self, partitions: Collection[TopicAndPartition]) -> dict[TopicAndPartition, int]:
+        """The newest timestamps that a test gave to partitions whose leader answers."""
+        self._ask("newest_times")
+        return {key: self.newest[key] for key in partitions if self._tells(key) and key in self.newest}
 
     def try_create_topics(self, topics: Sequence[TopicInfo]) -> list[TargetRefused]:
         """Make topics that are not there yet; returns what the cluster `refuses`."""

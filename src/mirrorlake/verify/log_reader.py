@@ -83,6 +83,15 @@ class LogReader:
                 return Bounds(0, 0)
             raise self._unusable(key, error) from error
 
+    def offset_at(self, key: TopicAndPartition, timestamp: int) -> int:
+        """The offset of the first record that is not older than a time (ms); the log's end where all are. Raises
+        ClusterUnusable."""
+        try:
+            (found,) = self._consumer.offsets_for_times([TopicPartition(*key, timestamp)], SILENCE_SECONDS)
+        except KafkaException as error:
+            raise self._unusable(key, error) from error
+        return found.offset if found.offset >= 0 else self.bounds(key).end
+
     def read(self, key: TopicAndPartition, first: int, end: int) -> Iterator[pa.RecordBatch]:
         """The committed records from offset `first` to in front of `end`, as far as the log has them, as RECORDS.
 

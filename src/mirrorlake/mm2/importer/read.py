@@ -11,6 +11,7 @@ from mirrorlake.config.topology import Topology
 from mirrorlake.config.topology_file import explain
 from mirrorlake.errors import InputError
 from mirrorlake.mm2.importer import connect, dedicated, mirrormaker1
+from mirrorlake.mm2.importer.beside import set_beside
 from mirrorlake.mm2.importer.draft import Draft
 from mirrorlake.mm2.importer.entries import Entry, SourceFile, read_json, read_properties
 from mirrorlake.mm2.importer.mirrormaker1 import Options
@@ -27,6 +28,10 @@ _START = (
     "a flow starts at the oldest record that its source has, and what MirrorMaker wrote to the target stays there: "
     "stop MirrorMaker first, and mirror into topics that are empty, or the target holds records twice"
 )
+_START_BESIDE = (
+    "a flow starts at the oldest record that its source has, beside MirrorMaker 2, which goes on: the target holds "
+    "each record twice, under two names, until MirrorMaker 2 and its copies are gone; docs/migrate.md has the steps"
+)
 
 
 @dataclass(frozen=True)
@@ -42,8 +47,13 @@ class Imported:
     arrives: Sequence[str] = ()
 
 
-def import_files(files: Sequence[SourceFile], options: Options = Options()) -> Imported:  # noqa: B008 (frozen)
-    """Import the files of one replication. Raises InputError, one sentence that names the file and the key."""
+def import_files(
+    files: Sequence[SourceFile],
+    options: Options = Options(),  # noqa: B008 (frozen)
+    beside: bool = False,
+) -> Imported:
+    """Import the files of one replication; with `beside` as a topology that runs beside it. Raises InputError, one
+    sentence that names the file and the key."""
     parts = [part for file in files for part in _parts(file)]
     kinds = {kind for kind, _ in parts}
     given = options.entries()
@@ -54,6 +64,8 @@ def import_files(files: Sequence[SourceFile], options: Options = Options()) -> I
     kind = kinds.pop()
     if given and kind != "mirrormaker1":
         raise InputError(f"{', '.join(given)} belongs to MirrorMaker 1, and the files belong to {_KINDS[kind]}")
+    if beside and kind == "mirrormaker1":
+        raise InputError("--beside is for MirrorMaker 2; MirrorMaker 1 leaves no offset syncs to move groups by")
     report = Report([*(entry for _, entries in parts for entry in entries), *given.values()])
     settings = [_last(entries, report) for _, entries in parts]
     if kind == "dedicated":
@@ -67,9 +79,12 @@ def import_files(files: Sequence[SourceFile], options: Options = Options()) -> I
     else:
         mirrormaker1.read_mirrormaker1(settings, given, draft)
     document = draft.document()
-    _keep_groups(document, report, _KINDS[kind])
+    if beside:
+        set_beside(document, report)
+    else:
+        _keep_groups(document, report, _KINDS[kind])
     _check(document, files)
-    _note_arrivals(document, report, draft.committed_only())
+    _note_arrivals(document, report, draft.committed_only(), beside)
     _note_defaults(document, report, kind)
     return Imported(document, report.as_document(), secrets.variables, tuple(report.arrives))
 
@@ -166,7 +181,7 @@ def _keep_groups(document: dict[str, Any], report: Report, maker: str) -> None:
     )
 
 
-def _note_arrivals(document: Mapping[str, Any], report: Report, committed: Collection[str]) -> None:
+def _note_arrivals(document: Mapping[str, Any], report: Report, committed: Collection[str], beside: bool) -> None:
     """Say first how what arrives is other than what MirrorMaker brings by the same files."""
     dirty = [flow for flow in document["flows"] if flow.partition("->")[0] not in committed]
     if dirty:
@@ -175,7 +190,7 @@ def _note_arrivals(document: Mapping[str, Any], report: Report, committed: Colle
             "records of aborted and of open transactions; mirrorlake reads committed records only, so aborted ones do "
             "not arrive, and behind an open transaction a partition waits until it ends"
         )
-    report.differs(_START)
+    report.differs(_START_BESIDE if beside else _START)
 
 
 def _note_defaults(document: Mapping[str, Any], report: Report, kind: str) -> None:

@@ -1,0 +1,139 @@
+"""What the target topics of a flow hold already, and whose it is: this flow's, MirrorMaker 2's, or of nobody known."""
+
+import re
+import time
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from mirrorlake.checks.problem import Problem
+from mirrorlake.config.topology import ResolvedFlow
+from mirrorlake.kafka.connections import Connections
+
+Whose = Literal["nobody", "ours", "MirrorMaker 2", "foreign"]
+#: MirrorMaker 2 counts as running while its newest offset sync is younger than this, seconds: where records come, it
+#: writes one a minute at least.
+LIVE_SECONDS = 300.0
+
+
+@dataclass(frozen=True)
+class Holding:
+    """What a target topic holds: `records` counts offsets, transaction markers included."""
+
+    topic: str
+    target_topic: str
+    whose: Whose
+    records: int
+
+
+@dataclass(frozen=True)
+class OtherMaker:
+    """What MirrorMaker 2 left of a flow between the same clusters: the names that it gives to the source's topics, and how old its newest offset sync is, seconds; None for none."""
+
+    names: frozenset[str]
+    age: float | None
+
+    @property
+    def is_running(self) -> bool:
+        """Whether it writes now."""
+        return self.age is not None and self.age < LIVE_SECONDS
+
+
+def other_maker(connections: Connections, flow: ResolvedFlow) -> OtherMaker | None:
+    """MirrorMaker 2 between the clusters of a flow, by its topic of offset syncs on either of them (KIP-716); None for
+    none. Raises ClusterUnusable."""
+    topics, there = connections.admin(flow.source).topics(), connections.admin(flow.target).topics()
+    for alias, other in ((flow.source, flow.target), (flow.target, flow.source)):
+        known = re.compile(rf"mm2-offset-syncs(.{{1,16}}){re.escape(other)}\1internal")
+        for name in connections.admin(alias).topics():
+            match = known.fullmatch(name)
+            if match is None:
+                continue
+            newest = connections.admin(alias).newest_times([(name, 0)]).get((name, 0))
+            default = {topic: f"{flow.source}{match[1]}{topic}" for topic in topics}
+            # Under its identity policy there are no such names.
+            names = frozenset(name if name in there else topic for topic, name in default.items())
+            return OtherMaker(names, None if newest is None else time.time() - newest / 1000)
+    return None
+
+
+def holdings(
+    connections: Connections, flow: ResolvedFlow, ours: Collection[str], maker: OtherMaker | None
+) -> list[Holding]:
+    """What is in the target topics of a flow that are there, by the name of the source topic.
+
+    Args:
+        connections, flow: whose.
+        ours: target topics that the lake knows as living ones of the flow.
+        maker: see `other_maker`.
+    """
+    target = connections.admin(flow.target)
+    there = target.topics()
+    names = {name: flow.target_topic(name) for name in connections.admin(flow.source).topics() if _wanted(flow, name)}
+    names = {name: mirror for name, mirror in sorted(names.items()) if mirror in there}
+    ends = target.log_ends(
+        [(mirror, number) for mirror in names.values() for number in range(there[mirror].partitions)]
+    )
+    counts: dict[str, int] = {}
+    for (mirror, _), log in ends.items():
+        counts[mirror] = counts.get(mirror, 0) + log.end - log.start
+    return [
+        Holding(name, mirror, _whose(mirror, counts.get(mirror, 0), ours, maker), counts.get(mirror, 0))
+        for name, mirror in names.items()
+    ]
+
+
+def _wanted(flow: ResolvedFlow, topic: str) -> bool:
+    return flow.selection.selects(topic) and not flow.pauses(topic)
+
+
+def _whose(mirror: str, records: int, ours: Collection[str], maker: OtherMaker | None) -> Whose:
+    if mirror in ours:
+        return "ours"
+    if not records:
+        return "nobody"
+    return "MirrorMaker 2" if maker is not None and mirror in maker.names else "foreign"
+
+
+def holding_problems(flow: ResolvedFlow, found: Sequence[Holding], maker: OtherMaker | None) -> list[Problem]:
+    """A refusal where the flow would be a second writer beside MirrorMaker 2, else notes of records that are not its
+    own."""
+    by: Mapping[Whose, list[Holding]] = {
+        whose: [item for item in found if item.whose == whose] for whose in ("MirrorMaker 2", "foreign")
+    }
+    problems = []
+    if by["MirrorMaker 2"] and maker is not None and maker.is_running:
+        problems.append(
+            Problem(
+                "second-writer",
+                "refuse",
+                (flow.name,),
+                by["MirrorMaker 2"][0].target_topic,
+                f"MirrorMaker 2 writes to {_topics(by['MirrorMaker 2'])} on cluster {flow.target}, into which flow "
+                f"{flow.name} would write each record once more: its newest offset sync is {maker.age:.0f} s old",
+                f"run beside it under other names (`mirrorlake import --beside`, docs/migrate.md), or stop it and wait "
+                f"{LIVE_SECONDS / 60:.0f} minutes",
+            )
+        )
+    elif by["MirrorMaker 2"]:
+        problems.append(_note(flow, by["MirrorMaker 2"], "MirrorMaker 2 wrote, which does not run any more"))
+    if by["foreign"]:
+        problems.append(_note(flow, by["foreign"], f"flow {flow.name} did not write"))
+    return problems
+
+
+def _note(flow: ResolvedFlow, found: Sequence[Holding], who: str) -> Problem:
+    return Problem(
+        "foreign-records",
+        "note",
+        (flow.name,),
+        found[0].target_topic,
+        f"{_topics(found)} on cluster {flow.target} holds {sum(item.records for item in found):,} records that {who}; "
+        "whoever reads there reads them, and the flow adds all that the source has",
+        "mirror under other names, or delete these topics first",
+    )
+
+
+def _topics(found: Sequence[Holding]) -> str:
+    others = len(found) - 1
+    return f"topic {found[0].target_topic}" + (f" (and {others:,} other{'s' if others > 1 else ''})" if others else "")

@@ -1,0 +1,185 @@
+"""Positions in one copy as positions in the other: what to read for each, read and matched, in several threads."""
+
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import numpy as np
+
+from mirrorlake.kafka.connections import Connections
+from mirrorlake.lake.reader import Reader
+from mirrorlake.lake.translate import translate_all
+from mirrorlake.migrate.matching import UNKNOWN, Place, align, onto_ours, onto_theirs
+from mirrorlake.migrate.reading import Read, log_of, read_stretch
+from mirrorlake.migrate.syncs import AHEAD, LOOK_BACK, MARGIN, MOST, Sync, window_back, window_of
+from mirrorlake.offsets.positions import TopicAndPartition
+from mirrorlake.verify.digest import Hops
+from mirrorlake.verify.log_reader import Bounds, LogReader
+
+#: How many partitions are read at a time.
+READERS = 4
+#: How many records on either side of a position say at which time it is.
+_NEAR = 25
+TRIMMED = "the copy begins behind the position"
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A partition of the source, MirrorMaker 2's copy of it and ours."""
+
+    topic: str
+    theirs: str
+    ours: str
+    partition: int
+
+    @property
+    def source(self) -> TopicAndPartition:
+        """Of the source."""
+        return self.topic, self.partition
+
+    @property
+    def copy(self) -> TopicAndPartition:
+        """Of MirrorMaker 2."""
+        return self.theirs, self.partition
+
+    @property
+    def own(self) -> TopicAndPartition:
+        """Of this flow."""
+        return self.ours, self.partition
+
+
+@dataclass(frozen=True)
+class Located:
+    """A place, and what told where to look for it: sync (MirrorMaker 2's offset syncs) or content (timestamps)."""
+
+    place: Place
+    method: str
+
+
+@dataclass(frozen=True)
+class _Job:
+    """What is read for one position: offsets, ends exclusive; None where only timestamps can tell."""
+
+    pair: Pair
+    position: int
+    theirs: tuple[int, int] | None = None
+    ours: tuple[int, int] | None = None
+
+
+class Locator:
+    """Locates positions of one flow, there (`back` False) or back. Used by one thread."""
+
+    def __init__(
+        self,
+        lake: Reader,
+        connections: Connections,
+        flow: str,
+        target: str,
+        syncs: Mapping[TopicAndPartition, Sequence[Sync]],
+        hops: Hops | None,
+        back: bool,
+    ) -> None:
+        self._lake, self._connections, self._flow, self._target = lake, connections, flow, target
+        self._syncs, self._hops, self._back = syncs, hops, back
+        self._bounds: dict[TopicAndPartition, Bounds] = {}
+
+    def locate(self, asked: Sequence[tuple[Pair, int]]) -> dict[tuple[Pair, int], Located]:
+        """Where positions lead, as both copies are now. Raises ClusterUnusable."""
+        asked = sorted(set(asked), key=lambda item: (*item[0].copy, item[1]))
+        self._bounds = self._read_bounds([key for pair, _ in asked for key in (pair.copy, pair.own)])
+        known = [item for item in asked if item[0].copy in self._bounds and item[0].own in self._bounds]
+        jobs = self._back_jobs(known) if self._back else self._jobs(known)
+        count = max(1, min(READERS, len(jobs)))
+        parts = [jobs[len(jobs) * at // count : len(jobs) * (at + 1) // count] for at in range(count)]
+        with ThreadPoolExecutor(count, "migrate") as pool:
+            return {key: item for found in pool.map(self._part, parts) for key, item in found.items()}
+
+    def _read_bounds(self, keys: Sequence[TopicAndPartition]) -> dict[TopicAndPartition, Bounds]:
+        admin = self._connections.admin(self._target)
+        starts, ends = admin.told_starts(keys), admin.told_ends(keys)
+        return {key: Bounds(starts[key], ends[key]) for key in keys if key in starts and key in ends}
+
+    def _jobs(self, asked: Sequence[tuple[Pair, int]]) -> list[_Job]:
+        """What to read for positions of theirs, by the syncs; what they say of the source, the map says of ours."""
+        windows = {}
+        for pair, position in asked:
+            window = window_of(self._syncs.get(pair.source, ()), position, *self._bounds[pair.copy])
+            if window is not None:
+                windows[pair, position] = window
+        ends = {
+            (*pair.source, offset)
+            for (pair, _), window in windows.items()
+            for offset in (window.source_first, window.source_end)
+        }
+        found = translate_all(self._lake, self._flow, ends)
+        jobs = []
+        for pair, position in asked:
+            window = windows.get((pair, position))
+            first = window and found.get((*pair.source, window.source_first))
+            last = window and found.get((*pair.source, window.source_end))
+            if window is None or not first or not last:
+                jobs.append(_Job(pair, position))
+                continue
+            # Where the map ends, ours may go on already.
+            end = last.offset if last.exact else self._bounds[pair.own].end
+            jobs.append(_Job(pair, position, (window.first, window.end), (first.offset, end)))
+        return jobs
+
+    def _back_jobs(self, asked: Sequence[tuple[Pair, int]]) -> list[_Job]:
+        """The same for positions of ours: what the map says of them in the source, the syncs say of theirs."""
+        found = translate_all(self._lake, self._flow, [(*pair.own, position) for pair, position in asked], reverse=True)
+        jobs = []
+        for pair, position in asked:
+            there = found.get((*pair.own, position))
+            syncs = self._syncs.get(pair.source, ())
+            window = None if there is None else window_back(syncs, there.offset, *self._bounds[pair.copy])
+            near = (position - 2 * MARGIN, position + MARGIN)
+            jobs.append(_Job(pair, position) if window is None else _Job(pair, position, window, near))
+        return jobs
+
+    def _part(self, jobs: Sequence[_Job]) -> dict[tuple[Pair, int], Located]:
+        with log_of(self._connections, self._target) as theirs, log_of(self._connections, self._target) as ours:
+            return {(job.pair, job.position): self._located(job, theirs, ours) for job in jobs}
+
+    def _located(self, job: _Job, theirs: LogReader, ours: LogReader) -> Located:
+        if job.position < self._bounds[job.pair.own if self._back else job.pair.copy].start:
+            return Located(Place(None, False, TRIMMED), "content")
+        if job.theirs is not None and job.ours is not None:
+            their = self._read(theirs, job.pair.copy, job.theirs)
+            place = self._matched(job.position, their, self._read(ours, job.pair.own, job.ours))
+            if place.exact or place.behind:
+                return Located(place, "sync")
+        return Located(self._by_time(job, theirs, ours), "content")
+
+    def _by_time(self, job: _Job, theirs: LogReader, ours: LogReader) -> Place:
+        """By the timestamps of the records around a position, which both copies have from the source."""
+        at, pair = job.position, job.pair
+        if self._back:
+            known = self._read(ours, pair.own, (at - 2 * MARGIN, at + MARGIN))
+            span = self._span(theirs, pair.copy, known, at)
+            return UNKNOWN_PLACE if span is None else self._matched(at, self._read(theirs, pair.copy, span), known)
+        known = self._read(theirs, pair.copy, (at - LOOK_BACK, at + AHEAD))
+        span = self._span(ours, pair.own, known, at)
+        return UNKNOWN_PLACE if span is None else self._matched(at, known, self._read(ours, pair.own, span))
+
+    def _span(self, log: LogReader, key: TopicAndPartition, known: Read, position: int) -> tuple[int, int] | None:
+        """What of another copy is of the time around a position, with all that may be repeated; None for too much."""
+        middle = int(np.searchsorted(known.stretch.offsets, position))
+        near = known.timestamps[max(0, middle - _NEAR) : middle + _NEAR]
+        bounds = self._bounds[key]
+        if not len(near):
+            return bounds if bounds.end - bounds.start <= MOST else (bounds.end - MOST, bounds.end)
+        first, last = (log.offset_at(key, int(time)) for time in (near.min(), near.max()))
+        span = max(bounds.start, first - LOOK_BACK - MARGIN), min(bounds.end, last + LOOK_BACK + MARGIN)
+        return None if span[1] - span[0] > MOST else span
+
+    def _read(self, log: LogReader, key: TopicAndPartition, span: tuple[int, int]) -> Read:
+        return read_stretch(log, key, *span, self._bounds[key], self._hops)
+
+    def _matched(self, position: int, theirs: Read, ours: Read) -> Place:
+        aligned = align(theirs.stretch.digests, ours.stretch.digests)
+        onto = onto_theirs if self._back else onto_ours
+        return onto(position, theirs.stretch, ours.stretch, aligned)
+
+
+UNKNOWN_PLACE = Place(None, False, UNKNOWN)

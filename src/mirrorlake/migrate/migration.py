@@ -1,0 +1,281 @@
+"""`mirrorlake migrate`: groups of a wave of topics moved from MirrorMaker 2's copies to ours, or back, on one cluster.
+
+Nothing is remembered but in the groups themselves and in `changes`, so a second run after a kill does what is left.
+"""
+
+import logging
+import re
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from mirrorlake.config.topology import ResolvedFlow
+from mirrorlake.errors import InputError
+from mirrorlake.failover.failover import SYNC_SECONDS, carry_out
+from mirrorlake.groups.checkpoint_plan import Checkpoint, is_own_group
+from mirrorlake.groups.mover import sole_mover, target_groups
+from mirrorlake.groups.moves import MoveResult, Standing, plan_moves
+from mirrorlake.groups.sync_plan import ACTIVE, TargetGroup, may_have_members
+from mirrorlake.kafka.connections import Connections
+from mirrorlake.kafka.groups import Told
+from mirrorlake.kafka.values import TopicInfo
+from mirrorlake.lake.event_log import EventLog, WrittenChanges
+from mirrorlake.lake.lake import Lake
+from mirrorlake.lake.reader import Reader
+from mirrorlake.migrate.locating import Located, Locator, Pair
+from mirrorlake.migrate.reading import read_syncs
+from mirrorlake.offsets.positions import Committed
+from mirrorlake.verify.digest import Hops
+
+logger = logging.getLogger(__name__)
+
+#: How long our copy may take to come to where a group is, and how often it is looked at, seconds.
+WAIT_SECONDS = 60.0
+LOOK_SECONDS = 2.0
+#: MirrorMaker 2's default policy; under its identity policy a copy is called `{topic}`.
+DEFAULT_COPIES = "{source}.{topic}"
+
+
+@dataclass(frozen=True)
+class Wave:
+    """What is to be moved, and how.
+
+    Attributes:
+        topics: regex of whole names of source topics.
+        groups: regex of whole names of groups.
+        copies: how MirrorMaker 2 names its copies: a text with `{topic}`, and `{source}` for the alias.
+        rollback: from our copies to those of MirrorMaker 2.
+        dry_run: change nothing.
+        inexact: move positions too that some records behind were read of already.
+    """
+
+    topics: str = ".*"
+    groups: str = ".*"
+    copies: str = DEFAULT_COPIES
+    rollback: bool = False
+    dry_run: bool = False
+    inexact: bool = False
+
+    def check(self) -> None:
+        """Raise InputError for what cannot be."""
+        for option, pattern in (("--topics", self.topics), ("--groups", self.groups)):
+            try:
+                re.compile(pattern)
+            except re.error as error:
+                raise InputError(f"{option} {pattern} is no regular expression: {error}") from None
+        rest = self.copies.replace("{topic}", "", 1).replace("{source}", "", 1)
+        if "{topic}" not in self.copies or "{" in rest or "}" in rest:
+            raise InputError(f"--copies {self.copies}: write it as {DEFAULT_COPIES}, or {{topic}} for the same names")
+
+    def copy_of(self, source: str, topic: str) -> str:
+        """Name of MirrorMaker 2's copy of a topic."""
+        return self.copies.replace("{source}", source).replace("{topic}", topic)
+
+
+@dataclass(frozen=True)
+class _Found:
+    """Groups of a wave: states by group, and the positions that are to be moved."""
+
+    states: Mapping[str, str]
+    positions: Mapping[tuple[str, Pair], Committed]
+    errors: Mapping[str, str]
+    untold: tuple[str, ...]
+
+
+def migrate(
+    lake: Lake | None, reader: Reader, connections: Connections, flow: ResolvedFlow, wave: Wave
+) -> dict[str, Any]:
+    """Move the groups of a wave.
+
+    Args:
+        lake: where it is noted; None for a dry run.
+        reader: the same lake as it is read.
+        connections, flow, wave: what is moved.
+
+    Returns:
+        What was done, as one document; `complete` is whether nothing is left.
+
+    Raises:
+        InputError: nothing fits the wave, or it cannot be.
+        ClusterUnusable: a cluster cannot be asked.
+        LeaseTaken: another process moves groups between the clusters.
+    """
+    wave.check()
+    topics = connections.admin(flow.target).topics()
+    pairs, lacking = _pairs(connections, flow, wave, topics)
+    found = _groups(connections, flow, wave, pairs)
+    if lake is None or wave.dry_run:
+        results, methods, _ = _planned(reader, connections, flow, wave, found, 0.0)
+        return _document(flow, wave, found, results, methods, lacking)
+    with sole_mover(lake, flow, SYNC_SECONDS):
+        results, methods, goals = _planned(reader, connections, flow, wave, found, WAIT_SECONDS)
+        results = carry_out(connections.groups(flow.target), results, goals, False)
+        changed = [item for item in results if item.done != "there" or not item.standing.checkpoint.synced]
+        EventLog(lake).record(flow.name, [item.change() for item in changed])
+    return _document(flow, wave, found, results, methods, lacking)
+
+
+def _pairs(
+    connections: Connections, flow: ResolvedFlow, wave: Wave, there: Mapping[str, TopicInfo]
+) -> tuple[list[Pair], list[str]]:
+    """The partitions of a wave that are on the target twice, and why others are not."""
+    source = connections.admin(flow.source).topics()
+    names = sorted(name for name in source if flow.selection.selects(name) and re.fullmatch(wave.topics, name))
+    if not names:
+        raise InputError(f"flow {flow.name} mirrors no topic that --topics {wave.topics} matches")
+    pairs, lacking = [], []
+    for name in names:
+        theirs, ours = wave.copy_of(flow.source, name), flow.target_topic(name)
+        if theirs == ours:
+            raise InputError(
+                f"topic {name}: MirrorMaker 2's copy and ours are both called {ours}; the flow needs other names "
+                "(`mirrorlake import --beside`), or say by --copies how MirrorMaker 2 names its copies"
+            )
+        missing = [topic for topic in (theirs, ours) if topic not in there]
+        if missing:
+            lacking.append(f"topic {name}: cluster {flow.target} has no {' and no '.join(missing)}")
+            continue
+        count = min(there[theirs].partitions, there[ours].partitions)
+        pairs += [Pair(name, theirs, ours, partition) for partition in range(count)]
+    if not pairs:
+        raise InputError(f"{lacking[0]}; say by --copies how MirrorMaker 2 names its copies")
+    return pairs, lacking
+
+
+def _groups(connections: Connections, flow: ResolvedFlow, wave: Wave, pairs: Sequence[Pair]) -> _Found:
+    """The groups on the target that have positions in the copies which they leave."""
+    admin = connections.groups(flow.target)
+    listing = admin.listing()
+    named = [name for name in listing.states if re.fullmatch(wave.groups, name) and not is_own_group(name)]
+    told = admin.positions(named) if named else Told({})
+    by_origin = {pair.own if wave.rollback else pair.copy: pair for pair in pairs}
+    positions = {
+        (group, by_origin[key]): position
+        for group, items in sorted(told.positions.items())
+        for key, position in sorted(items.items())
+        if key in by_origin
+    }
+    having = {group for group, _ in positions} | told.errors.keys()
+    states = {group: state for group, state in listing.states.items() if group in having}
+    return _Found(states, positions, told.errors, listing.errors)
+
+
+def _planned(
+    reader: Reader, connections: Connections, flow: ResolvedFlow, wave: Wave, found: _Found, seconds: float
+) -> tuple[list[MoveResult], list[str], dict[str, TargetGroup]]:
+    """What is to be done about each position, by what each was found, and the groups that it was decided by."""
+    located = _located(reader, connections, flow, wave, found, seconds)
+    standings, methods = [], []
+    for (group, pair), position in found.positions.items():
+        item = located.get((pair, position.offset))
+        if item is None:
+            continue
+        origin, goal = (pair.ours, pair.theirs) if wave.rollback else (pair.theirs, pair.ours)
+        offset = -1 if item.place.offset is None else item.place.offset
+        moved = Checkpoint(
+            *(group, origin, pair.partition, position.offset, goal, offset, position.metadata),
+            reason=item.place.reason,
+        )
+        standings.append(Standing(moved, item.place.exact, 0))
+        methods.append(item.method)
+    done_before = _done_before(reader, flow.name)
+    standings = [replace(item, checkpoint=_marked(item.checkpoint, done_before)) for item in standings]
+    names = {item.checkpoint.group_id for item in standings}
+    goals, untold = target_groups(connections.groups(flow.target), names)
+    planned = plan_moves(standings, goals, {**found.errors, **untold}, False)
+    return [_withheld(item, wave) for item in planned], methods, goals
+
+
+def _located(
+    reader: Reader, connections: Connections, flow: ResolvedFlow, wave: Wave, found: _Found, seconds: float
+) -> dict[tuple[Pair, int], Located]:
+    """Where positions lead; waits so long for the other copy to come to those of groups without members."""
+    pairs = {pair for _, pair in found.positions}
+    syncs = read_syncs(connections, flow, [pair.source for pair in pairs])
+    ids = connections.identify([flow.source, flow.target])
+    hops = None if flow.settings.provenance == "none" else Hops(ids[flow.source], ids[flow.target])
+    locator = Locator(reader, connections, flow.name, flow.target, syncs, hops, wave.rollback)
+    asked = {(pair, position.offset) for (_, pair), position in found.positions.items()}
+    idle = {
+        (pair, position.offset)
+        for (group, pair), position in found.positions.items()
+        if not may_have_members(found.states.get(group))
+    }
+    located = locator.locate(list(asked))
+    deadline = time.monotonic() + seconds
+    while (late := [key for key in idle if key in located and located[key].place.behind]) and (
+        time.monotonic() < deadline
+    ):
+        logger.info("flow %s: waiting for the copy of %d positions", flow.name, len(late))
+        time.sleep(LOOK_SECONDS)
+        reader.refresh()
+        located |= locator.locate(late)
+    return located
+
+
+def _done_before(reader: Reader, flow: str) -> set[tuple[str, str | None]]:
+    """Which position was set where by an earlier run."""
+    history = WrittenChanges(reader).history(flow, "group")
+    return {(change.resource, change.after) for change in history if change.outcome == "done"}
+
+
+def _marked(item: Checkpoint, done_before: set[tuple[str, str | None]]) -> Checkpoint:
+    resource = f"{item.group_id} {item.target_topic}-{item.partition}"
+    return replace(item, synced=(resource, str(item.target_position)) in done_before)
+
+
+def _withheld(item: MoveResult, wave: Wave) -> MoveResult:
+    """Nothing is done about what is not exact, unless it is asked for and can be."""
+    checkpoint = item.standing.checkpoint
+    if item.standing.exact or item.done in ("there", "failed") or item.detail == ACTIVE:
+        return item
+    if checkpoint.target_position < 0:
+        return replace(item, done="kept", detail=checkpoint.reason)
+    if wave.inexact:
+        return item if item.done == "kept" else replace(item, detail=f"not exact: {checkpoint.reason}")
+    return replace(item, done="kept", detail=f"{checkpoint.reason}; --inexact moves it, and some are read again")
+
+
+def _document(
+    flow: ResolvedFlow,
+    wave: Wave,
+    found: _Found,
+    results: Sequence[MoveResult],
+    methods: Sequence[str],
+    lacking: Sequence[str],
+) -> dict[str, Any]:
+    left = [*lacking, *(f"cluster {flow.target} did not tell all its groups: {why}" for why in found.untold)]
+    left += [f"group {group} was not told: {why}" for group, why in sorted(found.errors.items())]
+    left += [
+        f"group {item.standing.checkpoint.group_id}, {item.standing.checkpoint.topic}-"
+        f"{item.standing.checkpoint.partition}: {item.detail}"
+        for item in results
+        if item.done in ("kept", "failed")
+    ]
+    return {
+        "flow": flow.name,
+        "rollback": wave.rollback,
+        "dry_run": wave.dry_run,
+        "complete": not left,
+        "groups": [_row(item, methods[number]) for number, item in enumerate(results)],
+        "left": left,
+    }
+
+
+def _row(item: MoveResult, method: str) -> dict[str, Any]:
+    checkpoint = item.standing.checkpoint
+    known = checkpoint.target_position >= 0
+    return {
+        "group": checkpoint.group_id,
+        "from_topic": checkpoint.topic,
+        "partition": checkpoint.partition,
+        "position": checkpoint.source_position,
+        "to_topic": checkpoint.target_topic,
+        "to_position": checkpoint.target_position if known else None,
+        "before": None if item.before is None else item.before.offset,
+        "done": item.done,
+        "method": method,
+        "exact": item.standing.exact,
+        "detail": item.detail,
+    }

@@ -1,0 +1,87 @@
+"""What a migration reads of clusters: stretches of partitions, and MirrorMaker 2's offset syncs."""
+
+import re
+import time
+from collections import defaultdict
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from threading import Event
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from mirrorlake.config.topology import ResolvedFlow
+from mirrorlake.errors import InputError
+from mirrorlake.kafka.connections import Connections
+from mirrorlake.migrate.matching import Stretch
+from mirrorlake.migrate.syncs import Sync, living
+from mirrorlake.mm2.formats import decode_offset_sync
+from mirrorlake.offsets.positions import TopicAndPartition
+from mirrorlake.verify.digest import Hops, digests_of
+from mirrorlake.verify.log_reader import Bounds, LogReader
+from mirrorlake.verify.throttle import Throttle
+
+_TEXT_AND_NUMBER = 6  # a key of a sync: the topic behind its length, and a partition
+
+
+@dataclass(frozen=True)
+class Read:
+    """A stretch, and the timestamps of its records (ms)."""
+
+    stretch: Stretch
+    timestamps: np.ndarray
+
+
+def read_stretch(
+    log: LogReader, key: TopicAndPartition, first: int, end: int, bounds: Bounds, hops: Hops | None
+) -> Read:
+    """The records of a partition from one offset to in front of another, within its bounds. Raises ClusterUnusable."""
+    first, end = max(first, bounds.start), min(end, bounds.end)
+    side = digests_of(log.read(key, first, end) if first < end else (), hops)
+    offsets = side.offsets.tolist()
+    return Read(
+        Stretch(offsets, side.digests, end, first <= bounds.start, end >= bounds.end),
+        side.timestamps,
+    )
+
+
+@contextmanager
+def log_of(connections: Connections, alias: str) -> Iterator[LogReader]:
+    """A reader of a cluster for the time of the block."""
+    log = LogReader(alias, connections.client(alias, "consumer"), Throttle(None, time.monotonic, Event().wait))
+    try:
+        yield log
+    finally:
+        log.close()
+
+
+def read_syncs(
+    connections: Connections, flow: ResolvedFlow, partitions: Collection[TopicAndPartition]
+) -> dict[TopicAndPartition, list[Sync]]:
+    """The offset syncs of some partitions of the source, as MirrorMaker 2 left them on either cluster (KIP-716); none
+    where it left none. Raises ClusterUnusable."""
+    found: dict[TopicAndPartition, list[Sync]] = defaultdict(list)
+    wanted = frozenset(partitions)
+    names = pa.array(sorted({topic.encode() for topic, _ in wanted}), pa.binary())
+    for alias, other in ((flow.source, flow.target), (flow.target, flow.source)):
+        known = re.compile(rf"mm2-offset-syncs(.{{1,16}}){re.escape(other)}\1internal")
+        for topic in sorted(filter(known.fullmatch, connections.admin(alias).topics())):
+            with log_of(connections, alias) as log:
+                for batch in log.read((topic, 0), *log.bounds((topic, 0))):
+                    for key, sync in _syncs(batch, names):
+                        if key in wanted:
+                            found[key].append(sync)
+    return {key: living(syncs) for key, syncs in found.items()}
+
+
+def _syncs(batch: pa.RecordBatch, names: pa.Array) -> Iterator[tuple[TopicAndPartition, Sync]]:
+    """The syncs among some records that are of topics of these names: others are most, and are not taken apart."""
+    keys, values = batch.column("key"), batch.column("value")
+    topics = pc.binary_slice(keys, 2, -4)
+    mine = pc.fill_null(pc.and_(pc.is_in(topics, names), pc.greater(pc.binary_length(keys), _TEXT_AND_NUMBER)), False)
+    for key, value in zip(keys.filter(mine).to_pylist(), values.filter(mine).to_pylist(), strict=True):
+        with suppress(InputError):  # a tombstone, or somebody's own record
+            sync = decode_offset_sync(key, value)
+            yield (sync.topic, sync.partition), Sync(sync.upstream, sync.downstream)

@@ -1,0 +1,84 @@
+"""Whose what a target topic holds already is, and what follows from it."""
+
+import time
+
+import pytest
+
+from mirrorlake.checks.holdings import LIVE_SECONDS, Holding, holding_problems, holdings, other_maker
+from mirrorlake.config.topology import Topology
+from mirrorlake.kafka.connections import Connections
+from mirrorlake.testing import MemoryCluster
+
+SYNCS = "mm2-offset-syncs.west.internal"
+
+
+def two(separator: str = ".") -> tuple[Connections, MemoryCluster, MemoryCluster]:
+    east = MemoryCluster("east", {"orders": [5], "audit": [1, 2], "fresh": [1], "empty": [0], SYNCS: [9]})
+    west = MemoryCluster("west", {"east.orders": [7], "east.audit": [3, 4], "east.empty": [0], "east.loose": [9]})
+    west.starts["east.audit", 1] = 2
+    document = {
+        "clusters": {name: {"bootstrap_servers": "x:1"} for name in ("east", "west")},
+        "lake": {"path": "./lake"},
+        "defaults": {"replication_policy_separator": separator},
+        "flows": {"east->west": {"topics": ["orders", "audit", "fresh", "empty"]}},
+    }
+    topology = Topology.model_validate(document)
+    return Connections(topology, {"east": east, "west": west}), east, west
+
+
+def running(east: MemoryCluster, age: float) -> None:
+    east.newest[SYNCS, 0] = int((time.time() - age) * 1000)
+
+
+def test_each_topic_is_somebodys() -> None:
+    connections, east, west = two()
+    flow = connections.topology.flow("east->west")
+    found = holdings(connections, flow, {"east.orders"}, other_maker(connections, flow))
+    assert found == [
+        Holding("audit", "east.audit", "MirrorMaker 2", 5),
+        Holding("empty", "east.empty", "nobody", 0),
+        Holding("orders", "east.orders", "ours", 7),
+    ]
+    assert west.asked["log_ends"] == 1, "all partitions at once"
+    east.delete(SYNCS)
+    assert other_maker(connections, flow) is None
+    assert holdings(connections, flow, (), None)[0].whose == "foreign"
+
+
+@pytest.mark.parametrize(
+    ("age", "severity", "said"),
+    [(20, "refuse", "MirrorMaker 2 writes to topic east.audit"), (LIVE_SECONDS + 5, "note", "does not run any more")],
+)
+def test_no_second_writer_beside_one_that_runs(age: float, severity: str, said: str) -> None:
+    connections, east, _ = two()
+    running(east, age)
+    flow = connections.topology.flow("east->west")
+    maker = other_maker(connections, flow)
+    found = holdings(connections, flow, {"east.orders"}, maker)
+    (problem,) = holding_problems(flow, found, maker)
+    assert (problem.severity, problem.flows, problem.topic) == (severity, ("east->west",), None)
+    assert said in problem.sentence
+    assert holding_problems(flow, holdings(connections, flow, {"east.orders", "east.audit"}, maker), maker) == []
+
+
+def test_foreign_records_are_noted() -> None:
+    connections, east, _ = two()
+    east.delete(SYNCS)
+    flow = connections.topology.flow("east->west")
+    (problem,) = holding_problems(flow, holdings(connections, flow, (), None), None)
+    assert (problem.rule, problem.severity) == ("foreign-records", "note")
+    assert "topic east.audit (and 1 other) on cluster west holds 12 records" in problem.sentence
+
+
+def test_under_other_names_both_may_write() -> None:
+    connections, east, west = two(".mirrorlake.")
+    running(east, 5)
+    west.make("east.mirrorlake.orders", 5)
+    flow = connections.topology.flow("east->west")
+    maker = other_maker(connections, flow)
+    found = holdings(connections, flow, {"east.mirrorlake.orders"}, maker)
+    assert [item.whose for item in found] == ["ours"] and holding_problems(flow, found, maker) == []
+    # A topic that MirrorMaker 2 would call as we call ours.
+    east.make("mirrorlake.orders", 1)
+    maker = other_maker(connections, flow)
+    assert holdings(connections, flow, (), maker)[0].whose == "MirrorMaker 2"
