@@ -59,6 +59,7 @@ __all__ = [
     "LeaseTaken",
     "MapError",
     "MirrorlakeError",
+    "Migrated",
     "MissingJava",
     "Moves",
     "OpenFlow",
@@ -84,7 +85,8 @@ __all__ = [
 #: Where the names are that are imported when they are first asked for.
 _HOMES = {
     **dict.fromkeys(
-        ("Divergence", "Groups", "Moves", "Plan", "Position", "Produced", "Rows", "Status", "Upkeep"), "answers"
+        ("Divergence", "Groups", "Migrated", "Moves", "Plan", "Position", "Produced", "Rows", "Status", "Upkeep"),
+        "answers",
     ),
     "OpenFlow": "flows",
     "OpenLake": "lake",

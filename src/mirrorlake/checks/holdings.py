@@ -1,6 +1,5 @@
 """What the target topics of a flow hold already, and whose it is: this flow's, MirrorMaker 2's, or of nobody known."""
 
-import re
 import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,6 +8,7 @@ from typing import Literal
 from mirrorlake.checks.problem import Problem
 from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.kafka.connections import Connections
+from mirrorlake.mm2.topics import offset_syncs_separator
 
 Whose = Literal["nobody", "ours", "MirrorMaker 2", "foreign"]
 #: MirrorMaker 2 counts as running while its newest offset sync is younger than this, seconds: where records come, it
@@ -28,7 +28,8 @@ class Holding:
 
 @dataclass(frozen=True)
 class OtherMaker:
-    """What MirrorMaker 2 left of a flow between the same clusters: the names that it gives to the source's topics, and how old its newest offset sync is, seconds; None for none."""
+    """What MirrorMaker 2 left of a flow between the same clusters: the names that it gives to the source's topics, and
+    how old its newest offset sync is, seconds; None for none."""
 
     names: frozenset[str]
     age: float | None
@@ -44,13 +45,12 @@ def other_maker(connections: Connections, flow: ResolvedFlow) -> OtherMaker | No
     none. Raises ClusterUnusable."""
     topics, there = connections.admin(flow.source).topics(), connections.admin(flow.target).topics()
     for alias, other in ((flow.source, flow.target), (flow.target, flow.source)):
-        known = re.compile(rf"mm2-offset-syncs(.{{1,16}}){re.escape(other)}\1internal")
         for name in connections.admin(alias).topics():
-            match = known.fullmatch(name)
-            if match is None:
+            separator = offset_syncs_separator(name, other)
+            if separator is None:
                 continue
             newest = connections.admin(alias).newest_times([(name, 0)]).get((name, 0))
-            default = {topic: f"{flow.source}{match[1]}{topic}" for topic in topics}
+            default = {topic: f"{flow.source}{separator}{topic}" for topic in topics}
             # Under its identity policy there are no such names.
             names = frozenset(name if name in there else topic for topic, name in default.items())
             return OtherMaker(names, None if newest is None else time.time() - newest / 1000)

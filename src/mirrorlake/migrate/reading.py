@@ -1,6 +1,5 @@
 """What a migration reads of clusters: stretches of partitions, and MirrorMaker 2's offset syncs."""
 
-import re
 import time
 from collections import defaultdict
 from collections.abc import Collection, Iterator
@@ -18,6 +17,7 @@ from mirrorlake.kafka.connections import Connections
 from mirrorlake.migrate.matching import Stretch
 from mirrorlake.migrate.syncs import Sync, living
 from mirrorlake.mm2.formats import decode_offset_sync
+from mirrorlake.mm2.topics import offset_syncs_separator
 from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.verify.digest import Hops, digests_of
 from mirrorlake.verify.log_reader import Bounds, LogReader
@@ -66,8 +66,9 @@ def read_syncs(
     wanted = frozenset(partitions)
     names = pa.array(sorted({topic.encode() for topic, _ in wanted}), pa.binary())
     for alias, other in ((flow.source, flow.target), (flow.target, flow.source)):
-        known = re.compile(rf"mm2-offset-syncs(.{{1,16}}){re.escape(other)}\1internal")
-        for topic in sorted(filter(known.fullmatch, connections.admin(alias).topics())):
+        for topic in sorted(connections.admin(alias).topics()):
+            if offset_syncs_separator(topic, other) is None:
+                continue
             with log_of(connections, alias) as log:
                 for batch in log.read((topic, 0), *log.bounds((topic, 0))):
                     for key, sync in _syncs(batch, names):

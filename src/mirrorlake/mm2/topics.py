@@ -1,6 +1,8 @@
 """MirrorMaker 2's own topics: their names and shapes (KIP-382, KIP-690, KIP-949; docs/mm2.md, "Topics of its own").
 Pure."""
 
+import re
+
 from mirrorlake.config.flow import Flow
 
 INTERNAL_PARTITIONS = 1
@@ -21,6 +23,12 @@ def offset_syncs_topic(other: str, settings: Flow) -> str:
     """Name of MirrorMaker 2's topic of offset syncs, which carries the *other* cluster's alias. We never write one."""
     separator = _internal_separator(settings)
     return f"mm2-offset-syncs{separator}{other}{separator}internal"
+
+
+def offset_syncs_separator(name: str, other: str) -> str | None:
+    """What stands between the parts of a name, if it is that of a topic of offset syncs that carries `other`."""
+    found = re.fullmatch(rf"mm2-offset-syncs(.{{1,16}}){re.escape(other)}\1internal", name)
+    return None if found is None else found[1]
 
 
 def internal_factor(asked: int | None, brokers: int) -> int:
