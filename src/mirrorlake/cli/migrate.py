@@ -54,6 +54,9 @@ def _show(shared: Context, found: dict[str, Any]) -> None:
             *(row[name] for name in ("method", "done", "detail")),
         )
         table.add_row(*("-" if cell is None else str(cell) for cell in cells))
-    shared.out.print(table)
+    if found["groups"]:
+        shared.out.print(table)
+    else:
+        shared.say("no group has a position in the topics that it would leave")
     for line in found["left"]:
         shared.say(f"left: {line}")

@@ -108,12 +108,13 @@ def onto_ours(position: int, theirs: Stretch, ours: Stretch, aligned: Sequence[i
     if furthest < 0:
         return _from_the_next(read, theirs, ours, aligned, following)
     offset = ours.offsets[furthest] + 1
-    last_is_known = aligned[read - 1] >= 0
+    if furthest == len(ours.offsets) - 1 and -1 in aligned[aligned.index(furthest) : read]:
+        # What it read behind our last record may be what ours does not have yet, wherever it stands now.
+        return Place(offset, False, BEHIND if ours.is_end else BETWEEN, ours.is_end)
     is_behind_last = position == theirs.offsets[read - 1] + 1 or (theirs.is_end and read == len(theirs.offsets))
-    if (last_is_known and is_behind_last) or (following is not None and following <= furthest + 1):
+    if (aligned[read - 1] >= 0 and is_behind_last) or (following is not None and following <= furthest + 1):
         return Place(offset, True)
-    behind = not last_is_known and following is None and ours.is_end
-    return Place(offset, False, BEHIND if behind else BETWEEN, behind)
+    return Place(offset, False, BETWEEN)
 
 
 def _from_the_next(read: int, theirs: Stretch, ours: Stretch, aligned: Sequence[int], following: int | None) -> Place:
@@ -140,13 +141,16 @@ def onto_theirs(position: int, theirs: Stretch, ours: Stretch, aligned: Sequence
     last: dict[int, int] = {index: at for at, index in enumerate(aligned) if index >= 0}
     if unread in last:
         return Place(theirs.offsets[last[unread]], True)
-    furthest = max(last, default=-1)
-    if furthest < unread:
-        if furthest == unread - 1 and theirs.is_end and furthest >= 0:
-            return Place(theirs.end, True)
-        if not ours.offsets and not theirs.offsets and ours.is_start and theirs.is_end:
-            return Place(theirs.end, True)
-        if furthest >= 0 and theirs.is_end:
-            return Place(None, False, THEIRS_BEHIND, behind=True)
-        return Place(None, False, UNKNOWN)
-    return Place(theirs.offsets[last[min(index for index in last if index > unread)]], False, LACKING)
+    if not last:
+        is_new = not ours.offsets and not theirs.offsets and ours.is_start and theirs.is_end
+        return Place(theirs.end, True) if is_new else Place(None, False, UNKNOWN)
+    furthest = max(last)
+    if furthest > unread:
+        return Place(theirs.offsets[last[min(index for index in last if index > unread)]], False, LACKING)
+    if furthest < unread - 1:
+        return Place(None, False, THEIRS_BEHIND, theirs.is_end)
+    # All that was read is there, and what comes next is not known to us: it is there already, or comes.
+    if theirs.is_end and -1 not in aligned[last[furthest] :]:
+        return Place(theirs.end, True)
+    is_whole = theirs.is_end
+    return Place(theirs.offsets[last[furthest]] + 1, is_whole, None if is_whole else LACKING)

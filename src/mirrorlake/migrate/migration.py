@@ -191,6 +191,8 @@ def _located(
     reader: Reader, connections: Connections, flow: ResolvedFlow, wave: Wave, found: _Found, seconds: float
 ) -> dict[tuple[Pair, int], Located]:
     """Where positions lead; waits so long for the other copy to come to those of groups without members."""
+    if not found.positions:
+        return {}
     pairs = {pair for _, pair in found.positions}
     syncs = read_syncs(connections, flow, [pair.source for pair in pairs])
     ids = connections.identify([flow.source, flow.target])

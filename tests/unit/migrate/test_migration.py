@@ -1,0 +1,226 @@
+"""A whole wave over clusters in memory: positions read, located, set, read back and noted."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from mirrorlake.config.topology import Topology
+from mirrorlake.errors import InputError
+from mirrorlake.kafka.connections import Connections
+from mirrorlake.kafka.groups import Listing, Told
+from mirrorlake.lake.changes import Change
+from mirrorlake.migrate import locating, migration, reading
+from mirrorlake.migrate.migration import Wave, migrate
+from mirrorlake.mm2.formats import OffsetSync, encode_offset_sync
+from mirrorlake.offsets.positions import Committed, TopicAndPartition, Translated
+from mirrorlake.testing import MemoryCluster
+from mirrorlake.verify.digest import RECORDS
+from mirrorlake.verify.log_reader import Bounds
+
+THEIRS, OURS = ("east.orders", 0), ("east.mirrorlake.orders", 0)
+SYNCS = "mm2-offset-syncs.west.internal"
+#: Source offsets that MirrorMaker 2 copied: it died behind 59, and had noted 29 last.
+COPIED = [*range(60), *range(30, 100)]
+COUNT = 100
+
+
+@dataclass
+class FakeLog:
+    """Logs of partitions in memory, as a `LogReader` reads them."""
+
+    logs: Mapping[TopicAndPartition, list[tuple[bytes | None, bytes | None, int]]]
+
+    def bounds(self, key: TopicAndPartition) -> Bounds:
+        return Bounds(0, len(self.logs[key]))
+
+    def offset_at(self, key: TopicAndPartition, timestamp: int) -> int:
+        found = [at for at, record in enumerate(self.logs[key]) if record[2] >= timestamp]
+        return found[0] if found else len(self.logs[key])
+
+    def read(self, key: TopicAndPartition, first: int, end: int) -> Iterator[pa.RecordBatch]:
+        rows = [
+            {"offset": at, "timestamp": self.logs[key][at][2], "key": self.logs[key][at][0], "headers": []}
+            | {"value": self.logs[key][at][1]}
+            for at in range(first, end)
+        ]
+        yield pa.RecordBatch.from_pylist(rows, RECORDS)
+
+
+@dataclass
+class FakeGroups:
+    """Consumer groups in memory."""
+
+    states: dict[str, str] = field(default_factory=dict)
+    held: dict[str, dict[TopicAndPartition, Committed]] = field(default_factory=dict)
+
+    def listing(self) -> Listing:
+        return Listing(self.states)
+
+    def positions(self, groups: Iterable[str]) -> Told:
+        return Told({group: dict(self.held.get(group, {})) for group in groups})
+
+    def move(self, moves: Mapping[str, Mapping[TopicAndPartition, Committed]]) -> dict[Any, str]:
+        for group, items in moves.items():
+            self.held.setdefault(group, {}).update(items)
+        return {}
+
+    def stand(self, group: str, key: TopicAndPartition, offset: int, state: str = "EMPTY") -> None:
+        self.states[group] = state
+        self.held.setdefault(group, {})[key] = Committed(offset, "mine")
+
+
+@dataclass
+class FakeLake:
+    """What a wave asks of a lake: the history of changes. What is recorded comes into it."""
+
+    changes: list[Change] = field(default_factory=list)
+
+    def query_rows(self, name: str, **_args: object) -> list[dict[str, Any]]:
+        assert name == "changes_of"
+        return [vars(change) for change in self.changes]
+
+    def refresh(self) -> None:
+        pass
+
+    def record(self, _flow: str, changes: list[Change]) -> None:
+        self.changes += changes
+
+
+@dataclass
+class World:
+    connections: Connections
+    groups: FakeGroups
+    lake: FakeLake
+    ours: list[Any]
+
+    def migrate(self, **options: Any) -> dict[str, Any]:
+        wave = Wave(**{"topics": "orders", **options})
+        flow = self.connections.topology.flow("east->west")
+        lake: Any = self.lake
+        return migrate(None if wave.dry_run else lake, lake, self.connections, flow, wave)
+
+
+@pytest.fixture(params=[True, False], ids=["syncs", "timestamps"])
+def world(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> World:
+    source = [(b"k", b"%d" % number, 1_000 + number) for number in range(COUNT)]
+    theirs, ours = [source[number] for number in COPIED], list(source)
+    syncs = [OffsetSync("orders", 0, COPIED[at], at) for at in (0, 20, 40, 60, 80, 100)] if request.param else []
+    logs = {THEIRS: theirs, OURS: ours, (SYNCS, 0): [(*encode_offset_sync(sync), 0) for sync in syncs]}
+    east = MemoryCluster("east", {"orders": [COUNT], SYNCS: [len(syncs)]})
+    west = MemoryCluster("west", {THEIRS[0]: [len(theirs)], OURS[0]: [COUNT]})
+    document = {
+        "clusters": {name: {"bootstrap_servers": "x:1"} for name in ("east", "west")},
+        "lake": {"path": "./lake"},
+        "flows": {"east->west": {"topics": ["orders"], "replication_policy_separator": ".mirrorlake."}},
+    }
+    connections = Connections(Topology.model_validate(document), {"east": east, "west": west})
+    groups, lake = FakeGroups(), FakeLake()
+    connections._groups["west"] = groups  # type: ignore[assignment]
+
+    @contextmanager
+    def log_of(*_: object) -> Iterator[FakeLog]:
+        yield FakeLog(logs)
+
+    def translated(_lake: object, _flow: str, asked: Iterable[Any], reverse: bool = False) -> dict[Any, Translated]:
+        name = "orders" if reverse else OURS[0]
+        return {key: Translated(name, 0, min(key[2], len(ours)), key[2] <= len(ours)) for key in asked}
+
+    monkeypatch.setattr(reading, "log_of", log_of)
+    monkeypatch.setattr(locating, "log_of", log_of)
+    monkeypatch.setattr(locating, "translate_all", translated)
+    monkeypatch.setattr(migration, "sole_mover", lambda *_: nullcontext())
+    monkeypatch.setattr(migration, "EventLog", lambda lake: lake)
+    monkeypatch.setattr(migration, "WAIT_SECONDS", 0.0)
+    return World(connections, groups, lake, ours)
+
+
+def unread(position: int) -> int:
+    return max(COPIED[:position], default=-1) + 1
+
+
+@pytest.mark.parametrize("position", [0, 1, 30, 59, 60, 61, 75, 89, 90, 91, len(COPIED)])
+def test_a_group_reads_on(world: World, position: int) -> None:
+    world.groups.stand("billing", THEIRS, position)
+    dry = world.migrate(dry_run=True)
+    assert [row["done"] for row in dry["groups"]] == ["would move"] and world.lake.changes == []
+    found = world.migrate()
+    (row,) = found["groups"]
+    assert (row["done"], row["exact"], row["to_position"]) == ("moved", True, unread(position)), row
+    assert world.groups.held["billing"][OURS] == Committed(unread(position), "mine")
+    assert world.groups.held["billing"][THEIRS] == Committed(position, "mine"), "what it left stays"
+    assert found["complete"] and [change.outcome for change in world.lake.changes] == ["done"]
+    assert world.migrate()["groups"][0]["done"] == "there"
+    assert len(world.lake.changes) == 1, "noted once"
+
+
+@pytest.mark.parametrize(("position", "wanted"), [(0, 0), (29, 29), (30, 60), (59, 89), (60, 90), (COUNT, len(COPIED))])
+def test_and_back(world: World, position: int, wanted: int) -> None:
+    world.groups.stand("billing", OURS, position)
+    (row,) = world.migrate(rollback=True)["groups"]
+    assert (row["to_topic"], row["to_position"], row["exact"]) == (THEIRS[0], wanted, True)
+
+
+def test_there_and_back_while_others_read(world: World) -> None:
+    world.groups.stand("billing", THEIRS, 75)
+    world.groups.stand("busy", THEIRS, 10, "STABLE")
+    found = world.migrate()
+    assert {row["group"]: row["done"] for row in found["groups"]} == {"billing": "moved", "busy": "kept"}
+    assert not found["complete"] and ["members" in line for line in found["left"]] == [True]
+    world.groups.stand("billing", OURS, 80)
+    back = world.migrate(groups="billing", rollback=True)
+    assert (back["groups"][0]["done"], back["groups"][0]["to_position"]) == ("moved", 110)
+    world.groups.stand("billing", THEIRS, 120)
+    again = world.migrate(groups="billing")
+    assert (again["groups"][0]["done"], again["groups"][0]["to_position"]) == ("moved", 90)
+    world.groups.stand("billing", OURS, 95)
+    assert world.migrate(groups="billing")["groups"][0]["detail"].startswith("moved here before")
+
+
+def test_what_ours_does_not_have_yet_waits(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    taken, world.ours[50:] = world.ours[50:], []
+    world.connections.admin("west").ends[OURS[0]] = [50]  # type: ignore[attr-defined]
+    world.groups.stand("billing", THEIRS, 58)
+    world.groups.stand("reports", THEIRS, 75)  # within the repetition, behind what ours lacks
+    found = world.migrate()
+    for row, line in zip(found["groups"], found["left"], strict=True):
+        assert (row["done"], row["exact"], row["to_position"]) == ("kept", False, 50) and "not come" in line
+    assert OURS not in world.groups.held["billing"]
+    told = world.migrate(inexact=True, dry_run=True)["groups"][0]
+    assert (told["done"], told["exact"]) == ("would move", False)
+
+    def arrives(_seconds: float) -> None:
+        world.ours.extend(taken)
+        world.connections.admin("west").ends[OURS[0]] = [COUNT]  # type: ignore[attr-defined]
+
+    monkeypatch.setattr(migration.time, "sleep", arrives)
+    monkeypatch.setattr(migration, "WAIT_SECONDS", 5.0)
+    rows = world.migrate()["groups"]
+    assert [(row["done"], row["to_position"]) for row in rows] == [("moved", 58), ("moved", 60)]
+
+
+def test_groups_of_the_wave_only(world: World) -> None:
+    for group in ("billing", "reports", "mirrorlake-0a1b2c3d-east->west"):
+        world.groups.stand(group, THEIRS, 5)
+    assert [row["group"] for row in world.migrate(groups="bill.*")["groups"]] == ["billing"]
+    assert [row["group"] for row in world.migrate(dry_run=True)["groups"]] == ["billing", "reports"]
+    assert world.migrate(groups="nobody")["groups"] == []
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"topics": "none"}, "mirrors no topic"),
+        ({"topics": "("}, "no regular expression"),
+        ({"copies": "{source}_{topic}"}, "no east_orders"),
+        ({"copies": "{source}.mirrorlake.{topic}"}, "both called"),
+        ({"copies": "{source}"}, "write it as"),
+        ({"copies": "{topic}{x}"}, "write it as"),
+    ],
+)
+def test_what_cannot_be(world: World, options: dict[str, str], said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        world.migrate(**options)
