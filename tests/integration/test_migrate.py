@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from confluent_kafka import Consumer
+from confluent_kafka import OFFSET_STORED, Consumer, TopicPartition
 from pyspark.sql import SparkSession
 
 import mirrorlake
@@ -56,11 +56,11 @@ class Beside:
             {"bootstrap.servers": self.clusters.west, "group.id": group, "enable.auto.commit": False}
             | {"isolation.level": "read_committed", "enable.partition.eof": True, "auto.offset.reset": "error"}
         )
-        consumer.subscribe([topic])
+        consumer.assign([TopicPartition(topic, 0, OFFSET_STORED)])  # where the group stands, without joining it
         found: list[int] = []
         try:
             while True:
-                for message in consumer.consume(1_000, 5):
+                for message in consumer.consume(10_000, 0.3):
                     if message.error() is not None:
                         return found
                     found.append(int((message.value() or b"").split()[0]))

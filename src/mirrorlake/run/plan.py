@@ -1,7 +1,6 @@
 """Everything that would be done, as one document: what `mirrorlake plan` shows. Changes nothing, and needs no lake."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from mirrorlake.checks.holdings import Holding, holding_problems, holdings, other_maker
@@ -41,10 +40,9 @@ def make_plan(
     verdict = check(None, connections, flows)
     held = {flow.name: _held(verdict, flow, lake) for flow in flows}
     found = [problem for _, problems in held.values() for problem in problems]
-    verdict = replace(verdict, problems=(*verdict.problems, *found))
     return {
         "clusters": verdict.ids,
-        "problems": [vars(problem) for problem in verdict.problems],
+        "problems": [vars(problem) for problem in (*verdict.problems, *found)],
         "flows": [_flow(verdict, flow, log or MemoryLog(), held[flow.name][0]) for flow in flows],
     }
 
