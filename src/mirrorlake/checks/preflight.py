@@ -1,7 +1,7 @@
 """Asking the clusters what `checks.rules` needs to know, and acting on what it says."""
 
 import logging
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from mirrorlake.checks.access import access_problems, own_topic_problems, transaction_problems
@@ -57,7 +57,7 @@ def judge(
     """
     verdict = check(lake, connections, flows, lake_exists)
     if lake is not None or not lake_exists:
-        found = second_writers(connections, verdict, {} if lake is None else _living(lake, flows))
+        found = second_writers(connections, verdict, lake)
         verdict = replace(verdict, problems=(*verdict.problems, *found))
     refused = refused_flows(verdict.problems)
     if refused:
@@ -69,24 +69,18 @@ def judge(
     return verdict
 
 
-def second_writers(connections: Connections, verdict: Verdict, ours: Mapping[str, Collection[str]]) -> list[Problem]:
-    """Refusals of flows that would write beside MirrorMaker 2; `ours` are the living target topics of each flow. Where
-    MirrorMaker 2 left nothing, nobody is asked."""
+def second_writers(connections: Connections, verdict: Verdict, lake: Lake | None) -> list[Problem]:
+    """Refusals of flows that would write beside MirrorMaker 2. Where that does not run, nobody is asked for more."""
     problems = []
     for flow in verdict.flows:
         if {flow.source, flow.target} <= verdict.ids.keys():
             maker = other_maker(connections, flow)
             if maker is not None and maker.is_running:
-                found = holdings(connections, flow, ours.get(flow.name, ()), maker)
-                problems += [item for item in holding_problems(flow, found, maker) if item.severity == "refuse"]
+                known = {} if lake is None else living_targets(lake.reader, flow.name)
+                ours = {item.target_topic for item in known.values() if item.lives}
+                found = holding_problems(flow, holdings(connections, flow, ours, maker), maker)
+                problems += [item for item in found if item.severity == "refuse"]
     return problems
-
-
-def _living(lake: Lake, flows: Sequence[ResolvedFlow]) -> dict[str, set[str]]:
-    return {
-        flow.name: {item.target_topic for item in living_targets(lake.reader, flow.name).values() if item.lives}
-        for flow in flows
-    }
 
 
 def check(
