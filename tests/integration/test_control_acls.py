@@ -2,6 +2,7 @@
 
 import logging
 import re
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -29,14 +30,15 @@ from mirrorlake.kafka.connections import Connections
 from mirrorlake.kafka.values import Acl
 from mirrorlake.lake.changes import ChangeLog, MemoryLog
 from mirrorlake.lake.event_log import EventLog, WrittenChanges
+from mirrorlake.lake.states import states_as_of
 from mirrorlake.run.control_loop import ControlLoop
 from mirrorlake.run.plan import make_plan
 from mirrorlake.run.resolve import Wanted, resolve
 from tests.support.acls import acl
 from tests.support.clusters import ClusterPair
 from tests.support.control import AUTHORIZER, acls_of, add_acls, eventually, make_sync, remove_acls
-from tests.support.kafka import create_topic, topics_of
-from tests.support.replication import FLOW, lake_of, write_topology
+from tests.support.kafka import NewRecord, create_topic, topics_of, write
+from tests.support.replication import FLOW, lake_of, replicate_once, write_topology
 
 
 @pytest.fixture(scope="module")
@@ -282,6 +284,35 @@ def test_readers_of_mirrors_keep_their_rights_when_the_policy_changes(
     ControlLoop._sync_acls(control, edited.acls)
     assert edited.acls.left == {} and lake.table("open_incidents").count() == 0
     assert edited.acls.sync() == [] and (before in edited.on_target()) is (choice == "keep")
+
+
+@pytest.mark.parametrize("synced", [True, False])
+def test_the_lake_knows_the_acls_of_the_source_as_they_were(
+    tmp_path: Path, guarded: ClusterPair, topic_name: str, spark: SparkSession, synced: bool
+) -> None:
+    """Whether or not the flow keeps them alike at its target; and nothing is noted twice."""
+    create_topic(guarded.east, topic_name, 2, **{"retention.ms": "86400000"})
+    wide, literal = acl(topic_name[:-1], "WRITE", pattern="PREFIXED"), acl(topic_name, "ALL", principal="User:bob")
+    add_acls(guarded.east, wide, literal)
+    settings = {"sync_topic_acls_enabled": synced, "sync_topic_configs_enabled": synced}
+    topology = write_topology(tmp_path, guarded.east, guarded.west, {"topics": [topic_name], **settings})
+    write(guarded.east, topic_name, [NewRecord(b"1")])
+    replicate_once(spark, topology)
+    lake = lake_of(spark, topology)
+
+    def known(until_ms: int = 2**62) -> set[Acl]:
+        state = states_as_of(lake, "east", until_ms)[topic_name]
+        assert state.partitions == 2 and state.configs == {"retention.ms": "86400000"}
+        return {acl for acl in state.acls or () if acl.name != "*"}
+
+    assert known() == {wide, literal}
+    before = time.time_ns() // 1_000_000
+    noted = lake.table("states").count()
+    replicate_once(spark, topology)
+    assert lake.table("states").count() == noted
+    remove_acls(guarded.east, literal)
+    replicate_once(spark, topology)
+    assert known() == {wide} and known(before) == {wide, literal}
 
 
 @pytest.mark.parametrize("without", ["both", "target"])

@@ -45,7 +45,7 @@ ARGS: dict[str, object] = {
     "kind": "acl", "since_ms": int((END - timedelta(minutes=5)).timestamp() * 1000), "since": BEGAN, "until": ENDED,
     "cutoff_ms": int((END - timedelta(minutes=40)).timestamp() * 1000),
     "released_ms": int((END - timedelta(minutes=20)).timestamp() * 1000), "minute": MINUTE.isoformat(), "at": BEGAN,
-    "batch_id": 17,
+    "batch_id": 17, "until_ms": int((END - timedelta(seconds=90)).timestamp() * 1000), "gone": "gone",
 }  # fmt: skip
 OF_RANGES = (*((name, "STRING") for name in ("flow", "topic")), ("partition", "INT"), ("generation", "INT"),
              *((name, "BIGINT") for name in ("first", "last", "record_count")))  # fmt: skip

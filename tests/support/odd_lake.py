@@ -16,6 +16,7 @@ FLOW, BACK = "east->west", "west->east"
 TOPICS = ("orders", "größe.тема-日本")
 PROVENANCE = "mirrorlake-provenance"
 Rows = Sequence[Mapping[str, object]]
+_ACL = ("pattern", "name", "principal", "host", "operation", "permission")
 
 
 def odd_lake(spark: SparkSession, directory: Path) -> Lake:
@@ -158,7 +159,8 @@ def _checkpoints() -> Rows:
         {"flow": FLOW, "group_id": group, "topic": topic, "partition": partition, "source_position": 30 + step,
          "target_topic": f"east.{topic}", "target_position": 20, "metadata": None if step else "größe",
          "checkpointed_at": ago(300 - 10 * step), "synced": None if step == 2 else step == 3,
-         "reason": None if step == 3 else "held back", "read_at": None if step == 1 else ago(300.4 - 9 * step),
+         "reason": (None, "gone")[partition] if step == 3 else "held back",
+         "read_at": None if step == 1 else ago(300.4 - 9 * step),
          "target_generation": partition or None}
         for group in ("billing", "группа") for topic in TOPICS for partition in (0, 1) for step in range(4)
     ]  # fmt: skip
@@ -230,6 +232,9 @@ def _states() -> Rows:
          "configs": configs, "topic_id": f"id{seconds}"}
         for topic in TOPICS
         for seconds, configs in ((100, {"retention.ms": "1"}), (60, {"a": "é", "b": "2"}), (300, None))
+    ] + [
+        {"cluster": "east", "topic": "late", "since": ago(seconds), "partitions": seconds, "acls": acls}
+        for seconds, acls in ((7, None), (9, []), (8, [dict.fromkeys(_ACL, "é")]))
     ]  # fmt: skip
 
 

@@ -57,9 +57,11 @@ class AclSync:
         log: ChangeLog,
         remote_topic: Callable[[str], str | None],
         mirrored: Callable[[], Collection[str]] = tuple,
+        told: Callable[[frozenset[Acl]], object] = lambda acls: None,
     ) -> None:
         """Prepare; `remote_topic` gives the target topic of a source topic, None where there cannot be one, and
-        `mirrored` the target topics that the flow has produced to."""
+        `mirrored` the target topics that the flow has produced to. `told` is handed the ACLs of the source, each time
+        that it tells them."""
         self.flow = flow
         self.left: Mapping[Acl, str | None] = {}
         self._selection = flow.selection
@@ -72,6 +74,7 @@ class AclSync:
         self._log = log
         self._remote_topic = remote_topic
         self._mirrored = mirrored
+        self._told = told
         self._refusals = Refusals()
         self._folded: dict[str, tuple[Sequence[Change], dict[Acl, str | None]]] = {}
 
@@ -139,6 +142,8 @@ class AclSync:
         # Asked before and after: whatever the opposite flow made is there, or was, in between.
         opposite = self._owned(opposite_name(self.flow)).keys() if self._has_opposite else set()
         source, target = describe_topic_acls(self._source), describe_topic_acls(self._target)
+        if not isinstance(source, NoAcls):
+            self._told(source)
         untold = [
             self._untold(admin, told)
             for admin, told in ((self._source, source), (self._target, target))

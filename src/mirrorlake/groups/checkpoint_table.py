@@ -3,10 +3,11 @@
 from collections.abc import Sequence
 from datetime import datetime, timezone
 
-from mirrorlake.groups.checkpoint_plan import Checkpoint, GroupPartition
+from mirrorlake.groups.checkpoint_plan import GONE, Checkpoint, GroupPartition
 from mirrorlake.lake.definitions import rows_of
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.reader import Reader
+from mirrorlake.offsets.positions import Committed
 
 
 def newest_checkpoints(lake: Reader, flow: str) -> dict[GroupPartition, tuple[Checkpoint, datetime]]:
@@ -17,6 +18,15 @@ def newest_checkpoints(lake: Reader, flow: str) -> dict[GroupPartition, tuple[Ch
         checkpoint = Checkpoint(**{**values, "metadata": values["metadata"] or ""})
         found[checkpoint.group_partition] = (checkpoint, at)
     return found
+
+
+def positions_as_of(lake: Reader, cluster: str, until_ms: int) -> dict[GroupPartition, Committed]:
+    """Where the groups of a source cluster were at a time, in ms, as far as any flow from there had read it by then."""
+    rows = lake.query_rows("group_positions_as_of", prefix=f"{cluster}->", until_ms=until_ms, gone=GONE)
+    return {
+        (row["group_id"], row["topic"], row["partition"]): Committed(row["source_position"], row["metadata"])
+        for row in rows
+    }
 
 
 def append_checkpoints(

@@ -2,11 +2,29 @@
 
 import threading
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import datetime, timezone
+from typing import Any
 
+from mirrorlake.kafka.values import Acl
 from mirrorlake.lake.definitions import rows_of
 from mirrorlake.lake.lake import Lake
-from mirrorlake.lake.topic_states import TopicState
+from mirrorlake.lake.reader import Reader
+from mirrorlake.lake.topic_states import TopicState, applying_acls
+
+#: Later than anything that is noted, ms.
+_ALWAYS = 2**62
+
+
+def states_as_of(reader: Reader, cluster: str, until_ms: int = _ALWAYS) -> dict[str, TopicState]:
+    """How each topic of a cluster was at a time, in ms, or is now. A topic of which nothing was noted by then is as it
+    was noted first."""
+    return {row["topic"]: _state(row) for row in reader.query_rows("states_as_of", cluster=cluster, until_ms=until_ms)}
+
+
+def _state(row: Mapping[str, Any]) -> TopicState:
+    acls = None if row["acls"] is None else tuple(Acl(**acl) for acl in row["acls"])
+    return TopicState(row["partitions"], row["factor"], dict(row["configs"] or {}), row["topic_id"], acls)
 
 
 class States:
@@ -15,25 +33,22 @@ class States:
     def __init__(self, lake: Lake) -> None:
         self._lake = lake
         self._known: dict[str, dict[str, TopicState]] = {}
+        self._acls: dict[str, frozenset[Acl]] = {}
         self._use = threading.RLock()
 
     def of(self, cluster: str, fresh: bool = False) -> Mapping[str, TopicState]:
         """How each topic of a cluster was last; `fresh` also knows what other processes noted since."""
         with self._use:
             if fresh or cluster not in self._known:
-                rows = self._lake.ask("newest_states", cluster=cluster)
-                self._known[cluster] = {
-                    row["topic"]: TopicState(
-                        row["partitions"], row["factor"], dict(row["configs"] or {}), row["topic_id"]
-                    )
-                    for row in rows
-                }
+                self._lake.reader.refresh()
+                self._known[cluster] = states_as_of(self._lake.reader, cluster)
             return dict(self._known[cluster])
 
     def note(self, cluster: str, found: Mapping[str, TopicState]) -> None:
-        """Note those that are other than they were."""
+        """Note those that are other than they were. ACLs that are not told are those that were told last."""
         with self._use:
             known = self.of(cluster)
+            found = {topic: self._with_acls(cluster, topic, state) for topic, state in found.items()}
             fresh = {topic: state for topic, state in found.items() if known.get(topic) != state}
             now = datetime.now(timezone.utc)
             rows = [
@@ -43,8 +58,31 @@ class States:
                     "topic": topic,
                     "since": now,
                     "configs": list(state.configs.items()),
+                    "acls": None if state.acls is None else list(map(vars, state.acls)),
                 }
                 for topic, state in fresh.items()
             ]
             self._lake.append("states", rows_of("states", rows))
             self._known[cluster].update(fresh)
+
+    def note_acls(self, cluster: str, acls: frozenset[Acl]) -> None:
+        """Note the ACLs on topics of a cluster, all of them, for each topic that is known."""
+        with self._use:
+            self._acls[cluster] = acls
+            if self._others(cluster, acls, fresh=False):
+                # Another process may have noted partitions or configs since.
+                self.note(cluster, self._others(cluster, acls, fresh=True))
+
+    def _others(self, cluster: str, acls: frozenset[Acl], fresh: bool) -> dict[str, TopicState]:
+        """Topics that other ACLs apply to than did, as they are now."""
+        known = self.of(cluster, fresh)
+        applying = applying_acls(known, acls)
+        return {topic: replace(known[topic], acls=now) for topic, now in applying.items() if known[topic].acls != now}
+
+    def _with_acls(self, cluster: str, topic: str, state: TopicState) -> TopicState:
+        if state.acls is not None:
+            return state
+        if cluster in self._acls:
+            return replace(state, acls=applying_acls([topic], self._acls[cluster])[topic])
+        known = self._known[cluster].get(topic)
+        return state if known is None else replace(state, acls=known.acls)

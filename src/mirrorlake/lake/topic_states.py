@@ -1,20 +1,22 @@
-"""How topics of a cluster are, as the lake keeps it: mirrors are made by it while the source does not answer. Pure."""
+"""How topics of a cluster are, as the lake keeps it: mirrors are made by it while the source does not answer, and
+topics that are restored. Pure."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from mirrorlake.kafka.values import TopicConfigs
+from mirrorlake.kafka.values import Acl, TopicConfigs
 
 
 @dataclass(frozen=True)
 class TopicState:
     """How a topic is from a time on: partitions, replication factor, what is set on the topic itself, Kafka's id of it
-    (None where nobody asked)."""
+    (None where nobody asked), and the ACLs that apply to it (None where the cluster does not tell them)."""
 
     partitions: int
     factor: int
     configs: Mapping[str, str] = field(default_factory=dict, hash=False)
     topic_id: str | None = None
+    acls: tuple[Acl, ...] | None = None
 
 
 def own_configs(found: TopicConfigs) -> dict[str, str]:
@@ -24,3 +26,30 @@ def own_configs(found: TopicConfigs) -> dict[str, str]:
         for key, each in sorted(found.items())
         if each.origin == "topic" and each.value is not None and not each.fixed
     }
+
+
+def applying_acls(topics: Iterable[str], acls: Iterable[Acl]) -> dict[str, tuple[Acl, ...]]:
+    """The ACLs that apply to each topic, in order: those on its name, on a prefix of it, and on all topics.
+
+    They stay as their cluster has them, so that whoever makes them again makes one on a prefix once, and knows that it
+    was one.
+    """
+    literal: dict[str, list[Acl]] = {}
+    wide: dict[str, list[Acl]] = {}
+    for acl in acls:
+        if acl.prefix is None:
+            literal.setdefault(acl.name, []).append(acl)
+        else:
+            wide.setdefault(acl.prefix, []).append(acl)
+    lengths = sorted({len(prefix) for prefix in wide})
+    return {
+        topic: tuple(
+            sorted([*literal.get(topic, ()), *(acl for length in lengths for acl in _below(wide, topic, length))])
+        )
+        for topic in topics
+    }
+
+
+def _below(wide: Mapping[str, list[Acl]], topic: str, length: int) -> list[Acl]:
+    """The ACLs on the prefix of a topic that is so long."""
+    return wide.get(topic[:length], []) if length <= len(topic) else []

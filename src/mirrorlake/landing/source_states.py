@@ -1,8 +1,11 @@
-"""Notes how topics of a source are: before the first record is staged, and whenever their configs are asked for."""
+"""Notes how topics of a source are: before the first record is staged, and whenever their configs or ACLs are asked
+for. Whoever keeps them alike at a target asks; for a flow that does not, `SourceNotes` does."""
 
 from collections.abc import Mapping
 
+from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.kafka.admin import ClusterAdmin
+from mirrorlake.kafka.admin_acls import NoAcls, describe_topic_acls
 from mirrorlake.kafka.admin_configs import describe_topic_configs
 from mirrorlake.kafka.values import TopicConfigs, TopicInfo
 from mirrorlake.lake.states import States
@@ -58,3 +61,23 @@ def note_configs(
             if topic in topics
         },
     )
+
+
+class SourceNotes:
+    """What a flow notes of its source although it does not keep it alike at its target: topics can be restored with
+    their configs and ACLs all the same. What the source does not let us ask stays as it was noted last, or unknown."""
+
+    def __init__(self, flow: ResolvedFlow, source: ClusterAdmin, states: States) -> None:
+        self._flow, self._source, self._states = flow, source, states
+
+    def note(self) -> None:
+        """Ask the source once. Raises ClusterUnreachable."""
+        if not self._flow.settings.sync_topic_configs_enabled:
+            there = {
+                topic: info for topic, info in self._source.topics().items() if self._flow.selection.selects(topic)
+            }
+            note_configs(self._states, self._source.alias, there, describe_topic_configs(self._source, there).configs)
+        if not self._flow.settings.sync_topic_acls_enabled:
+            told = describe_topic_acls(self._source)
+            if not isinstance(told, NoAcls):
+                self._states.note_acls(self._source.alias, told)

@@ -17,6 +17,7 @@ from mirrorlake.kafka.connections import Connections
 from mirrorlake.kafka.values import Acl
 from mirrorlake.lake.event_log import EventLog
 from mirrorlake.lake.lake import Lake
+from mirrorlake.landing.source_states import SourceNotes
 from mirrorlake.mm2.mirror_topics import CheckpointTopic, Heartbeats
 from mirrorlake.run.control_news import ControlNews
 from mirrorlake.run.flow_worker import FlowWorker
@@ -27,6 +28,8 @@ from mirrorlake.worker import Worker
 HEARTBEATS, SAMPLES = "heartbeats", "samples"
 #: How often target topics are compared, at least, and refused records are looked at, seconds.
 CHECK_SECONDS = 10.0
+#: How often a source is asked for configs and ACLs that the flow does not keep alike, seconds.
+NOTES_SECONDS = 60.0
 #: How long a task that failed waits at least, seconds: heartbeats would otherwise complain every second.
 RETRY_SECONDS = 10.0
 
@@ -78,8 +81,12 @@ class ControlLoop:
         tasks = []
         # ACLs first: they are then there before the topics that they protect. Configs right behind the topics.
         if settings.sync_topic_acls_enabled:
-            acls = AclSync(flow, self._connections, self._event_log, targets.remote_topic, targets.mirrored)
+            noted = partial(self._event_log.states.note_acls, flow.source)
+            acls = AclSync(flow, self._connections, self._event_log, targets.remote_topic, targets.mirrored, noted)
             tasks.append(Task("acls", settings.sync_topic_acls_interval_seconds, partial(self._sync_acls, acls)))
+        if not (settings.sync_topic_acls_enabled and settings.sync_topic_configs_enabled):
+            notes = SourceNotes(flow, self._connections.admin(flow.source), self._event_log.states)
+            tasks.append(Task("states of topics", NOTES_SECONDS, notes.note))
         refresh = settings.refresh_topics_interval_seconds
         if settings.refresh_topics_enabled:
             tasks.append(Task("topics", refresh, self._flow_worker.refresh_topics))
