@@ -86,7 +86,7 @@ class ControlLoop:
             tasks.append(Task("acls", settings.sync_topic_acls_interval_seconds, partial(self._sync_acls, acls)))
         if not (settings.sync_topic_acls_enabled and settings.sync_topic_configs_enabled):
             notes = SourceNotes(flow, self._connections.admin(flow.source), self._event_log.states)
-            tasks.append(Task("states of topics", NOTES_SECONDS, notes.note))
+            tasks.append(Task("states", NOTES_SECONDS, notes.note))
         refresh = settings.refresh_topics_interval_seconds
         if settings.refresh_topics_enabled:
             tasks.append(Task("topics", refresh, self._flow_worker.refresh_topics))
