@@ -46,6 +46,8 @@ ARGS: dict[str, object] = {
     "cutoff_ms": int((END - timedelta(minutes=40)).timestamp() * 1000),
     "released_ms": int((END - timedelta(minutes=20)).timestamp() * 1000), "minute": MINUTE.isoformat(), "at": BEGAN,
     "batch_id": 17, "until_ms": int((END - timedelta(seconds=90)).timestamp() * 1000), "gone": "gone",
+    "first_ms": int((END - timedelta(seconds=2995)).timestamp() * 1000),
+    "last_ms": int((END - timedelta(seconds=65)).timestamp() * 1000),
 }  # fmt: skip
 OF_RANGES = (*((name, "STRING") for name in ("flow", "topic")), ("partition", "INT"), ("generation", "INT"),
              *((name, "BIGINT") for name in ("first", "last", "record_count")))  # fmt: skip

@@ -80,12 +80,15 @@ def _records() -> Rows:
         for generation in (None, 1):
             for offset in [*range(0, 40, 2), *range(41, 60)]:
                 headers = None if offset % 3 == 0 else [(PROVENANCE, b"west-id")] if offset % 7 == 0 else [("k", None)]
+                late = offset // 55 * (offset % 5 + 1)
                 rows.append({
                     "source_cluster": "east", "topic": topic, "partition": offset % 2, "offset": offset,
-                    "timestamp": ago(3000 - offset), "timestamp_type": 0, "key": None if offset % 5 else b"k\xc3\xa9",
+                    "timestamp": ago(30 if late > 3 else 3000 - offset), "timestamp_type": 0,
+                    "key": None if offset % 5 else b"k\xc3\xa9",
                     "value": None if offset % 4 else "wert ü".encode(), "headers": headers,
                     "landed_at": None if offset == 8 else ago(2990 - offset * 1.5),
-                    "batch_id": int(ago(2990).timestamp() * 1000), "generation": generation,
+                    "batch_id": int(ago(60 + late if late else 2990).timestamp() * 1000), "generation": generation,
+                    "batch_end": None if offset < 20 else 60, "open_ends": "[]" if late else None,
                 })  # fmt: skip
     return rows
 

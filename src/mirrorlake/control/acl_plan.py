@@ -99,13 +99,17 @@ def owned_acls(history: Iterable[Change]) -> dict[Acl, str | None]:
     return {Acl.parse(text): policy for text, policy in owned.items()}
 
 
-def implied_acls(source: Iterable[Acl], mirrors: Mirrors, limit: int = MAX_WRITTEN_OUT) -> Implied:
-    """What the ACLs of the source mean for the mirrors of selected topics."""
+def implied_acls(
+    source: Iterable[Acl], mirrors: Mirrors, limit: int = MAX_WRITTEN_OUT, writable: bool = False
+) -> Implied:
+    """What the ACLs of the source mean for the mirrors of selected topics; `writable` ones are written to as the source
+    was, so that ALLOW WRITE and ALLOW ALL stay what they are."""
     implied: set[Acl] = set()
     withheld: list[Acl] = []
     below: dict[str, list[tuple[str, str]]] = {}
     written = 0
-    for asked, kept in sorted(_rules(source), key=lambda rule: (rule[1].permission != "DENY", rule[0])):
+    rules = ((acl, acl) for acl in source) if writable else _rules(source)
+    for asked, kept in sorted(rules, key=lambda rule: (rule[1].permission != "DENY", rule[0])):
         if asked.prefix is None:
             implied.update(kept.on("LITERAL", mirrors.names[topic]) for topic in {asked.name} & mirrors.names.keys())
             continue

@@ -95,10 +95,12 @@ class ClusterAdmin:
             self._connection, admin_offsets.ask(self._connection, partitions, OffsetSpec.earliest(), True)
         )
 
-    def told_ends(self, partitions: Collection[TopicAndPartition]) -> dict[TopicAndPartition, int]:
-        """As `end_offsets` of what is committed; partitions whose leader does not answer are missing."""
+    def told_ends(
+        self, partitions: Collection[TopicAndPartition], committed: bool = True
+    ) -> dict[TopicAndPartition, int]:
+        """As `end_offsets`; partitions whose leader does not answer are missing."""
         return admin_offsets.told(
-            self._connection, admin_offsets.ask(self._connection, partitions, OffsetSpec.latest(), True)
+            self._connection, admin_offsets.ask(self._connection, partitions, OffsetSpec.latest(), committed)
         )
 
     def log_ends(self, partitions: Collection[TopicAndPartition]) -> dict[TopicAndPartition, LogEnds]:

@@ -218,6 +218,8 @@ def _as_records(source: DataFrame, plan: LandingPlan) -> DataFrame:
         "landed_at",
         F.unix_millis("landed_at").alias("batch_id"),
         _generation(plan.generations).alias("generation"),
+        F.lit(None).cast("bigint").alias("batch_end"),  # Spark's source tells no ends
+        F.lit(None).cast("string").alias("open_ends"),
     )
 
 

@@ -13,6 +13,7 @@ from mirrorlake.lake.path_tables import PathTables
 from mirrorlake.landing.native_sink import NativeSink, Ranges
 from mirrorlake.landing.native_source import LandJob, source_of
 from mirrorlake.landing.query import LandingQuery
+from mirrorlake.offsets.as_of import noted_ends
 from mirrorlake.offsets.positions import TopicAndPartition
 
 
@@ -26,12 +27,20 @@ def land_natively(
     sink = NativeSink(tables, job, application, landing.small_batch_records)
     if not once:
         return _start(lake, job, landing, sink, None)
-    final = ClusterAdmin(job.alias, job.client).end_offsets(job.starts, committed=True)
+    admin = ClusterAdmin(job.alias, job.client)
+    final = admin.end_offsets(job.starts, committed=True)
+    noted = noted_ends(final, admin.told_ends(list(final), committed=False))
     ranges = {key: (job.starts[key], end) for key, end in final.items() if end > job.starts[key]}
     in_one_batch = sum(end - first for first, end in ranges.values()) <= landing.max_records_per_batch
     if in_one_batch and sink.is_small(ranges):
-        return _LandedAtOnce(sink, ranges, Path(job.checkpoint))
-    return _start(lake, replace(job, final=final), landing, sink, {key: end for key, (_, end) in ranges.items()})
+        return _LandedAtOnce(sink, ranges, Path(job.checkpoint), noted)
+    return _start(
+        lake,
+        replace(job, final=final, final_noted=noted),
+        landing,
+        sink,
+        {key: end for key, (_, end) in ranges.items()},
+    )
 
 
 def _start(
@@ -51,14 +60,14 @@ def _start(
 class _LandedAtOnce(LandingQuery):
     """Few records up to an end, landed by the driver while it is made: a query would take seconds to begin."""
 
-    def __init__(self, sink: NativeSink, ranges: Ranges, checkpoint: Path) -> None:
+    def __init__(self, sink: NativeSink, ranges: Ranges, checkpoint: Path, noted: str | None) -> None:
         super().__init__(close=sink.close)
         self._covered = {key: end for key, (_, end) in ranges.items()}
         self._error: Exception | None = None
         # Where whoever lands next finds the name of what may still commit (`land.end_queries`).
         checkpoint.mkdir(parents=True, exist_ok=True)
         try:
-            sink.read_here(ranges, 0)
+            sink.read_here(ranges, 0, noted)
         except KafkaException as error:
             self._covered = {}
             self._error = error

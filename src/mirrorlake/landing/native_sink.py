@@ -16,7 +16,8 @@ from pyspark.sql import DataFrame
 from mirrorlake import failpoints
 from mirrorlake.lake.path_tables import PathTables
 from mirrorlake.lake.small_batches import SmallBatches
-from mirrorlake.landing.native_source import SIZES_FILE, LandJob
+from mirrorlake.landing import open_ends
+from mirrorlake.landing.native_source import SIZES_FILE, LandJob, document
 from mirrorlake.landing.stage_file import Batch, StageFile
 from mirrorlake.native.reader import Reader
 from mirrorlake.offsets.positions import TopicAndPartition
@@ -40,9 +41,9 @@ class NativeSink:
 
     def __call__(self, frame: DataFrame, batch: int) -> None:
         """Commit a batch."""
-        ranges = self._ranges(batch)
+        ranges, noted = self._noted(batch)
         if self.is_small(ranges):
-            self.read_here(ranges, batch)
+            self.read_here(ranges, batch, noted)
         else:
             self._read_by_tasks(frame, batch)
 
@@ -56,21 +57,23 @@ class NativeSink:
         if reader is not None:
             reader.close()
 
-    def _ranges(self, batch: int) -> Ranges:
-        """What a batch covers, by what Spark noted before it began; not every offset needs to have a record."""
+    def _noted(self, batch: int) -> tuple[Ranges, str | None]:
+        """What a batch covers, by what Spark noted before it began; not every offset needs to have a record. And what
+        the batch notes of logs that go on behind it."""
         noted = (Path(self._job.checkpoint) / "offsets" / str(batch)).read_text(encoding="utf-8")
         ends = read_position(batch, noted, {}).sources[0]
         ranges = {key: (self._before[key], end) for key, end in ends.items() if end > self._before[key]}
         self._before.update(ends)
-        return ranges
+        return ranges, open_ends.left(Path(self._job.checkpoint), document(ends))
 
-    def read_here(self, ranges: Ranges, batch: int) -> None:
-        """Read the records in this process and commit them; its client is at the end of the log already and has them,
-        as a rule. Raises KafkaException."""
+    def read_here(self, ranges: Ranges, batch: int, noted: str | None) -> None:
+        """Read the records in this process and commit them, with what is `noted` of logs that go on behind them; its
+        client is at the end of the log already and has them, as a rule. Raises KafkaException."""
         landed_at = time.time_ns() // 1_000_000
         if self._reader is None:
             self._reader = Reader(self._job.client, keep=True)
-        shared = Batch(self._job.alias, landed_at, self._job.generations)
+        ends = {key: end for key, (_, end) in ranges.items()}
+        shared = Batch(self._job.alias, landed_at, self._job.generations, ends, noted)
         file = StageFile(Path(self._job.directory), self._job.schema, shared, "driver")
         try:
             for key, rows in self._reader.read(ranges):

@@ -20,7 +20,9 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPart
 
 from mirrorlake import failpoints
 from mirrorlake.errors import ClusterUnreachable
+from mirrorlake.landing import open_ends
 from mirrorlake.landing.ranges import OffsetRange, next_ends, shared_out
+from mirrorlake.offsets.as_of import noted_ends
 from mirrorlake.offsets.positions import TopicAndPartition
 
 if TYPE_CHECKING:  # three processes import this before a query begins, and each needs a part of the rest, or none
@@ -44,8 +46,9 @@ PATIENCE_SECONDS = 20.0
 class LandJob:
     """What a query reads, and how. `client` holds secrets: it travels with the pickled source, never as an option.
 
-    `starts` and `final` are offsets by partition; None reads on for ever. `waiting` are partitions that wait for
-    others, `waiting_seconds` at most. `directory` and `schema` are those of the table `records`.
+    `starts` and `final` are offsets by partition; None reads on for ever. `final_noted` is what the batch notes that
+    comes to `final` (offsets/as_of.py). `waiting` are partitions that wait for others, `waiting_seconds` at most.
+    `directory` and `schema` are those of the table `records`.
     """
 
     alias: str
@@ -60,6 +63,7 @@ class LandJob:
     directory: str
     schema: "pa.Schema"
     checkpoint: str
+    final_noted: str | None = None
 
     @staticmethod
     def of(
@@ -116,12 +120,20 @@ class _NativeSource(DataSource):
 
 
 class _Part(InputPartition):
-    """What one task reads."""
+    """What one task reads; up to where the whole batch covers each partition, and what it notes of open ends."""
 
-    def __init__(self, ranges: list[OffsetRange], landed_at: int) -> None:
+    def __init__(
+        self,
+        ranges: list[OffsetRange],
+        landed_at: int,
+        ends: Mapping[TopicAndPartition, int],
+        noted: str | None,
+    ) -> None:
         super().__init__(None)
         self.ranges = ranges
         self.landed_at = landed_at
+        self.ends = ends
+        self.noted = noted
 
 
 class _StreamReader(DataSourceStreamReader):
@@ -135,7 +147,7 @@ class _StreamReader(DataSourceStreamReader):
         self._heard = time.monotonic()
 
     def initialOffset(self) -> dict[str, Any]:
-        return _document(self._job.starts)
+        return document(self._job.starts)
 
     def latestOffset(self) -> dict[str, Any]:
         job = self._job
@@ -144,8 +156,18 @@ class _StreamReader(DataSourceStreamReader):
         found = next_ends(self._reached, ends, job.most, () if due else job.waiting, _known_sizes(job))
         if any(found[key] != self._reached[key] for key in job.waiting):
             self._quiet_since = time.monotonic()
+        if found != self._reached:
+            open_ends.leave(Path(job.checkpoint), document(found), self._noted(found, ends))
         self._reached = found
-        return _document(found)
+        return document(found)
+
+    def _noted(self, found: Mapping[TopicAndPartition, int], ends: Mapping[TopicAndPartition, int]) -> str | None:
+        """What a batch notes of logs that go on behind it; None where it does not reach the ends of all."""
+        if any(ends.get(key) != end for key, end in found.items()):
+            return None
+        if self._admin is None:
+            return self._job.final_noted
+        return noted_ends(found, self._admin.told_ends(list(found), committed=False))
 
     def _log_ends(self) -> Mapping[TopicAndPartition, int]:
         """The last stable offsets. Raises ClusterUnreachable when no leader answers for long; a partition whose leader
@@ -171,7 +193,12 @@ class _StreamReader(DataSourceStreamReader):
         before, behind = _offsets(start), _offsets(end)
         ranges = [OffsetRange(*key, before[key], behind[key]) for key in sorted(behind) if before[key] < behind[key]]
         now = time.time_ns() // 1_000_000
-        return [_Part(part, now) for part in shared_out(ranges, self._job.tasks, _known_sizes(self._job))]
+        noted = open_ends.left(Path(self._job.checkpoint), end)
+        parts = shared_out(ranges, self._job.tasks, _known_sizes(self._job))
+        return [
+            _Part(part, now, {(item.topic, item.partition): behind[item.topic, item.partition] for item in part}, noted)
+            for part in parts
+        ]
 
     def read(self, partition: InputPartition) -> "Iterator[pa.RecordBatch]":
         """Read, write, and say what was written; runs in a worker."""
@@ -179,7 +206,7 @@ class _StreamReader(DataSourceStreamReader):
 
         assert isinstance(partition, _Part)
         job = self._job
-        batch = Batch(job.alias, partition.landed_at, job.generations)
+        batch = Batch(job.alias, partition.landed_at, job.generations, partition.ends, partition.noted)
         file = StageFile(Path(job.directory), job.schema, batch, "task")
         ranges = {(item.topic, item.partition): (item.first, item.end) for item in partition.ranges}
         for key, rows in read_ranges(job.client, ranges):
@@ -206,7 +233,7 @@ def read_ranges(
     _readers[name] = reader
 
 
-def _document(offsets: Mapping[TopicAndPartition, int]) -> dict[str, dict[str, int]]:
+def document(offsets: Mapping[TopicAndPartition, int]) -> dict[str, dict[str, int]]:
     """Offsets as Spark's own Kafka source writes them into a checkpoint."""
     found: dict[str, dict[str, int]] = {}
     for (topic, partition), offset in sorted(offsets.items()):

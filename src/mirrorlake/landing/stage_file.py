@@ -7,7 +7,7 @@ that hold what it wants (`produce/stage_files.py`).
 import json
 import uuid
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
@@ -21,7 +21,10 @@ from mirrorlake.offsets.positions import TopicAndPartition
 GATHERED_BYTES, OWN_GROUP_BYTES = 64 << 20, 2 << 20
 #: Ranges that are written into a file's statistics; more would make a commit large, and are read from the file.
 _TOLD_RANGES = 200
-_CONSTANT = ("source_cluster", "topic", "partition", "timestamp_type", "landed_at", "batch_id", "generation")
+_CONSTANT = (
+    *("source_cluster", "topic", "partition", "timestamp_type", "landed_at", "batch_id", "generation"),
+    *("batch_end", "open_ends"),
+)
 _KEYS = ("source_cluster", "topic", "partition", "offset", "batch_id", "generation")
 #: What a task hands to the driver of each file: its name, its size in bytes, what the commit says of it, how many
 #: records it has and their bytes as Arrow has them, and the same a record by topic, as JSON.
@@ -35,11 +38,26 @@ ADDED = pa.schema(
 
 @dataclass(frozen=True)
 class Batch:
-    """What all rows of a landed batch have in common. `landed_at` in ms; `generations` are those other than 0."""
+    """What all rows of a landed batch have in common. `landed_at` in ms; `generations` are those other than 0; `ends`
+    are up to where it covers each partition, exclusive, and `open_ends` what it notes of logs that go on behind."""
 
     source_cluster: str
     landed_at: int
     generations: Mapping[TopicAndPartition, int]
+    ends: Mapping[TopicAndPartition, int] = field(default_factory=dict)
+    open_ends: str | None = None
+
+    def columns(self, key: TopicAndPartition) -> dict[str, object]:
+        """The columns that all rows of a partition have in common."""
+        return {
+            "source_cluster": self.source_cluster,
+            "topic": key[0],
+            "landed_at": self.landed_at * 1_000,
+            "batch_id": self.landed_at,
+            "generation": self.generations.get(key, 0),
+            "batch_end": self.ends.get(key),
+            "open_ends": self.open_ends,
+        }
 
 
 class StageFile:
@@ -113,15 +131,14 @@ class StageFile:
         """The columns of `records`, for rows of one partition."""
         found = pa.Table.from_batches(batches)
         count = found.num_rows
-        batch = self._batch
-        same = constant_columns(batch.source_cluster, key[0], batch.landed_at, batch.generations.get(key, 0))
+        same = self._batch.columns(key)
         columns = []
-        for field in self._schema:
-            if field.name in same:
-                columns.append(_repeated(same[field.name], field.type, count))
+        for item in self._schema:
+            if item.name in same:
+                columns.append(_repeated(same[item.name], item.type, count))
             else:
-                column = found[field.name]
-                columns.append(column if column.type == field.type else column.cast(field.type))
+                column = found[item.name]
+                columns.append(column if column.type == item.type else column.cast(item.type))
         return pa.table(columns, self._schema.names)
 
     def _stats(self) -> str:
@@ -151,17 +168,8 @@ class StageFile:
         return json.dumps(stats, ensure_ascii=False, separators=(",", ":"))
 
 
-def constant_columns(source_cluster: str, topic: str, landed_at: int, generation: int) -> dict[str, object]:
-    """The columns that all rows of a partition in a batch have in common; `landed_at` in ms."""
-    return {
-        "source_cluster": source_cluster,
-        "topic": topic,
-        "landed_at": landed_at * 1_000,
-        "batch_id": landed_at,
-        "generation": generation,
-    }
-
-
-def _repeated(value: object, kind: pa.DataType, count: int) -> pa.DictionaryArray:
+def _repeated(value: object, kind: pa.DataType, count: int) -> pa.Array:
     """One value as often as there are rows, as a dictionary: a run of one code in the file."""
+    if value is None:  # Parquet's writer takes no null in a dictionary
+        return pa.nulls(count, kind)
     return pa.DictionaryArray.from_arrays(np.zeros(count, np.int8), pa.array([value], kind))

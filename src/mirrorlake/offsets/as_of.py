@@ -17,13 +17,32 @@ were told. From this follows, with nothing else taken for granted than that offs
 Compaction leaves gaps too, and is taken for transactions: the cut then lies earlier than it might.
 """
 
-from collections.abc import Mapping, Sequence
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from mirrorlake.offsets.positions import TopicAndPartition
 
 #: Of partitions whose log went on behind a batch: the batch's end there, and the log's a moment later.
 OpenEnds = Mapping[TopicAndPartition, tuple[int, int]]
+
+
+def noted_ends(ends: Mapping[TopicAndPartition, int], log_ends: Mapping[TopicAndPartition, int]) -> str | None:
+    """What a batch notes that ends at the last stable offsets of all partitions, `ends`, if the logs' ends (high
+    watermarks) were these at a moment after all of that was told. None where a leader did not answer."""
+    if not ends.keys() <= log_ends.keys():
+        return None
+    behind = [[*key, end, log_ends[key]] for key, end in sorted(ends.items()) if log_ends[key] > end]
+    return json.dumps(behind, ensure_ascii=False, separators=(",", ":"))
+
+
+def read_ends(noted: str | None) -> OpenEnds | None:
+    """What `noted_ends` gave; None where nobody noted anything."""
+    if noted is None:
+        return None
+    return {(topic, partition): (end, log_end) for topic, partition, end, log_end in json.loads(noted)}
 
 
 @dataclass(frozen=True)
@@ -53,45 +72,73 @@ class LandedPart:
         return self.count == self.covered_end - self.first
 
 
-@dataclass(frozen=True)
-class Cut:
-    """Where a partition ends as of a time: an offset, exclusive. Not `whole`: of batches so old, or that Spark landed,
-    nobody noted what it takes to say that no transaction has records on both sides."""
+#: How much earlier than they could partitions may end so that it is proven that no transaction is cut in two: a
+#: difference of batch numbers, which are ms.
+PATIENCE_MS = 600_000
 
-    end: int
-    whole: bool = True
+
+class Cuts(NamedTuple):
+    """Where partitions end as of a time: offsets, exclusive, and the landed batch that all of them can end with (None:
+    there is none, so they end where records of transactions begin).
+
+    `unproven` are partitions where a transaction may have records on both sides: what is staged there is old, or Spark
+    landed it, so that nobody noted what it takes to know; or transactions overlapped for so long that no end is known
+    that all of them leave whole.
+    """
+
+    ends: Mapping[TopicAndPartition, int]
+    base: int | None = None
+    unproven: frozenset[TopicAndPartition] = frozenset()
 
 
 def cut_as_of(
-    parts: Mapping[TopicAndPartition, Sequence[LandedPart]], batches: Mapping[int, OpenEnds | None]
-) -> dict[TopicAndPartition, Cut]:
+    parts: Mapping[TopicAndPartition, Sequence[LandedPart]],
+    batches: Mapping[int, OpenEnds | None],
+    patience: float = PATIENCE_MS,
+) -> Cuts:
     """Where partitions of a source cluster end as of a time.
 
     All end where one landed batch did, the last one that has both no record of after the time and no transaction on
     both sides; and behind that, where records are no part of transactions, in front of the first record of after it.
+    Where that batch lies too far back, the last one that no transaction has on both sides within a single partition is
+    taken, or the last one at all.
 
     Args:
         parts: of each partition what its landed batches hold, of one generation; all partitions of the cluster.
         batches: of each landed batch which partitions' logs went on behind it; None for one that nobody noted it of.
+        patience: how far back is too far, as a difference of batch numbers.
     """
     ordered = {key: sorted(found, key=lambda part: part.first) for key, found in parts.items()}
-    late = min(
-        (part.batch for found in ordered.values() for part in found if part.late_first is not None), default=None
-    )
-    eligible = sorted(batch for batch in batches if late is None or batch < late)
-    noted = [batch for batch in eligible if batches[batch] is not None]
     runs = {key: _Run(key, found, batches) for key, found in ordered.items()}
-    if not noted:
-        return {
-            key: Cut(run.late_first, run.plain_end(run.parts[0].first) >= run.late_first) for key, run in runs.items()
-        }
-    base = next((batch for batch in reversed(noted) if _is_between(batches[batch] or {}, runs)), None)
-    return {key: Cut(_reached(run, base)) for key, run in runs.items()}
+    late = min((part.batch for found in parts.values() for part in found if part.late_first is not None), default=None)
+    landed = {part.batch for found in parts.values() for part in found if late is None or part.batch < late}
+    noted = sorted((batch for batch in landed if batches.get(batch) is not None), reverse=True)
+    if landed and not noted:
+        ends = {key: run.late_first for key, run in runs.items()}
+        return Cuts(ends, None, _not_plain(runs, ends))
+    for is_border in (_is_between, _is_between_alone, lambda _ends, _runs: True):
+        base = next((batch for batch in noted if is_border(batches[batch] or {}, runs)), None)
+        if not noted or (base is not None and noted[0] - base <= patience) or patience == math.inf:
+            break
+    ends = {key: _reached(run, base) for key, run in runs.items()}
+    return Cuts(ends, base, frozenset() if is_border is _is_between else _not_plain(runs, ends))
 
 
 def _is_between(open_ends: OpenEnds, runs: Mapping[TopicAndPartition, "_Run"]) -> bool:
     """Whether every transaction lies on one side of the ends of a batch."""
     return all(key in runs and runs[key].plain_end(end) >= log_end for key, (end, log_end) in open_ends.items())
+
+
+def _is_between_alone(open_ends: OpenEnds, runs: Mapping[TopicAndPartition, "_Run"]) -> bool:
+    """Whether that is so in each partition for itself."""
+    return all(key in runs and runs[key].dense_end(end) >= log_end for key, (end, log_end) in open_ends.items())
+
+
+def _not_plain(
+    runs: Mapping[TopicAndPartition, "_Run"], ends: Mapping[TopicAndPartition, int]
+) -> frozenset[TopicAndPartition]:
+    """The partitions in which there may be transactions in front of some ends."""
+    return frozenset(key for key, run in runs.items() if run.plain_end(run.parts[0].first) < ends[key])
 
 
 def _reached(run: "_Run", base: int | None) -> int:
@@ -117,13 +164,9 @@ class _Run:
 
     def plain_end(self, start: int) -> int:
         """Up to which end of a batch all offsets from `start`, itself an end, hold records of no transaction."""
-        reached = best = start
+        best = start
         waiting: list[tuple[int, int]] = []
-        for part in self.parts:
-            if part.covered_end <= start:
-                continue
-            if part.first != reached or not part.is_dense:
-                break
+        for part in self._dense(start):
             reached = part.covered_end
             open_ends = self._batches.get(part.batch)
             if open_ends is not None and part.end is not None:
@@ -131,3 +174,18 @@ class _Run:
             best = max([best, *(end for end, log_end in waiting if log_end <= reached)])
             waiting = [(end, log_end) for end, log_end in waiting if log_end > reached]
         return best
+
+    def dense_end(self, start: int) -> int:
+        """Up to where every offset from `start` has a record."""
+        return max((part.covered_end for part in self._dense(start)), default=start)
+
+    def _dense(self, start: int) -> Iterator[LandedPart]:
+        """The parts behind an end, up to the first gap."""
+        reached = start
+        for part in self.parts:
+            if part.covered_end <= start:
+                continue
+            if part.first != reached or not part.is_dense:
+                return
+            reached = part.covered_end
+            yield part

@@ -104,8 +104,10 @@ class MemoryCluster(ClusterAdmin):
         self._ask("told_starts")
         return {key: self.starts.get(key, 0) for key in partitions if self._tells(key)}
 
-    def told_ends(self, partitions: Collection[TopicAndPartition]) -> dict[TopicAndPartition, int]:
-        """End offsets of the partitions whose leader answers."""
+    def told_ends(
+        self, partitions: Collection[TopicAndPartition], committed: bool = True
+    ) -> dict[TopicAndPartition, int]:
+        """End offsets of the partitions whose leader answers; nothing is ever uncommitted."""
         self._ask("told_ends")
         return {key: self.ends[key[0]][key[1]] for key in partitions if self._tells(key)}
 

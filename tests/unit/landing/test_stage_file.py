@@ -61,6 +61,23 @@ def test_the_file_has_the_columns_of_the_table_and_every_row_once(tmp_path: Path
     assert (first["key"], first["value"], first["headers"]) == (None, bytes(3), None)
 
 
+def test_what_a_batch_notes_of_ends_costs_next_to_nothing(tmp_path: Path) -> None:
+    """Constant columns, whatever is said: a run of one code each."""
+    sizes, noted = [], json.dumps([["t" * 200, number, 1, 2] for number in range(100)])
+    for batch in (BATCH, Batch("east", 1, {}, {("a", 0): 50_000, ("b", 1): 9}, noted)):
+        file = StageFile(tmp_path, RECORDS, batch, "task")
+        for key, count in (("a", 0), 50_000), (("b", 1), 3):
+            file.add(key, rows(key[1], list(range(count))))
+        (row,) = file.close().to_pylist()  # type: ignore[union-attr]
+        sizes.append(row["size"])
+        found = pq.read_table(tmp_path / row["path"], columns=["topic", "batch_end", "open_ends"])
+        assert found.schema.field("open_ends").type == pa.string()
+        assert {tuple(item.values()) for item in found.group_by(found.column_names).aggregate([]).to_pylist()} == {
+            (key[0], batch.ends.get(key), batch.open_ends) for key in (("a", 0), ("b", 1))
+        }
+    assert sizes[1] - sizes[0] < 10_000
+
+
 def test_the_commit_tells_the_ranges_and_delta_its_statistics(tmp_path: Path) -> None:
     path, row = written(tmp_path, (("b", 1), rows(1, [7, 9])), (("a", 0), rows(0, [1, 2, 5])))
     assert _told(row["stats"]) == [

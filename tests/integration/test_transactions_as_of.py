@@ -1,0 +1,134 @@
+"""What the stage held at a time, by what landing notes of real logs: transactions whole, or not there."""
+
+import random
+import threading
+import time
+from collections import defaultdict
+from pathlib import Path
+
+from confluent_kafka import Producer
+from pyspark.sql import SparkSession
+
+from mirrorlake.lake.as_of import staged_as_of
+from mirrorlake.lake.lake import Lake
+from tests.support.clusters import ClusterPair
+from tests.support.control import eventually
+from tests.support.kafka import NewRecord, create_topic, write
+from tests.support.replication import lake_of, replicate_once, replicating, write_topology
+
+
+def staged(lake: Lake, topic: str) -> list[tuple[int, int, bytes]]:
+    rows = lake.sql(f"SELECT partition, offset, value FROM {lake.name('records')} WHERE topic = '{topic}'").collect()
+    return [(row[0], row[1], bytes(row[2])) for row in rows]
+
+
+def now_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
+def write_transactions(bootstrap: str, topic: str, number: int, stop: threading.Event) -> None:
+    """Transactions over all partitions, slow enough to be seen open; the value says which one it is, and its size."""
+    chance = random.Random(number)
+    producer = Producer({"bootstrap.servers": bootstrap, "transactional.id": f"{topic}-{number}", "linger.ms": 0})
+    producer.init_transactions(30)
+    done = 0
+    while not stop.is_set():
+        producer.begin_transaction()
+        count = chance.randint(2, 12)
+        for _ in range(count):
+            producer.produce(topic, f"{number}-{done}:{count}", partition=chance.randrange(3))
+            producer.flush(30)
+            stop.wait(chance.random() / 50)
+        if chance.random() < 0.2:
+            producer.abort_transaction(30)
+        else:
+            producer.commit_transaction(30)
+        done += 1
+        stop.wait(chance.random() / 2)
+
+
+def test_transactions_that_go_on_while_it_lands_are_whole_as_of_any_time(
+    spark: SparkSession, clusters: ClusterPair, topic_name: str, tmp_path: Path
+) -> None:
+    topology = write_topology(tmp_path, clusters.east, clusters.west, {"topics": [f"{topic_name}.*"]})
+    plain = f"{topic_name}-plain"
+    create_topic(clusters.east, topic_name, 3)
+    create_topic(clusters.east, plain, 1)
+    stop, began = threading.Event(), now_ms()
+    writers = [
+        threading.Thread(target=write_transactions, args=(clusters.east, topic_name, number, stop)) for number in (0, 1)
+    ]
+    try:
+        with replicating(spark, topology) as run:
+            for writer in writers:
+                writer.start()
+            for number in range(40):
+                write(clusters.east, plain, [NewRecord(b"%d" % number)])
+                stop.wait(0.25)
+            stop.set()
+            for writer in writers:
+                writer.join(60)
+            write(clusters.east, plain, [NewRecord(b"last")])
+            eventually(lambda: any(row[2] == b"last" for row in staged(run.lake, plain)), True, 60)
+    finally:
+        stop.set()
+    lake = lake_of(spark, topology)
+    rows, moments = staged(lake, topic_name), range(began, now_ms(), 500)
+    seen = set()
+    for moment in moments:
+        ends = staged_as_of(lake.reader, "east", moment)
+        if not all(end.whole for end in ends.values()):
+            continue
+        found: dict[bytes, int] = defaultdict(int)
+        for partition, offset, value in rows:
+            there = ends.get((topic_name, partition))
+            found[value] += there is not None and offset < there.end
+        assert all(count in (0, int(value.split(b":")[1])) for value, count in found.items()), moment
+        seen.add(sum(count > 0 for count in found.values()))
+    assert len(seen) > 3, seen  # not nothing, and not all the time the same
+    # What is no transaction ends with the time itself, and no earlier.
+    (middle,) = {moments[len(moments) // 2]}
+    times = {
+        row["offset"]: row["ms"]
+        for row in lake.sql(
+            f"SELECT offset, unix_millis(timestamp) AS ms FROM {lake.name('records')} WHERE topic = '{plain}'"
+        ).collect()
+    }
+    end = staged_as_of(lake.reader, "east", middle)[plain, 0].end
+    assert times[end - 1] <= middle < times[end]
+
+
+def test_in_the_middle_of_a_transaction(
+    spark: SparkSession, clusters: ClusterPair, topic_name: str, tmp_path: Path
+) -> None:
+    """All of it, or nothing of it: as of a time between its records, and one between its end and the next landing."""
+    topology = write_topology(tmp_path, clusters.east, clusters.west, {"topics": [topic_name]})
+    create_topic(clusters.east, topic_name, 2)
+    write(clusters.east, topic_name, [NewRecord(b"before", partition=number) for number in (0, 1)])
+    replicate_once(spark, topology)
+    producer = Producer({"bootstrap.servers": clusters.east, "transactional.id": topic_name})
+    producer.init_transactions(30)
+    producer.begin_transaction()
+    for partition in (0, 1):
+        producer.produce(topic_name, b"inside", partition=partition)
+        producer.flush(30)
+        time.sleep(0.05)
+        if partition == 0:
+            middle = now_ms()
+            time.sleep(0.05)
+    replicate_once(spark, topology)  # while it is open
+    producer.commit_transaction(30)
+    committed = now_ms()
+    time.sleep(0.01)
+    replicate_once(spark, topology)
+    lake = lake_of(spark, topology)
+
+    def held(moment: int) -> list[bytes]:
+        ends = staged_as_of(lake.reader, "east", moment)
+        return sorted(
+            value for partition, offset, value in staged(lake, topic_name) if offset < ends[topic_name, partition].end
+        )
+
+    assert held(middle) == [b"before"] * 2
+    assert held(committed) == [b"before"] * 2 + [b"inside"] * 2  # landed later, and all of it is from before
+    assert held(now_ms()) == [b"before"] * 2 + [b"inside"] * 2
