@@ -19,7 +19,7 @@ MOST_TWINS = 50
 
 BEHIND = "our copy has not come there yet"
 BEFORE_OURS = "what the group reads next is in front of the first record of our copy"
-BETWEEN = "the record in front of the position is not in our copy, nor does the next one tell"
+BETWEEN = "the record in front of the position is not in our copy, nor does the next one show it"
 UNKNOWN = "none of the records around the position is in the other copy"
 LACKING = "MirrorMaker 2's copy lacks the record that the group reads next"
 THEIRS_BEHIND = "MirrorMaker 2's copy has not come there yet"

@@ -247,8 +247,8 @@ def _document(
     methods: Sequence[str],
     lacking: Sequence[str],
 ) -> dict[str, Any]:
-    left = [*lacking, *(f"cluster {flow.target} did not tell all its groups: {why}" for why in found.untold)]
-    left += [f"group {group} was not told: {why}" for group, why in sorted(found.errors.items())]
+    left = [*lacking, *(f"cluster {flow.target} did not report all its groups: {why}" for why in found.untold)]
+    left += [f"group {group} was not reported: {why}" for group, why in sorted(found.errors.items())]
     left += [
         f"group {item.standing.checkpoint.group_id}, {item.standing.checkpoint.topic}-"
         f"{item.standing.checkpoint.partition}: {item.detail}"
