@@ -68,7 +68,7 @@ def test_groups_of_a_coordinator_that_is_away_are_unknown_and_not_gone(
     assert code == 1 and flow["untold"], "a coordinator is away"
     assert flow["errors"].keys() == lost and {row["group"] for row in flow["groups"]} == groups - lost
 
-    with pytest.raises(ReplicationError, match="did not tell"):
+    with pytest.raises(ReplicationError, match="did not report"):
         checkpoints_of(topology, lake).checkpoint()
     rows = lake.sql(f"SELECT group_id, reason FROM group_positions WHERE flow = '{FLOW}'").collect()
     assert {row["group_id"] for row in rows} == groups and GONE not in {row["reason"] for row in rows}
@@ -77,10 +77,12 @@ def test_groups_of_a_coordinator_that_is_away_are_unknown_and_not_gone(
     assert code == 1 and not found["complete"]
     assert {row["group"] for row in found["groups"]} == groups - lost
     assert {row["done"] for row in found["groups"]} <= {"moved", "there"}, "the turn before has moved them, or not yet"
-    assert all(any(f"group {group} was not told" in line for line in found["left"]) for group in lost), found["left"]
+    assert all(any(f"group {group} was not reported" in line for line in found["left"]) for group in lost), found[
+        "left"
+    ]
     assert any(f"{name}-{leaderless}" in line for line in found["left"]), "its end is not known"
     code, found = call(topology, "failover", "--flow", FLOW, "--no-drain", "--group", f"{name}-g0")
-    assert code == 1 and "was not told" in " ".join(found["left"])
+    assert code == 1 and "was not reported" in " ".join(found["left"])
     sampled = lake.sql(f"SELECT * FROM positions WHERE topic = '{name}'").collect()
     fresh = [row for row in sampled if row["sampled_at"].astimezone(timezone.utc) > began]
     away_now = {row["partition"] for row in fresh if row["source_end"] is None}

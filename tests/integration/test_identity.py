@@ -57,7 +57,7 @@ def test_who_opened_a_catalog_to_read_it_does_not_produce(
     found = load_topology(topology)
     reader = reading_lake(spark, Location.model_validate(place), tmp_path)
     assert reader.stored_id == writer.lake_id
-    with pytest.raises(LakeError, match="was opened to be read, so nothing can be landed or produced here"):
+    with pytest.raises(LakeError, match="was opened read-only, so nothing can be landed or produced here"):
         move_groups(reader, Connections(found), Way(found.flow(FLOW)), MoveOptions())
     assert reader.table("offset_map").count() == 0
     assert replicate_once(spark, topology).lake.table("offset_map").count() == PARTITIONS

@@ -36,9 +36,9 @@ def test_a_lake_of_an_earlier_version_keeps_its_name(spark: SparkSession, tmp_pa
     lake.sql(f"ALTER TABLE records UNSET TBLPROPERTIES ('{PROPERTY}')")
     version = lake.version_of("records")
     reader, lake = reading_lake(spark, HERE, tmp_path), open_lake(spark, HERE, tmp_path)
-    with pytest.raises(LakeError, match="was opened to be read"):
+    with pytest.raises(LakeError, match="was opened read-only"):
         store_identity(reader)
-    with pytest.raises(LakeError, match="was opened to be read"):
+    with pytest.raises(LakeError, match="was opened read-only"):
         Lease(reader, "flow a->b")
     with pytest.raises(LakeError, match="has no identity yet"):
         lake.lake_id  # noqa: B018 - it raises

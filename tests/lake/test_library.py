@@ -114,7 +114,7 @@ def test_nothing_is_produced_from_a_reader(lake: OpenLake, file: Path, tmp_path:
     with pytest.raises(mirrorlake.InputError, match="only the topology file says"):
         lake.groups(FLOW)
     reader = mirrorlake.open(file, read_only=True)
-    with pytest.raises(mirrorlake.LakeError, match="opened to be read"):
+    with pytest.raises(mirrorlake.LakeError, match="opened read-only"):
         reader.internals.tables.check_for_writing()
     with pytest.raises(mirrorlake.LakeError, match="there is no lake in"):
         mirrorlake.open(path=tmp_path / "nowhere").table("records")
