@@ -2,11 +2,18 @@
 # MAGIC %md
 # MAGIC # 2. From a latency spike to the records
 # MAGIC
-# MAGIC Somebody saw p99 jump. This page goes from the spike to its minute, to the partition, to the batch, and to the
-# MAGIC records that waited, and says in which half of the way they did. It reads the lake only, and shows no payload.
+# MAGIC Somebody saw p99 jump, or has a record that was late. This page goes from the spike to its minute, to the
+# MAGIC partition, to the batch, and to the records that waited, and says in which half of the way they did. It reads
+# MAGIC the lake only, and shows no payload.
 # MAGIC
-# MAGIC Widgets as in notebook 1; `topic` empty is all topics. With `since` and `until` you choose the spike; left
-# MAGIC empty, it is the worst minute of the hour up to the newest batch.
+# MAGIC | widget | means |
+# MAGIC |---|---|
+# MAGIC | `flow`, `topic` | as in notebook 1; `topic` empty is all topics |
+# MAGIC | `partition`, `offset` | begin at the batch that brought this record of `topic` to the target |
+# MAGIC | `minute` | begin at this minute, such as `2026-11-21 23:47`, and with `partition` at that partition |
+# MAGIC | `since`, `until` | without these: the worst minute in this time; empty is the hour up to the newest batch |
+# MAGIC
+# MAGIC One record's whole life is in notebook 7.
 
 # COMMAND ----------
 
@@ -33,7 +40,7 @@ sys.path.append(os.path.abspath("../src"))  # where mirrorlake is installed, tha
 
 from mirrorlake.notebook import latency, open_notebook
 
-nb = open_notebook(globals(), flow="", topic="", since="", until="")
+nb = open_notebook(globals(), flow="", topic="", partition="", offset="", minute="", since="", until="")
 
 # COMMAND ----------
 
@@ -51,7 +58,7 @@ nb.display(latency.over_time(nb))
 # COMMAND ----------
 
 # MAGIC %md
-# MAGIC ## The worst minute, partition by partition
+# MAGIC ## The minute, partition by partition
 # MAGIC
 # MAGIC "until landed" is how long records took to the stage, "until on the target" the whole way. Where the two bars
 # MAGIC are nearly alike, the time went before the stage.
@@ -59,7 +66,7 @@ nb.display(latency.over_time(nb))
 # COMMAND ----------
 
 spike = latency.find_spike(nb)
-nb.display(f"worst minute: {spike.minute}, p99 {spike.p99_ms:,} ms, latest in {spike.topic}-{spike.partition}")
+nb.display(str(spike))
 nb.display(latency.partition_bars(nb, spike.minute), latency.partitions(nb, spike.minute))
 
 # COMMAND ----------

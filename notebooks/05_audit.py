@@ -68,13 +68,23 @@ nb.display(audit.sides(nb))
 # MAGIC %md
 # MAGIC ## Proven by content
 # MAGIC
-# MAGIC What is above goes by offsets. `mirrorlake verify` reads the records themselves at source, stage and target, and
-# MAGIC compares their digests; this is how much of each topic it has proven, since when, and where it found differences
-# MAGIC (the table `audits` has a row for each range, `incidents` what differs).
+# MAGIC What is above goes by offsets. `mirrorlake verify` reads the records themselves at source, stage and target,
+# MAGIC and compares their digests; this is how much of each topic it has proven, since when, and where it found
+# MAGIC differences (the table `audits` has a row for each range, `incidents` what differs).
 
 # COMMAND ----------
 
-nb.display(audit.proven(nb))
+nb.display(audit.proof(nb), audit.proven(nb))
+
+# COMMAND ----------
+
+# MAGIC %md
+# MAGIC What differs, and what was compared last: how many records there were at the source, in the stage and at the
+# MAGIC target, and how many were left out of the comparison, by reason (`docs/trust.md` explains each).
+
+# COMMAND ----------
+
+nb.display(audit.differences(nb), audit.verified(nb))
 
 # COMMAND ----------
 

@@ -58,6 +58,14 @@ def commit(bootstrap: str, group: str, topic: str, partition: int, offset: int, 
     consumer.close()
 
 
+def end_of(bootstrap: str, topic: str, partition: int) -> int:
+    """The end of the log, uncommitted records included."""
+    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "ends", "isolation.level": "read_uncommitted"})
+    _, end = consumer.get_watermark_offsets(TopicPartition(topic, partition), 20)
+    consumer.close()
+    return int(end)
+
+
 def unread(bootstrap: str, group: str, topic: str, limit: int | None = None) -> list[bytes | None]:
     """What a real consumer of the group reads from its positions to the end; commits what it read, and leaves."""
     consumer = Consumer(
@@ -395,6 +403,24 @@ def test_commands_say_what_is_and_refuse_what_is_wrong(scene: Scene) -> None:
         command = ["-c", str(scene.topology), "failover", "--flow", FLOW, "--group", group]
         refused = CliRunner().invoke(app, command)
         assert isinstance(refused.exception, InputError) and told in str(refused.exception)
+
+
+def test_a_group_that_reads_uncommitted_records_is_named_while_that_shows(scene: Scene) -> None:
+    """Only while a transaction is open: then its position lies behind what readers of committed records get."""
+    topic, group = f"east.{scene.topic('plain')}", scene.group("hasty")
+    commit(scene.clusters.east, group, scene.topic("plain"), 1, 0)
+    producer = transactional_producer(scene.clusters.west)
+    producer.begin_transaction()
+    producer.produce(topic, b"not committed", partition=1)
+    producer.flush(20)
+    commit(scene.clusters.west, group, topic, 1, end_of(scene.clusters.west, topic, 1))
+    command = ["-c", str(scene.topology), "groups", "--group", group, "--engine", "duckdb"]
+    try:
+        said = CliRunner().invoke(app, command).output
+    finally:
+        producer.abort_transaction(20)
+    assert f"group {group} has read records at the target that are not committed" in said
+    assert "not committed" not in CliRunner().invoke(app, command).output, "behind the marker nobody can tell"
 
 
 def test_the_broker_lists_groups_of_the_new_protocol(scene: Scene) -> None:

@@ -51,6 +51,22 @@ def consume(cluster: EmbeddedCluster, count: int) -> list[bytes]:
     return [message.value() for message in messages]
 
 
+def read(bootstrap_servers: str, topic: str, count: int) -> list[bytes]:
+    consumer = Consumer({"bootstrap.servers": bootstrap_servers, "group.id": "test", "log_level": 0})
+    consumer.assign([TopicPartition(topic, partition, 0) for partition in range(3)])
+    messages = consumer.consume(count, timeout=5)
+    consumer.close()
+    return [message.value() for message in messages]
+
+
+def positions(bootstrap_servers: str, group: str, topic: str, partitions: int) -> int:
+    """The positions of a group, all together."""
+    consumer = Consumer({"bootstrap.servers": bootstrap_servers, "group.id": group, "log_level": 0})
+    found = consumer.committed([TopicPartition(topic, partition) for partition in range(partitions)], timeout=5)
+    consumer.close()
+    return sum(max(0, item.offset) for item in found)
+
+
 def is_gone(pid: int) -> bool:
     """Nothing is left of a process, or only the entry that whoever adopted it has not read yet."""
     try:
@@ -140,9 +156,15 @@ def test_development_clusters_outlive_the_command(tmp_path: Path) -> None:
         with pytest.raises(InputError, match="local down"):
             EmbeddedCluster("east", tmp_path / "local" / "east").start()
         assert develop.up(tmp_path / "local", ["east", "west"], 1, topology) == running
+        loaded = develop.up(tmp_path / "local", ["east", "west"], 1, topology, load=500)
+        assert [each.load_pid is not None for each in loaded] == [True, False]
+        assert develop.up(tmp_path / "local", ["east", "west"], 1, topology, load=500) == loaded, "one is enough"
+        assert becomes_true(lambda: len(read(running[0].bootstrap_servers, "orders", 300)) == 300, 30)
+        assert becomes_true(lambda: positions(running[0].bootstrap_servers, "billing", "orders", 3) > 0, 30)
     finally:
         stopped = develop.down(tmp_path / "local")
-    assert [each.running for each in stopped] == [False, False]
+    assert [(each.running, each.load_pid) for each in stopped] == [(False, None), (False, None)]
+    assert is_gone(loaded[0].load_pid or 0)
     assert all(is_gone(pid) for each in running for pid in each.pids)
 
 

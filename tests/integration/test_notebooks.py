@@ -101,6 +101,24 @@ def place(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path
         last_offset=19,
         detail="too large",
     )
+    for first, last, verdict in ((0, 9, "proven"), (10, 19, "missing_at_target")):
+        history.add(
+            "audits",
+            flow=FLOW,
+            topic="orders",
+            partition=0,
+            first_offset=first,
+            last_offset=last,
+            source_count=10,
+            stage_count=10,
+            target_count=10,
+            verdict=verdict,
+            audited_at=history.at(3),
+            generation=0,
+            target_generation=0,
+            excused=[("echo", 2)],
+            byte_count=1000,
+        )
     history.write()
     (directory / "mirrorlake.yml").write_text(
         "clusters: {east: {bootstrap_servers: '127.0.0.1:1'}, west: {bootstrap_servers: '127.0.0.1:2'}}\n"
@@ -152,9 +170,21 @@ def test_01_quickstart(place: Path, run: Run) -> None:
 
 def test_02_investigate_latency(place: Path, run: Run) -> None:
     said = run("02_investigate_latency")
-    assert "p99 7,000 ms, latest in orders-1" in said
+    assert "the worst minute: " in said and "p99 7,000 ms, in orders-1, batch 8" in said
     assert "orders-1, batch 8: 10 records" in said and "They waited in the stage" in said
     assert len(charts(place, "02_investigate_latency")) == 2
+
+
+def test_02_from_a_record_or_a_minute(place: Path, run: Run, spark: SparkSession) -> None:
+    said = run("02_investigate_latency", "topic=orders", "partition=0", "offset=3")
+    assert "the batch of offset 3: " in said and "p99 9 ms, in orders-0, batch 7" in said
+    minute = said.split("the batch of offset 3: ")[1].split(",")[0]
+    again = run("02_investigate_latency", f"minute={minute}", "partition=2")
+    assert f"the minute that was asked for: {minute}" in again and "in orders-2, batch 7" in again
+    with pytest.raises(InputError, match="the map has no batch of orders-2 offset 19"):
+        run("02_investigate_latency", "topic=orders", "partition=2", "offset=19")
+    with pytest.raises(InputError, match="minute holds noon"):
+        run("02_investigate_latency", "minute=noon")
 
 
 def test_03_translate_offsets(place: Path, run: Run) -> None:
@@ -197,6 +227,17 @@ def test_05_audit(run: Run) -> None:
     said = run("05_audit")
     assert f"flow {FLOW}: 2 partitions complete; 1 not on the target" in said
     assert "target_refused" in said and "22" in said, "the last offset that is not staged"
+    assert "10 of 58 records at the target are proven by content, 1 ranges differ" in said
+    assert "missing_at_target" in said and "echo" in said
+
+
+def test_07_trace(place: Path, run: Run) -> None:
+    said = run("07_trace", "topic=orders", "partition=1", "offset=3")
+    assert "at the target: east.orders-1, offset 103" in said and "1.0 s" in said
+    assert len(charts(place, "07_trace")) == 1
+    assert "the target refused it: too large" in run("07_trace", "partition=2", "offset=18")
+    assert "offset 19, east->west" in run("07_trace", "key=key-19")
+    assert "offset 10, east->west" in run("07_trace", "topic=east.orders", "side=target", "partition=1", "offset=111")
 
 
 def test_06_capacity(place: Path, run: Run, recorded: None) -> None:
@@ -237,7 +278,9 @@ class FakeWidgets:
         return self.values[name]
 
 
-@pytest.mark.parametrize("name", ["01_quickstart", "02_investigate_latency", "03_translate_offsets", "05_audit"])
+@pytest.mark.parametrize(
+    "name", ["01_quickstart", "02_investigate_latency", "03_translate_offsets", "05_audit", "07_trace"]
+)
 def test_a_workspace_uses_its_own_session_widgets_and_display(
     spark: SparkSession, place: Path, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -263,8 +306,8 @@ def test_a_workspace_uses_its_own_session_widgets_and_display(
 
 def test_what_the_pages_say_is_right(spark: SparkSession, place: Path, recorded: None) -> None:
     nb = open_notebook(
-        {}, flow="", topic="", since="", until="", partition="", offset="", records_per_second="", utilisation="",
-        tracking_uri="", experiment="",
+        {}, flow="", topic="", since="", until="", partition="", offset="", minute="", records_per_second="",
+        utilisation="", tracking_uri="", experiment="",
     )  # fmt: skip
     nb._widgets["lake"] = str(place / "lake")
     spike = latency.find_spike(nb)
@@ -308,3 +351,4 @@ def test_every_notebook_runs_unchanged_beside_the_demo(tmp_path: Path) -> None:
     assert "would move" in said["04_failover_drill"] and "orders-service" in said["04_failover_drill"]
     assert "partitions complete, and no other" in said["05_audit"]
     assert "cores by runs of this lake" in said["06_capacity"]
+    assert "it is at the target" in said["07_trace"] and "group shop is past it at the source" in said["07_trace"]

@@ -45,7 +45,9 @@ ARGS: dict[str, object] = {
     "kind": "acl", "since_ms": int((END - timedelta(minutes=5)).timestamp() * 1000), "since": BEGAN, "until": ENDED,
     "cutoff_ms": int((END - timedelta(minutes=40)).timestamp() * 1000),
     "released_ms": int((END - timedelta(minutes=20)).timestamp() * 1000), "minute": MINUTE.isoformat(), "at": BEGAN,
-    "batch_id": 17, "until_ms": int((END - timedelta(seconds=90)).timestamp() * 1000), "gone": "gone",
+    "batch_id": 17, "offset": 22, "generation": 0, "target_topic": "east.orders", "back": "west->east", "first": 3,
+    "last": 30, "target_offset": 15, "target_generation": 0, "key": "6BC3A9", "gap_ms": 30_000,
+    "until_ms": int((END - timedelta(seconds=90)).timestamp() * 1000), "gone": "gone",
     "first_ms": int((END - timedelta(seconds=2995)).timestamp() * 1000),
     "last_ms": int((END - timedelta(seconds=65)).timestamp() * 1000),
 }  # fmt: skip
@@ -55,6 +57,7 @@ OF_CUTS = (("source_cluster", "STRING"), ("topic", "STRING"), ("partition", "INT
            ("below", "BIGINT"))  # fmt: skip
 OF_WANTED = (("topic", "STRING"), ("partition", "INT"), ("generation", "INT"), ("target_topic", "STRING"),
              ("first", "BIGINT"), ("last", "BIGINT"))  # fmt: skip
+OF_PLACES = (("topic", "STRING"), ("partition", "INT"), ("generation", "INT"), ("first", "BIGINT"))
 OF_STRETCHES = (("target_topic", "STRING"), ("target_partition", "INT"), ("first", "BIGINT"), ("last", "BIGINT"))
 ASKED = [(topic, partition, at) for topic in TOPICS for partition in range(4) for at in (0, 3, 9, 20, 35, 37, 59, 5000)]
 FRAMES: dict[str, Frame | str] = {
@@ -65,6 +68,7 @@ FRAMES: dict[str, Frame | str] = {
     "asked": Frame((("topic", "STRING"), ("partition", "INT"), ("offset", "BIGINT")), ASKED),
     "wanted": Frame(OF_WANTED, [(topic, 0, 0, f"east.{topic}", 3, 20) for topic in TOPICS]),
     "stretches": Frame(OF_STRETCHES, [(f"east.{topic}", 0, 0, 20) for topic in TOPICS]),
+    "places": Frame(OF_PLACES, [(topic, part, 1, 20) for topic in TOPICS for part in (0, 1)]),
     "runs": "SELECT * FROM offset_translation WHERE flow = :flow",
     "samples": "SELECT * FROM positions WHERE flow = :flow",
 }

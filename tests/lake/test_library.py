@@ -142,7 +142,7 @@ def test_the_commands_answer_the_same(lake: OpenLake, file: Path, middle: int) -
 
 @pytest.mark.parametrize(
     "name",
-    ["01_quickstart", "02_investigate_latency", "03_translate_offsets", "04_failover_drill", "05_audit"],
+    ["01_quickstart", "02_investigate_latency", "03_translate_offsets", "04_failover_drill", "05_audit", "07_trace"],
 )
 def test_notebooks_in_a_kernel_show_all_inline(
     name: str, file: Path, place: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch

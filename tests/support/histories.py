@@ -57,6 +57,12 @@ _INCIDENTS = pa.schema(
 _CLUSTERS = pa.schema(
     [("alias", pa.string()), ("cluster_id", pa.string()), ("first_seen", _TIME), ("last_seen", _TIME)]
 )
+_AUDITS = pa.schema(
+    [*_PARTITION, ("verdict", pa.string()), ("audited_at", _TIME), ("generation", pa.int32())]
+    + [(name, pa.int64()) for name in ("first_offset", "last_offset", "byte_count")]
+    + [(f"{side}_count", pa.int64()) for side in ("source", "stage", "target")]
+    + [("target_generation", pa.int32()), ("excused", pa.map_(pa.string(), pa.int64()))]
+)
 SCHEMAS = {
     "positions": _POSITIONS,
     "latency": _LATENCY,
@@ -65,6 +71,7 @@ SCHEMAS = {
     "checkpoints": _CHECKPOINTS,
     "incidents": _INCIDENTS,
     "clusters": _CLUSTERS,
+    "audits": _AUDITS,
 }
 
 

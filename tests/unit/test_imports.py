@@ -17,7 +17,7 @@ ROOT = SRC / "mirrorlake"
 MODULES = sorted(SRC.rglob("*.py"))
 FLOORS: tuple[tuple[str, ...], ...] = (
     ("native",),
-    ("errors", "failpoints", "processes", "terminal"),
+    ("durations", "errors", "failpoints", "processes", "terminal"),
     ("naming", "offsets", "worker"),
     ("config",),
     ("kafka", "spark"),
@@ -26,7 +26,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("control",),
     ("groups", "checks"),
     ("run",),
-    ("failover", "verify", "tracking", "dashboard", "devtools.local"),
+    ("failover", "verify", "trace", "tracking", "dashboard", "devtools.local"),
     ("migrate",),
     ("library",),
     ("devtools", "devtools.demo", "devtools.bench", "testing"),
@@ -42,7 +42,7 @@ KNOWN = {
     ("devtools.bench.measure", "cli.main"): "whose memory is told by the command line of a process",
 }
 #: What the command line and the notebooks may use: the library, what it raises, and how text is shown.
-FACE = {"library", "errors", "terminal"}
+FACE = {"library", "errors", "terminal", "durations"}
 #: What of them reaches below the library, and why.
 BELOW_THE_FACE = {
     ("cli.bench", "devtools.bench"): "the race is for developers, and knows neither topology nor lake",

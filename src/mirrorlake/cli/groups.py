@@ -142,6 +142,11 @@ def _show_groups(shared: Context, found: dict[str, Any]) -> None:
         shared.say(f"group {name} is {why}")
     for name, why in found["topics_waiting"].items():
         shared.say(f"topic {name}: {why}")
+    for name in sorted({row["group"] for row in found["groups"] if row.get("reads_uncommitted")}):
+        shared.say(
+            f"group {name} has read records at the target that are not committed: its consumers need "
+            "isolation.level=read_committed (docs/failover.md)"
+        )
 
 
 def _show_moves(shared: Context, found: dict[str, Any]) -> None:

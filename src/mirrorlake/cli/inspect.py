@@ -1,16 +1,15 @@
 """The commands that look and change nothing: plan, status, translate, sql."""
 
-from typing import Any
-
 import typer
 
 from mirrorlake.cli.context import ENGINE, Context
 from mirrorlake.cli.plan_view import show_plan
+from mirrorlake.cli.status_view import show_status
 from mirrorlake.errors import InputError, TopologyError
 from mirrorlake.terminal import plain_table
 
 AS_JSON = typer.Option(False, "--json", help="Print one JSON document.")
-#: `sql` shows at most this many rows; a query that wants more says so with its own tools.
+#: `sql` shows at most this many rows, unless it is told otherwise.
 MAX_ROWS = 1_000
 
 
@@ -42,71 +41,16 @@ def plan(
 
 
 def status(context: typer.Context, engine: str | None = ENGINE, as_json: bool = AS_JSON) -> None:
-    """Show flows, lag, latency, the last batch, open incidents and alerts. Exits 1 when an alert condition holds, or a
-    law of replication is broken: a staged record without a target offset, a target that lost what it got."""
+    """Show what needs attention first, then how each flow stands: lag, latency, proofs. Exits 1 when an alert condition
+    holds, or a law of replication is broken: a staged record without a target offset, a target that lost records."""
     shared: Context = context.obj.by(engine)
     found = shared.lake.status().to_dict()
     if as_json:
         shared.answer(found)
     else:
-        columns = (
-            "flow",
-            "topics",
-            "partitions",
-            "lag_records",
-            "record_count",
-            "short_batches",
-            "long_batches",
-            "replication_p50_ms",
-            "heartbeat_age_seconds",
-            "last_produced_at",
-        )
-        table = plain_table(*columns)
-        for item in found["flows"]:
-            table.add_row(*("-" if item.get(column) is None else str(item[column]) for column in columns))
-        shared.out.print(table)
-        _show_proofs(shared, found["proofs"])
-        for incident in found["incidents"]:
-            _mark(shared, "red", "open incident", f"{incident['flow']} {incident['kind']}: {incident['detail']}")
-        for alert in found["alerts"]:
-            if alert["alert"] != "incident":
-                where = f" {alert['topic']}" if alert["topic"] else ""
-                where += f"-{alert['partition']}" if alert["partition"] is not None else ""
-                limit = f"{alert['value']:g} > {alert['threshold']:g}"
-                _mark(shared, "red", "alert", f"{alert['flow']} {alert['alert']}{where} ({limit}): {alert['detail']}")
-        for sentence in found["unchecked"]:
-            _mark(shared, "yellow", "unchecked", sentence)
+        show_status(shared.out, found)
     if not found["healthy"]:
         raise typer.Exit(1)
-
-
-def _show_proofs(shared: Context, proofs: list[dict[str, Any]]) -> None:
-    """What of each topic is proven by content, where something was compared."""
-    compared = [item for item in proofs if item["audited_at"] is not None]
-    if not compared:
-        return
-    table = plain_table("flow", "topic", "records", "proven", "since", "compared last", "ranges that differ")
-    for item in compared:
-        since, last = (
-            "-" if item[at] is None else f"{item[at]:%Y-%m-%d %H:%M}" for at in ("proven_since", "audited_at")
-        )
-        proven = f"{item['proven_share']:.2%}"
-        table.add_row(
-            item["flow"],
-            item["topic"],
-            f"{item['mapped_records']:,}",
-            proven,
-            since,
-            last,
-            str(item["differing_ranges"]),
-        )
-    shared.out.print(table)
-
-
-def _mark(shared: Context, style: str, word: str, text: str) -> None:
-    from rich.text import Text
-
-    shared.out.print(Text.assemble((word, style), f" {text}"), soft_wrap=True)
 
 
 def translate(
@@ -136,15 +80,22 @@ def sql(
     context: typer.Context,
     query: str = typer.Argument(..., help="A query, in Spark's SQL."),
     engine: str | None = ENGINE,
+    limit: int = typer.Option(MAX_ROWS, "--limit", min=0, help="Show at most so many rows; 0 shows all."),
     as_json: bool = AS_JSON,
 ) -> None:
-    """Run a query over the tables and views of the lake. `--engine spark` takes any statement."""
+    """Run a query over the tables and views of the lake. `--engine spark` takes any statement.
+
+    With --json, a list of rows; one that was cut is under `rows`, beside `truncated` and `limit`, so that nobody takes
+    a part for the whole.
+    """
     shared: Context = context.obj.by(engine)
-    rows = shared.lake.rows(query, limit=MAX_ROWS)
+    rows = shared.lake.rows(query, limit=limit or None)
     if as_json:
-        shared.answer(rows)
+        shared.answer({"rows": rows, "truncated": True, "limit": limit} if rows.truncated else rows)
         return
     table = plain_table(*rows.columns)
     for row in rows:
         table.add_row(*("NULL" if value is None else str(value) for value in row.values()))
     shared.out.print(table)
+    if rows.truncated:
+        shared.say(f"the first {limit:,} rows; there are more: --limit N shows N of them, --limit 0 all")

@@ -28,15 +28,22 @@ def up(
     name: list[str] = typer.Option(["east", "west"], "--name", help="A cluster's alias; several times for several."),
     brokers: int = typer.Option(1, "--brokers", min=1, help="Brokers of each cluster."),
     directory: Path = DIRECTORY,
+    load: bool = typer.Option(
+        False, "--load", help="Make topics orders and payments, and write into them for an hour."
+    ),
+    rate: int = typer.Option(100, "--rate", min=1, help="With --load: records a second, of both topics together."),
     as_json: bool = AS_JSON,
 ) -> None:
-    """Start clusters that outlive this command, and write the topology file if there is none."""
+    """Start clusters that outlive this command, and write the topology file if there is none. With --load there is
+    something to replicate: a producer, and a consumer group `billing`, which `local down` ends."""
     from mirrorlake.devtools.local import develop
 
     shared: Context = context.obj
     with shared.err.status("starting Kafka…"):
-        found = develop.up(directory, name, brokers, shared.config)
+        found = develop.up(directory, name, brokers, shared.config, load=rate if load else None)
     _show(shared, found, as_json)
+    if not as_json and shared.config.exists():
+        shared.say(f"next: `mirrorlake plan` shows what {shared.config} would do, `mirrorlake run` does it")
 
 
 def down(context: typer.Context, directory: Path = DIRECTORY, as_json: bool = AS_JSON) -> None:
@@ -60,8 +67,9 @@ def _show(shared: Context, found: "list[ClusterStatus]", as_json: bool) -> None:
     if as_json:
         shared.answer([vars(item) for item in found])
         return
-    table = plain_table("cluster", "bootstrap servers", "cluster id", "running", "logs")
+    table = plain_table("cluster", "bootstrap servers", "cluster id", "running", "load", "logs")
     for item in found:
         running = "yes" if item.running else "no"
-        table.add_row(item.name, item.bootstrap_servers, item.cluster_id, running, str(item.log_directory))
+        load = "-" if item.load_pid is None else f"process {item.load_pid}"
+        table.add_row(item.name, item.bootstrap_servers, item.cluster_id, running, load, str(item.log_directory))
     shared.out.print(table)

@@ -23,6 +23,7 @@ from mirrorlake.cli import (
     replicate,
     resolve,
     spark_queries,
+    trace,
     verify,
 )
 from mirrorlake.cli.context import Context
@@ -65,6 +66,7 @@ replicate.register(app)
 resolve.register(app)
 maintain.register(app)
 verify.register(app)
+trace.register(app)
 groups.register(app)
 migrate.register(app)
 local.register(app)

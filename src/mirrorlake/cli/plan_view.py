@@ -15,6 +15,7 @@ def show_plan(out: "Console", found: dict[str, Any]) -> None:
         _problem(out, problem)
     for flow in found["flows"]:
         _flow(out, flow)
+    out.print(_totals(found["totals"]), soft_wrap=True)
 
 
 def _problem(out: "Console", problem: dict[str, Any]) -> None:
@@ -90,3 +91,22 @@ def _would(topic: dict[str, Any]) -> "Text":
     if topic["action"] == "refuse":
         return Text(f"refuse: {topic['reason']}", "red")
     return Text("; ".join(part for part in (topic["action"].replace("_", " "), topic["note"]) if part))
+
+
+def _totals(totals: dict[str, Any]) -> str:
+    """What it all comes to, a line each."""
+    made, refused = totals["topics_to_create"], totals["topics_refused"]
+    parts, waiting = (totals[f"partitions_{name}"] for name in ("to_create", "there", "refused")), []
+    for name, said in (
+        ("offsets_at_source", "offsets at the source, not landed yet (at most as many records)"),
+        ("records_staged", "records landed, not at the target yet"),
+        ("bytes_staged", "bytes of these"),
+    ):
+        waiting.append(f"{'unknown' if totals[name] is None else format(totals[name], ',')} {said}")
+    create, there, out = (f"{count:,}" for count in parts)
+    return (
+        f"in all: {totals['topics']:,} topics, {made:,} to create, {refused:,} refused\n"
+        f"        {totals['partitions']:,} partitions, {create} to create, {there} there, {out} refused\n"
+        f"        waiting: {'; '.join(waiting)}\n"
+        f"        {totals['conflicts']:,} conflicts"
+    )

@@ -2,6 +2,7 @@
 
 import signal
 import threading
+from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING
 
@@ -47,7 +48,7 @@ def run(
         return
     progress = Progress()
     shows = log is logs.Form.auto and shared.err.is_terminal
-    with living(shared.err, progress) if shows else logged(progress):
+    with living(shared.err, progress, "" if once else _hint(shared)) if shows else logged(progress):
         with progress.phase(f"reading {shared.config}"):
             lake = _opened(shared, flow, progress)
         totals = lake.run(flow or None, once=once, stop=stop, reader=reader)
@@ -58,6 +59,13 @@ def run(
             shared.say(
                 f"{row['flow']}: {row['records']:,} records in {row['batches']} batches, {row['short_batches']} short"
             )
+
+
+def _hint(shared: Context) -> str:
+    """What to type in a second terminal."""
+    known = "" if shared.config == Path("mirrorlake.yml") else f" -c {shared.config}"
+    look, page = (f"mirrorlake{known} {command}" for command in ("status", "dashboard"))
+    return f"in a second terminal: `{look}` says how it stands, `{page}` draws it; Ctrl-C here ends the run"
 
 
 def _opened(shared: Context, flows: list[str], progress: "Progress") -> "mirrorlake.OpenLake":

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 from mirrorlake.library.progress import FlowProgress, Progress
 
 if TYPE_CHECKING:
-    from rich.console import Console
-    from rich.table import Table
+    from rich.console import Console, Group
     from rich.text import Text
 
 logger = logging.getLogger(__name__)
@@ -21,12 +20,12 @@ REDRAWS_PER_SECOND = 4
 
 
 @contextmanager
-def living(console: "Console", progress: Progress) -> Iterator[None]:
-    """Show a run while the block runs, below what else is printed; nothing of it stays."""
+def living(console: "Console", progress: Progress, hint: str = "") -> Iterator[None]:
+    """Show a run while the block runs, below what else is printed, and the hint once it replicates; nothing stays."""
     from rich.live import Live
 
     with Live(
-        get_renderable=lambda: drawn(progress),
+        get_renderable=lambda: drawn(progress, hint),
         console=console,
         refresh_per_second=REDRAWS_PER_SECOND,
         transient=True,
@@ -54,8 +53,10 @@ def logged(progress: Progress, seconds: float = LINE_SECONDS) -> Iterator[None]:
         thread.join()
 
 
-def drawn(progress: Progress) -> "Table | Text":
-    """The run as of now: the phase that it is in while it starts, then a line a flow."""
+def drawn(progress: Progress, hint: str = "") -> "Group | Text":
+    """The run as of now: the phase that it is in while it starts, then a line a flow, and once one replicates the
+    hint."""
+    from rich.console import Group
     from rich.table import Table
     from rich.text import Text
 
@@ -63,10 +64,12 @@ def drawn(progress: Progress) -> "Table | Text":
     if phase is not None:
         return Text(f"{phase[0]}… {phase[1]:.0f} s")
     table = Table.grid(padding=(0, 2, 0, 0))
-    for item in progress.now():
+    flows = progress.now()
+    for item in flows:
         style = "red" if item.open_incidents else ""
         table.add_row(*(Text(cell) for cell in (item.flow, *_words(item)[:-1])), Text(_words(item)[-1], style))
-    return table
+    replicates = any(item.records or item.lag_records is not None for item in flows)
+    return Group(table, Text(hint, "dim")) if hint and replicates else Group(table)
 
 
 def _words(item: FlowProgress) -> tuple[str, ...]:

@@ -1,12 +1,12 @@
 """`mirrorlake verify`: proof by content."""
 
-from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
 
 from mirrorlake.cli.context import Context
+from mirrorlake.cli.times import time_of
 from mirrorlake.errors import InputError
 from mirrorlake.terminal import plain_table
 
@@ -45,7 +45,7 @@ def verify(
     found = shared.lake.verify(
         flow or None,
         topic,
-        since=None if since is None else _time(since),
+        since=None if since is None else time_of("--since", since),
         offsets=None if offsets is None else _offsets(offsets),
         sample=None if sample is None else _share(sample),
         again=again,
@@ -80,14 +80,6 @@ def _line(found: "Verified") -> str:
     before = f", {found.proven_before:,} before" if found.proven_before else ""
     told = f"{len(found.differences):,} differences" if found.differences else "no difference"
     return f"{found.proven:,} of {found.records:,} records proven by content in {found.ranges:,} ranges{before}; {told}"
-
-
-def _time(text: str) -> datetime:
-    try:
-        found = datetime.fromisoformat(text.replace("Z", "+00:00"))
-    except ValueError:
-        raise InputError(f"--since {text}: write a time as 2026-11-21 or 2026-11-21T03:12:00") from None
-    return found if found.tzinfo else found.replace(tzinfo=timezone.utc)
 
 
 def _offsets(text: str) -> tuple[int, int]:

@@ -40,6 +40,7 @@ def read_groups(
     wanted = [item.checkpoint.target for item in found.standings]
     target_ends = {} if silent else _ends(connections.admin(flow.target), wanted)
     newest = {key: item for key, (item, _) in newest_checkpoints(lake, flow.name).items()}
+    hasty = {} if silent else _uncommitted(connections.admin(flow.target), told, target_ends)
     return {
         "flow": flow.name,
         "source_unreachable": found.gone,
@@ -48,7 +49,13 @@ def read_groups(
         "errors": {**found.errors, **told.errors},
         "not_mirrored": dict.fromkeys(found.other_kinds, OTHER_KIND),
         "topics_waiting": found.closed,
-        "groups": [_row(found, item, listing, told, source_ends, target_ends, newest) for item in found.standings],
+        "groups": [
+            {
+                **_row(found, item, listing, told, source_ends, target_ends, newest),
+                "reads_uncommitted": item.checkpoint.target in hasty.get(item.checkpoint.group_id, ()),
+            }
+            for item in found.standings
+        ],
     }
 
 
@@ -109,6 +116,24 @@ def _target(connections: Connections, flow: ResolvedFlow, groups: Sequence[str])
     except ClusterUnusable as error:
         logger.warning("%s", error)
         return Listing({}), Told({}), str(error)
+
+
+def _uncommitted(
+    admin: ClusterAdmin, told: Told, stable: dict[TopicAndPartition, int]
+) -> dict[str, set[TopicAndPartition]]:
+    """By group, where its position lies behind the last stable offset, and not behind the log's end: nobody who reads
+    committed records alone gets there, since that offset was asked for after the position, and only grows. Where no
+    transaction is open nothing is known: no broker tells how a group reads."""
+    behind = {
+        group: {key: item.offset for key, item in positions.items() if key in stable and item.offset > stable[key]}
+        for group, positions in told.positions.items()
+    }
+    asked = {key for places in behind.values() for key in places}
+    ends = admin.log_ends(asked) if asked else {}
+    return {
+        group: {key for key, offset in places.items() if key in ends and offset <= ends[key].end}
+        for group, places in behind.items()
+    }
 
 
 def _ends(admin: ClusterAdmin, wanted: Sequence[TopicAndPartition]) -> dict[TopicAndPartition, int]:

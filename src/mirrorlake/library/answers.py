@@ -13,7 +13,17 @@ from mirrorlake.library import html
 
 #: Columns of `flow_status` that are looked at first.
 _FLOW = (
-    *("flow", "enabled", "state", "topics", "partitions", "lag_records", "lag_seconds", "replication_p50_ms"),
+    *(
+        "flow",
+        "standing",
+        "enabled",
+        "state",
+        "topics",
+        "partitions",
+        "lag_records",
+        "lag_seconds",
+        "replication_p50_ms",
+    ),
     *("replication_p99_ms", "open_incidents", "heartbeat_age_seconds", "last_produced_at"),
 )
 _TOPIC = ("topic", "target_topic", "partitions", "factor", "configs", "action", "reason", "note")
@@ -25,7 +35,10 @@ class Rows(list[dict[str, Any]]):
 
     Attributes:
         columns: names of the columns, which are there without a row too, where the rows are those of a query.
+        truncated: the query has more rows than were asked for.
     """
+
+    truncated = False
 
     def __init__(self, rows: Iterable[dict[str, Any]] = ()) -> None:
         super().__init__(rows)
@@ -88,12 +101,13 @@ class Status(Answer):
 
     Attributes:
         healthy: no alert is there.
-        flows: a row of the view `flow_status` for each flow, and whether it is `enabled`.
+        flows: a row of the view `flow_status` for each flow, whether it is `enabled`, and its `standing` in words.
         topics: lag of each flow and topic, in records.
         incidents: what waits for a decision.
         alerts: rows of the view `alerts`, and laws of replication that are broken.
         unchecked: what could not be checked, a sentence each.
         proofs: how much of each topic of each flow is proven by content, and since when (`verify`).
+        attention: a sentence for each thing that needs somebody, the most urgent first.
     """
 
     healthy: bool
@@ -103,6 +117,7 @@ class Status(Answer):
     alerts: Rows
     unchecked: list[str]
     proofs: Rows = field(default_factory=Rows)
+    attention: list[str] = field(default_factory=list)
 
     def _repr_html_(self) -> str:
         said = "healthy" if self.healthy else f"not healthy: {len(self.alerts)} alerts"
@@ -123,7 +138,8 @@ class Groups(Answer):
         not_mirrored: what is no consumer group, with the reason.
         topics_waiting: topics that lead nowhere until somebody decides, with the reason.
         groups: a row for each group and partition. Positions are the next offset to be read, lags are records, None
-            is not known; `read_again_at_most` are the records that would come twice if it failed over now.
+            is not known; `read_again_at_most` are the records that would come twice if it failed over now;
+            `reads_uncommitted`: at the target it stands behind records that are not committed, so it reads such.
     """
 
     flow: str
@@ -245,11 +261,13 @@ class Plan(Answer):
         clusters: the id of each cluster, by alias.
         problems: what a rule refuses or notes, with the `sentence` and what `fix` helps.
         flows: for each flow its policy, and the `topics`, `configs`, `acls` and `heartbeats` that it would make.
+        totals: topics, partitions, what waits, and conflicts, of all flows; each flow has its own too.
     """
 
     clusters: dict[str, str]
     problems: Rows
     flows: Rows
+    totals: dict[str, int | None] = field(default_factory=dict)
 
     def _repr_html_(self) -> str:
         problems = html.table(self.problems, "problems", ("severity", "sentence", "fix", "rule"))

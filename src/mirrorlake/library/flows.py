@@ -11,7 +11,11 @@ from mirrorlake.library.answers import Divergence, Rows
 from mirrorlake.library.internals import Internals
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from pyspark.sql import DataFrame
+
+    from mirrorlake.library.tracing import Trace
 
 
 class UnknownFlow(TopologyError, KeyError):
@@ -68,6 +72,33 @@ class OpenFlow:
     def divergence(self) -> Divergence:
         """What `staged_only` and `never_staged` find, as rows: what an unclean failover leaves behind."""
         return Divergence.of({"flow": self.name, **divergence_of(self._internals.reader, self.name)})
+
+    def trace(
+        self,
+        topic: str,
+        partition: int | None = None,
+        offset: int | None = None,
+        *,
+        key: str | None = None,
+        since: "datetime | None" = None,
+        reverse: bool = False,
+    ) -> "Trace":
+        """One record's life: written, landed, produced, read; what held it up, and where it is now.
+
+        Args:
+            topic: named as at the source; with `reverse`, as at the target.
+            partition, offset: of the record; with `reverse`, at the target.
+            key: instead of them, the newest staged record with this key: text, or hexadecimal digits behind 0x.
+            since: with a key, only records with a timestamp since.
+            reverse: partition and offset are those of the target.
+
+        Raises:
+            UnknownOffset: the flow has never seen the partition, or the target offset is no record of it.
+            InputError: no record has the key, or neither a place nor a key was given.
+        """
+        from mirrorlake.library.tracing import traced
+
+        return traced(self._internals, self.name, topic, partition, offset, key, since, reverse)
 
     def _rows(self, view: str) -> "DataFrame":
         from pyspark.sql import functions as F

@@ -9,15 +9,14 @@ from typing import TYPE_CHECKING
 from mirrorlake.config.maintenance import Maintenance
 from mirrorlake.errors import InputError, first_line
 from mirrorlake.groups.view import read_groups
-from mirrorlake.lake.event_log import WrittenChanges
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.translate import Asked, translate, translate_all
 from mirrorlake.library.answers import Groups, Migrated, Moves, Plan, Position, Produced, Rows, Status, Upkeep, Verified
 from mirrorlake.library.flows import Flows
 from mirrorlake.library.internals import Internals
 from mirrorlake.library.moving import moved
+from mirrorlake.library.planning import planned
 from mirrorlake.library.standing import status_of_tables
-from mirrorlake.run.plan import make_plan
 from mirrorlake.run.resolve import Wanted, open_incidents, resolve
 from mirrorlake.run.status import read_status
 
@@ -79,7 +78,7 @@ class OpenLake:
 
         Args:
             query: the query, in Spark's SQL; `:name` in it is a parameter.
-            limit: at most so many rows; all of them for None.
+            limit: at most so many rows, and `truncated` says whether there are more; all of them for None.
             parameters: values of parameters, by name.
 
         Raises:
@@ -87,10 +86,14 @@ class OpenLake:
         """
         reader = self.internals.reader
         try:
-            return Rows(reader.rows(query, parameters, limit=limit))
+            found = Rows(reader.rows(query, parameters, limit=None if limit is None else limit + 1))
         except InputError as error:
             by = "" if isinstance(reader, Lake) else f" by {reader.engine} (--engine spark asks Spark)"
             raise InputError(f"the query cannot be run{by}: {error}") from error
+        if limit is not None:
+            found.truncated = len(found) > limit
+            del found[limit:]
+        return found
 
     def translate(self, flow: str, topic: str, partition: int, offset: int, *, reverse: bool = False) -> Position:
         """Translate a position from the source to the target of a flow, or back.
@@ -159,10 +162,7 @@ class OpenLake:
             TopologyError: a flow is unknown or disabled.
             ClusterUnusable: a cluster does not answer, or refuses us.
         """
-        known = self.internals
-        wanted = known.topology.active_flows(flows)
-        lake = known.sessionless
-        return Plan.of(make_plan(known.connections, wanted, WrittenChanges(lake), lake))
+        return planned(self.internals, flows)
 
     def run(
         self,

@@ -2,6 +2,7 @@
 
 from mirrorlake.lake.reader import Reader
 from mirrorlake.library.answers import Rows, Status
+from mirrorlake.run.attention import attention, standing
 
 UNASKED = "the clusters were not asked, and laws not checked: the lake was opened without its topology file"
 
@@ -9,13 +10,14 @@ UNASKED = "the clusters were not asked, and laws not checked: the lake was opene
 def status_of_tables(tables: Reader) -> Status:
     """The status of all flows that the lake knows; whether they are enabled nobody says."""
     flows = sorted(tables.table_rows("flow_status"), key=lambda row: row["flow"])
-    alerts = tables.table_rows("alerts")
+    alerts, incidents = tables.table_rows("alerts"), tables.table_rows("open_incidents")
     return Status(
         healthy=not alerts,
-        flows=Rows({**row, "enabled": None} for row in flows),
+        flows=Rows({**row, "enabled": None, "standing": standing(row)} for row in flows),
         topics=Rows(tables.query_rows("topic_lag")),
-        incidents=Rows(tables.table_rows("open_incidents")),
+        incidents=Rows(incidents),
         alerts=Rows(sorted(alerts, key=lambda row: (row["flow"], row["alert"], row["topic"] or ""))),
         unchecked=[UNASKED],
         proofs=Rows(sorted(tables.table_rows("proof_status"), key=lambda row: (row["flow"], row["topic"]))),
+        attention=attention(incidents, alerts),
     )

@@ -26,6 +26,30 @@ def proven(nb: Notebook) -> DataFrame:
     return frame.where(frame["flow"] == nb.flow).orderBy("proven_share", "topic")
 
 
+def differences(nb: Notebook) -> DataFrame:
+    """What comparisons by content found to differ, and none found whole since."""
+    return nb.query("proven_differences", flow=nb.flow)
+
+
+def verified(nb: Notebook) -> DataFrame:
+    """The newest comparisons by content, range by range."""
+    return nb.query("verified", flow=nb.flow)
+
+
+def proof(nb: Notebook) -> str:
+    """What is proven by content, in a sentence."""
+    rows = proven(nb).collect()
+    compared = [row for row in rows if row["audited_at"] is not None]
+    if not compared:
+        return f"flow {nb.flow}: nothing was compared by content yet; `mirrorlake verify` does it"
+    records, whole = sum(row["mapped_records"] for row in rows), sum(row["proven_records"] for row in rows)
+    since = [row["proven_since"] for row in compared if row["proven_since"] is not None]
+    oldest = f", the oldest proof is of {min(since):%Y-%m-%d %H:%M}" if since else ""
+    differing = sum(row["differing_ranges"] for row in compared)
+    differs = f"{differing:,} ranges differ" if differing else "no difference"
+    return f"flow {nb.flow}: {whole:,} of {records:,} records at the target are proven by content, {differs}{oldest}"
+
+
 def verdict(nb: Notebook) -> str:
     """The audit in a sentence."""
     counts = {row["verdict"]: row["count"] for row in sides(nb).groupBy("verdict").count().collect()}

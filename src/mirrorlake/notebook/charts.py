@@ -11,14 +11,16 @@ _WIDTH, _HEIGHT = 860, 240
 _TIME = "%Y-%m-%d %H:%M:%S"
 
 
-def lines(frame: DataFrame, x: str, y: dict[str, str], title: str, unit: str) -> alt.Chart:
-    """Several measures over time: `y` is what each is called, by column. Points too, for what stands alone."""
+def lines(frame: DataFrame, x: str, y: dict[str, str], title: str, unit: str, over: str = "T") -> alt.Chart:
+    """Several measures over time, or with `over` Q over numbers: `y` is what each is called, by column. Points too, for
+    what stands alone."""
+    number = over == "Q"
     rows = _long(_rows(frame), [x], y, unit)
     chart: alt.Chart = _chart(rows, title, alt.MarkDef("line", point=True), height=_HEIGHT).encode(
-        x=alt.X(f"{x}:T", title=None),
+        x=alt.X(f"{x}:{over}", title=x if number else None, scale=alt.Scale(zero=False) if number else alt.Undefined),
         y=alt.Y(f"{unit}:Q"),
         color=alt.Color("what:N", title=None, sort=list(y.values())),
-        tooltip=[alt.Tooltip(f"{x}:T", format=_TIME), "what:N", f"{unit}:Q"],
+        tooltip=[f"{x}:Q" if number else alt.Tooltip(f"{x}:T", format=_TIME), "what:N", f"{unit}:Q"],
     )
     return chart
 

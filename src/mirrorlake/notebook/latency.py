@@ -12,13 +12,19 @@ from mirrorlake.notebook.host import Notebook
 
 @dataclass(frozen=True)
 class Spike:
-    """The worst minute (a text with its zone), and in it the latest partition and its latest batch."""
+    """A minute (a text with its zone), in it a partition and a batch; `how` says why these, and p99 is the partition's
+    in that minute."""
 
+    how: str
     minute: str
-    p99_ms: int
+    p99_ms: int | None
     topic: str
     partition: int
     batch_id: int
+
+    def __str__(self) -> str:
+        p99 = "no latency is known" if self.p99_ms is None else f"p99 {self.p99_ms:,} ms"
+        return f"{self.how}: {self.minute}, {p99}, in {self.topic}-{self.partition}, batch {self.batch_id}"
 
 
 def over_time(nb: Notebook) -> alt.Chart:
@@ -29,19 +35,50 @@ def over_time(nb: Notebook) -> alt.Chart:
 
 
 def find_spike(nb: Notebook) -> Spike:
-    """The minute with the highest p99 in the time that is looked at. Raises InputError where nothing was produced."""
+    """Where to look: the batch of the record that the widgets name, the latest batch of their minute, or else of the
+    minute with the highest p99 in the time that is looked at. Raises InputError where nothing was produced."""
+    if nb.widget("offset"):
+        return _of_record(nb, int(nb.number("partition", 0)), int(nb.number("offset", 0)))
+    if nb.widget("minute"):
+        (asked,) = nb.query("asked_minute", minute=nb.widget("minute")).collect()
+        if asked["minute"] is None:
+            raise InputError(f"the widget minute holds {nb.widget('minute')}, which is no time as 2026-11-21 23:47")
+        return _latest(nb, "the minute that was asked for", asked["minute"])
     found = nb.query("worst_minute", flow=nb.flow, topic=nb.widget("topic"), **nb.span).collect()
     if not found or found[0]["replication_p99_ms"] is None:
         raise InputError(
             f"flow {nb.flow} has no latency between {nb.span['since']} and {nb.span['until']}; "
             "give another since and until, or an empty topic"
         )
-    minute = found[0]["minute"]
-    first = partitions(nb, minute).first()
-    assert first is not None  # the minute is made of its partitions
+    return _latest(nb, "the worst minute", found[0]["minute"])
+
+
+def _of_record(nb: Notebook, partition: int, offset: int) -> Spike:
+    place = {"flow": nb.flow, "topic": nb.topic, "partition": partition}
+    rows = nb.query("batch_of_record", offset=offset, **place).collect()
+    if not rows:
+        raise InputError(
+            f"the map has no batch of {nb.topic}-{partition} offset {offset}: it is not at the target, or its row was "
+            "merged; `mirrorlake trace` and notebook 07 tell what is known of it"
+        )
+    minute, batch = rows[0]["minute"], rows[0]["batch_id"]
+    beside = [row for row in _batches(nb, nb.topic, partition, minute).collect() if row["batch_id"] == batch]
+    p99 = beside[0]["replication_p99_ms"] if beside else None
+    return Spike(f"the batch of offset {offset}", minute, p99, nb.topic, partition, batch)
+
+
+def _latest(nb: Notebook, how: str, minute: str) -> Spike:
+    """The latest partition of a minute (of the widget's, if it names one), and its latest batch."""
+    rows = partitions(nb, minute).collect()
+    if nb.widget("partition"):
+        rows = [row for row in rows if row["partition"] == int(nb.number("partition", 0))]
+    if not rows:
+        raise InputError(f"flow {nb.flow} produced nothing of what is looked at in the minute of {minute}")
+    first = rows[0]
     batch = _batches(nb, first["topic"], first["partition"], minute).first()
-    assert batch is not None
-    return Spike(minute, found[0]["replication_p99_ms"], first["topic"], first["partition"], batch["batch_id"])
+    assert batch is not None  # the minute is made of its batches
+    p99 = first["replication_p99_ms"]
+    return Spike(how, minute, p99, first["topic"], first["partition"], batch["batch_id"])
 
 
 def partitions(nb: Notebook, minute: str) -> DataFrame:

@@ -16,6 +16,8 @@ from mirrorlake.lake.changes import ChangeLog, MemoryLog
 from mirrorlake.lake.reader import Reader
 from mirrorlake.lake.targets import living_targets
 from mirrorlake.mm2.mirror_topics import Heartbeats
+from mirrorlake.run.plan_totals import NothingStaged, Staged, flow_totals
+from mirrorlake.run.totals import Totals, added
 
 
 def make_plan(
@@ -23,8 +25,10 @@ def make_plan(
     flows: Sequence[ResolvedFlow],
     log: ChangeLog | None = None,
     lake: Reader | None = None,
+    staged: Staged | None = None,
 ) -> dict[str, Any]:
-    """Compare both sides of each flow; `log` says what earlier runs made, and `lake` which target topics are ours.
+    """Compare both sides of each flow; `log` says what earlier runs made, `lake` which target topics are ours, and
+    `staged` what waits in the stage.
 
     Returns {"clusters": {alias: cluster id}, "problems": [{rule, severity, flows, subject, sentence, fix, topic}],
     "flows": [{flow, source, target, policy, policy_sha256, delivery, provenance, paused, topics: [{topic, target_topic,
@@ -32,18 +36,26 @@ def make_plan(
     before, after, refusal}],
     acls: [{action, pattern, name, principal, host, operation, permission}], acls_withheld: [those of the source that
     would have to be written out for too many topics], acls_left: [{..., policy} of those that stay, since they were
-    made under another policy], heartbeats: [{cluster, topic, partitions, factor} of the topics that would be made]}]}.
+    made under another policy], heartbeats: [{cluster, topic, partitions, factor} of the topics that would be made],
+    totals: {attributes of run.totals.Totals}}], "totals": {the same of all flows, and conflicts: how many refusals are
+    among the problems}}.
     `holder` of a topic that is there says whose the `held_records` (offsets) in it are: nobody, ours, MirrorMaker 2 or
     foreign. A flow that must not start, or has an end that cannot be asked, has no topics. Raises TopologyError,
     ClusterUnreachable, AuthenticationFailed.
     """
     verdict = check(None, connections, flows)
     held = {flow.name: _held(verdict, flow, lake) for flow in flows}
-    found = [problem for _, problems in held.values() for problem in problems]
+    problems = [*verdict.problems, *(problem for _, found in held.values() for problem in found)]
+    planned = [
+        _flow(verdict, flow, log or MemoryLog(), held[flow.name][0], staged or NothingStaged()) for flow in flows
+    ]
+    totals = added(Totals(**item["totals"]) for item in planned)
+    conflicts = sum(problem.severity == "refuse" for problem in problems)
     return {
         "clusters": verdict.ids,
-        "problems": [vars(problem) for problem in (*verdict.problems, *found)],
-        "flows": [_flow(verdict, flow, log or MemoryLog(), held[flow.name][0]) for flow in flows],
+        "problems": [vars(problem) for problem in problems],
+        "flows": planned,
+        "totals": {**vars(totals), "conflicts": conflicts},
     }
 
 
@@ -58,7 +70,9 @@ def _held(verdict: Verdict, flow: ResolvedFlow, lake: Reader | None) -> tuple[di
     return {item.topic: item for item in found}, holding_problems(flow, found, maker)
 
 
-def _flow(verdict: Verdict, flow: ResolvedFlow, log: ChangeLog, held: Mapping[str, Holding]) -> dict[str, Any]:
+def _flow(
+    verdict: Verdict, flow: ResolvedFlow, log: ChangeLog, held: Mapping[str, Holding], staged: Staged
+) -> dict[str, Any]:
     settings = flow.settings
     document: dict[str, Any] = {
         "flow": flow.name,
@@ -75,13 +89,16 @@ def _flow(verdict: Verdict, flow: ResolvedFlow, log: ChangeLog, held: Mapping[st
         "acls_withheld": [],
         "acls_left": [],
         "heartbeats": [],
+        "totals": vars(Totals()),
     }
     if flow.name not in refused_flows(verdict.problems) and {flow.source, flow.target} <= verdict.ids.keys():
-        document.update(_differences(verdict, flow, log, held))
+        document.update(_differences(verdict, flow, log, held, staged))
     return document
 
 
-def _differences(verdict: Verdict, flow: ResolvedFlow, log: ChangeLog, held: Mapping[str, Holding]) -> dict[str, Any]:
+def _differences(
+    verdict: Verdict, flow: ResolvedFlow, log: ChangeLog, held: Mapping[str, Holding], staged: Staged
+) -> dict[str, Any]:
     """What one flow would do to its target: topics, configs of those that are there, ACLs."""
     connections, settings = verdict.connections, flow.settings
     plans = observe_topics(flow, connections, verdict.left_out.get(flow.name))
@@ -100,6 +117,7 @@ def _differences(verdict: Verdict, flow: ResolvedFlow, log: ChangeLog, held: Map
         "acls_withheld": [vars(acl) for acl in wanted.withheld],
         "acls_left": [{**vars(acl), "policy": policy} for acl, policy in wanted.left.items()],
         "heartbeats": _heartbeats(verdict, flow) if settings.emit_heartbeats_enabled else [],
+        "totals": vars(flow_totals(connections, flow, plans, staged)),
     }
 
 

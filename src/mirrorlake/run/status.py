@@ -5,12 +5,14 @@ from typing import Any
 from mirrorlake.checks.broken_laws import broken_laws
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.lake.reader import Reader
+from mirrorlake.run.attention import attention, standing
 
 
 def read_status(lake: Reader, connections: Connections) -> dict[str, Any]:
-    """Returns {"healthy", "flows": [a row of `flow_status` each, with enabled], "topics": [...], "incidents": [...],
+    """Returns {"healthy", "flows": [a row of `flow_status` each], "topics": [...], "incidents": [...],
     "alerts": [rows of the view `alerts`, and of laws that are broken], "unchecked": [sentences], "proofs": [rows of the
-    view `proof_status`]}.
+    view `proof_status`], "attention": [a sentence for each thing that needs somebody]}. Flows have `enabled`,
+    `paused` (as a whole) and `standing`, how they stand in words.
 
     A flow that has never run is there with nulls. Not healthy means that an alert is there. What is paused, disabled or
     gone by the file as it is now raises none except for its open incidents, which wait for a decision.
@@ -20,7 +22,9 @@ def read_status(lake: Reader, connections: Connections) -> dict[str, Any]:
     flows = []
     for name, settings in topology.flows.items():
         known = rows.get(name, {"flow": name, "open_incidents": 0})
-        flows.append({**known, "enabled": settings.enabled})
+        row = {**known, "enabled": settings.enabled, "paused": settings.paused is True}
+        quiet_seconds = max(60, 3 * settings.sample_positions_interval_seconds)
+        flows.append({**row, "standing": standing(row, quiet_seconds)})
     topics = lake.query_rows("topic_lag")
     incidents = lake.table_rows("open_incidents")
     running = [flow for flow in topology.active_flows() if not flow.paused]
@@ -38,6 +42,7 @@ def read_status(lake: Reader, connections: Connections) -> dict[str, Any]:
         "alerts": alerts,
         "unchecked": unchecked,
         "proofs": sorted(lake.table_rows("proof_status"), key=lambda row: (row["flow"], row["topic"])),
+        "attention": attention(incidents, alerts),
     }
 
 

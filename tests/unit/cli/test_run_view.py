@@ -30,6 +30,15 @@ def test_a_living_line_a_flow() -> None:
         assert part in shown.getvalue()
 
 
+def test_once_it_replicates_it_says_what_to_type_next() -> None:
+    console = plain_console(width=160)
+    console.file = shown = io.StringIO()
+    console.print(drawn(Progress(), "type this"))
+    assert "type this" not in shown.getvalue()
+    console.print(drawn(going(), "type this"))
+    assert shown.getvalue().splitlines()[-1].strip() == "type this"
+
+
 def test_lines_of_the_log_stay_above_the_living_ones() -> None:
     console = plain_console(width=160)
     console.file, console._force_terminal = (shown := io.StringIO()), True

@@ -24,6 +24,7 @@ from mirrorlake.library.internals import Internals
 from mirrorlake.library.progress import Progress
 from mirrorlake.mm2.importer.read import Imported
 from mirrorlake.notebook.host import Laptop
+from mirrorlake.run.totals import Totals
 from mirrorlake.terminal import plain_console, plain_table
 
 SRC = Path(__file__).parents[3] / "src"
@@ -68,7 +69,9 @@ def test_plan(shared: Context, shown: io.StringIO) -> None:
         "heartbeats": [{"cluster": "a", "topic": ODD, "factor": 1}],
     }
     problem = {"severity": "refuse", "rule": "r", "sentence": ODD, "fix": ODD}
-    show_plan(shared.out, {"problems": [problem], "flows": [flow, {**flow, "topics": []}]})
+    totals = {**vars(Totals()), "offsets_at_source": None, "conflicts": 1}
+    show_plan(shared.out, {"problems": [problem], "flows": [flow, {**flow, "topics": []}], "totals": totals})
+    assert "waiting: unknown offsets at the source" in shown.getvalue() and "1 conflicts" in shown.getvalue()
     assert shown.getvalue().count(ODD) >= 40
     assert shown.getvalue().count("[red]") == shown.getvalue().count(ODD), "and nothing of ours is markup"
 
@@ -76,16 +79,18 @@ def test_plan(shared: Context, shown: io.StringIO) -> None:
 def test_status(shared: Context, shown: io.StringIO, monkeypatch: pytest.MonkeyPatch) -> None:
     alert = {"flow": "a->b", "alert": "lag", "topic": ODD, "partition": 0, "value": 2.0, "threshold": 1.0}
     found = {
-        "flows": [{"flow": ODD}],
+        "flows": [{"flow": ODD, "standing": ODD}],
         "topics": [],
         "incidents": [{"flow": "a->b", "kind": "k", "detail": ODD}],
         "alerts": [{**alert, "detail": ODD}],
         "unchecked": [ODD],
+        "attention": [ODD],
+        "proofs": [],
         "healthy": True,
     }
     monkeypatch.setattr(library, "read_status", lambda *_: found)
     inspect.status(of(shared), None, as_json=False)
-    assert shown.getvalue().count(ODD) == 5
+    assert shown.getvalue().count(ODD) == 4
 
 
 def test_sql(shared: Context, shown: io.StringIO, monkeypatch: pytest.MonkeyPatch) -> None:

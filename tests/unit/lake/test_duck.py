@@ -72,6 +72,14 @@ def test_parameters_frames_and_limits(tmp_path: Path) -> None:
     assert len(lake.rows("SELECT * FROM changes", limit=1)) == 1
 
 
+def test_an_answer_that_was_cut_says_so(tmp_path: Path) -> None:
+    append(tmp_path, "records", *({"topic": "a", "offset": offset} for offset in range(3)))
+    lake = mirrorlake.open(path=tmp_path)
+    for limit, count, truncated in ((2, 2, True), (3, 3, False), (4, 3, False), (None, 3, False)):
+        found = lake.rows("SELECT offset FROM records", limit=limit)
+        assert (len(found), found.truncated, found.columns) == (count, truncated, ("offset",))
+
+
 def test_results_of_any_size_come_in_batches(tmp_path: Path) -> None:
     append(tmp_path, "changes", *(CHANGE for _ in range(10)))
     reader = DuckLake(tmp_path).arrow("SELECT a.at, sum(1) AS n FROM changes AS a, changes AS b GROUP BY ALL")

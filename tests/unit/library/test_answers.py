@@ -50,6 +50,7 @@ def test_a_status() -> None:
         "alerts": [{"detail": ODD}],
         "unchecked": [ODD],
         "proofs": [],
+        "attention": [ODD],
     }
     found = Status.of(document)
     assert found.to_dict() == document and list(found.to_dict()) == list(document)
@@ -80,7 +81,7 @@ def test_moves() -> None:
 
 def test_a_plan_and_upkeep() -> None:
     flow = {"flow": ODD, "topics": [{"topic": ODD, "configs": {"a": "b"}}]}
-    plan = {"clusters": {"a": "id"}, "problems": [{"sentence": ODD}], "flows": [flow]}
+    plan = {"clusters": {"a": "id"}, "problems": [{"sentence": ODD}], "flows": [flow], "totals": {"topics": 1}}
     assert Plan.of(plan).to_dict() == plan and Plan.of(plan)._repr_html_().count(SAFE) == 3
     size = {"files_before": 2, "files": 1, "bytes_before": 2, "bytes": 1}
     done = {"dry_run": True, "settings": {}, "records": {"removed": 5}, "history": {}, "thinned": 0, "map": None}

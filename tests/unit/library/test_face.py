@@ -14,7 +14,7 @@ from mirrorlake.library.flows import Flows, UnknownFlow
 
 ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs" / "library.md").read_text(encoding="utf-8")
-ANSWERS = ("Divergence", "Groups", "Moves", "Plan", "Position", "Produced", "Rows", "Status", "Upkeep")
+ANSWERS = ("Divergence", "Groups", "Migrated", "Moves", "Plan", "Position", "Produced", "Rows", "Status", "Upkeep")
 LAKE = {
     "translate": "(flow: str, topic: str, partition: int, offset: int, *, reverse: bool = False) -> Position",
     "translate_all": "(flow: str, positions: Iterable[tuple[str, int, int]], *, reverse: bool = False)"
@@ -39,12 +39,16 @@ LAKE = {
     " since: datetime.datetime | None = None, offsets: tuple[int, int] | None = None, sample: float | None = None,"
     " again: bool = False, watch: bool = False, max_mb_per_s: float | None = None,"
     " report: Callable[[Verified], None] | None = None, stop: Event | None = None) -> Verified",
+    "migrate": "(flow: str, topics: str, groups: str = '.*', *, copies: str = '{source}.{topic}',"
+    " rollback: bool = False, dry_run: bool = False, inexact: bool = False) -> Migrated",
     "maintain": "(*, retention_days: int | None = None, vacuum_hours: int | None = None, dry_run: bool = False)"
     " -> Upkeep",
 }
 FLOW = {
     **dict.fromkeys(("lag", "latency", "staged_only", "never_staged"), "() -> 'DataFrame'"),
     "divergence": "() -> Divergence",
+    "trace": "(topic: str, partition: int | None = None, offset: int | None = None, *, key: str | None = None,"
+    " since: 'datetime | None' = None, reverse: bool = False) -> 'Trace'",
 }
 OPEN = (
     "(topology: str | PathLike[str] | None = None, *, catalog: str | None = None, schema: str | None = None,"

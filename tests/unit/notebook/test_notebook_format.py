@@ -15,6 +15,7 @@ NAMES = [
     "04_failover_drill",
     "05_audit",
     "06_capacity",
+    "07_trace",
     "08_command",
 ]
 #: What a page does on Databricks before it imports anything of ours, each in a cell of its own.

@@ -7,6 +7,7 @@ from pathlib import Path
 import yaml
 
 from mirrorlake.devtools.local.cluster import STATE_FILE, EmbeddedCluster, start_clusters, stop_clusters
+from mirrorlake.devtools.local.load import load_pid, loaded_servers, start_load, stop_load
 from mirrorlake.errors import InputError
 from mirrorlake.spark.jars import Progress
 
@@ -15,7 +16,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
 
 @dataclass(frozen=True)
 class ClusterStatus:
-    """What a person wants to know of one development cluster."""
+    """What a person wants to know of one development cluster. `load_pid` is the process that writes into it, if any."""
 
     name: str
     bootstrap_servers: str
@@ -23,13 +24,20 @@ class ClusterStatus:
     running: bool
     pids: list[int]
     log_directory: Path
+    load_pid: int | None = None
 
 
 def up(
-    directory: Path, names: list[str], brokers: int, topology: Path | None, progress: Progress | None = None
+    directory: Path,
+    names: list[str],
+    brokers: int,
+    topology: Path | None,
+    progress: Progress | None = None,
+    load: int | None = None,
 ) -> list[ClusterStatus]:
     """Start clusters that outlive this process, or leave those that run as they are.
 
+    With `load`, topics are made in the first one, and a process writes so many records a second into them.
     Writes a topology file that fits them, unless `topology` is None, such a file exists, or there is one cluster only
     (a topology without a flow is not valid). Raises InputError for names
     that cannot be a folder, a folder with another number of brokers, and a port that somebody took.
@@ -40,19 +48,23 @@ def up(
     if topology is not None and len(clusters) > 1 and not topology.exists():
         topology.parent.mkdir(parents=True, exist_ok=True)
         topology.write_text(topology_text(clusters), encoding="utf-8")
-    return [_status_of(cluster) for cluster in clusters.values()]
+    if load is not None:
+        first = clusters[names[0]]
+        start_load(directory, first.bootstrap_servers, first.brokers, load)
+    return _statuses(directory, clusters)
 
 
 def down(directory: Path) -> list[ClusterStatus]:
-    """Stop all clusters of a folder; their data and ports stay for the next `up`."""
+    """Stop all clusters of a folder, and what writes into them; their data and ports stay for the next `up`."""
+    stop_load(directory)
     clusters = _clusters_in(directory)
     stop_clusters(clusters)
-    return [_status_of(cluster) for cluster in clusters.values()]
+    return _statuses(directory, clusters)
 
 
 def status(directory: Path) -> list[ClusterStatus]:
     """Return what is known of all clusters of a folder, running or not."""
-    return [_status_of(cluster) for cluster in _clusters_in(directory).values()]
+    return _statuses(directory, _clusters_in(directory))
 
 
 def topology_text(clusters: dict[str, EmbeddedCluster]) -> str:
@@ -80,7 +92,12 @@ def _clusters_in(directory: Path) -> dict[str, EmbeddedCluster]:
     return {cluster.name: cluster for cluster in found}
 
 
-def _status_of(cluster: EmbeddedCluster) -> ClusterStatus:
+def _statuses(directory: Path, clusters: dict[str, EmbeddedCluster]) -> list[ClusterStatus]:
+    pid, loaded = load_pid(directory), loaded_servers(directory)
+    return [_status_of(item, pid if item.bootstrap_servers == loaded else None) for item in clusters.values()]
+
+
+def _status_of(cluster: EmbeddedCluster, load: int | None) -> ClusterStatus:
     return ClusterStatus(
         cluster.name,
         cluster.bootstrap_servers,
@@ -88,4 +105,5 @@ def _status_of(cluster: EmbeddedCluster) -> ClusterStatus:
         cluster.running,
         cluster.pids,
         cluster.log_file(0).parent,
+        load,
     )

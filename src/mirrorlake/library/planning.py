@@ -1,0 +1,56 @@
+"""A plan, with what the lake knows of it: what `OpenLake.plan` is."""
+
+from collections.abc import Collection, Mapping, Sequence
+
+from mirrorlake.lake.event_log import WrittenChanges
+from mirrorlake.lake.lake import has_table
+from mirrorlake.lake.reader import Frame, Reader
+from mirrorlake.lake.stage_index import StageFiles
+from mirrorlake.library.answers import Plan
+from mirrorlake.library.internals import Internals
+from mirrorlake.offsets.positions import TopicAndPartition
+from mirrorlake.run.plan import make_plan
+from mirrorlake.run.plan_totals import NothingStaged, Staged, UnknownStage
+from mirrorlake.run.totals import map_ends, waiting_places
+
+#: The bytes of more waiting records than this are not counted: that takes reading them.
+COUNTED_RECORDS = 5_000_000
+_PLACES = (("topic", "STRING"), ("partition", "INT"), ("generation", "INT"), ("first", "BIGINT"))
+
+
+def planned(known: Internals, flows: Sequence[str] | None) -> Plan:
+    """Plan flows. Raises as `OpenLake.plan` says."""
+    wanted = known.topology.active_flows(flows)
+    lake = known.sessionless
+    return Plan.of(make_plan(known.connections, wanted, WrittenChanges(lake), lake, _staged(lake)))
+
+
+def _staged(lake: Reader | None) -> Staged:
+    """What the lake has; in a catalog that is not known without reading the stage."""
+    if lake is None or lake.directory is None:
+        return UnknownStage()
+    return _StagedFiles(lake) if has_table(lake.directory, "records") else NothingStaged()
+
+
+class _StagedFiles:
+    """What a lake in a folder has, by the index of its stage."""
+
+    def __init__(self, lake: Reader) -> None:
+        self._lake = lake
+        self._stage = StageFiles(lake)
+
+    def ends(self, alias: str) -> Mapping[TopicAndPartition, int]:
+        """Where landing of each partition of a cluster goes on."""
+        return {key: end for key, (_, end) in self._stage.ends(alias).items()}
+
+    def waiting(self, flow: str, alias: str, topics: Collection[str]) -> tuple[int, int | None]:
+        """Records of topics that are staged and not in the flow's map, and their bytes where these are not many."""
+        ends = map_ends(self._lake.query_rows("mapped_ends", flow=flow))
+        with self._stage.reading() as index:
+            here = {name: partitions for name, partitions in index.topics(alias).items() if name in topics}
+            places, count = waiting_places(here, ends)
+        if not places or count > COUNTED_RECORDS:
+            return count, None if places else 0
+        frames = {"places": Frame(_PLACES, places)}
+        (found,) = self._lake.query_rows("waiting_records", frames, source_cluster=alias)
+        return found["record_count"], found["byte_count"]

@@ -1,0 +1,119 @@
+"""One record's life as an answer of the library: what `OpenFlow.trace` gives."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from datetime import datetime, timezone
+from typing import Any
+
+from mirrorlake.config.topology import ResolvedFlow
+from mirrorlake.durations import duration
+from mirrorlake.errors import InputError
+from mirrorlake.library import html
+from mirrorlake.library.answers import Answer, Rows
+from mirrorlake.library.internals import Internals
+from mirrorlake.trace.facts import Place, Standing
+from mirrorlake.trace.reading import newest_with_key, origin, read_facts, standing_of
+from mirrorlake.trace.story import tell
+
+
+@dataclass(frozen=True)
+class Trace(Answer):
+    """One record's life, from written to read. Times are in UTC, without a zone.
+
+    Attributes:
+        flow, topic, partition, offset: the record, by its source offset.
+        generation: of its topic; None where the record is not in the stage.
+        state: at_target, target_gone, echo, given_up, refused, blocked, stopped, paused, disabled, not_running,
+            waiting, removed, lost, beyond_end, before_start or no_record (docs/trace.md).
+        needs_somebody: it does not go on before somebody acts.
+        sentence: the state in words, with what to do.
+        target_topic, target_partition, target_offset: where it is at the target; None where it is not.
+        latency_ms: `landing` (timestamp to stage), `producing` (stage to the target's acknowledgement), `replication`.
+        stages: `stage` (written, landed, produced, read), `at`, `after_ms` and what is `said`, one after another.
+        held_up: `what` held it up, `since`, `until` (None: still), and what is `said`.
+        readers: where groups of both sides stand, and whether that `is_past` the record.
+        incidents, changes: of the partition, the topic and the flow while it was on its way.
+    """
+
+    flow: str
+    topic: str
+    partition: int
+    offset: int
+    generation: int | None
+    state: str
+    needs_somebody: bool
+    sentence: str
+    target_topic: str | None
+    target_partition: int | None
+    target_offset: int | None
+    latency_ms: dict[str, int | None]
+    stages: Rows
+    held_up: Rows
+    readers: Rows
+    incidents: Rows
+    changes: Rows
+
+    def lines(self) -> Iterator[str]:
+        """The story for a person, a line each."""
+        yield f"{self.topic}-{self.partition} offset {self.offset}, {self.flow}: {self.sentence}"
+        for item in self.stages:
+            after = "" if item["after_ms"] is None else duration(item["after_ms"])
+            yield f"  {_clock(item['at'])}  {'+' + after if after and after[0] != '-' else after:>14}  {item['said']}"
+        if self.latency_ms["replication"] is not None:
+            yield f"  {duration(self.latency_ms['replication'])} from its timestamp to the target's acknowledgement"
+        for item in self.held_up:
+            until = "" if item["until"] == item["since"] else f" to {_clock(item['until']) if item['until'] else 'now'}"
+            yield f"  held up by {item['what']}, {_clock(item['since'])}{until}: {item['said']}"
+        if not self.held_up and self.stages:
+            yield "  nothing that the lake knows of held it up"
+        behind = ", ".join(f"{row['group_id']} ({row['side']})" for row in self.readers if not row["is_past"])
+        if behind:
+            yield f"  not yet read past by: {behind}"
+
+    def _repr_html_(self) -> str:
+        parts = [html.heading(f"{self.topic}-{self.partition} offset {self.offset}", not self.needs_somebody)]
+        parts += [html.sentences([self.sentence], self.state), html.table(self.stages, "stages")]
+        return "".join([*parts, html.table(self.held_up, "held up by"), html.table(self.readers, "readers")])
+
+
+def traced(
+    known: Internals,
+    flow: str,
+    topic: str,
+    partition: int | None,
+    offset: int | None,
+    key: str | None,
+    since: datetime | None,
+    reverse: bool,
+) -> Trace:
+    """Trace a record. Raises as `OpenFlow.trace` says."""
+    lake = known.reader
+    if key is None and partition is not None and offset is not None:
+        if partition < 0 or offset < 0:
+            raise InputError("partition and offset count from 0; give those of the record")
+        place = Place(flow, topic, partition, offset)
+        place = origin(lake, *place) if reverse else place
+    elif key is not None and partition is None and offset is None and not reverse:
+        place = newest_with_key(lake, flow, topic, key, since)
+    else:
+        raise InputError("give a record by its partition and offset, or by its key and the source's topic")
+    now = datetime.now(timezone.utc).replace(tzinfo=None)
+    return Trace.of(tell(read_facts(lake, place, _standing(known, place), now)))
+
+
+def _standing(known: Internals, place: Place) -> Standing:
+    """How the flow stands: what it is to do, by the topology file as it is now, where there is one."""
+    told = standing_of(known.reader, place.flow, place.topic)
+    if not known.has_topology:
+        return told
+    return replace(told, setting=_setting(known.topology.flow(place.flow), place.topic))
+
+
+def _setting(flow: ResolvedFlow, topic: str) -> str | None:
+    if not flow.settings.enabled:
+        return "disabled"
+    return "paused" if flow.pauses(topic) else None
+
+
+def _clock(at: Any) -> str:
+    return "no time" if at is None else f"{at:%Y-%m-%d %H:%M:%S}.{at.microsecond // 1000:03d}"

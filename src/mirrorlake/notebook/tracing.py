@@ -1,0 +1,68 @@
+"""Notebook 07: one record's life."""
+
+from datetime import datetime, timezone
+
+import altair as alt
+import pyarrow as pa
+from pyspark.sql import DataFrame
+
+from mirrorlake.errors import InputError
+from mirrorlake.library.tracing import Trace
+from mirrorlake.notebook import charts
+from mirrorlake.notebook.host import Notebook
+
+
+def trace(nb: Notebook) -> Trace:
+    """The record of the widgets: by partition and offset, or by key; without, the newest one of the busiest topic.
+
+    Raises InputError for what is no place, UnknownOffset for one that the flow has never seen.
+    """
+    flow = nb.lake.flows[nb.flow]
+    if key := nb.widget("key"):
+        return flow.trace(nb.topic, key=key, since=_since(nb))
+    if nb.widget("offset"):
+        place = int(nb.number("partition", 0)), int(nb.number("offset", 0))
+        return flow.trace(nb.topic, *place, reverse=nb.widget("side") == "target")
+    newest = nb.query("newest_mapped", flow=nb.flow, topic=nb.topic).collect()
+    if not newest:
+        raise InputError(f"nothing of topic {nb.topic} is mapped by flow {nb.flow}; give a topic, or an offset")
+    return flow.trace(nb.topic, newest[0]["partition"], newest[0]["offset"])
+
+
+def story(found: Trace) -> str:
+    """The whole of it, as the command line tells it."""
+    return "\n".join(found.lines())
+
+
+def stages(nb: Notebook, found: Trace) -> DataFrame:
+    """One row a stage: when, how long after the one before, and what happened."""
+    schema = pa.schema(
+        [("stage", pa.string()), ("at", pa.timestamp("us")), ("after_ms", pa.int64()), ("said", pa.string())]
+    )
+    return nb.spark.createDataFrame(pa.Table.from_pylist(list(found.stages), schema=schema))
+
+
+def held_up(nb: Notebook, found: Trace) -> DataFrame:
+    """What held it up, in the order of time."""
+    times = [(name, pa.timestamp("us")) for name in ("since", "until")]
+    schema = pa.schema([("what", pa.string()), *times, ("said", pa.string())])
+    return nb.spark.createDataFrame(pa.Table.from_pylist(list(found.held_up), schema=schema))
+
+
+def neighbours(nb: Notebook, found: Trace) -> alt.Chart:
+    """How late the records around it were: each of the 500 offsets on either side that the stage has."""
+    place = {"flow": found.flow, "topic": found.topic, "partition": found.partition, "offset": found.offset}
+    names = {"landing_ms": "until landed", "replication_ms": "until on the target"}
+    title = f"around offset {found.offset} of {found.topic}-{found.partition}"
+    return charts.lines(nb.query("around_record", **place), "offset", names, title, "ms", over="Q")
+
+
+def _since(nb: Notebook) -> datetime | None:
+    text = nb.widget("since")
+    if not text:
+        return None
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError:
+        raise InputError(f"the widget since holds {text}, which is no time such as 2026-11-21 23:47:00") from None
+    return found if found.tzinfo else found.replace(tzinfo=timezone.utc)

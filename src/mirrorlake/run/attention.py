@@ -1,0 +1,58 @@
+"""What of a status a person looks at first: how each flow stands in a word, and what needs somebody. Pure."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+Row = Mapping[str, Any]
+
+#: Alerts, the most urgent first; any other kind comes behind them.
+_URGENCY = ("not_running", "target_recreated", "target_behind", "map_gap", "stuck", "heartbeat", "lag", "latency")
+
+
+def standing(flow: Row, quiet_seconds: float = 60.0) -> str:
+    """How a flow stands, by its row of `flow_status` with `enabled` and `paused`: disabled, paused, never run, waiting
+    for you, stopped since a time (in UTC), running, or caught up; where two are true, both. After `quiet_seconds`
+    without a sample nobody runs it."""
+    if flow.get("enabled") is False:
+        return "disabled"
+    if flow.get("paused"):
+        return "paused"
+    if flow.get("sampled_at") is None:
+        return "waiting for you" if flow.get("open_incidents") else "never run"
+    quiet = flow["state"] == "not running"
+    if flow["state"] == "incident":
+        quiet = (flow.get("sample_age_seconds") or 0) > quiet_seconds
+    stopped = f"stopped since {flow['sampled_at']:%Y-%m-%d %H:%M}" if quiet else ""
+    if flow["state"] == "incident":
+        return f"waiting for you, {stopped}" if stopped else "waiting for you"
+    return stopped or ("running" if flow["lag_records"] else "caught up")
+
+
+def attention(incidents: Sequence[Row], alerts: Sequence[Row]) -> list[str]:
+    """A sentence for each thing that needs somebody, what is decided first in front."""
+    found = [*(_incident(row) for row in sorted(incidents, key=lambda row: row["at"]))]
+    return found + [_alert(row) for row in sorted(alerts, key=_urgency) if row["alert"] != "incident"]
+
+
+def _incident(row: Row) -> str:
+    place = _place(row)
+    options = f" --topic {row['topic']}" if row.get("topic") else ""
+    options += f" --partition {row['partition']}" if row.get("partition") is not None else ""
+    said = f"{row['flow']}: {row['kind']}{f' of {place}' if place else ''}: {row['detail']}"
+    return f"{said}; decide by: mirrorlake resolve --flow '{row['flow']}'{options}"
+
+
+def _alert(row: Row) -> str:
+    place = _place(row)
+    of = f" of {place}" if place else ""
+    return f"{row['flow']}: {row['alert']}{of} ({row['value']:g} > {row['threshold']:g}): {row['detail']}"
+
+
+def _urgency(row: Row) -> tuple[int, str, str]:
+    at = _URGENCY.index(row["alert"]) if row["alert"] in _URGENCY else len(_URGENCY)
+    return at, row["flow"] or "", row["topic"] or ""
+
+
+def _place(row: Row) -> str:
+    partition = "" if row.get("partition") is None else f"-{row['partition']}"
+    return f"{row['topic']}{partition}" if row.get("topic") else ""

@@ -1,0 +1,77 @@
+"""What one flow's plan comes to: both clusters asked, and the lake."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from typing import Protocol
+
+from mirrorlake.config.topology import ResolvedFlow
+from mirrorlake.control.topic_plan import TopicPlan
+from mirrorlake.kafka.connections import Connections
+from mirrorlake.offsets.positions import TopicAndPartition
+from mirrorlake.run.totals import Totals, not_landed, topic_totals
+
+
+class Staged(Protocol):
+    """What the lake has of what a plan is about; None where nobody knows."""
+
+    def ends(self, alias: str) -> Mapping[TopicAndPartition, int] | None:
+        """Where landing of each partition of a source cluster goes on."""
+
+    def waiting(self, flow: str, alias: str, topics: Collection[str]) -> tuple[int | None, int | None]:
+        """Records of topics that are staged and that the flow has not brought to its target, and their bytes."""
+
+
+class NothingStaged:
+    """There is no lake yet."""
+
+    def ends(self, _alias: str) -> Mapping[TopicAndPartition, int]:
+        """Nothing is landed."""
+        return {}
+
+    def waiting(self, _flow: str, _alias: str, _topics: Collection[str]) -> tuple[int, int]:
+        """Nothing waits in the stage."""
+        return 0, 0
+
+
+class UnknownStage:
+    """There may be a lake, which nobody can ask now."""
+
+    def ends(self, _alias: str) -> None:
+        """Nobody knows."""
+
+    def waiting(self, _flow: str, _alias: str, _topics: Collection[str]) -> tuple[None, None]:
+        """Nobody knows."""
+        return None, None
+
+
+def flow_totals(
+    connections: Connections,
+    flow: ResolvedFlow,
+    plans: Sequence[TopicPlan],
+    staged: Staged,
+) -> Totals:
+    """What a flow's plan comes to, by asking both clusters and the lake."""
+    found = topic_totals(
+        plans, {name: info.partitions for name, info in connections.admin(flow.target).topics().items()}
+    )
+    going = {plan.topic: plan.partitions for plan in plans if plan.action != "refuse"}
+    records, size = staged.waiting(flow.name, flow.source, going)
+    return replace(
+        found,
+        offsets_at_source=_at_source(connections, flow, going, staged.ends(flow.source)),
+        records_staged=records,
+        bytes_staged=size,
+    )
+
+
+def _at_source(
+    connections: Connections,
+    flow: ResolvedFlow,
+    topics: Mapping[str, int],
+    staged: Mapping[TopicAndPartition, int] | None,
+) -> int | None:
+    if staged is None:
+        return None
+    source = connections.admin(flow.source)
+    places = [(topic, partition) for topic, count in topics.items() for partition in range(count)]
+    return not_landed(source.told_starts(places), source.told_ends(places), staged)

@@ -1,0 +1,90 @@
+"""What a plan comes to: topics and partitions by what becomes of them, what waits for them, and conflicts. Pure."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+from mirrorlake.control.topic_plan import TopicPlan
+from mirrorlake.offsets.positions import TopicAndPartition
+from mirrorlake.offsets.stage_index import PartitionRanges
+
+
+@dataclass(frozen=True)
+class Totals:
+    """The sums of one flow, or of several. Partitions are those of the source's topics; of a topic that is refused none
+    is mirrored. `offsets_at_source` is how many offsets there are not landed yet, which is at most as many records;
+    `records_staged` and `bytes_staged` (keys and values) are landed, and not at the target yet. None is not known."""
+
+    topics: int = 0
+    topics_to_create: int = 0
+    topics_refused: int = 0
+    partitions: int = 0
+    partitions_to_create: int = 0
+    partitions_there: int = 0
+    partitions_refused: int = 0
+    offsets_at_source: int | None = 0
+    records_staged: int | None = 0
+    bytes_staged: int | None = 0
+
+
+def topic_totals(plans: Sequence[TopicPlan], there: Mapping[str, int]) -> Totals:
+    """Topics and partitions of a flow; `there` are partitions at the target, by topic."""
+    going = [plan for plan in plans if plan.action != "refuse"]
+    have = {plan.topic: min(plan.partitions, there.get(plan.target_topic, 0)) for plan in going}
+    return Totals(
+        topics=len(plans),
+        topics_to_create=sum(plan.action == "create" for plan in plans),
+        topics_refused=len(plans) - len(going),
+        partitions=sum(plan.partitions for plan in plans),
+        partitions_to_create=sum(plan.partitions - have[plan.topic] for plan in going),
+        partitions_there=sum(have.values()),
+        partitions_refused=sum(plan.partitions for plan in plans if plan.action == "refuse"),
+    )
+
+
+def not_landed(
+    starts: Mapping[TopicAndPartition, int],
+    ends: Mapping[TopicAndPartition, int],
+    staged: Mapping[TopicAndPartition, int],
+) -> int:
+    """How many offsets of the source lie behind what is staged of each partition, as far as it still has them."""
+    return sum(max(0, end - max(starts.get(key, 0), staged.get(key, 0))) for key, end in ends.items())
+
+
+def added(totals: Iterable[Totals]) -> Totals:
+    """The sum; what is not known of one is not known of all."""
+    found = list(totals)
+    columns = {item.name: [getattr(each, item.name) for each in found] for item in fields(Totals)}
+    sums: dict[str, Any] = {name: None if None in values else sum(values) for name, values in columns.items()}
+    return Totals(**sums)
+
+
+def map_ends(rows: Iterable[Mapping[str, Any]]) -> dict[TopicAndPartition, tuple[int, int]]:
+    """(generation, next source offset) behind the map of each partition, by rows of `mapped_ends`: in the newest
+    generation of its target topic."""
+    newest: dict[TopicAndPartition, tuple[int, int, int]] = {}
+    for row in rows:
+        key = row["topic"], row["partition"]
+        end = row["target_generation"], row["generation"], row["source_position"]
+        newest[key] = max(newest.get(key, (0, 0, 0)), end)
+    return {key: (generation, end) for key, (_, generation, end) in newest.items()}
+
+
+def waiting_places(
+    staged: Mapping[str, Mapping[int, PartitionRanges]], ends: Mapping[TopicAndPartition, tuple[int, int]]
+) -> tuple[list[tuple[str, int, int, int]], int]:
+    """Where staged records begin that lie behind the map (topic, partition, generation, first offset), and about how
+    many they are: of a file in which the map ends, a part."""
+    first: dict[tuple[str, int, int], int] = {}
+    count = 0
+    for topic, partitions in staged.items():
+        for partition, ranges in partitions.items():
+            newest, end = ends.get((topic, partition), (0, 0))
+            for one in (ranges[at] for at in range(len(ranges))):
+                begin = max(one.first, end) if one.generation == newest else one.first
+                if one.generation < newest or begin > one.last:
+                    continue
+                count += -(-one.record_count * (one.last - begin + 1) // (one.last - one.first + 1))
+                key = topic, partition, one.generation
+                first[key] = min(first.get(key, begin), begin)
+    return [(*key, at) for key, at in sorted(first.items())], count

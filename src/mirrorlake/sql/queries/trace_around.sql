@@ -1,0 +1,15 @@
+-- What is known of an offset that the stage does not hold: its nearest neighbours that it does (within 100,000 offsets),
+-- and when `maintain` deleted it, if it did. Parameters: flow, topic, partition, offset.
+WITH near AS (
+  SELECT max(IF(offset < :offset, offset, NULL)) AS before, min(IF(offset > :offset, offset, NULL)) AS behind
+  FROM records
+  WHERE source_cluster = split(:flow, '->')[0] AND topic = :topic AND partition = :partition
+    AND offset BETWEEN :offset - 100000 AND :offset + 100000
+),
+removed AS (
+  SELECT max(removed_at) AS removed_at
+  FROM removals
+  WHERE source_cluster = split(:flow, '->')[0] AND topic = :topic AND partition = :partition
+    AND first_offset <= :offset AND below > :offset
+)
+SELECT before, behind, removed_at FROM near CROSS JOIN removed

@@ -1,0 +1,7 @@
+-- The newest record with a key, by its timestamp. Parameters: flow, topic, key (in hexadecimal digits), since_ms.
+SELECT partition, offset, coalesce(generation, 0) AS generation, timestamp AS written_at
+FROM records
+WHERE source_cluster = split(:flow, '->')[0] AND topic = :topic AND key = unhex(:key)
+  AND timestamp >= timestamp_millis(:since_ms)
+ORDER BY timestamp DESC, partition, generation DESC, offset DESC
+LIMIT 1

@@ -1,0 +1,1 @@
+"""One record's life, from written to read, by what the lake knows of it."""

@@ -1,0 +1,87 @@
+"""What the lake knows of one record: what `trace.reading` reads and `trace.story` tells. Pure.
+
+Rows are those of `sql/queries/trace_*.sql`; times are in UTC without a zone, as the port `lake.reader` gives them.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, NamedTuple
+
+Row = Mapping[str, Any]
+
+
+class Place(NamedTuple):
+    """A record of a flow, by its source offset."""
+
+    flow: str
+    topic: str
+    partition: int
+    offset: int
+
+    @property
+    def partition_name(self) -> str:
+        """The partition as Kafka's tools write it."""
+        return f"{self.topic}-{self.partition}"
+
+
+@dataclass(frozen=True)
+class Standing:
+    """How the flow stands now: `setting` is disabled or paused where somebody wants it so, `mode` that of its last run
+    (continuous, once, stopped), `sampled_at` its newest sample; without one for `quiet_seconds` nobody runs it."""
+
+    setting: str | None = None
+    mode: str | None = None
+    sampled_at: datetime | None = None
+    quiet_seconds: int = 60
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What is known of one record as of `now`; None and empty are not known, or not there.
+
+    Attributes:
+        record: its row of the stage; mapped: its place at the target, of the newest generation there.
+        batch, produced: sizes of the landing batch, and of the batch that brought it to the target.
+        at_landing, newest: samples of its partition, the last one before it was landed and the newest one.
+        backlog: staged records of its partition in front of it that were not produced when it was landed.
+        incidents, changes, pauses: what happened to the partition, the topic and the flow.
+        readers: consumer groups with a position in the partition, on either side.
+        around: what the stage has beside it, where it has not the record itself.
+    """
+
+    place: Place
+    now: datetime
+    record: Row | None = None
+    mapped: Row | None = None
+    batch: Row | None = None
+    produced: Row | None = None
+    at_landing: Row | None = None
+    newest: Row | None = None
+    backlog: int | None = None
+    incidents: Sequence[Row] = ()
+    changes: Sequence[Row] = ()
+    pauses: Sequence[Row] = ()
+    readers: Sequence[Row] = ()
+    around: Row | None = None
+    standing: Standing = field(default_factory=Standing)
+
+    @property
+    def written_at(self) -> datetime | None:
+        """The record's own timestamp."""
+        return None if self.record is None else self.record["written_at"]
+
+    @property
+    def landed_at(self) -> datetime | None:
+        """When it was landed."""
+        return None if self.record is None else self.record["landed_at"]
+
+    @property
+    def produced_at(self) -> datetime | None:
+        """When the target had acknowledged it; an upper bound where `maintain` merged rows of the map."""
+        return None if self.mapped is None else self.mapped["produced_at"]
+
+    @property
+    def is_merged(self) -> bool:
+        """Whether its row of the map was merged, so that its batch is not known any more."""
+        return self.mapped is not None and self.mapped["first_batch_id"] is not None

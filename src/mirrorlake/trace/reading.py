@@ -1,0 +1,172 @@
+"""Reads what a lake knows of one record. Each question is bounded by the place of the record, or by its time."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta, timezone
+from typing import Any
+
+from mirrorlake.errors import InputError, UnknownOffset
+from mirrorlake.lake.reader import Reader
+from mirrorlake.lake.translate import never_seen
+from mirrorlake.trace.facts import Facts, Place, Row, Standing
+
+#: With more than so many ms between two samples nobody ran a flow, by the age of the samples in days: `maintain` leaves
+#: one a minute of those of yesterday, and one an hour of those of last week (`lake/maintain.py`).
+PAUSES_MS = ((1, 60_000), (7, 150_000), (None, 7_500_000))
+#: A timestamp may be years older than the landing: what held a record up is looked for in this time before it.
+_LOOK_BACK = timedelta(days=1)
+#: How far back a partition's newest sample is looked for; then in all.
+_NEWEST = (timedelta(hours=1), timedelta(days=1))
+_GREATEST = 2**63 - 1
+
+
+def read_facts(lake: Reader, place: Place, standing: Standing, now: datetime) -> Facts:
+    """What is known of a record; `now` is in UTC, without a zone.
+
+    Raises UnknownOffset for a partition that the flow has never seen.
+    """
+    keys = place._asdict()
+    record = _first(lake.query_rows("trace_record", **keys))
+    generation = 0 if record is None else record["generation"]
+    mapped = _first(lake.query_rows("trace_map", generation=generation, **keys))
+    facts = Facts(place, now, record, mapped, standing=standing, newest=_newest_sample(lake, place, now))
+    around = _first(lake.query_rows("trace_around", **keys)) if record is None else None
+    if record is None and mapped is None and facts.newest is None and _is_empty(around):
+        raise UnknownOffset(never_seen(place.flow, place.topic, place.partition, False))
+    facts = replace(facts, around=around, **_batches(lake, facts), **_history(lake, facts))
+    return replace(
+        facts,
+        at_landing=_sample(lake, place, facts.landed_at, _LOOK_BACK),
+        backlog=_backlog(lake, facts),
+        readers=_readers(lake, facts),
+    )
+
+
+def origin(lake: Reader, flow: str, topic: str, partition: int, offset: int) -> Place:
+    """The source record that a target offset holds.
+
+    Raises UnknownOffset for an offset that holds none of this flow.
+    """
+    found = _first(lake.query_rows("trace_origin", flow=flow, topic=topic, partition=partition, offset=offset))
+    if found is None:
+        raise UnknownOffset(
+            f"offset {offset} of target {topic}-{partition} holds no record that flow {flow} brought: it is behind the "
+            "end, the marker of a transaction, or somebody else's; `mirrorlake translate --reverse` finds the next one"
+        )
+    return Place(flow, found["topic"], partition, found["offset"])
+
+
+def newest_with_key(lake: Reader, flow: str, topic: str, key: str, since: datetime | None) -> Place:
+    """The newest staged record with a key: text, or bytes in hexadecimal digits behind 0x.
+
+    Raises InputError where there is none, or the digits are none.
+    """
+    since_ms = 0 if since is None else _ms(since)
+    found = _first(lake.query_rows("trace_key", flow=flow, topic=topic, key=_digits(key), since_ms=since_ms))
+    if found is None:
+        later = "" if since is None else f" with a timestamp since {since:%Y-%m-%d %H:%M:%S} UTC"
+        raise InputError(f"no staged record of topic {topic} has the key {key}{later}; keys are compared byte by byte")
+    return Place(flow, topic, found["partition"], found["offset"])
+
+
+def standing_of(lake: Reader, flow: str, topic: str) -> Standing:
+    """How a flow stands by the tables alone."""
+    (found,) = lake.query_rows("trace_standing", flow=flow, topic=topic)
+    setting = "paused" if found["is_paused"] else "disabled" if found["enabled"] is False else None
+    return Standing(setting, found["mode"], found["sampled_at"], found["quiet_seconds"] or Standing.quiet_seconds)
+
+
+def _batches(lake: Reader, facts: Facts) -> dict[str, Any]:
+    """The sizes of its landing batch, and of the batch that brought it to the target."""
+    found: dict[str, Any] = {}
+    flow, topic, partition, _ = facts.place
+    keys: dict[str, Any] = {"flow": flow, "topic": topic, "partition": partition}
+    if facts.record is not None and facts.record["batch_id"] is not None:
+        found["batch"] = _first(lake.query_rows("trace_batch", batch_id=facts.record["batch_id"], **keys))
+    if facts.mapped is not None and not facts.is_merged:
+        found["produced"] = _first(lake.query_rows("trace_produced", batch_id=facts.mapped["batch_id"], **keys))
+    return found
+
+
+def _history(lake: Reader, facts: Facts) -> dict[str, Any]:
+    """Incidents of the place, and what happened to the flow between writing and producing."""
+    flow, topic, partition, _ = facts.place
+    target = (facts.mapped or facts.newest or {}).get("target_topic") or topic
+    until = facts.produced_at or facts.now
+    landed = facts.landed_at or facts.now
+    since = max(facts.written_at or landed - _LOOK_BACK, landed - _LOOK_BACK)
+    since_ms, age = _ms(since), facts.now - since
+    gap_ms = next(gap for days, gap in PAUSES_MS if days is None or age < timedelta(days=days))
+    later = _ms(until + timedelta(minutes=2))  # of the first sample behind a pause
+    return {
+        "incidents": lake.query_rows(
+            "trace_incidents", flow=flow, topic=topic, target_topic=target, partition=partition
+        ),
+        "changes": lake.query_rows(
+            "trace_changes", flow=flow, target_topic=target, since_ms=since_ms, until_ms=_ms(until)
+        ),
+        "pauses": lake.query_rows("trace_pauses", flow=flow, since_ms=since_ms, until_ms=later, gap_ms=gap_ms),
+    }
+
+
+def _newest_sample(lake: Reader, place: Place, now: datetime) -> Row | None:
+    ahead = now + timedelta(minutes=5)  # of a clock that is ahead of ours
+    for back in _NEWEST:
+        if found := _sample(lake, place, ahead, back):
+            return found
+    return _sample(lake, place, ahead, ahead - datetime(1970, 1, 1))
+
+
+def _sample(lake: Reader, place: Place, until: datetime | None, back: timedelta) -> Row | None:
+    if until is None:
+        return None
+    flow, topic, partition, _ = place
+    since_ms, until_ms = _ms(until - back), _ms(until)
+    return _first(
+        lake.query_rows(
+            "trace_sample", flow=flow, topic=topic, partition=partition, since_ms=since_ms, until_ms=until_ms
+        )
+    )
+
+
+def _backlog(lake: Reader, facts: Facts) -> int | None:
+    if facts.landed_at is None or facts.record is None or facts.is_merged:
+        return None
+    flow, topic, partition, offset = facts.place
+    keys: dict[str, Any] = {"flow": flow, "topic": topic, "partition": partition}
+    keys["generation"] = facts.record["generation"]
+    (done,) = lake.query_rows("trace_done", offset=offset, until_ms=_ms(facts.landed_at), **keys)
+    (found,) = lake.query_rows("trace_backlog", first=done["source_last"] + 1, last=offset - 1, **keys)
+    return int(found["record_count"])
+
+
+def _readers(lake: Reader, facts: Facts) -> list[Row]:
+    source, _, target = facts.place.flow.partition("->")
+    mapped = facts.mapped if facts.mapped is not None and facts.mapped["lives"] else None
+    where: dict[str, Any] = {"target_topic": None, "target_offset": _GREATEST, "target_generation": 0}
+    if mapped is not None:
+        where = {name: mapped[name] for name in where}
+    return [*lake.query_rows("trace_readers", back=f"{target}->{source}", **where, **facts.place._asdict())]
+
+
+def _is_empty(around: Row | None) -> bool:
+    return around is None or not any(value is not None for value in around.values())
+
+
+def _first(rows: Sequence[Row]) -> Row | None:
+    return rows[0] if rows else None
+
+
+def _digits(key: str) -> str:
+    """A key in hexadecimal digits."""
+    if not key.startswith("0x"):
+        return key.encode().hex().upper()
+    try:
+        return bytes.fromhex(key[2:]).hex().upper()
+    except ValueError:
+        raise InputError(f"the key {key} is not of hexadecimal digits, two a byte, behind 0x") from None
+
+
+def _ms(at: datetime) -> int:
+    zoned = at if at.tzinfo else at.replace(tzinfo=timezone.utc)
+    return int(zoned.timestamp() * 1000)

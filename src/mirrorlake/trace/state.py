@@ -1,0 +1,156 @@
+"""Where a record is now, and whether somebody has to do something about it. Pure."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+
+from mirrorlake.trace.facts import Facts, Row
+
+#: Incidents that hold records up. All others (of control, of comparisons) are about something else.
+LANDING_KINDS = frozenset(
+    {"source_truncated", "source_rewound", "source_refused", "source_data_lost", "topic_recreated", "landing_failed"}
+)
+PRODUCING_KINDS = frozenset(
+    {
+        *("target_refused", "target_recreated", "position_lost", "stage_trimmed", "topic_refused", "map_contradiction"),
+        *("cluster_unreachable", "flow_waits", "flow_stopped"),
+    }
+)
+HOLDING_KINDS = LANDING_KINDS | PRODUCING_KINDS
+#: Those that stop a partition at an offset, and nothing in front of it.
+_IN_ORDER = frozenset({"target_refused", "stage_trimmed", "position_lost", "source_truncated"})
+
+
+@dataclass(frozen=True)
+class State:
+    """Where a record is: one word, whether somebody has to act before it goes on, and a sentence."""
+
+    name: str
+    needs_somebody: bool
+    sentence: str
+
+
+def state_of(facts: Facts) -> State:
+    """Where the record is now."""
+    if facts.mapped is not None:
+        return _mapped(facts, facts.mapped)
+    if facts.record is not None:
+        return _staged(facts)
+    return _not_staged(facts)
+
+
+def holds(incident: Row, offset: int, kinds: frozenset[str] = HOLDING_KINDS) -> bool:
+    """Whether an incident is one that holds a record up: a partition stops behind the record that is refused."""
+    behind = incident["kind"] in _IN_ORDER and (incident["first_offset"] or 0) > offset
+    return incident["kind"] in kinds and not behind
+
+
+def covers(incident: Row, offset: int) -> bool:
+    """Whether an incident names the offset."""
+    first, last = incident["first_offset"], incident["last_offset"]
+    return first is not None and last is not None and first <= offset <= last
+
+
+def _mapped(facts: Facts, mapped: Row) -> State:
+    where = f"{mapped['target_topic']}-{mapped['target_partition']}"
+    if mapped["lives"]:
+        return State("at_target", False, f"it is at the target: {where}, offset {mapped['target_offset']}")
+    waiting = [item for item in facts.incidents if item["kind"] == "target_recreated" and item["resolved_at"] is None]
+    said = f"it was brought to {where}, which was deleted or made again since: its offset there means nothing any more"
+    return State("target_gone", bool(waiting), said + (_decide(facts, waiting[-1]) if waiting else ""))
+
+
+def _staged(facts: Facts) -> State:
+    assert facts.record is not None
+    if facts.record["is_echo"]:
+        return State("echo", False, "it came from the target itself (provenance), so the flow leaves it out")
+    offset = facts.place.offset
+    decided = [item for item in facts.incidents if item["kind"] == "target_refused" and item["resolution"] == "skip"]
+    if any(covers(item, offset) for item in decided):
+        said = "the target refused it, and it was given up (`resolve --choice skip`): it stays in `records`"
+        return State("given_up", False, said)
+    return _waiting(facts, HOLDING_KINDS - LANDING_KINDS, "it is staged and not yet produced")
+
+
+def _waiting(facts: Facts, kinds: frozenset[str], said: str) -> State:
+    """What a record waits for that is not where it ought to be."""
+    offset = facts.place.offset
+    holding = [item for item in facts.incidents if holds(item, offset, kinds)]
+    opened = [item for item in holding if item["resolved_at"] is None]
+    named = [item for item in opened if covers(item, offset)]
+    if named and named[-1]["kind"] == "target_refused":
+        detail = f"the target refused it: {named[-1]['detail']}{_decide(facts, named[-1])}"
+        return State("refused", True, detail)
+    if opened:
+        cause = (named or opened)[-1]
+        detail = f"{said}: {cause['kind']} is open since {_minute(cause)}: {cause['detail']}{_decide(facts, cause)}"
+        return State("blocked", True, detail)
+    stopped = [item for item in holding if item["resolution"] == "stop"]
+    if stopped:
+        what = "the partition" if stopped[-1]["partition"] is not None else "the topic"
+        detail = f"{said}: {what} was stopped by a decision about {stopped[-1]['kind']} ({_minute(stopped[-1])})"
+        return State("stopped", True, detail)
+    return _of_flow(facts, said)
+
+
+def _of_flow(facts: Facts, said: str) -> State:
+    standing = facts.standing
+    if standing.setting is not None:
+        what = "its topic or flow is paused" if standing.setting == "paused" else "its flow is disabled"
+        return State(standing.setting, True, f"{said}: {what}, and it goes on where it was when that ends")
+    if not _runs(facts):
+        at = standing.sampled_at or (facts.newest or {}).get("sampled_at")
+        last = "" if at is None else f" (its newest sample is of {at:%Y-%m-%d %H:%M:%S})"
+        scheduled = standing.mode == "once"
+        what = "the flow is run by `run --once`, and the next run brings it" if scheduled else "nobody runs the flow"
+        return State("not_running", not scheduled, f"{said}: {what}{last}")
+    return State("waiting", False, f"{said}: the flow is running, and nothing is known to hold it up")
+
+
+def _runs(facts: Facts) -> bool:
+    at = facts.standing.sampled_at
+    return at is not None and facts.now - at <= timedelta(seconds=facts.standing.quiet_seconds)
+
+
+def _not_staged(facts: Facts) -> State:
+    offset, newest, around = facts.place.offset, facts.newest, facts.around or {}
+    if around.get("removed_at") is not None:
+        said = f"`maintain` deleted it from the stage ({around['removed_at']:%Y-%m-%d %H:%M}) before the flow had it"
+        waits = _open(facts, "stage_trimmed")
+        return State("removed", bool(waits), said + (_decide(facts, waits[-1]) if waits else ""))
+    lost = [item for item in facts.incidents if item["kind"] == "source_truncated" and covers(item, offset)]
+    if lost and lost[-1]["resolved_at"] is not None:
+        said = f"it is lost: the source had deleted it before it was landed ({_minute(lost[-1])}), which was accepted"
+        return State("lost", False, said)
+    if newest is not None and offset >= newest["source_end"]:
+        at, end = newest["sampled_at"], newest["source_end"]
+        said = f"it is beyond the end: at {at:%Y-%m-%d %H:%M:%S} the source's log ended at {end}"
+        return State("beyond_end", False, said)
+    if newest is not None and offset >= newest["staged_end"]:
+        return _waiting(facts, HOLDING_KINDS, "it is at the source and not yet landed")
+    if around.get("before") is None and newest is not None and offset < newest["source_start"]:
+        start = newest["source_start"]
+        return State("before_start", False, f"the source's log begins at {start}: it was gone before the flow began")
+    return State("no_record", False, _no_record(around))
+
+
+def _no_record(around: Row) -> str:
+    said = "there is no record at this offset: it is the marker of a transaction, was aborted, or was compacted away"
+    named = {"before it": around.get("before"), "behind it": around.get("behind")}
+    beside = " and ".join(f"{at} {where}" for where, at in named.items() if at is not None)
+    return f"{said}; the stage has {beside}" if beside else said
+
+
+def _open(facts: Facts, kind: str) -> Sequence[Row]:
+    return [item for item in facts.incidents if item["kind"] == kind and item["resolved_at"] is None]
+
+
+def _decide(facts: Facts, incident: Row) -> str:
+    """What to type about an open incident."""
+    topic = "" if incident["topic"] is None else f" --topic {incident['topic']}"
+    partition = "" if incident["partition"] is None else f" --partition {incident['partition']}"
+    return f"; `mirrorlake resolve --flow '{incident['flow']}'{topic}{partition}` shows the choices"
+
+
+def _minute(incident: Row) -> str:
+    return f"{incident['at']:%Y-%m-%d %H:%M:%S}"

@@ -1,0 +1,169 @@
+"""One record's life, top to bottom: what happened when, what held it up, and who has read past it. Pure."""
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from typing import Any
+
+from mirrorlake.durations import duration
+from mirrorlake.trace.facts import Facts, Row
+from mirrorlake.trace.state import covers, holds, state_of
+
+#: A wait that is shorter than this, with the clocks of two hosts, says nothing.
+_NOTHING_MS = 1_000
+
+
+def tell(facts: Facts) -> dict[str, Any]:
+    """The document of a trace: the attributes of `mirrorlake.library.tracing.Trace`."""
+    state, mapped = state_of(facts), facts.mapped
+    return {
+        **facts.place._asdict(),
+        "generation": None if facts.record is None else facts.record["generation"],
+        "state": state.name,
+        "needs_somebody": state.needs_somebody,
+        "sentence": state.sentence,
+        "target_topic": None if mapped is None else mapped["target_topic"],
+        "target_partition": None if mapped is None else mapped["target_partition"],
+        "target_offset": None if mapped is None else mapped["target_offset"],
+        "latency_ms": _latency(facts),
+        "stages": [*_stages(facts)],
+        "held_up": [*_held_up(facts)],
+        "readers": [dict(row) for row in facts.readers],
+        "incidents": [dict(row) for row in facts.incidents if _meets(facts, row)],
+        "changes": [dict(row) for row in facts.changes],
+    }
+
+
+def _latency(facts: Facts) -> dict[str, int | None]:
+    written, landed, produced = facts.written_at, facts.landed_at, facts.produced_at
+    return {
+        "landing": _ms(written, landed),
+        "producing": _ms(landed, produced),
+        "replication": _ms(written, produced),
+    }
+
+
+def _stages(facts: Facts) -> Iterator[dict[str, Any]]:
+    """written, landed, produced, and each group that read past it; `after_ms` is since the stage before."""
+    record, mapped = facts.record, facts.mapped
+    if record is not None:
+        yield _stage("written", record["written_at"], None, _said_written(record))
+        yield _stage("landed", record["landed_at"], record["written_at"], _said_landed(facts, record))
+    if mapped is not None:
+        yield _stage("produced", mapped["produced_at"], facts.landed_at, _said_produced(facts, mapped))
+    for row in sorted((row for row in facts.readers if row["is_past"]), key=lambda row: row["passed_at"]):
+        since = facts.written_at if row["side"] == "source" else facts.produced_at
+        said = f"group {row['group_id']} is past it at the {row['side']} (position {row['position']})"
+        yield _stage("read", row["passed_at"], since, f"{said}, seen by its checkpoints")
+
+
+def _stage(name: str, at: datetime | None, before: datetime | None, said: str) -> dict[str, Any]:
+    return {"stage": name, "at": at, "after_ms": _ms(before, at), "said": said}
+
+
+def _said_written(record: Row) -> str:
+    by = "appended to the source's log (LogAppendTime)" if record["timestamp_type"] == 1 else "written (CreateTime)"
+    key = "no key" if record["key_bytes"] is None else f"a key of {_count(record['key_bytes'], 'byte')}"
+    value = "no value" if record["value_bytes"] is None else f"a value of {_count(record['value_bytes'], 'byte')}"
+    return f"{by}, {key}, {value}"
+
+
+def _said_landed(facts: Facts, record: Row) -> str:
+    size = facts.batch
+    of = f" of {_count(size['record_count'], 'record')}, {size['of_partition']:,} of its partition" if size else ""
+    return f"landed in the stage, in batch {record['batch_id']}{of}"
+
+
+def _said_produced(facts: Facts, mapped: Row) -> str:
+    where = f"{mapped['target_topic']}-{mapped['target_partition']} offset {mapped['target_offset']}"
+    if facts.is_merged:
+        return (
+            f"acknowledged by the target, by then: {where} (rows of the map of batches {mapped['first_batch_id']} to "
+            f"{mapped['batch_id']} were merged, so its own batch is not known any more)"
+        )
+    size = facts.produced or {}
+    known = size.get("record_count") is not None
+    of = f" of {_count(size['record_count'], 'record')}, {size['of_partition']:,} of its partition" if known else ""
+    way = f", the {size['way']} way" if size.get("way") else ""
+    return f"acknowledged by the target: {where}, in batch {mapped['batch_id']}{of}{way}"
+
+
+def _held_up(facts: Facts) -> Iterator[dict[str, Any]]:
+    """What held the record up, or does, in the order of time; each with `what`, `since`, `until` and `said`."""
+    found = [*_pauses(facts), *_incidents(facts), *_edits(facts), *_before_landing(facts), *_before_producing(facts)]
+    yield from sorted(found, key=lambda item: item["since"] or datetime.min)
+
+
+def _item(what: str, since: datetime | None, until: datetime | None, said: str) -> dict[str, Any]:
+    return {"what": what, "since": since, "until": until, "said": said}
+
+
+def _pauses(facts: Facts) -> Iterator[dict[str, Any]]:
+    begin, end = facts.written_at or facts.landed_at, facts.produced_at or facts.now
+    for row in facts.pauses:
+        if begin is not None and row["until"] > begin and row["since"] < end:
+            said = f"nobody ran the flow for {duration(_ms(row['since'], row['until']) or 0)}: no sample was taken"
+            yield _item("not running", row["since"], row["until"], said)
+
+
+def _incidents(facts: Facts) -> Iterator[dict[str, Any]]:
+    for row in facts.incidents:
+        if _meets(facts, row):
+            how = "still open" if row["resolved_at"] is None else f"closed: {row['resolution']}"
+            own = ", which names this record" if covers(row, facts.place.offset) else ""
+            said = f"{row['kind']}{own}: {row['detail'] or 'no detail'} ({how})"
+            yield _item("incident", row["at"], row["resolved_at"], said)
+
+
+def _meets(facts: Facts, row: Row) -> bool:
+    """Whether an incident held records up while this one was on its way, or names it."""
+    begin, end = facts.written_at or facts.landed_at, facts.produced_at or facts.now
+    if not holds(row, facts.place.offset):
+        return False
+    if covers(row, facts.place.offset):
+        return True
+    over = row["resolved_at"] is not None and begin is not None and row["resolved_at"] < begin
+    return row["at"] <= end and not over
+
+
+def _edits(facts: Facts) -> Iterator[dict[str, Any]]:
+    for row in facts.changes:
+        what = "the topology file was edited" if row["kind"] == "topology" else f"{row['kind']} of {row['resource']}"
+        shape = f" ({row['before'] or 'none'} to {row['after']})" if row["after"] else ""
+        said = f"{what}{shape}: {row['outcome']}" + (f", {row['error']}" if row["error"] else "")
+        yield _item("change", row["at"], row["at"], said)
+
+
+def _before_landing(facts: Facts) -> Iterator[dict[str, Any]]:
+    """By the last sample before it was landed: what waited in front of it at the source, or that it was not there."""
+    sample, landed, offset = facts.at_landing, facts.landed_at, facts.place.offset
+    if sample is None or landed is None or (facts.pauses and sample["sampled_at"] < facts.pauses[-1]["until"]):
+        return
+    at, waited = sample["sampled_at"], _ms(facts.written_at, landed) or 0
+    if sample["source_end"] is None or sample["staged_end"] is None:
+        return
+    if offset < sample["source_end"]:
+        ahead = offset - sample["staged_end"]
+        if ahead > 0:
+            said = f"{_count(ahead, 'offset')} of its partition waited in front of it at the source at {at:%H:%M:%S}"
+            yield _item("backlog at the source", at, landed, said)
+    elif waited - (_ms(at, landed) or 0) > _NOTHING_MS:
+        early = duration(waited - (_ms(at, landed) or 0))
+        said = (
+            f"at {at:%H:%M:%S} the source had not got it: at least {early} of its wait passed between its timestamp "
+            "and the source's log (a late or slow producer, or one whose clock is behind)"
+        )
+        yield _item("producer", facts.written_at, at, said)
+
+
+def _before_producing(facts: Facts) -> Iterator[dict[str, Any]]:
+    if facts.backlog:
+        said = f"{_count(facts.backlog, 'staged record')} of its partition in front of it had not been produced by then"
+        yield _item("backlog in the stage", facts.landed_at, facts.landed_at, said)
+
+
+def _ms(before: datetime | None, after: datetime | None) -> int | None:
+    return None if before is None or after is None else round((after - before) / timedelta(milliseconds=1))
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
