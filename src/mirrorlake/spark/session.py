@@ -124,9 +124,6 @@ def local_session(
     # Else the Python workers take whatever python3 is first on PATH.
     os.environ["PYSPARK_PYTHON"] = sys.executable
     os.environ["MIRRORLAKE_DRIVER_PID"] = str(os.getpid())
-    # Arrow's allocator in the workers keeps memory that it will need again for the next rows. Measured with records of
-    # 1 KB: the kernel's clearing of pages that were given back and taken again cost producing a sixth of its CPU.
-    os.environ.setdefault("MIMALLOC_PURGE_DELAY", "-1")
     # A task is tried once: whoever started the job knows better when to try again (run/flow_worker.py), and a task
     # that waits for a cluster that is gone holds a core that other flows need.
     master = cores if "[" in cores or "://" in cores else f"local[{cores},1]"
