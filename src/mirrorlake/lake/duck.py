@@ -123,7 +123,9 @@ class DuckLake:
 
     def _make_known(self, said: Said) -> None:
         """Open what a query names, and what that is made of."""
-        for name in said.tables - self._known:
+        for name in said.tables:
+            if name in self._known:
+                continue  # a view before it in this query was made of it
             if name in TABLES:
                 self._open(name)
             elif name in VIEWS:

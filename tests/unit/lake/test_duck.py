@@ -14,6 +14,7 @@ import mirrorlake
 from mirrorlake.config.topology import Lake as Location
 from mirrorlake.errors import InputError, LakeError
 from mirrorlake.lake.definitions import TABLES, VIEWS, definition, rows_of
+from mirrorlake.lake.dialect import said_for_duckdb
 from mirrorlake.lake.duck import DuckLake
 from mirrorlake.lake.opening import check_location
 from mirrorlake.lake.path_tables import PathTables
@@ -191,3 +192,13 @@ def test_folders_that_cannot_be_opened_are_refused(tmp_path: Path, folder: str) 
     with pytest.raises(LakeError, match="no folder of its path may have (\\[|%20) in its name; choose another"):
         check_location(Location(path=str(tmp_path / folder)), tmp_path)
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("names", [("open_incidents", "incidents"), ("incidents", "open_incidents")])
+def test_a_table_that_a_view_of_the_same_query_reads_is_opened_once(tmp_path: Path, names: tuple[str, str]) -> None:
+    """In whatever order a query's names come, which differs from process to process; an empty table above all."""
+    lake = DuckLake(tmp_path)
+    said = said_for_duckdb("SELECT * FROM open_incidents JOIN incidents USING (flow)")
+    assert set(said.tables) == set(names)
+    lake._make_known(said._replace(tables=names))  # type: ignore[arg-type]
+    assert lake.rows(said.text) == []
