@@ -20,6 +20,11 @@ POINTS = (
     "produced",  # all transactions of a batch are committed, no map row is
     "mapped",  # the map rows are committed, the latency rows are not
 )
+#: Points on the way of records that the target refuses.
+PARK_POINTS = (
+    "refused",  # a batch has found which, nothing is in `parked`
+    "parked",  # they are in `parked`, the flow has not gone on behind them
+)
 #: Points on the way of positions of consumer groups.
 GROUP_POINTS = (
     "checkpointed",  # positions are in `checkpoints`, the target's groups are not moved

@@ -1,18 +1,36 @@
-"""A refused record stops its partition, and its incident stays open for as long as that is so."""
+"""A refused record stops its partition, and its incident stays open for as long as that is so; or it is parked."""
 
 import os
 import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 
+import mirrorlake
+from mirrorlake.config.topology import load_topology
 from mirrorlake.errors import TargetRefused
+from mirrorlake.failpoints import PARK_POINTS
+from mirrorlake.kafka.connections import Connections
 from mirrorlake.lake.lake import Lake
+from mirrorlake.run.resolve import Wanted, resolve
 from tests.support.clusters import ClusterPair
 from tests.support.kafka import NewRecord, create_topic, numbered, read_topic, write
 from tests.support.lanes import BOTH_LANES
-from tests.support.replication import FLOW, lake_of, land_only, replicate_once, write_topology
+from tests.support.replication import (
+    FLOW,
+    Run,
+    Sides,
+    both_sides,
+    finish,
+    lake_of,
+    land_only,
+    replicate_once,
+    start_run,
+    write_topology,
+)
 
 pytestmark = BOTH_LANES
 
@@ -48,3 +66,111 @@ def test_a_refused_record_in_a_backlog_stays_an_incident(
         rows = lake_of(spark, topology).sql(f"SELECT {told} FROM incidents").collect()
         assert [tuple(row) for row in rows] == [(FLOW, "target_refused", topic, 0, 50, 50, None)]
     assert [len(records) for records in read_topic(clusters.west, f"east.{topic}")] == [50, 100]
+
+
+#: What the target takes, bytes of a compressed batch, and what is more than that.
+LIMIT, TOO_LARGE = 5_000, 6_000
+
+
+@dataclass(frozen=True)
+class Scene:
+    """A flow whose target takes records of up to LIMIT bytes."""
+
+    topology: Path
+    topic: str
+    clusters: ClusterPair
+
+    @property
+    def names(self) -> Mapping[str, str]:
+        return {self.topic: f"east.{self.topic}"}
+
+    def write(self, *sizes: int, partition: int = 0) -> None:
+        """Records of some sizes that cannot be compressed."""
+        write(self.clusters.east, self.topic, [NewRecord(os.urandom(size), None, partition) for size in sizes])
+
+    def parked(self, spark: SparkSession) -> list[tuple[int, int, str, int]]:
+        """Partition, offset, reason and size of what is parked."""
+        rows = lake_of(spark, self.topology).sql("SELECT * FROM parked ORDER BY partition, offset").collect()
+        assert {(row["flow"], row["topic"], row["replayed_at"]) for row in rows} <= {(FLOW, self.topic, None)}
+        return [(row["partition"], row["offset"], row["reason"], row["byte_count"]) for row in rows]
+
+    def is_mirrored_but(self, lake: Lake, left_out: set[tuple[int, int]]) -> Sides:
+        """All but some (partition, offset) are at the target once, in order and as they were, and mapped."""
+        sides = both_sides(lake, self.clusters.east, self.clusters.west, self.names)
+        for partition, there in enumerate(sides.source[self.topic]):
+            here = sides.target[f"east.{self.topic}"][partition]
+            wanted = [record for record in there if (partition, record.offset) not in left_out]
+            assert [record[1:] for record in here] == [record[1:] for record in wanted], partition
+            pairs = zip((record.offset for record in wanted), (record.offset for record in here), strict=True)
+            assert sorted(sides.mapped[self.topic, partition]) == list(pairs)
+        return sides
+
+
+def new_scene(clusters: ClusterPair, folder: Path, landing: Mapping[str, int] | None = None, **flow: str) -> Scene:
+    topic = f"parked-{uuid.uuid4().hex[:8]}"
+    create_topic(clusters.east, topic, 2)
+    create_topic(clusters.west, f"east.{topic}", 2, max_message_bytes=str(LIMIT))
+    settings = {"topics": [topic], "sync_topic_configs_enabled": False, **flow}
+    return Scene(write_topology(folder, clusters.east, clusters.west, settings, landing), topic, clusters)
+
+
+def test_refused_records_are_parked_and_the_rest_goes_on(
+    spark: SparkSession, clusters: ClusterPair, tmp_path: Path
+) -> None:
+    """Thirty of two hundred, first and last ones and neighbours among them, between records that are large only until
+    they are compressed; a run finds them in few batches. Twice, and by the library's `verify` and `status`."""
+    scene = new_scene(clusters, tmp_path, on_refused="park")
+    sizes = [TOO_LARGE + at if at % 7 == 0 or at in (1, 199) else 40 for at in range(200)]
+    scene.write(*sizes)
+    write(clusters.east, scene.topic, [NewRecord(bytes(60_000), None, 0), *numbered(20)])
+    scene.write(40, TOO_LARGE, partition=1)
+    run = replicate_once(spark, scene.topology)
+    refused = {(0, at) for at, size in enumerate(sizes) if size > LIMIT} | {(1, 1)}
+    scene.is_mirrored_but(run.lake, refused)
+    assert scene.parked(spark) == [
+        (partition, at, "MSG_SIZE_TOO_LARGE", TOO_LARGE if partition else sizes[at])
+        for partition, at in sorted(refused)
+    ]
+    assert len(run.reports) <= 4, "they were found one by one"
+    scene.write(40, TOO_LARGE, 40, partition=1)
+    scene.is_mirrored_but(replicate_once(spark, scene.topology).lake, refused | {(1, 3)})
+    assert len(scene.parked(spark)) == len(refused) + 1
+    lake = mirrorlake.open(str(scene.topology))
+    status = lake.status()
+    assert status.healthy, status.alerts
+    assert [row["parked"] for row in status.flows] == [len(refused) + 1]
+    verified = lake.verify()
+    assert verified.differences == [] and verified.excused["parked"] == len(refused) + 1, verified
+
+
+def test_an_operator_parks_what_stopped(spark: SparkSession, clusters: ClusterPair, tmp_path: Path) -> None:
+    """Only what the incident named: the next refused record stops the partition again."""
+    scene = new_scene(clusters, tmp_path)
+    scene.write(40, TOO_LARGE, 40, TOO_LARGE, 40)
+    for decided in ([1], [1, 3]):
+        with pytest.raises(TargetRefused):
+            replicate_once(spark, scene.topology)
+        lake = lake_of(spark, scene.topology)
+        (incident,) = resolve(lake, Connections(load_topology(scene.topology)), Wanted(topic=scene.topic), "park")
+        assert incident["first_offset"] == decided[-1]
+    run = replicate_once(spark, scene.topology)
+    scene.is_mirrored_but(run.lake, {(0, 1), (0, 3)})
+    assert [at for _, at, _, _ in scene.parked(spark)] == [1, 3]
+
+
+def test_killed_while_records_are_parked(spark: SparkSession, clusters: ClusterPair, tmp_path: Path) -> None:
+    """After each point between the refusal and going on, another run goes on where that one died: each record is at the
+    target once, or parked once."""
+    scene = new_scene(clusters, tmp_path, {"small_batch_records": 0}, on_refused="park")
+    left_out: set[tuple[int, int]] = set()
+    for point in (*PARK_POINTS, "kafka-committed", "mapped"):
+        once = tmp_path / f"once-{point}"
+        environment = {"MIRRORLAKE_CRASH": f"{point}:driver", "MIRRORLAKE_CRASH_ONCE": str(once)}
+        left_out.add((0, 1 + 3 * len(left_out)))
+        scene.write(40, TOO_LARGE, 40)
+        code = finish(start_run(scene.topology, "--once", **environment))
+        assert once.exists() and code == -9, (point, (tmp_path / "run.log").read_text(encoding="utf-8"))
+    run: Run = replicate_once(spark, scene.topology)
+    scene.is_mirrored_but(run.lake, left_out)
+    assert {(partition, at) for partition, at, _, _ in scene.parked(spark)} == left_out
+    assert len(scene.parked(spark)) == len(left_out)

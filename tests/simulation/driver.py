@@ -17,9 +17,10 @@ import pyarrow as pa
 
 from mirrorlake import failpoints
 from mirrorlake.errors import MirrorlakeError, TargetRefused
+from mirrorlake.offsets.parked import Parked
 from mirrorlake.offsets.progress import MappedEnd
 from mirrorlake.offsets.stage_index import StagedRange, StageIndex
-from mirrorlake.produce import delivery, map_writer, patience, python_producer, stage_files, task, writer
+from mirrorlake.produce import delivery, map_writer, patience, python_producer, refusals, stage_files, task, writer
 from mirrorlake.produce import flow as produce_flow
 from mirrorlake.produce.batch import PartitionPlan, shard_of
 from mirrorlake.produce.flow import FlowProducer
@@ -129,6 +130,7 @@ class MemoryMap:
     """`produce.ports.MapStore` over the simulated tables."""
 
     def __init__(self, world: World) -> None:
+        self._world = world
         self._tables = world.tables
         self._application = f"mirrorlake/{world.lake_id}/{FLOW}"
 
@@ -163,6 +165,16 @@ class MemoryMap:
     def append_latency(self, rows: pa.Table, batch_id: int) -> None:
         """Append, once."""
         self._tables.append("latency", rows, f"{self._application}/latency", batch_id)
+
+    def parked(self) -> Sequence[Parked]:
+        """What the flow goes on behind."""
+        return list(self._world.parked)
+
+    def park(self, rows: Sequence[Parked]) -> None:
+        """Note it, each record once."""
+        self._world.steps.reach("parked append", lake_failed)
+        self._world.parked += [row for row in rows if row not in self._world.parked]
+        self._world.steps.reach("parked appended", lake_failed)
 
 
 class MemoryWorkers:
@@ -280,6 +292,7 @@ def install(world: World, stack: ExitStack) -> None:
         (stage_files, "open_parquet", lambda uri, _coded: ParquetView(world.stage.batch(uri))),
         *stand_ins(),
         (produce_flow, "logger", quiet),
+        (refusals, "logger", quiet),
         (produce_flow, "time", SimpleNamespace(time_ns=lambda: next(clock) * 1_000_000)),
     ):
         stack.enter_context(patch.object(module, name, value))
@@ -365,11 +378,11 @@ class Driver:
         self._closed = self._targets.closed()
         produced = frozenset(world.selected - world.paused - self._closed)
         stopped = {(i.topic, i.partition) for i in world.incidents if i.resolution == "stop"}
-        skipped: dict[Any, tuple[tuple[int, int], ...]] = {}
+        decided: dict[str, dict[Any, tuple[tuple[int, int], ...]]] = {"skip": {}, "park": {}}
         for item in world.incidents:
-            if item.kind == "target_refused" and item.resolution == "skip":
-                key = (item.topic, item.partition)
-                skipped[key] = (*skipped.get(key, ()), (item.first or 0, item.last or 0))
+            if item.kind == "target_refused" and item.resolution in decided:
+                key, ranges = (item.topic, item.partition), decided[item.resolution]
+                ranges[key] = (*ranges.get(key, ()), (item.first or 0, item.last or 0))
         foreign = {(i.topic, i.partition): i.first or 0 for i in world.incidents if i.resolution == "foreign"}
         return FlowSpec(
             FLOW,
@@ -383,10 +396,12 @@ class Driver:
             max_records=world.settings.max_records,
             reader=world.settings.reader,
             blocked=frozenset(stopped),
-            skipped=skipped,
+            skipped=decided["skip"],
             known_foreign=foreign,
             targets=self._targets.living,
             on_refused=self._refused,
+            parks=world.settings.parks,
+            park_at=decided["park"],
         )
 
     def _refused(self, error: TargetRefused) -> None:

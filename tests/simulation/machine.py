@@ -45,6 +45,7 @@ EVENTS = {
     "expire": 1,
     "zombies": 2,
     "check": 1,
+    "write_large": 4,
 }
 #: In which one of the next steps a fault strikes.
 STRIKES = (0, 1, 2, 3, 4, 5, 6, 7, 9, 11, 13, 16, 20)
@@ -94,6 +95,7 @@ class Replication(RuleBasedStateMachine):
             transaction_records=dice.among((600_000, 2)),
             metadata_bytes=dice.among((4_000, 4_000, 60)),
             catalog=dice.among((False, False, True)),
+            parks=dice.among((True, False)),
         )
         self.world = World(Settings(**{**vars(settings), **self.fixed}))
         self._say(f"{self.world.settings}")
@@ -138,12 +140,19 @@ class Replication(RuleBasedStateMachine):
         self._say("killed")
         self._die()
 
+    def _write_large(self, dice: Dice) -> None:
+        """Records come, of which the target refuses the last one."""
+        write = (dice.among(TOPICS), dice.upto(1), 1 + dice.upto(3), dice.among(("plain", "committed")))
+        self._say(f"write large{write}")
+        self.world.write(*write, large=True)
+
     def _come_back_otherwise(self, dice: Dice) -> None:
         self._die()
         changed = {
             "max_records": dice.among((100, 2, 5)),
             "produce_tasks": 1 + dice.upto(2),
             "reader": dice.among(("auto", "rows")),
+            "parks": dice.among((True, False)),
         }
         self._say(f"killed; comes back with {changed}")
         for name, value in changed.items():
@@ -283,7 +292,8 @@ class Replication(RuleBasedStateMachine):
                 if not world.unmapped_at_target(str(item.topic), item.partition or 0):
                     item.resolution = "foreign"
             else:
-                item.resolution = {"source_truncated": "continue", "target_refused": "skip"}.get(item.kind, "over")
+                refused = ("skip", "park")[item.at % 2]
+                item.resolution = {"source_truncated": "continue", "target_refused": refused}.get(item.kind, "over")
 
     def check(self) -> None:
         """Recover, catch up, and see that nothing is wrong."""

@@ -12,6 +12,7 @@ from typing import Any
 
 from mirrorlake.landing.source_comparison import Branch, CurrentGenerations, TopicGeneration
 from mirrorlake.offsets.generations import NotedTarget, counts_from
+from mirrorlake.offsets.parked import Parked
 from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.produce import task
 from tests.simulation.kafka import TOO_LARGE, Cluster, Entry, Topic, Transaction
@@ -38,6 +39,7 @@ class Settings:
     metadata_bytes: int = 4_000
     reader: str = "auto"
     catalog: bool = False
+    parks: bool = False
 
 
 @dataclass
@@ -79,6 +81,7 @@ class World:
         self.generations: list[tuple[str, int, str, int]] = []  # topic, generation, id, when
         self.branches: dict[TopicAndPartition, tuple[Branch, int]] = {}  # with when it began
         self.incidents: list[Incident] = []
+        self.parked: list[Parked] = []
         #: The generations of target topics that are noted before the first write to them, by name.
         self.noted: dict[str, list[NotedTarget]] = {}
         self.workers, self.here = [Worker(), Worker()], Worker()
@@ -373,11 +376,11 @@ class World:
         staged: dict[TopicAndPartition, dict[tuple[int, int], Any]] = {}
         for row in self.stage.rows():
             staged.setdefault((row.topic, row.partition), {})[row.generation, row.offset] = row
-        given_up = {
-            (item.topic, item.partition): range(item.first or 0, (item.last or 0) + 1)
-            for item in self.incidents
-            if item.kind == "target_refused" and item.resolution == "skip"
-        }
+        given_up: dict[TopicAndPartition, set[int]] = {}
+        for item in self.incidents:
+            if item.kind == "target_refused" and item.resolution == "skip":
+                key = (str(item.topic), item.partition or 0)
+                given_up.setdefault(key, set()).update(range(item.first or 0, (item.last or 0) + 1))
         waiting = {
             (item.topic, item.partition)
             for item in self.incidents
@@ -396,7 +399,12 @@ class World:
                 found.append(f"{key}: {len(mine) - len(order)} records at the target that are not in the stage")
             if any(left >= right for left, right in zip(order, order[1:], strict=False)):
                 found.append(f"{key}: not once and in order at the target: {order}")
-            wanted = {place for place in rows if place[1] not in given_up.get(key, ())} - before.get(key, set())
+            parked = self._parked(key)
+            if parked & set(order):
+                found.append(f"{key}: parked, and at the target: {sorted(parked & set(order))}")
+            wanted = (
+                {place for place in rows if place[1] not in given_up.get(key, ())} - before.get(key, set()) - parked
+            )
             produced = key[0] in self.selected - self.paused and key not in waiting
             if produced and wanted - set(order):
                 found.append(f"{key}: not at the target: {sorted(wanted - set(order))}")
@@ -412,6 +420,14 @@ class World:
                     continue  # what is not produced now gets the rest of its map when it is again
                 found.append(f"{key}: the map has {extra} too many and lacks {lacking}")
         return found
+
+    def _parked(self, key: TopicAndPartition) -> set[tuple[int, int]]:
+        """What a flow goes on behind, in what counts of the generations of its target topic. Only what is refused."""
+        counted = counts_from(self.noted.get(key[0], ()))
+        rows = [row for row in self.parked if (row.topic, row.partition) == key and row.target_generation >= counted]
+        large = {(row.generation, row.offset) for row in self.stage.rows() if (row.value or b"").startswith(TOO_LARGE)}
+        assert {(row.generation, row.offset) for row in rows} <= large, "parked, and not refused"
+        return {(row.generation, row.offset) for row in rows}
 
     def _mapped(
         self,

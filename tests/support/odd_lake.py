@@ -37,6 +37,7 @@ def odd_lake(spark: SparkSession, directory: Path) -> Lake:
         "states": _states(),
         "removals": _removals(),
         "audits": _audits(),
+        "parked": _parked(),
     }.items():
         _append(lake, table, rows)
     return lake
@@ -244,3 +245,12 @@ def _states() -> Rows:
 def _removals() -> Rows:
     return [{"source_cluster": "east", "topic": TOPICS[0], "partition": 0, "generation": 0, "first_offset": 0,
              "below": 3, "removed_at": ago(1)}]  # fmt: skip
+
+
+def _parked() -> Rows:
+    place = {"topic": TOPICS[0], "partition": 0, "generation": 0, "target_topic": f"east.{TOPICS[0]}"}
+    return [
+        {"flow": FLOW, **place, "offset": offset, "target_generation": target_generation, "parked_at": ago(50),
+         "reason": "MSG_SIZE_TOO_LARGE", "byte_count": 10, "replayed_at": replayed_at}
+        for offset, target_generation, replayed_at in ((1, 0, None), (4, 0, ago(1)), (4, 1, None), (900, 0, None))
+    ]  # fmt: skip

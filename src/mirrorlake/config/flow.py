@@ -35,8 +35,8 @@ class Flow(Model):
     more than the target has brokers. `policy` is default, identity, `package.module:Class` or `file.py:Class`. `paused`
     is true for the whole flow, or a list of patterns of topic names. `provenance` is none, headers (each hop adds one
     that names the cluster it came from, and what has been on the target is not sent there again) or strip (the same
-    test, and the headers are taken off: the last hop). `produce_tasks` is how many transactional shards write to the
-    target.
+    test, and the headers are taken off: the last hop). At a record that the target refuses its partition stops, or,
+    with `on_refused` as park, goes on behind it. `produce_tasks` is how many transactional shards write to the target.
     """
 
     enabled: bool = True
@@ -50,6 +50,7 @@ class Flow(Model):
     replication_policy_internal_topic_separator_enabled: bool = True
     provenance: Literal["none", "headers", "strip"] = "none"
     delivery: Literal["exactly_once", "at_least_once"] = "exactly_once"
+    on_refused: Literal["stop", "park"] = "stop"
     produce_tasks: int = Field(default=2, ge=1)
 
     replication_factor: Factor | None = None

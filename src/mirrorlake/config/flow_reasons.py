@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping
 
 _SMT = "records are mirrored as they are, there are no transforms; change them where they are consumed"
-_ERRORS = "there is no Connect worker whose errors it would rule; a refused record stops its partition as an incident"
+_ERRORS = "there is no Connect worker whose errors it would rule; on_refused says what becomes of a refused record"
 _CONVERTER = "keys, values and headers are mirrored as bytes, so there is nothing to convert"
 _REST = "there is no Connect worker and no REST port"
 _SYNCS = "there is no offset-syncs topic; the table offset_map holds the exact map"

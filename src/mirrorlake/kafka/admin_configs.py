@@ -70,6 +70,18 @@ def describe_topic_configs(admin: ClusterAdmin, topics: Iterable[str]) -> Descri
     return found
 
 
+def broker_config(admin: ClusterAdmin, key: str) -> str | None:
+    """The value of a config as one of the brokers has it; None where the cluster does not tell. Raises
+    ClusterUnreachable."""
+    brokers = admin.client.list_topics(timeout=ANSWER_SECONDS).brokers
+    resources = [ConfigResource(ResourceType.BROKER, str(min(brokers)))] if brokers else []
+    for _, future in _send(admin.client.describe_configs, resources):
+        if refusal_of(admin, future) is None:
+            entry = future.result().get(key)
+            return None if entry is None else entry.value
+    return None
+
+
 def alter_topic_configs(admin: ClusterAdmin, changes: Sequence[Edit]) -> dict[Edit, str | None]:
     """Make the changes and nothing else; returns what the target said to each, None for done.
 

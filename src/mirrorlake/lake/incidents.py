@@ -13,6 +13,8 @@ from mirrorlake.offsets.positions import TopicAndPartition
 
 #: How records that the stage had lost are staged again; with ` from <offset>` behind it, only from there on.
 READ_AGAIN = "read-again"
+#: How a flow goes on behind records that its target refuses, which stay to be sent later.
+PARK = "park"
 IncidentKey = tuple[str, str, str | None, int | None]
 
 
@@ -28,12 +30,14 @@ class Refusal(NamedTuple):
 class Decided(NamedTuple):
     """What an operator said about partitions that stopped: `stopped` ones, by partition the ranges of source offsets
     (first and last) that were given up, and the source offset at which the flow goes on behind records of somebody
-    else, and the ranges that it goes on without since the stage has them no more."""
+    else, the ranges that it goes on without since the stage has them no more, and those that are to be parked if they
+    are refused."""
 
     stopped: frozenset[TopicAndPartition]
     skipped: dict[TopicAndPartition, tuple[tuple[int, int], ...]]
     foreign: dict[TopicAndPartition, int]
     trimmed: dict[TopicAndPartition, tuple[tuple[int, int], ...]]
+    parked: dict[TopicAndPartition, tuple[tuple[int, int], ...]]
 
 
 class Incidents:
@@ -108,15 +112,18 @@ class Incidents:
         skipped: dict[TopicAndPartition, tuple[tuple[int, int], ...]] = {}
         foreign: dict[TopicAndPartition, int] = {}
         trimmed: dict[TopicAndPartition, tuple[tuple[int, int], ...]] = {}
+        parked: dict[TopicAndPartition, tuple[tuple[int, int], ...]] = {}
         for row in rows:
             key, offsets = (row["topic"], row["partition"]), (row["first_offset"], row["last_offset"])
             if row["resolution"] == "skip":
                 skipped[key] = (*skipped.get(key, ()), offsets)
+            elif row["resolution"] == PARK:
+                parked[key] = (*parked.get(key, ()), offsets)
             elif row["kind"] == "stage_trimmed" and row["resolution"] in ("continue", READ_AGAIN):
                 trimmed[key] = (*trimmed.get(key, ()), offsets)
             elif row["kind"] == "position_lost" and row["resolution"] == "continue":
                 foreign[key] = max(foreign.get(key, -1), row["first_offset"])
-        return Decided(stopped, skipped, foreign, trimmed)
+        return Decided(stopped, skipped, foreign, trimmed, parked)
 
     def _open(self) -> set[IncidentKey]:
         rows = self._lake.ask_table("open_incidents")

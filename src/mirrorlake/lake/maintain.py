@@ -100,18 +100,14 @@ def stage_of(lake: Lake, topology: Topology, cutoff: datetime, released: datetim
     """What the stage holds, as to these times, and the flows that wait for it.
 
     Every flow of the file counts, paused and, until `released`, disabled ones too; one that has never run holds back
-    all that it mirrors.
+    all that it mirrors, and one that parked records what lies behind the first of them that was not sent since.
     """
-    readers = [
-        Reader(
-            flow.name,
-            flow.source,
-            flow.selection.selects,
-            table_upkeep.floors_of(lake, flow.name, flow.target_topic),
-            flow.settings.enabled,
-        )
-        for flow in map(topology.flow, topology.flows)
-    ]
+    readers = []
+    for flow in map(topology.flow, topology.flows):
+        floors = table_upkeep.floors_of(lake, flow.name, flow.target_topic)
+        parked = table_upkeep.oldest_parked(lake, flow.name)
+        held = {key: min(at, parked.get(key, at)) for key, at in floors.items()}
+        readers.append(Reader(flow.name, flow.source, flow.selection.selects, held, flow.settings.enabled))
     return table_upkeep.staged_generations(lake, _ms(cutoff), _ms(released)), readers
 
 

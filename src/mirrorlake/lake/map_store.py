@@ -7,10 +7,16 @@ import pyarrow as pa
 from mirrorlake.lake.changes import Change
 from mirrorlake.lake.event_log import EventLog
 from mirrorlake.lake.lake import Lake
+from mirrorlake.lake.reader import Frame
+from mirrorlake.offsets.parked import Parked
 from mirrorlake.offsets.progress import MappedEnd
 
 #: The kind of change under which the number of a flow's shards is noted.
 _SHARDS = "produce_tasks"
+_PARKED = (
+    *(("topic", "STRING"), ("partition", "INT"), ("generation", "INT"), ("offset", "BIGINT")),
+    *(("target_topic", "STRING"), ("target_generation", "INT"), ("reason", "STRING"), ("byte_count", "BIGINT")),
+)
 
 
 class LakeMap:
@@ -49,3 +55,12 @@ class LakeMap:
     def append_latency(self, rows: pa.Table, batch_id: int) -> None:
         """Append rows of `latency`, once."""
         self._lake.append("latency", rows, f"{self._application}/latency", batch_id)
+
+    def parked(self) -> Sequence[Parked]:
+        """What the flow goes on behind."""
+        return [Parked(**row) for row in self._lake.ask("parked_of", flow=self._flow)]
+
+    def park(self, rows: Sequence[Parked]) -> None:
+        """Note what it is about to go on behind, each record once however often it is called."""
+        values = [tuple(getattr(row, name) for name, _ in _PARKED) for row in rows]
+        self._lake.change("note_parked", {"refused": Frame(_PARKED, values)}, flow=self._flow)

@@ -87,6 +87,15 @@ def floors_of(
     return {key: (floor.generation, floor.source) for key, floor in floors_of_map(ends, remote_topic, targets).items()}
 
 
+def oldest_parked(lake: Lake, flow: str) -> dict[TopicAndPartition, tuple[int, int]]:
+    """The first parked record of each partition that was not sent since: (generation, source offset)."""
+    found: dict[TopicAndPartition, tuple[int, int]] = {}
+    for row in lake.ask("parked_oldest", flow=flow):
+        key, at = (row["topic"], row["partition"]), (row["generation"], row["offset"])
+        found[key] = min(found.get(key, at), at)
+    return found
+
+
 def note_removals(lake: Lake, removals: Sequence[Removal]) -> None:
     """Note what is about to be deleted of the stage."""
     if removals:

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from mirrorlake import failpoints
-from mirrorlake.errors import FilesUnreadable, LayoutError, PositionLost, TargetRecreated, TargetRefused
+from mirrorlake.errors import FilesUnreadable, LayoutError
 from mirrorlake.naming.policy import called_heartbeats
 from mirrorlake.offsets.generations import FIRST
 from mirrorlake.offsets.positions import TopicAndPartition
@@ -23,6 +23,7 @@ from mirrorlake.offsets.progress import NOTHING_MAPPED, Floor, floors_of
 from mirrorlake.produce.batch import BatchPlan, PartitionPlan, ShardPlan, plan_batch
 from mirrorlake.produce.map_writer import MapWriter, map_rows
 from mirrorlake.produce.ports import MapStore, Stage, Way, Workers
+from mirrorlake.produce.refusals import Refusals
 from mirrorlake.produce.spec import FlowSpec
 from mirrorlake.produce.task import ShardJob
 from mirrorlake.produce.writer import Target, fence
@@ -32,7 +33,6 @@ logger = logging.getLogger(__name__)
 
 #: What a task raises that could not open, or not trust, the stage's files.
 _READER_FAILURES = (FilesUnreadable, LayoutError, FileNotFoundError)
-_REFUSALS = {kind.incident_kind: kind for kind in (TargetRefused, TargetRecreated, PositionLost)}
 
 
 @dataclass(frozen=True)
@@ -73,6 +73,7 @@ class FlowProducer:
         started = _next_batch(-1)
         store.take_over(started)  # before the map is asked for its ends: they are those of the last append before
         self._fence_other_shards(store)
+        self._refusals = Refusals(store)
         ends, newest = store.ends()
         self._floors = floors_of(ends, spec.remote_topic, spec.targets)
         self.batch_id = _next_batch(max(newest, started))
@@ -125,7 +126,8 @@ class FlowProducer:
         complete = bool(pc.all(result["complete"], min_count=0).as_py())
         self._advance(result)
         self._skip_empty(plan, result)
-        self._block_refused(result)
+        if stopped := self._refusals.take(result, self.spec):
+            self.spec = replace(self.spec, blocked=self.spec.blocked | stopped)
         self._map_writer.add(result, self.batch_id, version, way)
         if not complete:
             self._map_writer.drain()  # the metadata was full: it has room again when the map has what it names
@@ -137,21 +139,6 @@ class FlowProducer:
     def _begins_generation(self, plan: PartitionPlan) -> bool:
         known = self._floors.get((plan.topic, plan.partition), NOTHING_MAPPED)
         return plan.generation > known.generation
-
-    def _block_refused(self, result: pa.Table) -> None:
-        """Leave alone, from now on, the partitions of which the target refused a record; the others go on."""
-        for row in result.filter(pc.is_valid(result["refused_first"])).to_pylist():
-            refusal = _REFUSALS[row["refused_kind"]](
-                row["refused_reason"],
-                topic=row["topic"],
-                partition=row["partition"],
-                first_offset=row["refused_first"],
-                last_offset=row["refused_last"],
-            )
-            if self.spec.on_refused is None:
-                raise refusal
-            self.spec.on_refused(refusal)
-            self.spec = replace(self.spec, blocked=self.spec.blocked | {(row["topic"], row["partition"])})
 
     def drain(self) -> None:
         """Wait until everything produced is in the map. Raises what its append raised."""
@@ -201,8 +188,9 @@ class FlowProducer:
                 self._with_unmapped(shard),
                 self._target(shard.shard),
                 self._owners.get(shard.shard),
-                self.spec.skipped,
+                self._refusals.skipped(shard.partitions, self.spec.skipped),
                 self._foreign_from(shard),
+                self.spec.parks,
             )
             for shard in plan.shards
         ]

@@ -10,6 +10,7 @@ from typing import Literal, Protocol
 
 import pyarrow as pa
 
+from mirrorlake.offsets.parked import Parked
 from mirrorlake.offsets.progress import MappedEnd
 from mirrorlake.offsets.stage_index import StageIndex
 from mirrorlake.produce.batch import PartitionPlan
@@ -50,6 +51,12 @@ class MapStore(Protocol):
 
     def append_latency(self, rows: pa.Table, batch_id: int) -> None:
         """Append rows of `latency`, once."""
+
+    def parked(self) -> Sequence[Parked]:
+        """What the flow goes on behind."""
+
+    def park(self, rows: Sequence[Parked]) -> None:
+        """Note what it is about to go on behind, each record once however often it is called."""
 
 
 class Workers(Protocol):

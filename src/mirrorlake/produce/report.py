@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 from mirrorlake.errors import MapError, TargetRefused
 from mirrorlake.offsets.runs import Segment, Written, rebuild, runs_of
 from mirrorlake.produce.batch import PartitionPlan
+from mirrorlake.produce.parking import RefusedRecord, Search
 
 SEGMENT = pa.struct(
     [
@@ -29,6 +30,7 @@ RUN = pa.struct(
         ("segments", pa.list_(SEGMENT)),
     ]
 )
+REFUSED_RECORD = pa.struct([("offset", pa.int64()), ("reason", pa.string()), ("byte_count", pa.int64())])
 #: Latency columns of one kind, in milliseconds.
 LATENCY = ("min", "avg", "p50", "p95", "p99", "max")
 RESULT = pa.schema(
@@ -55,6 +57,7 @@ RESULT = pa.schema(
         ("refused_last", pa.int64()),
         ("refused_reason", pa.string()),
         ("refused_kind", pa.string()),
+        ("refused_records", pa.list_(REFUSED_RECORD)),
     ]
 )
 
@@ -82,12 +85,14 @@ class Refused:
 @dataclass
 class Progress:
     """What a task knows of one partition: the position that the target has, what was written since the map was last
-    appended to, which of that was lost with a process and is rebuilt here, and what is written now."""
+    appended to, which of that was lost with a process and is rebuilt here, and what is written now. `refused_records`
+    were refused by themselves: the first one, and, where the flow parks, what `search` found behind it."""
 
     plan: PartitionPlan
     position: int
     written: list[Written]
     lost: list[Written]
+    parks: bool = False
     rebuilt: list[np.ndarray] = field(default_factory=list)
     segments: list[Segment] = field(default_factory=list)
     last: int | None = None
@@ -95,6 +100,8 @@ class Progress:
     landing: list[np.ndarray] = field(default_factory=list)
     replication: list[np.ndarray] = field(default_factory=list)
     refused: Refused | None = None
+    refused_records: list[RefusedRecord] = field(default_factory=list)
+    search: Search | None = None
 
 
 def measure(state: Progress, rows: pa.RecordBatch, acknowledged_ms: int) -> None:
@@ -147,6 +154,7 @@ def _partition_row(state: Progress, complete: bool) -> dict[str, object]:
         **_percentiles("landing", state.landing),
         **_percentiles("replication", state.replication),
         **({} if state.refused is None else state.refused.columns()),
+        "refused_records": [vars(record) for record in state.refused_records],
     }
 
 

@@ -1,6 +1,7 @@
-"""Records that an operator gave up, because the target refuses them (`mirrorlake resolve --choice skip`)."""
+"""Records that are left out, because the target refuses them: an operator gave them up (`mirrorlake resolve --choice
+skip`), or they are parked (`produce/parking.py`)."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -14,14 +15,20 @@ Rows = Iterator[tuple[PartitionPlan, pa.RecordBatch]]
 
 
 def without(rows: Rows, skipped: Skipped) -> Rows:
-    """Leave out the records given up. They stay in the stage and get no row in the map."""
+    """Leave out what is skipped. It stays in the stage and gets no row in the map."""
+    bounds = {key: _bounds(ranges) for key, ranges in skipped.items() if ranges}
     for plan, chunk in rows:
-        ranges = skipped.get((plan.topic, plan.partition), ())
-        if ranges:
+        found = bounds.get((plan.topic, plan.partition))
+        if found is not None:
+            firsts, lasts = found
             offsets = chunk.column("offset").to_numpy(zero_copy_only=False)
-            kept = np.ones(len(offsets), dtype=bool)
-            for first, last in ranges:
-                kept &= (offsets < first) | (offsets > last)
-            chunk = chunk.filter(pa.array(kept))
+            before = np.searchsorted(firsts, offsets, side="right") - 1
+            chunk = chunk.filter(pa.array((before < 0) | (offsets > lasts[before])))
         if chunk.num_rows:
             yield plan, chunk
+
+
+def _bounds(ranges: Sequence[tuple[int, int]]) -> tuple[np.ndarray, np.ndarray]:
+    """The first offsets in order, and for each the highest last one so far: ranges may overlap."""
+    firsts, lasts = np.array(sorted(ranges), dtype=np.int64).T
+    return firsts, np.maximum.accumulate(lasts)

@@ -1,6 +1,6 @@
 """What producing a flow needs to know."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from mirrorlake.errors import TargetRefused
@@ -23,7 +23,6 @@ class FlowSpec:
     `remote_topic` gives None for a topic that is not to be produced (not selected, paused, refused by its name).
     `blocked` are partitions that wait for an operator, and `skipped` ranges of offsets (inclusive) that one gave up.
     One said of those in `known_foreign` that what lies in the target behind the map's end is not the flow's, when the
-    flow went on at this source offset. `targets` are the living generations of target topics.
     """
 
     name: str
@@ -43,3 +42,6 @@ class FlowSpec:
     targets: Mapping[str, TargetGeneration] = field(default_factory=dict)
     provenance: Provenance | None = None
     on_refused: Callable[[TargetRefused], None] | None = None
+    parks: bool = False
+    park_at: Mapping[TopicAndPartition, tuple[tuple[int, int], ...]] = field(default_factory=dict)
+    on_parked: Callable[[Sequence[TopicAndPartition]], None] | None = None

@@ -20,6 +20,7 @@ from mirrorlake.offsets.runs import CommittedMetadata, decode_written, trim_writ
 from mirrorlake.produce.batch import PartitionPlan, ShardPlan
 from mirrorlake.produce.delivery import Chunk, check_rising, size_of
 from mirrorlake.produce.pace import Pace
+from mirrorlake.produce.parking import RECORD_REFUSALS, RefusedRecord, Search, size_of_rows
 from mirrorlake.produce.provenance import unsent
 from mirrorlake.produce.report import Progress, Refused, measure, result_of
 from mirrorlake.produce.skipped import Skipped, without
@@ -32,9 +33,6 @@ TRANSACTION_RECORDS = 600_000
 #: How long a task writes, seconds, before it leaves the rest to the next batch: the map shows how far a slow target is,
 #: and a run that is told to stop does not have to wait for millions of records.
 TASK_SECONDS = 30.0
-#: Refusals that are about one record: worth finding out which.
-RECORD_REFUSALS = frozenset({"MSG_SIZE_TOO_LARGE", "INVALID_RECORD", "INVALID_TIMESTAMP", "_MSG_SIZE_TOO_LARGE"})
-
 #: This worker process, so that the driver knows in which one a shard's producer lives.
 WORKER = uuid.uuid4().hex
 _writers: dict[str, ShardWriter] = {}
@@ -47,7 +45,8 @@ class ShardJob:
     """What a task is told. `owner` is the worker whose producer wrote this shard last, and so may simply go on.
 
     `foreign_from` has, by source partition, the target offset from which on no record can be the flow's own unless it
-    is behind the map; it is asked for where the target knows no position of the flow.
+    is behind the map; it is asked for where the target knows no position of the flow. `parks`: the flow goes on behind
+    records that the target refuses, so more of them are looked for.
     """
 
     plan: ShardPlan
@@ -55,6 +54,7 @@ class ShardJob:
     owner: str | None
     skipped: Skipped = field(default_factory=dict)
     foreign_from: Mapping[TopicAndPartition, int] = field(default_factory=dict)
+    parks: bool = False
 
 
 def produce_shard(job: ShardJob, rows: Iterator[tuple[PartitionPlan, pa.RecordBatch]]) -> pa.RecordBatch:
@@ -98,7 +98,7 @@ def _progress(job: ShardJob, writer: ShardWriter) -> dict[TopicAndPartition, Pro
         committed = writer.positions(unasked)
     found = {}
     for plan in job.plan.partitions:
-        state = Progress(plan, plan.first, list(plan.unmapped), [])
+        state = Progress(plan, plan.first, list(plan.unmapped), [], parks=job.parks)
         position, metadata = committed.get((plan.target_topic, plan.partition), (-1, ""))
         if position >= 0:
             _go_on_from(state, position, _decoded(plan, metadata))
@@ -201,9 +201,16 @@ def _new_rows(state: Progress, batch: pa.RecordBatch) -> Iterator[Chunk]:
 def _commit(writer: ShardWriter, progress: Mapping[TopicAndPartition, Progress], chunks: list[Chunk]) -> bool:
     """Write chunks, in more transactions if one would not do. False when the metadata is full.
 
-    A partition with a refused record stops in front of it; the others go on.
+    A partition with a refused record stops in front of it, and what is behind is only searched for more of its kind;
+    the others go on.
     """
-    open_chunks = [chunk for chunk in chunks if progress[chunk.plan.topic, chunk.plan.partition].refused is None]
+    open_chunks = []
+    for chunk in chunks:
+        state = progress[chunk.plan.topic, chunk.plan.partition]
+        if state.refused is None:
+            open_chunks.append(chunk)
+        elif state.search is not None:
+            _search(writer, state, state.search, chunk)
     if not open_chunks:
         return True
     if size_of(open_chunks) > 2 * writer.pace.limit and sum(len(chunk.offsets) for chunk in open_chunks) > 1:
@@ -237,10 +244,36 @@ def _write_around(
     others = [chunk for chunk in chunks if (chunk.plan.topic, chunk.plan.partition) != key]
     complete = not others or _commit(writer, progress, others)
     offsets = [int(mine[0].offsets[0]), int(mine[-1].offsets[-1])]
-    if refusal.reason not in RECORD_REFUSALS or offsets[0] == offsets[1]:
+    if refusal.reason is None or refusal.reason not in RECORD_REFUSALS:
         progress[key].refused = Refused(offsets[0], offsets[1], refusal.message, refusal.incident_kind)
         return complete
+    if offsets[0] == offsets[1]:
+        state = progress[key]
+        state.refused = Refused(offsets[0], offsets[1], refusal.message, refusal.incident_kind)
+        state.refused_records.append(_record(mine[0], refusal.reason))
+        if state.parks and writer.target.transactional:
+            state.search = Search.like(refusal.reason, mine[0].rows)
+        return complete
     return all(_commit(writer, progress, part) for part in _halves(mine)) and complete
+
+
+def _search(writer: ShardWriter, state: Progress, search: Search, chunk: Chunk) -> None:
+    """Find more records that the target refuses, behind the first one. Nothing is written."""
+    for at in search.suspects(chunk.rows):
+        one = Chunk(chunk.plan, chunk.rows.slice(at, 1), chunk.offsets[at : at + 1])
+        refusal = writer.refusal_of(one)
+        if refusal is None:
+            search.was_taken()
+        elif refusal.reason in RECORD_REFUSALS:
+            state.refused_records.append(_record(one, refusal.reason))
+        else:
+            state.search = None  # the topic is refused now: the next batch tells of it
+            return
+
+
+def _record(chunk: Chunk, reason: str) -> RefusedRecord:
+    """The one record of a chunk, as refused."""
+    return RefusedRecord(int(chunk.offsets[0]), reason, int(size_of_rows(chunk.rows)[0]))
 
 
 def _halves(chunks: list[Chunk]) -> tuple[list[Chunk], list[Chunk]]:

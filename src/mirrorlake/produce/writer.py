@@ -189,6 +189,25 @@ class ShardWriter:
         Returns each chunk with its segments. Raises MetadataFull or TooSlow (nothing was written, fewer records may
         be), TargetRefused, KafkaException.
         """
+        return self._write(chunks, written)
+
+    def refusal_of(self, chunk: Chunk) -> TargetRefused | None:
+        """Why the target refuses a chunk, None where it would take it: tried in a transaction that is aborted.
+
+        Raises KafkaException. Not for a target that is written to without transactions.
+        """
+        try:
+            self._write([chunk], None)
+        except TargetRefused as refusal:
+            return refusal
+        except TooSlow:
+            pass
+        return None
+
+    def _write(
+        self, chunks: Sequence[Chunk], written: Mapping[TopicAndPartition, Sequence[Written]] | None
+    ) -> list[tuple[Chunk, list[Segment]]]:
+        """Write and commit; without `written` try, and abort."""
         while True:
             try:
                 done = self._transaction(chunks, written)
@@ -210,7 +229,7 @@ class ShardWriter:
                 self._producer.abort_transaction(self._patience.call_seconds())
 
     def _transaction(
-        self, chunks: Sequence[Chunk], written: Mapping[TopicAndPartition, Sequence[Written]]
+        self, chunks: Sequence[Chunk], written: Mapping[TopicAndPartition, Sequence[Written]] | None
     ) -> list[tuple[Chunk, list[Segment]]]:
         begun = time.monotonic()
         self._patience.start()
@@ -222,6 +241,9 @@ class ShardWriter:
         failpoints.reached("mid-transaction")
         self._wait(results, begun)
         done = [(result.chunk, result.segments()) for result in results]
+        if written is None:
+            self._producer.abort_transaction(self._patience.call_seconds())
+            return done
         for chunk, segments in done:
             check_target_rises(chunk, segments)
         if self.target.transactional:

@@ -1,6 +1,6 @@
 """What a flow's producer is given when it begins: settings, names, what waits or was given up, provenance."""
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.control.topic_sync import TargetTopics
@@ -8,6 +8,7 @@ from mirrorlake.errors import ClusterUnusable, TargetRefused
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.lake.incidents import Decided
 from mirrorlake.lake.lake import Lake
+from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.produce.provenance import Provenance
 from mirrorlake.produce.spec import FlowSpec, name_at_target
 
@@ -24,6 +25,7 @@ def flow_spec(
     reader: str,
     provenance: Provenance | None,
     on_refused: Callable[[TargetRefused], None],
+    on_parked: Callable[[Sequence[TopicAndPartition]], None],
 ) -> FlowSpec:
     """What a flow is produced by, as of now: what follows the stage must not change under its feet.
 
@@ -35,6 +37,7 @@ def flow_spec(
         reader: how tasks read the stage: auto, files or rows.
         provenance: what is written into headers.
         on_refused: gets what the target refuses.
+        on_parked: gets the partitions that go on behind refused records.
     """
     settings = flow.settings
 
@@ -61,6 +64,9 @@ def flow_spec(
         targets=targets.generations.living,
         provenance=provenance,
         on_refused=on_refused,
+        parks=settings.on_refused == "park",
+        park_at=decided.parked,
+        on_parked=on_parked,
     )
 
 

@@ -246,4 +246,5 @@ class FlowWorker:
             self._reader,
             provenance,
             self._stopped.refused,
+            self._stopped.parked,
         )

@@ -16,6 +16,7 @@ from mirrorlake.lake.changes import ChangeLog, MemoryLog
 from mirrorlake.lake.reader import Reader
 from mirrorlake.lake.targets import living_targets
 from mirrorlake.mm2.mirror_topics import Heartbeats
+from mirrorlake.run.limits import limits_told
 from mirrorlake.run.plan_totals import NothingStaged, Staged, flow_totals
 from mirrorlake.run.totals import Totals, added
 
@@ -49,6 +50,8 @@ def make_plan(
     planned = [
         _flow(verdict, flow, log or MemoryLog(), held[flow.name][0], staged or NothingStaged()) for flow in flows
     ]
+    for flow, document in zip(flows, planned, strict=True):
+        problems += limits_told(verdict.connections, flow, document)
     totals = added(Totals(**item["totals"]) for item in planned)
     conflicts = sum(problem.severity == "refuse" for problem in problems)
     return {

@@ -32,6 +32,7 @@ CHOICES: Mapping[str, Mapping[str, str]] = {
     "target_refused": {
         "retry": "try the records again: the target was changed",
         "skip": "give up the refused records and go on behind them",
+        PARK: "go on behind the refused records, which wait in `parked` until `mirrorlake replay --parked` sends them",
         "stop": "stop mirroring the partition",
     },
     "position_lost": {

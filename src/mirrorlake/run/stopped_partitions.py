@@ -1,12 +1,12 @@
 """Partitions of a flow that wait for an operator: what was refused, lost or contradicted, reported and followed up."""
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from mirrorlake.control.topic_sync import TargetTopics
 from mirrorlake.errors import MapError, MirrorlakeError, TargetRecreated, TargetRefused
-from mirrorlake.lake.incidents import Decided, Incidents
+from mirrorlake.lake.incidents import PARK, Decided, Incidents
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.stage_index import StageFiles
 from mirrorlake.offsets.positions import TopicAndPartition
@@ -66,6 +66,13 @@ class StoppedPartitions:
         self._here.add(refusal.topic_partition)
         self._incidents.tell(self._flow, refusal.incident_kind, refusal)
 
+    def parked(self, keys: Sequence[TopicAndPartition]) -> None:
+        """Partitions go on behind refused records: what was told of them before, if anything, is decided."""
+        kind = TargetRefused.incident_kind
+        open_ones = {(item.topic, item.partition) for item in self._incidents.refused(self._flow) if item.kind == kind}
+        for topic, partition in open_ones.intersection(keys):
+            self._incidents.settle(self._flow, kind, topic, partition, PARK)
+
     def _contradicted(self, refusal: TargetRecreated) -> None:
         """Offsets below the map's end in the topic that was noted: it has fewer records than it had."""
         problem = MapError(
@@ -88,7 +95,7 @@ class StoppedPartitions:
         for kind, topic, partition, last in waiting:
             taken = snapshot is not None and snapshot.floors.get((topic, partition), 0) > last
             if taken and kind == TargetRefused.incident_kind:
-                self._incidents.settle(self._flow, kind, topic, partition, "the target took the records")
+                self._incidents.settle(self._flow, kind, topic, partition, "the flow went on behind the records")
         if self._here - {(item.topic, item.partition) for item in waiting}:
             self._here.clear()
             self.error = None

@@ -20,11 +20,12 @@ from mirrorlake.lake.table_upkeep import removals_from
 from mirrorlake.lake.targets import noted_targets
 from mirrorlake.landing.generations import generations_of
 from mirrorlake.naming.policy import HEARTBEATS
+from mirrorlake.offsets.parked import Parked, ParkedOffsets
 from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.offsets.stage_index import PartitionRanges, StageIndex
 from mirrorlake.verify import verdict as kinds
 from mirrorlake.verify.in_flight import in_flight
-from mirrorlake.verify.ranges import Extent
+from mirrorlake.verify.ranges import NO_END, Extent
 from mirrorlake.verify.verdict import Allowances
 
 Row = Mapping[str, Any]
@@ -96,6 +97,7 @@ class FlowStanding:
         self._noted, _ = noted_targets(lake, flow.name)
         self._audited = self._asked_audits()
         self._left_out = self._asked_left_out()
+        self._parked = ParkedOffsets(Parked(**row) for row in lake.ask("parked_of", flow=flow.name))
         self.shared_targets = frozenset(
             row["target_topic"] for row in lake.ask("verify_shared_targets", flow=flow.name)
         )
@@ -150,6 +152,8 @@ class FlowStanding:
         left_out = {
             why: tuple(ranges.get((row["topic"], row["partition"]), ())) for why, ranges in self._left_out.items()
         }
+        place = (row["topic"], row["partition"], row["generation"], row["target_topic"], row["target_generation"])
+        left_out[kinds.PARKED] = self._parked.within(place, 0, NO_END)
         heartbeats = row["target_topic"] == HEARTBEATS  # the target's own go there, too
         return Allowances(
             source_compacts=_compacts(source),

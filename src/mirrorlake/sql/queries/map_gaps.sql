@@ -1,5 +1,6 @@
--- Ranges of the stage of which the map has fewer records than are staged, whatever their age. Given up records count as
--- mapped. What was produced again into a newer generation of a target topic counts once, from where that one begins.
+-- Ranges of the stage of which the map has fewer records than are staged, whatever their age. Records that were given up
+-- or parked count as mapped. What was produced again into a newer generation of a target topic counts once, from where
+-- that one begins.
 -- Frames: ranges (flow, topic, partition, generation, first, last, record_count). One pass over the map, of which only
 -- runs that reach over an end of what is compared are taken apart.
 WITH parts AS (
@@ -13,7 +14,10 @@ bounded AS (
          ranges.first, ranges.last, ranges.record_count AS staged,
          min(began) OVER (
            PARTITION BY parts.flow, parts.topic, parts.partition, parts.generation, parts.target_topic
-           ORDER BY parts.target_generation ROWS BETWEEN 1 FOLLOWING AND UNBOUNDED FOLLOWING) AS taken_over
+           ORDER BY parts.target_generation ROWS BETWEEN 1 FOLLOWING AND UNBOUNDED FOLLOWING) AS taken_over,
+         CASE WHEN parts.target_generation = min(parts.target_generation) OVER (
+           PARTITION BY parts.flow, parts.topic, parts.partition, parts.generation, parts.target_topic)
+           THEN 0L ELSE began END AS took_over
   FROM parts
   JOIN {ranges} AS ranges ON ranges.flow = parts.flow AND ranges.topic = parts.topic
     AND ranges.partition = parts.partition AND ranges.generation = parts.generation
@@ -48,11 +52,23 @@ given_up AS (
     AND incidents.partition = ranges.partition
   WHERE kind = 'target_refused' AND resolution = 'skip' AND first_offset <= last AND last_offset >= first
   GROUP BY ranges.flow, ranges.topic, ranges.partition, ranges.generation
+),
+refused AS (
+  SELECT bounded.flow, bounded.topic, bounded.partition, bounded.generation, count(*) AS record_count
+  FROM parked
+  JOIN bounded ON bounded.flow = parked.flow AND bounded.topic = parked.topic AND bounded.partition = parked.partition
+    AND bounded.generation = parked.generation AND bounded.target_topic = parked.target_topic
+    AND bounded.target_generation = parked.target_generation
+  WHERE parked.offset BETWEEN greatest(first, took_over) AND least(last, coalesce(taken_over - 1, last))
+  GROUP BY bounded.flow, bounded.topic, bounded.partition, bounded.generation
 )
 SELECT ranges.flow, ranges.topic, ranges.partition, ranges.generation, first AS first_offset,
        last AS last_offset,
-       ranges.record_count - coalesce(mapped.record_count, 0) - coalesce(given_up.record_count, 0) AS missing
+       ranges.record_count - coalesce(mapped.record_count, 0) - coalesce(given_up.record_count, 0)
+         - coalesce(refused.record_count, 0) AS missing
 FROM {ranges} AS ranges
 LEFT JOIN mapped USING (flow, topic, partition, generation)
 LEFT JOIN given_up USING (flow, topic, partition, generation)
+LEFT JOIN refused USING (flow, topic, partition, generation)
 WHERE ranges.record_count > coalesce(mapped.record_count, 0) + coalesce(given_up.record_count, 0)
+  + coalesce(refused.record_count, 0)

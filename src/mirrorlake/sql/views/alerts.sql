@@ -105,21 +105,26 @@ ranges AS (
   GROUP BY flow, topic, partition, generation, target_generation
   HAVING since IS NOT NULL
 ),
-given_up AS (
-  SELECT flow, topic, partition, first_offset, last_offset
+left_out AS (
+  SELECT flow, topic, partition, first_offset, last_offset, CAST(NULL AS INT) AS generation,
+         CAST(NULL AS INT) AS target_generation
   FROM incidents
   WHERE kind = 'target_refused' AND resolution = 'skip'
+  UNION ALL
+  SELECT flow, topic, partition, offset, offset, generation, target_generation FROM parked
 ),
 staged AS (
-  SELECT /*+ BROADCAST(ranges), BROADCAST(given_up) */ ranges.flow, ranges.topic, ranges.partition,
+  SELECT /*+ BROADCAST(ranges), BROADCAST(left_out) */ ranges.flow, ranges.topic, ranges.partition,
          ranges.generation, ranges.first_offset, ranges.last_offset, mapped, since, count(*) AS staged
   FROM ranges
   JOIN records ON records.source_cluster = split(ranges.flow, '->')[0] AND records.topic = ranges.topic
     AND records.partition = ranges.partition AND coalesce(records.generation, 0) = ranges.generation
     AND records.offset BETWEEN ranges.first_offset AND ranges.last_offset
-  LEFT ANTI JOIN given_up ON given_up.flow = ranges.flow AND given_up.topic = ranges.topic
-    AND given_up.partition = ranges.partition
-    AND records.offset BETWEEN given_up.first_offset AND given_up.last_offset
+  LEFT ANTI JOIN left_out ON left_out.flow = ranges.flow AND left_out.topic = ranges.topic
+    AND left_out.partition = ranges.partition
+    AND records.offset BETWEEN left_out.first_offset AND left_out.last_offset
+    AND coalesce(left_out.generation, ranges.generation) = ranges.generation
+    AND coalesce(left_out.target_generation, ranges.target_generation) = ranges.target_generation
   WHERE records.batch_id >= unix_millis(current_timestamp() - INTERVAL 1 DAY)
   GROUP BY ranges.flow, ranges.topic, ranges.partition, ranges.generation, ranges.target_generation,
            ranges.first_offset, ranges.last_offset, mapped, since

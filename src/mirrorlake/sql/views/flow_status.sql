@@ -4,7 +4,8 @@
 -- through. lag_seconds does so too, where a partition lagged when it was sampled last. state: incident (one is open),
 -- not running (no sample for a minute, or three intervals), replicating, or idle (all is produced, and nothing but
 -- heartbeats came for a minute). short_batches and long_batches are those of the last day that the driver produced
--- itself, and those that Spark's tasks did.
+-- itself, and those that Spark's tasks did. parked are the records that the target refused, that the flow went on behind
+-- and that were not sent since.
 CREATE OR REPLACE VIEW flow_status AS
 WITH lag AS (
   SELECT flow, count(DISTINCT topic) AS topics, count(*) AS partitions,
@@ -47,7 +48,8 @@ heartbeat AS (
   WHERE topic = 'heartbeats'
   GROUP BY flow
 ),
-open AS (SELECT flow, count(*) AS open_incidents FROM open_incidents GROUP BY flow)
+open AS (SELECT flow, count(*) AS open_incidents FROM open_incidents GROUP BY flow),
+waiting AS (SELECT flow, count(*) AS parked FROM parked WHERE replayed_at IS NULL GROUP BY flow)
 SELECT
   coalesce(lag.flow, totals.flow) AS flow,
   lag.topics,
@@ -75,10 +77,12 @@ SELECT
   coalesce(totals.records_per_second, 0) AS records_per_second,
   coalesce(totals.bytes_per_second, 0) AS bytes_per_second,
   coalesce(ways.short_batches, 0) AS short_batches,
-  coalesce(ways.long_batches, 0) AS long_batches
+  coalesce(ways.long_batches, 0) AS long_batches,
+  coalesce(waiting.parked, 0) AS parked
 FROM lag
 FULL OUTER JOIN totals ON lag.flow = totals.flow
 LEFT JOIN recent ON recent.flow = totals.flow
 LEFT JOIN ways ON ways.flow = totals.flow
 LEFT JOIN heartbeat ON heartbeat.flow = coalesce(lag.flow, totals.flow)
 LEFT JOIN open ON open.flow = coalesce(lag.flow, totals.flow)
+LEFT JOIN waiting ON waiting.flow = coalesce(lag.flow, totals.flow)

@@ -1,0 +1,83 @@
+"""How large a record may be at a source and at its target: told before the first one is refused. Pure.
+
+A broker's limit is about a batch of records as it is sent, compressed. A flow's producer makes batches of its own: a
+record that was compressed better at the source can be refused although both have one limit.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+from mirrorlake.checks.problem import Problem
+
+RULE = "record-sizes"
+
+
+@dataclass(frozen=True)
+class SizeLimit:
+    """The largest batch that a source topic and its mirror take, bytes: `max.message.bytes`."""
+
+    topic: str
+    target_topic: str
+    source: int
+    target: int
+
+
+def size_problems(
+    flow: str, clusters: tuple[str, str], limits: Iterable[SizeLimit], batch_bytes: int, message_bytes: int
+) -> Iterator[Problem]:
+    """Notes on topics of a flow, those with the same numbers as one.
+
+    Args:
+        flow: its name.
+        clusters: the aliases of its source and its target.
+        limits: of its topics.
+        batch_bytes: how large a batch the flow's producer makes (`batch.size`).
+        message_bytes: how large a record it takes (`message.max.bytes`).
+    """
+    source, target = clusters
+    known = list(limits)
+    block = f"in the producer block of cluster {target}"
+
+    def note(topic: str, sentence: str, fix: str) -> Problem:
+        return Problem(RULE, "note", (flow,), topic, sentence, fix)
+
+    for (most, least), group in _grouped(known, lambda one: one.source > one.target):
+        mirror = group[0].target_topic
+        yield note(
+            group[0].topic,
+            f"{_topics(group)} of cluster {source} takes batches of up to {most:,} bytes (max.message.bytes), and "
+            f"{mirror} of cluster {target} takes {least:,}: a record in between would be refused",
+            f"set max.message.bytes of {mirror} to {most} or more, or message.max.bytes of the brokers of {target}; "
+            "with on_refused: park the flow goes on behind such records",
+        )
+    for (most, _), group in _grouped(known, lambda one: one.source > message_bytes):
+        yield note(
+            group[0].topic,
+            f"{_topics(group)} of cluster {source} takes batches of up to {most:,} bytes (max.message.bytes), and the "
+            f"flow's producer takes records of up to {message_bytes:,} (message.max.bytes)",
+            f"set message.max.bytes {block} to {most} or more",
+        )
+    for (_, least), group in _grouped(known, lambda one: one.target < batch_bytes):
+        mirror = group[0].target_topic
+        yield note(
+            group[0].topic,
+            f"the flow's producer makes batches of up to {batch_bytes:,} bytes (batch.size), and {mirror} of cluster "
+            f"{target} takes {least:,} (max.message.bytes): larger ones are refused, and written in parts: it is slow",
+            f"set batch.size {block} to less than {least}, or raise max.message.bytes of {mirror}",
+        )
+
+
+def _grouped(
+    limits: Iterable[SizeLimit], wanted: Callable[[SizeLimit], bool]
+) -> Iterable[tuple[tuple[int, int], list[SizeLimit]]]:
+    found: dict[tuple[int, int], list[SizeLimit]] = {}
+    for one in limits:
+        if wanted(one):
+            found.setdefault((one.source, one.target), []).append(one)
+    return found.items()
+
+
+def _topics(group: list[SizeLimit]) -> str:
+    others = len(group) - 1
+    more = f" (and {others} other topic{'s' if others > 1 else ''} so)" if others else ""
+    return f"topic {group[0].topic}{more}"

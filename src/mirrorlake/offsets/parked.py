@@ -1,0 +1,42 @@
+"""Records that a target refused and a flow went on behind, as the table `parked` has them. Pure."""
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Parked:
+    """A row of `parked`, without its flow and its times: `generation` is of the source topic, `reason` what Kafka calls
+    the refusal, `byte_count` that of key and value."""
+
+    topic: str
+    partition: int
+    generation: int
+    offset: int
+    target_topic: str
+    target_generation: int
+    reason: str
+    byte_count: int
+
+    @property
+    def place(self) -> tuple[str, int, int, str, int]:
+        """The generation of a partition, and of the target topic that refused it."""
+        return self.topic, self.partition, self.generation, self.target_topic, self.target_generation
+
+
+class ParkedOffsets:
+    """The source offsets that a flow leaves out, by `Parked.place`."""
+
+    def __init__(self, rows: Iterable[Parked] = ()) -> None:
+        self._offsets: dict[tuple[str, int, int, str, int], set[int]] = defaultdict(set)
+        self.add(rows)
+
+    def add(self, rows: Iterable[Parked]) -> None:
+        """Leave these out too."""
+        for row in rows:
+            self._offsets[row.place].add(row.offset)
+
+    def within(self, place: tuple[str, int, int, str, int], first: int, last: int) -> tuple[tuple[int, int], ...]:
+        """Those from `first` to `last` as ranges; all bounds are inclusive."""
+        return tuple((at, at) for at in sorted(self._offsets.get(place, ())) if first <= at <= last)

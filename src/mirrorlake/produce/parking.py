@@ -1,0 +1,104 @@
+"""Records that a target refuses, and that a flow goes on behind (`on_refused: park`).
+
+What is refused is noted before anything behind it is written, so a batch gets as far as its first refused record. Where
+thousands are, a batch for each would be slow: so once one was refused, others of the same batch that look like it are
+tried one by one, each in a transaction that is aborted, and all that the target refused are noted at once. How a record
+looks only says what is worth trying: what is parked was refused.
+"""
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+#: Refusals that are about one record, by Kafka's names.
+SIZE_REFUSALS = frozenset({"MSG_SIZE_TOO_LARGE", "_MSG_SIZE_TOO_LARGE"})
+RECORD_REFUSALS = SIZE_REFUSALS | {"INVALID_RECORD", "INVALID_TIMESTAMP"}
+#: How long a task looks for more of what was refused, seconds.
+SEARCH_SECONDS = 20.0
+
+_CODEC = pa.Codec("lz4_raw")
+
+
+@dataclass(frozen=True)
+class RefusedRecord:
+    """A record that the target refused: `reason` is Kafka's name of it, `byte_count` is that of key and value."""
+
+    offset: int
+    reason: str
+    byte_count: int
+
+
+@dataclass
+class Search:
+    """Looks for more of what a target refused, in the rows of one partition behind the first refused one.
+
+    `rank` orders records by how likely they are to be refused, for the same reason; those that rank below `bound` are
+    not tried. A record that the target takes raises the bound: so a search that guesses wrong ends soon.
+    """
+
+    reason: str
+    rank: Callable[[pa.RecordBatch], np.ndarray]
+    bound: int
+    tried: int = 0
+    until: float = field(default_factory=lambda: time.monotonic() + SEARCH_SECONDS)
+
+    @classmethod
+    def like(cls, reason: str, record: pa.RecordBatch) -> "Search":
+        """A search for records like one that was refused for a reason of RECORD_REFUSALS; `record` is its row."""
+        if reason in SIZE_REFUSALS:
+            return cls(reason, _compressed, int(_compressed(record)[0]))
+        if reason == "INVALID_TIMESTAMP":
+            now = time.time_ns() // 1_000_000
+            sign = -1 if _times(record)[0] < now else 1
+            return cls(reason, lambda rows: sign * (_times(rows) - now), int(sign * (_times(record)[0] - now)))
+        return cls(reason, _without_key, int(_without_key(record)[0]) or 2)
+
+    def suspects(self, rows: pa.RecordBatch) -> Iterator[int]:
+        """Which rows to try, in order, as long as there is time; the bound may rise meanwhile."""
+        ranks = self.rank(rows) if self.reason not in SIZE_REFUSALS else self._sizes(rows)
+        for at in np.flatnonzero(ranks >= self.bound).tolist():
+            if time.monotonic() > self.until:
+                return
+            if ranks[at] >= self.bound:
+                self.tried = int(ranks[at])
+                yield at
+
+    def was_taken(self) -> None:
+        """The target takes the row that was tried last."""
+        self.bound = max(self.bound, self.tried + 1)
+
+    def _sizes(self, rows: pa.RecordBatch) -> np.ndarray:
+        """Ranks of rows, of which only those that can reach the bound are compressed."""
+        ranks = size_of_rows(rows)
+        large = np.flatnonzero(ranks >= self.bound)
+        if len(large):
+            ranks[large] = _compressed(rows.take(pa.array(large)))
+        return ranks
+
+
+def size_of_rows(rows: pa.RecordBatch) -> np.ndarray:
+    """The bytes of key and value of each row."""
+    sizes = (pc.fill_null(pc.binary_length(rows.column(name)), 0) for name in ("key", "value"))
+    return np.asarray(sum(size.cast(pa.int64()).to_numpy(zero_copy_only=False) for size in sizes))
+
+
+def _compressed(rows: pa.RecordBatch) -> np.ndarray:
+    """About how large each row is when it is sent, which brokers compare with their limit: compressed, or as it is
+    where that is no smaller."""
+    pairs = zip(rows.column("key"), rows.column("value"), strict=True)
+    both = ((key.as_py() or b"") + (value.as_py() or b"") for key, value in pairs)
+    return np.array([min(len(item), _CODEC.compress(item).size) if item else 0 for item in both], dtype=np.int64)
+
+
+def _times(rows: pa.RecordBatch) -> np.ndarray:
+    times = rows.column("timestamp").cast(pa.timestamp("ms"), safe=False).cast(pa.int64())
+    return np.asarray(pc.fill_null(times, 0).to_numpy(zero_copy_only=False))
+
+
+def _without_key(rows: pa.RecordBatch) -> np.ndarray:
+    """1 for a row without a key, which a compacted topic refuses."""
+    return np.asarray(rows.column("key").is_null().to_numpy(zero_copy_only=False)).astype(np.int64)

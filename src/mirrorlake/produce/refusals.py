@@ -1,0 +1,90 @@
+"""What the driver makes of records that a target refused: parked, or told of.
+
+What is parked is noted before anything behind it is produced. Who dies in between finds it refused once more, or noted.
+"""
+
+import logging
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from mirrorlake import failpoints
+from mirrorlake.errors import PositionLost, TargetRecreated, TargetRefused
+from mirrorlake.offsets.parked import Parked, ParkedOffsets
+from mirrorlake.offsets.positions import TopicAndPartition
+from mirrorlake.produce.batch import PartitionPlan
+from mirrorlake.produce.ports import MapStore
+from mirrorlake.produce.skipped import Skipped
+from mirrorlake.produce.spec import FlowSpec
+
+logger = logging.getLogger(__name__)
+
+_REFUSALS = {kind.incident_kind: kind for kind in (TargetRefused, TargetRecreated, PositionLost)}
+_PLACE = ("topic", "partition", "generation", "target_topic", "target_generation")
+
+
+class Refusals:
+    """The refused records of one flow."""
+
+    def __init__(self, store: MapStore) -> None:
+        self._store = store
+        self._parked = ParkedOffsets(store.parked())
+
+    def skipped(self, plans: Iterable[PartitionPlan], given_up: Skipped) -> Skipped:
+        """What a batch leaves out of partitions: what an operator gave up, and what is parked."""
+        found = {}
+        for plan in plans:
+            key = (plan.topic, plan.partition)
+            place = (*key, plan.generation, plan.target_topic, plan.floor.target_generation)
+            if ranges := (*given_up.get(key, ()), *self._parked.within(place, plan.first, plan.last)):
+                found[key] = ranges
+        return found
+
+    def take(self, result: pa.Table, spec: FlowSpec) -> frozenset[TopicAndPartition]:
+        """Park what was refused, where that is wanted; the partitions of all else are to be left alone from now on.
+
+        Raises what was refused where nobody is to be told of it.
+        """
+        rows = result.filter(pc.is_valid(result["refused_first"])).to_pylist()
+        if rows:
+            failpoints.reached("refused")
+        parking = [row for row in rows if row["refused_records"] and _parks(spec, row)]
+        if parking:
+            self._park(parking, spec)
+        stopped = [_refusal(row) for row in rows if row not in parking]
+        for refusal in stopped:
+            if spec.on_refused is None:
+                raise refusal
+            spec.on_refused(refusal)
+        return frozenset(refusal.topic_partition for refusal in stopped)
+
+    def _park(self, rows: Iterable[Mapping[str, Any]], spec: FlowSpec) -> None:
+        parked = [
+            Parked(**{name: row[name] for name in _PLACE}, **one) for row in rows for one in row["refused_records"]
+        ]
+        self._store.park(parked)
+        failpoints.reached("parked")
+        self._parked.add(parked)
+        for row in rows:
+            found = row["refused_records"]
+            where = f"{row['topic']}-{row['partition']}, offsets {found[0]['offset']} to {found[-1]['offset']}"
+            logger.warning("flow %s parks %d records of %s: %s", spec.name, len(found), where, found[0]["reason"])
+        if spec.on_parked is not None:
+            spec.on_parked([(row["topic"], row["partition"]) for row in rows])
+
+
+def _parks(spec: FlowSpec, row: Mapping[str, Any]) -> bool:
+    asked = spec.park_at.get((row["topic"], row["partition"]), ())
+    return spec.parks or any(first <= row["refused_first"] <= last for first, last in asked)
+
+
+def _refusal(row: Mapping[str, Any]) -> TargetRefused:
+    return _REFUSALS[row["refused_kind"]](
+        row["refused_reason"],
+        topic=row["topic"],
+        partition=row["partition"],
+        first_offset=row["refused_first"],
+        last_offset=row["refused_last"],
+    )

@@ -1,0 +1,5 @@
+-- The oldest record of each partition that a flow went on behind, and that was not sent since. Parameters: flow.
+SELECT topic, partition, generation, min(offset) AS offset
+FROM parked
+WHERE flow = :flow AND replayed_at IS NULL
+GROUP BY topic, partition, generation

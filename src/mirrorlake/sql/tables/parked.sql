@@ -1,0 +1,17 @@
+-- One row is one record that a target refused and its flow went on behind (`on_refused: park`). Noted before the flow goes
+-- on. It is in `records` at these coordinates; a target topic that is made again, and filled again, is asked for it anew.
+CREATE TABLE IF NOT EXISTS parked (
+  flow STRING NOT NULL,
+  topic STRING NOT NULL,
+  partition INT NOT NULL,
+  offset BIGINT NOT NULL,
+  reason STRING COMMENT 'what Kafka calls the refusal',
+  parked_at TIMESTAMP NOT NULL,
+  replayed_at TIMESTAMP COMMENT 'when it was sent all the same, behind its order; null: it never was',
+  generation INT NOT NULL COMMENT 'of the source topic',
+  target_topic STRING NOT NULL,
+  target_generation INT NOT NULL COMMENT 'of the target topic that refused it',
+  byte_count BIGINT COMMENT 'of key and value'
+) USING DELTA
+COMMENT 'mirrorlake: records that a target refused, and that flows went on behind'
+TBLPROPERTIES ('delta.enableDeletionVectors' = 'false', 'delta.checkpointInterval' = '100')
