@@ -38,6 +38,7 @@ OF_VIEWS = {
     "minute": "the minute, by its start",
     "open_incidents": "how many are open",
     "partition_status.state": "`stopped`, `gone`, `not running`, `behind` or `at the end`",
+    "parked": "records that the target refused, that the flow went on behind, and that were not sent since",
     "partitions": "how many partitions",
     "proof_status.audited_at": "the newest comparison",
     "proven": "whether the newest comparison found no difference",

@@ -8,7 +8,7 @@ from mirrorlake.control.acl_sync import LEFT, AclSync
 from mirrorlake.errors import InputError
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.lake.event_log import EventLog
-from mirrorlake.lake.incidents import READ_AGAIN, Incidents
+from mirrorlake.lake.incidents import PARK, READ_AGAIN, Incidents
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.reader import Reader
 from mirrorlake.landing.generations import begin_branches, begin_generations, decisions_of, generations_of

@@ -1,15 +1,15 @@
 -- One row is one record that a target refused and its flow went on behind (`on_refused: park`). Noted before the flow goes
 -- on. It is in `records` at these coordinates; a target topic that is made again, and filled again, is asked for it anew.
 CREATE TABLE IF NOT EXISTS parked (
-  flow STRING NOT NULL,
-  topic STRING NOT NULL,
-  partition INT NOT NULL,
-  offset BIGINT NOT NULL,
+  flow STRING NOT NULL COMMENT 'as source->target',
+  topic STRING NOT NULL COMMENT 'the source topic',
+  partition INT NOT NULL COMMENT 'its partition',
+  offset BIGINT NOT NULL COMMENT 'the source offset',
   reason STRING COMMENT 'what Kafka calls the refusal',
-  parked_at TIMESTAMP NOT NULL,
+  parked_at TIMESTAMP NOT NULL COMMENT 'when it was noted',
   replayed_at TIMESTAMP COMMENT 'when it was sent all the same, behind its order; null: it never was',
   generation INT NOT NULL COMMENT 'of the source topic',
-  target_topic STRING NOT NULL,
+  target_topic STRING NOT NULL COMMENT 'the topic that refused it',
   target_generation INT NOT NULL COMMENT 'of the target topic that refused it',
   byte_count BIGINT COMMENT 'of key and value'
 ) USING DELTA
