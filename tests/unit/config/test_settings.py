@@ -46,7 +46,8 @@ DEFAULTS = {
     "checkpoints_topic_replication_factor": "`3`", "heartbeats_topic_replication_factor": "`3`", "enabled": "`false`",
 }  # fmt: skip
 """MirrorMaker 2's defaults that are not ours (docs/mm2.md, "Settings")."""
-NO_COUNTERPART = {"paused", "provenance", "delivery", "produce_tasks", "policy", "sample_positions_interval_seconds"}
+NO_COUNTERPART = {"paused", "provenance", "delivery", "produce_tasks", "policy", "sample_positions_interval_seconds",
+                  "on_refused"}  # fmt: skip
 
 
 def table(heading: str) -> dict[str, list[str]]:
