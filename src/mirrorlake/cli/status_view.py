@@ -30,13 +30,14 @@ def _cells(item: dict[str, Any]) -> tuple[str, ...]:
     percentiles = (item.get(f"replication_{name}_ms") for name in ("p50", "p99"))
     last = item.get("last_produced_at")
     topics = f"{item['topics']}, {item['partitions']} partitions" if item.get("topics") else "-"
+    parked = f" ({item['parked']:,} parked)" if item.get("parked") else ""
     ways = f"{item['short_batches']} short, {item['long_batches']} long" if "short_batches" in item else "-"
     return (
         item["flow"],
         item["standing"],
         lag,
         *("-" if value is None else duration(value) for value in percentiles),
-        "-" if item.get("record_count") is None else f"{item['record_count']:,}",
+        "-" if item.get("record_count") is None else f"{item['record_count']:,}{parked}",
         topics,
         "-" if last is None else f"{last:%Y-%m-%d %H:%M:%S}",
         ways,
