@@ -37,6 +37,12 @@ AUDIT_POINTS = (
     "audited",  # they are in `audits`, the incidents about them are not
 )
 
+#: Points of `replay` and `restore`, beside those of records.
+RESEND_POINTS = (
+    "resend-begun",  # what is sent is noted in `changes`, nothing was sent
+    "resend-sent",  # all is at the target and in the map, the end is not noted
+)
+
 
 def reached(point: str) -> None:
     """Die here if a test asked for it."""

@@ -26,6 +26,7 @@ from tests.support.kafka import (
     write,
 )
 from tests.support.lanes import LANES
+from tests.support.odd_records import odd_records
 from tests.support.replication import (
     Run,
     Sides,
@@ -39,25 +40,10 @@ CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 TOPICS = ("bytes", "large", "times", "appended", "partitions", "empty", "single", "mixed", "compacted")
 PREFIX = f"fidelity-{uuid.uuid4().hex[:8]}"
 SINGLE = 1_200
-ODD = bytes(range(256))
 
 
 def name(topic: str) -> str:
     return f"{PREFIX}-{topic}"
-
-
-def odd_records() -> list[NewRecord]:
-    """Everything that a field can be, beside every other."""
-    keys: list[bytes | None] = [None, b"", b"key", b"\xff\xfe\x00", ODD]
-    values: list[bytes | None] = [None, b"", b"value", b"\x00", ODD]
-    headers: list[list[tuple[str, bytes | None]] | None] = [
-        None,
-        [("a", b"1"), ("b", None), ("a", b""), ("a", b"1"), ("A", b"\xff\x00\xfe")],
-        [("", b"no name")],
-        [("z", None)],
-        [("ключ-🔑", ODD)] * 3,
-    ]
-    return [NewRecord(v, k, 0, h) for k in keys for v in values for h in headers]
 
 
 def produce_all(east: str) -> None:

@@ -168,7 +168,7 @@ def both_sides(lake: Lake, east: str, west: str, names: Mapping[str, str]) -> Si
         if row["topic"] not in names:
             continue
         assert (row["target_topic"], row["target_partition"]) == (names[row["topic"]], row["partition"]), row
-        pairs = list(_expanded(row["segments"]))
+        pairs = list(expanded(row["segments"]))
         assert (row["source_first"], row["target_first"]) == pairs[0], row
         assert (row["source_last"], row["target_last"]) == pairs[-1], row
         assert row["record_count"] == len(pairs), row
@@ -182,7 +182,7 @@ def both_sides(lake: Lake, east: str, west: str, names: Mapping[str, str]) -> Si
     )
 
 
-def _expanded(segments: list[Mapping[str, int]]) -> Iterator[tuple[int, int]]:
+def expanded(segments: list[Mapping[str, int]]) -> Iterator[tuple[int, int]]:
     for segment in segments:
         for index in range(segment["record_count"]):
             yield segment["source_first"] + index * segment["stride"], segment["target_first"] + index

@@ -55,7 +55,7 @@ def status(context: typer.Context, engine: str | None = ENGINE, as_json: bool = 
 
 def translate(
     context: typer.Context,
-    flow: str = typer.Option(..., "--flow", help="The flow, as source->target."),
+    flow: str = typer.Option(..., "--flow", help="The flow, as source->target, or a replay or restore."),
     topic: str = typer.Option(..., "--topic", help="The topic, named as on the side of the offset."),
     partition: int = typer.Option(..., "--partition"),
     offset: int = typer.Option(..., "--offset", help="A position: the next offset to be read."),
@@ -65,7 +65,6 @@ def translate(
 ) -> None:
     """Translate a position from the source to the target of a flow, or back."""
     shared: Context = context.obj.by(engine)
-    shared.lake.flows[flow]
     if offset < 0 or partition < 0:
         raise InputError("--offset and --partition count from 0; give the offset that is read next")
     found = shared.lake.translate(flow, topic, partition, offset, reverse=reverse)

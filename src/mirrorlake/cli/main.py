@@ -20,8 +20,10 @@ from mirrorlake.cli import (
     logs,
     maintain,
     migrate,
+    replay,
     replicate,
     resolve,
+    restore,
     spark_queries,
     trace,
     verify,
@@ -67,6 +69,8 @@ resolve.register(app)
 maintain.register(app)
 verify.register(app)
 trace.register(app)
+replay.register(app)
+restore.register(app)
 groups.register(app)
 migrate.register(app)
 local.register(app)

@@ -16,7 +16,9 @@ from mirrorlake.library.flows import Flows
 from mirrorlake.library.internals import Internals
 from mirrorlake.library.moving import moved
 from mirrorlake.library.planning import planned
+from mirrorlake.library.resends import Resends
 from mirrorlake.library.standing import status_of_tables
+from mirrorlake.resend.note import is_resend
 from mirrorlake.run.resolve import Wanted, open_incidents, resolve
 from mirrorlake.run.status import read_status
 
@@ -24,7 +26,7 @@ if TYPE_CHECKING:  # an answer needs no Spark, and what needs it imports it
     from pyspark.sql import DataFrame, SparkSession
 
 
-class OpenLake:
+class OpenLake(Resends):
     """A lake, opened by `mirrorlake.open`: its flows, its tables, and what can be done with them.
 
     Offsets are positions as Kafka commits them: the next offset to be read. A flow is named `source->target`; one that
@@ -367,6 +369,7 @@ class OpenLake:
         return verified(self.internals, flows, topics, choice, max_mb_per_s, watch, report, stop)
 
     def _check(self, flow: str) -> None:
-        """Raise TopologyError for a flow that the topology file has not; without one the map itself decides."""
-        if self.internals.has_topology:
+        """Raise TopologyError for a flow that the topology file has not; without one the map itself decides, and
+        it does of a replay or a restore."""
+        if self.internals.has_topology and not is_resend(flow):
             self.flows[flow]

@@ -87,6 +87,21 @@ class PartitionRanges:
         made._rising = made._rises()
         return made
 
+    def bounded(self, extents: Mapping[int, tuple[int, int]]) -> "PartitionRanges":
+        """The same within a range of offsets (inclusive) for each generation, and without generations that have none.
+        Counts of ranges that are cut are in proportion."""
+        if not len(self) or not extents:
+            return PartitionRanges()
+        columns = [np.frombuffer(column, np.int64) for column in self.columns()]
+        parts = []
+        for generation, (first, last) in sorted(extents.items()):
+            inside = (columns[0] == generation) & (columns[1] <= last) & (columns[2] >= first)
+            of, firsts, lasts, counts, files = (column[inside] for column in columns)
+            starts, ends = np.maximum(firsts, first), np.minimum(lasts, last)
+            shares = np.maximum(1, counts * (ends - starts + 1) // (lasts - firsts + 1))
+            parts.append((of, starts, ends, shares, files))
+        return PartitionRanges.of([np.concatenate(column) for column in zip(*parts, strict=True)])
+
     def above(self, generation: int, offset: int) -> Iterator[FileRange]:
         """Ranges with something at or above an offset, of this generation or else of the next one that there is."""
         low, high = self._of_generation(generation)
@@ -189,6 +204,21 @@ class StageIndex:
     def topics(self, cluster: str) -> Mapping[str, Mapping[int, PartitionRanges]]:
         """The partitions of every staged topic of a source cluster."""
         return self._partitions.get(cluster, {})
+
+    def bounded(self, bounds: Iterable[StagedRange]) -> "StageIndex":
+        """What lies within some ranges, one for each generation of a partition, and nothing else. It is for as long as
+        this index is not changed."""
+        extents: dict[tuple[str, str, int], dict[int, tuple[int, int]]] = {}
+        for item in bounds:
+            key = (item.source_cluster, item.topic, item.partition)
+            extents.setdefault(key, {})[item.generation] = (item.first, item.last)
+        found = StageIndex()
+        found.version, found._numbers, found._paths = self.version, self._numbers, self._paths
+        for (cluster, topic, partition), wanted in extents.items():
+            inside = self.topics(cluster).get(topic, {}).get(partition, PartitionRanges()).bounded(wanted)
+            if len(inside):
+                found._partitions.setdefault(cluster, {}).setdefault(topic, {})[partition] = inside
+        return found
 
     def ends(self, cluster: str) -> dict[TopicAndPartition, tuple[int, int]]:
         """(newest generation, next offset) of each partition of a source cluster: where landing goes on."""

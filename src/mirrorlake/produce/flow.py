@@ -229,6 +229,7 @@ class FlowProducer:
             produce_tasks=self.spec.produce_tasks,
             transactional=self.spec.transactional,
             provenance=self.spec.provenance,
+            mark=self.spec.mark,
         )
 
     def _advance(self, result: pa.Table) -> None:

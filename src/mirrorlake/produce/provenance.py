@@ -59,8 +59,14 @@ def _has_been_on(headers: pa.Array, cluster_id: str) -> pa.Array:
     return pc.is_in(pa.array(range(len(headers)), found.type), value_set=found)
 
 
-def may_be_of(headers: list[tuple[str, bytes | None]] | None, provenance: Provenance | None) -> bool:
-    """Whether a record at the target may have been written by a flow with this provenance."""
+def may_be_of(
+    headers: list[tuple[str, bytes | None]] | None,
+    provenance: Provenance | None,
+    mark: tuple[str, bytes] | None = None,
+) -> bool:
+    """Whether a record at the target may have been written by a flow with this provenance, and this mark."""
+    if mark is not None and mark not in (headers or []):
+        return False
     if provenance is None or provenance.strip:
         return True
     return (HEADER, provenance.source_id.encode()) in (headers or [])

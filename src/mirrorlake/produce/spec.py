@@ -23,6 +23,10 @@ class FlowSpec:
     `remote_topic` gives None for a topic that is not to be produced (not selected, paused, refused by its name).
     `blocked` are partitions that wait for an operator, and `skipped` ranges of offsets (inclusive) that one gave up.
     One said of those in `known_foreign` that what lies in the target behind the map's end is not the flow's, when the
+    flow went on at this source offset. `targets` are the living generations of target topics. `mark` is a header that
+    each of its records has when it comes from the stage: what is without it at the target is somebody else's.
+    With `parks`, and in the offsets of `park_at`, it goes on behind single records that the target refuses; `on_parked`
+    is told in which partitions.
     """
 
     name: str
@@ -45,3 +49,4 @@ class FlowSpec:
     parks: bool = False
     park_at: Mapping[TopicAndPartition, tuple[tuple[int, int], ...]] = field(default_factory=dict)
     on_parked: Callable[[Sequence[TopicAndPartition]], None] | None = None
+    mark: tuple[str, bytes] | None = None

@@ -1,6 +1,6 @@
 """Rows of the stage in order, by Spark, where files do not hold them so or cannot be opened."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -9,9 +9,19 @@ from mirrorlake.errors import LakeError
 from mirrorlake.lake.lake import Lake
 from mirrorlake.produce.batch import PartitionPlan, shard_of
 
+#: Takes rows of `records` and gives those of them that are wanted, with the same columns.
+Selection = Callable[[DataFrame], DataFrame]
 
-def sorted_rows(lake: Lake, source_cluster: str, plans: Sequence[PartitionPlan], produce_tasks: int) -> DataFrame:
-    """The rows of some ranges of offsets, each shard's in one task, by topic, partition and offset.
+
+def sorted_rows(
+    lake: Lake,
+    source_cluster: str,
+    plans: Sequence[PartitionPlan],
+    produce_tasks: int,
+    selection: Selection | None = None,
+) -> DataFrame:
+    """The rows of some ranges of offsets, each shard's in one task, by topic, partition and offset; with a `selection`
+    only some of them.
 
     Reads the newest version by offsets, wherever its files have them. This is the plan with a payload shuffle: for
     files that are not in order, and for workers that cannot open files.
@@ -41,11 +51,14 @@ def sorted_rows(lake: Lake, source_cluster: str, plans: Sequence[PartitionPlan],
         & (generation == F.col("range_generation"))
         & F.col("offset").between(F.col("range_first"), F.col("range_last"))
     )
-    return (
+    rows = (
         lake.table("records")
         .where(F.col("source_cluster") == source_cluster)
         # Literal bounds too: they let Delta skip files by their statistics.
         .where(F.col("offset").between(min(plan.first for plan in wanted), max(plan.last for plan in wanted)))
+    )
+    return (
+        (rows if selection is None else selection(rows))
         .join(F.broadcast(ranges), inside)
         .select(
             "shard",

@@ -16,7 +16,7 @@ from mirrorlake.produce.probe import files_readable
 from mirrorlake.produce.readers import ReadFiles, ReadRows
 from mirrorlake.produce.report import RESULT
 from mirrorlake.produce.stage_files import read_shard
-from mirrorlake.produce.stage_rows import sorted_rows
+from mirrorlake.produce.stage_rows import Selection, sorted_rows
 from mirrorlake.produce.task import ShardJob, forget_writers, produce_shard
 
 #: What a small batch may hold of rows that Spark hands over, and what a record is taken for before there were some, B.
@@ -27,17 +27,21 @@ _RESULT = from_arrow_schema(RESULT)
 
 
 class SparkWorkers:
-    """Workers of the session that a lake is open in. `source_cluster` is the flow's.
+    """Workers of the session that a lake is open in. `source_cluster` is the flow's. With a `selection` only some of
+    the rows that Spark reads are written.
 
     Batches of up to `small_batch_records` records, and of SMALL_BYTES by the size of the records before them, are
     written by this process itself: tasks cost more than they do. In a catalog, whose files this process may not be able
     to open, Spark reads them for it.
     """
 
-    def __init__(self, lake: Lake, source_cluster: str, small_batch_records: int = 0) -> None:
+    def __init__(
+        self, lake: Lake, source_cluster: str, small_batch_records: int = 0, selection: Selection | None = None
+    ) -> None:
         self._lake = lake
         self._source_cluster = source_cluster
         self._small = small_batch_records
+        self._selection = selection
         self._opens_files = lake.path_tables is not None
         self._record_bytes = UNKNOWN_RECORD_BYTES
         self._written_here: set[str] = set()
@@ -70,7 +74,7 @@ class SparkWorkers:
         self, jobs: Sequence[ShardJob], plans: Sequence[PartitionPlan], produce_tasks: int
     ) -> tuple[Way, pa.Table]:
         """Run jobs over rows that Spark reads and sorts."""
-        frame = sorted_rows(self._lake, self._source_cluster, plans, produce_tasks)
+        frame = sorted_rows(self._lake, self._source_cluster, plans, produce_tasks, self._selection)
         way: Way = "long"
         if sum(job.plan.record_count for job in jobs) <= min(self._small, SMALL_BYTES // self._record_bytes):
             self._note(jobs)

@@ -64,7 +64,8 @@ Positions = Mapping[TopicAndPartition, tuple[int, str]]
 
 @dataclass(frozen=True)
 class Target:
-    """How a shard reaches its target: rendered librdkafka settings and the names it goes by there."""
+    """How a shard reaches its target: rendered librdkafka settings and the names it goes by there. `mark` is a header
+    that each of the flow's records has."""
 
     client: Mapping[str, str | int | bool]
     producer: Mapping[str, str | int | bool]
@@ -73,6 +74,7 @@ class Target:
     produce_tasks: int
     transactional: bool
     provenance: Provenance | None = None
+    mark: tuple[str, bytes] | None = None
 
 
 def fence(target: Target) -> None:
@@ -134,7 +136,7 @@ class ShardWriter:
 
     def first_record(self, topic: str, partition: int, start: int) -> int | None:
         """The offset of the first committed record at or behind `start` that may be this flow's; None where there is
-        none. With provenance headers a record without the flow's own is somebody else's."""
+        none. With provenance headers, or a mark, a record without the flow's own is somebody else's."""
         _, high = self._group.get_watermark_offsets(TopicPartition(topic, partition), CALL_SECONDS)
         if high <= start:
             return None
@@ -151,7 +153,7 @@ class ShardWriter:
                         return None
                     if error is not None:
                         raise KafkaException(error)
-                    if may_be_of(message.headers(), self.target.provenance):
+                    if may_be_of(message.headers(), self.target.provenance, self.target.mark):
                         return int(message.offset())
         finally:
             reader.close()

@@ -41,6 +41,13 @@ LAKE = {
     " report: Callable[[Verified], None] | None = None, stop: Event | None = None) -> Verified",
     "migrate": "(flow: str, topics: str, groups: str = '.*', *, copies: str = '{source}.{topic}',"
     " rollback: bool = False, dry_run: bool = False, inexact: bool = False) -> Migrated",
+    "replay": "(topic: str, where: str, to: str, *, source: str | None = None, cluster: str | None = None,"
+    " max_records: int | None = None, rate: int | None = None, into_mirror: bool = False, start_over: bool = False,"
+    " dry_run: bool = False, report: Callable[[int], None] | None = None, stop: Event | None = None) -> Resent",
+    "restore": "(source: str, target: str, topics: Sequence[str] = (), *,"
+    " below: Mapping[tuple[str, int], int] | None = None, rename: str = 'identity', compacted: bool = False,"
+    " start_over: bool = False, dry_run: bool = False, report: Callable[[int], None] | None = None,"
+    " stop: Event | None = None) -> Resent",
     "maintain": "(*, retention_days: int | None = None, vacuum_hours: int | None = None, dry_run: bool = False)"
     " -> Upkeep",
 }
@@ -64,7 +71,8 @@ def signature(what: object) -> str:
 
 
 def methods(kind: type) -> dict[str, str]:
-    return {name: signature(item) for name, item in vars(kind).items() if name[0] != "_" and inspect.isfunction(item)}
+    found = {name: item for base in reversed(kind.__mro__[:-1]) for name, item in vars(base).items()}
+    return {name: signature(item) for name, item in found.items() if name[0] != "_" and inspect.isfunction(item)}
 
 
 def test_the_names() -> None:

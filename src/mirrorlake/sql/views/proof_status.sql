@@ -1,12 +1,13 @@
 -- How much of what each flow has produced is proven by content, and since when. Per topic: records in the map now, those in
 -- stretches that were compared without a difference, stretches with a difference, and the times of the oldest and the
--- newest of these comparisons.
+-- newest of these comparisons. Replays and restores, which have a colon in their names, are no flows.
 CREATE OR REPLACE VIEW proof_status AS
 WITH mapped AS (
   SELECT map.flow, map.topic, sum(map.record_count) AS records
   FROM offset_map AS map LEFT JOIN living_targets AS target
     ON target.flow = map.flow AND target.topic = map.topic AND target.target_topic = map.target_topic
-  WHERE target.flow IS NULL OR target.lives AND target.target_generation = coalesce(map.target_generation, 0)
+  WHERE map.flow NOT LIKE '%:%'
+    AND (target.flow IS NULL OR target.lives AND target.target_generation = coalesce(map.target_generation, 0))
   GROUP BY map.flow, map.topic
 ),
 living AS (

@@ -1,0 +1,78 @@
+"""`mirrorlake replay`: staged records, picked by a predicate, sent again."""
+
+from typing import TYPE_CHECKING
+
+import typer
+
+from mirrorlake.cli.context import Context
+from mirrorlake.terminal import plain_table
+
+if TYPE_CHECKING:
+    from mirrorlake.library.resent import Resent
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command()(replay)
+
+
+def replay(
+    context: typer.Context,
+    topic: str = typer.Option(..., "--topic", help="The topic, named as at its source."),
+    where: str = typer.Option(..., "--where", help="A condition in Spark's SQL about columns of `records`."),
+    to: str = typer.Option(..., "--to", metavar="TOPIC", help="The topic that gets them; made if missing."),
+    source: str | None = typer.Option(None, "--from", metavar="CLUSTER", help="The cluster that they were read from."),
+    cluster: str | None = typer.Option(None, "--cluster", help="The cluster that gets them."),
+    max_records: int | None = typer.Option(None, "--max-records", help="Only the first ones, by partition and offset."),
+    rate: int | None = typer.Option(None, "--rate", help="At most so many records a second, on average."),
+    into_mirror: bool = typer.Option(False, "--into-mirror", help="Let --to be a topic that a flow writes to."),
+    start_over: bool = typer.Option(False, "--start-over", help="Begin anew though the same replay has not ended."),
+    dry_run: bool = typer.Option(False, "--dry-run", help="Say how many, show five, and do nothing."),
+    as_json: bool = typer.Option(False, "--json", help="Print one JSON document."),
+) -> None:
+    """Send staged records that a predicate picks to a topic: in source order, each once. Exits 1 when some are left.
+
+    The same command goes on where one was ended, by a kill too.
+    """
+    shared: Context = context.obj
+    found = shared.lake.replay(
+        topic,
+        where,
+        to,
+        source=source,
+        cluster=cluster,
+        max_records=max_records,
+        rate=rate,
+        into_mirror=into_mirror,
+        start_over=start_over,
+        dry_run=dry_run,
+        report=None if as_json else lambda sent: shared.say(f"{sent:,} records sent"),
+    )
+    tell(shared, found, as_json)
+
+
+def tell(shared: Context, found: "Resent", as_json: bool) -> None:
+    """Show what was sent, or would be; ends the command with 1 where something is left."""
+    if as_json:
+        shared.answer(found.to_dict())
+    else:
+        _show(shared, found)
+    if not (found.complete or found.dry_run):
+        raise typer.Exit(1)
+
+
+def _show(shared: Context, found: "Resent") -> None:
+    table = plain_table("topic", "to", "would be sent" if found.dry_run else "records at the target")
+    for row in found.topics:
+        table.add_row(row["topic"], row["target_topic"], f"{row['records']:,}")
+    shared.out.print(table)
+    if found.examples:
+        examples = plain_table("partition", "offset", "timestamp", "key", "value")
+        for row in found.examples:
+            told = f"{row['timestamp']:%Y-%m-%d %H:%M:%S}", row["key"] or "-", row["value"] or "-"
+            examples.add_row(str(row["partition"]), str(row["offset"]), *told)
+        shared.out.print(examples)
+    for line in found.warnings:
+        shared.say(line)
+    if found.flow is not None and found.complete:
+        shared.say(f"done; {found.flow} is its name in offset_map and changes")

@@ -1,0 +1,55 @@
+"""`mirrorlake restore`: whole topics from the lake, on a cluster that has nothing in them."""
+
+import typer
+
+from mirrorlake.cli.context import Context
+from mirrorlake.cli.replay import tell
+from mirrorlake.errors import InputError
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command()(restore)
+
+
+def restore(
+    context: typer.Context,
+    source: str = typer.Option(..., "--from", metavar="CLUSTER", help="The cluster that the topics were read from."),
+    target: str = typer.Option(..., "--to", metavar="CLUSTER", help="The cluster to make them on."),
+    topic: list[str] = typer.Option([], "--topic", metavar="PATTERN", help="Only topics of this name, a pattern."),
+    as_of_offset: list[str] = typer.Option(
+        [], "--as-of-offset", metavar="TOPIC:PARTITION:OFFSET", help="Only what is below this offset."
+    ),
+    rename: str = typer.Option(
+        "identity", "--rename", metavar="POLICY", help="How they are named, as a flow's policy."
+    ),
+    compacted: bool = typer.Option(False, "--compacted", help="Only the last value of each key of a partition."),
+    start_over: bool = typer.Option(False, "--start-over", help="Begin anew though the same restore has not ended."),
+    dry_run: bool = typer.Option(False, "--dry-run", help="Say what would be done, and do nothing."),
+    as_json: bool = typer.Option(False, "--json", help="Print one JSON document."),
+) -> None:
+    """Rebuild topics from the lake: as they were, in order, each record once. Exits 1 when something is left.
+
+    The same command goes on where one was ended, by a kill too. The source is asked for nothing.
+    """
+    shared: Context = context.obj
+    found = shared.lake.restore(
+        source,
+        target,
+        topic,
+        below=dict(_below(text) for text in as_of_offset),
+        rename=rename,
+        compacted=compacted,
+        start_over=start_over,
+        dry_run=dry_run,
+        report=None if as_json else lambda sent: shared.say(f"{sent:,} records sent"),
+    )
+    tell(shared, found, as_json)
+
+
+def _below(text: str) -> tuple[tuple[str, int], int]:
+    topic, _, place = text.partition(":")
+    partition, _, offset = place.partition(":")
+    if not (topic and partition.isdecimal() and offset.isdecimal()):
+        raise InputError(f"--as-of-offset {text}: write topic, partition and offset, as orders:0:4200")
+    return (topic, int(partition)), int(offset)

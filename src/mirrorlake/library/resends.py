@@ -1,0 +1,234 @@
+"""Sending again from the stage: the part of an open lake that replays and restores."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import datetime, timezone
+from threading import Event
+from typing import TYPE_CHECKING, Any
+
+from mirrorlake.config.topology_file import nearest
+from mirrorlake.errors import InputError
+from mirrorlake.library.answers import Rows
+from mirrorlake.library.internals import Internals
+from mirrorlake.library.replicating import stopping
+from mirrorlake.library.resent import Resent, shown
+
+if TYPE_CHECKING:  # what only Spark needs is imported by who uses it
+    from mirrorlake.lake.stage_index import StageFiles
+    from mirrorlake.produce.flow import BatchReport
+    from mirrorlake.resend.note import Part
+    from mirrorlake.resend.sender import Outcome
+    from mirrorlake.resend.steps import Planned
+
+#: Called after each batch with how many records this call has sent.
+Report = Callable[[int], None]
+
+
+class Resends:
+    """What `OpenLake` can send again."""
+
+    internals: Internals
+
+    def replay(
+        self,
+        topic: str,
+        where: str,
+        to: str,
+        *,
+        source: str | None = None,
+        cluster: str | None = None,
+        max_records: int | None = None,
+        rate: int | None = None,
+        into_mirror: bool = False,
+        start_over: bool = False,
+        dry_run: bool = False,
+        report: Report | None = None,
+        stop: Event | None = None,
+    ) -> Resent:
+        """Send staged records of a topic that a predicate picks to a topic: in their order, each once, also when it is
+        killed and called again.
+
+        Args:
+            topic: the topic, named as at its source.
+            where: a condition in Spark's SQL about the columns of `records`; it has to give the same answer each time.
+            to: the topic that gets them; made if missing.
+            source: the cluster that they were read from; may be left out where only one has such a topic.
+            cluster: the cluster to send them to; may be left out where flows from there lead to only one.
+            max_records: only the first ones, in the order of partition and offset.
+            rate: at most so many records a second, on average.
+            into_mirror: let `to` be a topic that a flow writes to.
+            start_over: begin anew though the same replay has begun and not ended.
+            dry_run: only say how many, and show the first ones.
+            report: called after each batch.
+            stop: set it to end after the batch in hand; for None an interrupt does.
+
+        Raises:
+            InputError: it cannot be done so; nothing was done.
+            ClusterUnusable: the target does not answer.
+            LeaseTaken: another process replays the same topic to there.
+            ReplicationError: the target refused records.
+        """
+        from mirrorlake.lake.stage_index import StageFiles
+        from mirrorlake.resend.replay import EXAMPLES, Asked, Replay
+
+        for name, value in (("max_records", max_records), ("rate", rate)):
+            if value is not None and value < 1:
+                raise InputError(f"{name} has to be above 0")
+        known = self.internals
+        for alias in (source, cluster):
+            _check_cluster(known, alias)
+        if cluster is not None:
+            known.connections.admin(cluster).cluster_id()  # before Spark starts, so that it is told within seconds
+        stage = StageFiles(known.tables)
+        source = source or _source_of(known, stage, topic)
+        asked = Asked(
+            *(source, topic, where, cluster or _target_of(known, source), to, max_records, into_mirror, start_over)
+        )
+        replay = Replay(known.tables, known.connections, stage, asked)
+        if dry_run:
+            return _planned(replay.plan(EXAMPLES))
+        with stopping(stop) as ending, _in_a_sentence("the replay"):
+            planned, outcome = replay.run(ending, rate, _counting(report))
+        return _sent(planned, outcome)
+
+    def restore(
+        self,
+        source: str,
+        target: str,
+        topics: Sequence[str] = (),
+        *,
+        below: Mapping[tuple[str, int], int] | None = None,
+        rename: str = "identity",
+        compacted: bool = False,
+        start_over: bool = False,
+        dry_run: bool = False,
+        report: Report | None = None,
+        stop: Event | None = None,
+    ) -> Resent:
+        """Send whole topics from the stage to a cluster that has nothing in them: as they were, in their order, in the
+        same partitions, each record once, also when it is killed and called again. The source is asked for nothing.
+
+        Args:
+            source: the cluster that the topics were read from; it may be gone.
+            target: the cluster to make them on; the source's alias where that is the one to be filled again.
+            topics: patterns of whole names; all that the lake has for none.
+            below: by (topic, partition) the offset behind the last one that is restored; a partition that is not named
+                is restored whole.
+            rename: how topics are named at the target, as a flow's `policy`.
+            compacted: only the last value of each key of a partition, and records without a key.
+            start_over: begin anew though the same restore has begun and not ended.
+            dry_run: only say what would be done.
+            report: called after each batch.
+            stop: set it to end after the batch in hand; for None an interrupt does.
+
+        Raises:
+            InputError: it cannot be done so, or a topic at the target holds records; nothing was done.
+            ClusterUnusable: the target does not answer.
+            LeaseTaken: another process restores to there.
+            ReplicationError: the target refused a topic or records.
+        """
+        from mirrorlake.lake.stage_index import StageFiles
+        from mirrorlake.resend.restore import Asked, Restore
+
+        known = self.internals
+        for alias in (source, target):
+            _check_cluster(known, alias)
+        known.connections.admin(target).cluster_id()  # before Spark starts, so that it is told within seconds
+        offsets = dict(below or {})
+        words = {"below": [[*place, end] for place, end in sorted(offsets.items())]} if offsets else {}
+        asked = Asked(source, target, tuple(topics) or (".*",), rename, words, compacted, start_over)
+        restore = Restore(known.tables, known.connections, StageFiles(known.tables), asked)
+        if dry_run:
+            return _planned(restore.plan(lambda: restore.below(offsets)))
+        with stopping(stop) as ending, _in_a_sentence("the restore"):
+            planned, outcome = restore.run(lambda: restore.below(offsets), ending, _counting(report))
+        return _sent(planned, outcome)
+
+
+@contextmanager
+def _in_a_sentence(what: str) -> Iterator[None]:
+    """Say what a broker answered, which nobody has said something about, as an error of ours."""
+    from confluent_kafka import KafkaException
+
+    from mirrorlake.spark.causes import in_our_words
+
+    try:
+        yield
+    except KafkaException as error:
+        raise in_our_words(error, what) from error
+
+
+def _check_cluster(known: Internals, alias: str | None) -> None:
+    if alias is not None and alias not in known.topology.clusters:
+        raise InputError(f"there is no cluster {alias}{nearest(alias, known.topology.clusters)}")
+
+
+def _source_of(known: Internals, stage: "StageFiles", topic: str) -> str:
+    """The one cluster of which the lake has a topic. Raises InputError where there is none, or more than one."""
+    with stage.reading() as index:
+        found = [alias for alias in known.topology.clusters if topic in index.topics(alias)]
+    if len(found) == 1:
+        return found[0]
+    if not found:
+        raise InputError(f"the lake has no records of a topic {topic}")
+    raise InputError(f"the lake has a topic {topic} of clusters {' and '.join(found)}; say which one with --from")
+
+
+def _target_of(known: Internals, source: str) -> str:
+    """The one cluster that flows from a source lead to. Raises InputError where there is none, or more than one."""
+    topology = known.topology
+    found = {flow.target for flow in map(topology.flow, topology.flows) if flow.source == source}
+    if len(found) != 1:
+        raise InputError(f"say with --cluster which one of {', '.join(topology.clusters)} gets the records")
+    return found.pop()
+
+
+def _counting(report: Report | None) -> "Callable[[BatchReport], None]":
+    sent = 0
+
+    def count(batch: "BatchReport") -> None:
+        nonlocal sent
+        sent += batch.record_count
+        if report is not None:
+            report(sent)
+
+    return count
+
+
+def _planned(planned: "Planned") -> Resent:
+    warnings = [f"topic {item.name} would be made with {item.partitions} partitions" for item in planned.makes]
+    if planned.continued:
+        warnings.append(f"{planned.resend.name} has begun before; it would go on with what it has not sent")
+    examples = [
+        {
+            **row,
+            "timestamp": datetime.fromtimestamp(row["timestamp"] / 1_000, timezone.utc),
+            "key": shown(row["key"]),
+            "value": shown(row["value"]),
+        }
+        for row in planned.examples
+    ]
+    topics = [_topic(part, part.records) for part in planned.resend.parts]
+    return Resent(Rows(topics), None, True, planned.continued, False, Rows(examples), warnings)
+
+
+def _topic(part: "Part", records: int) -> dict[str, Any]:
+    return {"topic": part.topic, "target_topic": part.target_topic, "records": records}
+
+
+def _sent(planned: "Planned", outcome: "Outcome") -> Resent:
+    resend = planned.resend
+    if not resend.records and resend.kind == "replay":
+        return Resent(Rows(), None, False, False, True, warnings=["no record is picked; nothing was done"])
+    topics, warnings = [], [str(error) for error in outcome.refused]
+    if not (outcome.complete or warnings):
+        warnings.append("it was stopped before its end; the same call goes on")
+    for part in resend.parts:
+        records = outcome.records.get(part.target_topic, 0)
+        topics.append(_topic(part, records))
+        if outcome.complete and records != part.records:
+            warnings.append(
+                f"{part.topic}: {part.records:,} records were picked when it began and {records:,} are sent; the "
+                "others have been deleted from the stage since"
+            )
+    return Resent(Rows(topics), resend.name, False, planned.continued, outcome.complete, warnings=warnings)

@@ -1,0 +1,52 @@
+"""What `replay` and `restore` answer with. Pure."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from mirrorlake.library import html
+from mirrorlake.library.answers import Answer, Rows
+
+
+@dataclass(frozen=True)
+class Resent(Answer):
+    """What was sent again from the stage, or with a dry run what would be.
+
+    Attributes:
+        topics: topic, target_topic and records of each; records are those at the target, of earlier calls of the same
+            resend too.
+        flow: what the resend is called in the map and in `changes`; None where nothing was to be sent.
+        dry_run: nothing was done.
+        continued: it had begun before, and went on.
+        complete: all of it is at the target. If not, the same call goes on.
+        examples: of a dry run of a replay the first records: partition, offset, timestamp, key, and value up to some
+            bytes, as text.
+        warnings: what to know about it, a sentence each.
+    """
+
+    topics: Rows
+    flow: str | None
+    dry_run: bool
+    continued: bool
+    complete: bool
+    examples: Rows = field(default_factory=Rows)
+    warnings: list[str] = field(default_factory=list)
+
+    @property
+    def records(self) -> int:
+        """How many records of all topics."""
+        return sum(row["records"] for row in self.topics)
+
+    def _repr_html_(self) -> str:
+        done = "would be sent" if self.dry_run else "were sent"
+        said = html.heading(f"{self.records:,} records {done}", self.complete or self.dry_run)
+        parts = [said, html.table(self.topics, "topics")]
+        parts += [html.table(self.examples, "the first ones")] if self.examples else []
+        return "".join([*parts, html.sentences(self.warnings, "to know")])
+
+
+def shown(value: Any) -> str | None:
+    """Bytes of a record as a person can read them: text, with what cannot be shown as a dot."""
+    if value is None:
+        return None
+    text = bytes(value).decode("utf-8", errors="replace")
+    return "".join(letter if letter.isprintable() else "\u00b7" for letter in text)

@@ -1,0 +1,1 @@
+"""Sending again what the stage holds, outside of flows: replays by a predicate, restores of whole topics."""

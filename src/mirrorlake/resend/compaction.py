@@ -1,0 +1,76 @@
+"""What compaction would leave of some ranges of the stage: the last value of each key of a partition, by Spark.
+
+Which records these are depends on the ranges alone, so it is the same whenever it is asked. As finding it takes a pass
+over all keys, and batches are many, the coordinates are written down once in each process.
+"""
+
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from mirrorlake.lake.lake import Lake
+from mirrorlake.offsets.stage_index import StagedRange
+
+_RANGES = "range_topic string, range_partition int, range_generation int, range_first bigint, range_last bigint"
+_PLACE = ("topic", "partition", "generation", "offset")
+
+
+class Compaction:
+    """The records that are left of some ranges of one source cluster. Of a key whose last value is none (a tombstone)
+    none is; records without a key are all left."""
+
+    def __init__(self, lake: Lake, ranges: Sequence[StagedRange], folder: Path) -> None:
+        """`folder` is where the coordinates are written down: one that the workers of the session reach."""
+        self._lake, self._ranges, self._folder = lake, ranges, folder
+
+    def counts(self) -> dict[tuple[str, int, int], int]:
+        """How many are left, by (topic, partition, generation)."""
+        rows = self._left().groupBy("topic", "partition", "generation").count().collect()
+        return {(row["topic"], row["partition"], row["generation"]): row["count"] for row in rows}
+
+    def write(self) -> None:
+        """Write their coordinates down, for `select`."""
+        self._folder.parent.mkdir(parents=True, exist_ok=True)
+        self._left().write.mode("overwrite").parquet(str(self._folder))
+
+    def select(self, rows: DataFrame) -> DataFrame:
+        """Those of some rows of `records` that are left."""
+        left = self._lake.spark.read.parquet(str(self._folder)).select(
+            *(F.col(name).alias(f"left_{name}") for name in _PLACE)
+        )
+        same = [F.col(name) == F.col(f"left_{name}") for name in ("topic", "partition", "offset")]
+        return rows.join(left, [*same, F.coalesce("generation", F.lit(0)) == F.col("left_generation")], "left_semi")
+
+    def forget(self) -> None:
+        """Delete what was written down."""
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _left(self) -> DataFrame:
+        """Their coordinates."""
+        generation = F.coalesce("generation", F.lit(0))
+        ranges = self._lake.spark.createDataFrame([tuple(item[1:6]) for item in self._ranges], _RANGES)
+        inside = (
+            (F.col("topic") == F.col("range_topic"))
+            & (F.col("partition") == F.col("range_partition"))
+            & (generation == F.col("range_generation"))
+            & F.col("offset").between(F.col("range_first"), F.col("range_last"))
+        )
+        rows = (
+            self._lake.table("records")
+            .where(F.col("source_cluster") == self._ranges[0].source_cluster)
+            .join(F.broadcast(ranges), inside)
+            .select(
+                "topic", "partition", generation.alias("generation"), "offset", "key", F.isnull("value").alias("dead")
+            )
+        )
+        last = (
+            rows.where(F.col("key").isNotNull())
+            .groupBy("topic", "partition", "key")
+            .agg(F.max(F.struct("generation", "offset", "dead")).alias("last"))
+            .where(~F.col("last.dead"))
+            .select("topic", "partition", "last.generation", "last.offset")
+        )
+        return last.unionByName(rows.where(F.col("key").isNull()).select(*_PLACE))

@@ -1,0 +1,107 @@
+"""Up to where topics are restored, and which ranges of the stage that is. Pure.
+
+A topic that was deleted and made again is restored as it was last: of its newest generation that has records below the
+cut. A partition whose log went back, and so began a generation by itself, has the records of the one before up to where
+it did.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from mirrorlake.errors import InputError
+from mirrorlake.offsets.positions import TopicAndPartition
+from mirrorlake.offsets.stage_index import PartitionRanges, StagedRange
+
+#: Ends by (topic, partition, generation): the offset behind the last one that is restored.
+Ends = Mapping[tuple[str, int, int], int]
+Staged = Mapping[str, Mapping[int, PartitionRanges]]
+
+
+@dataclass(frozen=True)
+class Begun:
+    """A generation of a topic; with a partition, one that this began by itself, from `first_offset` on."""
+
+    topic: str
+    generation: int
+    partition: int | None = None
+    first_offset: int | None = None
+
+
+@dataclass
+class _Generations:
+    """Those of one topic."""
+
+    whole: set[int] = field(default_factory=lambda: {0})
+    own: dict[int, dict[int, int]] = field(default_factory=lambda: defaultdict(dict))
+
+
+def ends_of(staged: Staged, begun: Iterable[Begun], below: Mapping[TopicAndPartition, int] | None = None) -> Ends:
+    """The ends of all that is staged, or `below` some offsets; a partition that is not named there is taken whole.
+
+    Raises InputError for a partition of which nothing is staged.
+    """
+    limits = dict(below or {})
+    for topic, partition in limits:
+        if partition not in staged.get(topic, {}):
+            raise InputError(f"the lake has no records of {topic}-{partition}")
+    found = {
+        (topic, partition, generation): end
+        for topic, partitions in staged.items()
+        for partition, ranges in partitions.items()
+        for generation, end in ranges.ends().items()
+    }
+    for item in begun:  # one that has nothing staged yet has ended the one before all the same
+        if item.partition is not None and item.partition in staged.get(item.topic, {}):
+            found.setdefault((item.topic, item.partition, item.generation), item.first_offset or 0)
+    return {key: min(end, limits.get(key[:2], end)) for key, end in found.items()}
+
+
+def ranges_below(source: str, staged: Staged, begun: Iterable[Begun], ends: Ends) -> dict[str, list[StagedRange]]:
+    """What of each staged topic is restored, with counts of what is in these ranges, which are estimates where one
+    ends within what a file holds."""
+    generations: dict[str, _Generations] = defaultdict(_Generations)
+    for item in begun:
+        if item.partition is None:
+            generations[item.topic].whole.add(item.generation)
+        else:
+            generations[item.topic].own[item.partition][item.generation] = item.first_offset or 0
+    by_partition: dict[TopicAndPartition, dict[int, int]] = defaultdict(dict)
+    for (topic, number, generation), end in ends.items():
+        by_partition[topic, number][generation] = end
+    found: dict[str, list[StagedRange]] = {}
+    for topic, partitions in staged.items():
+        known = generations[topic]
+        having = [
+            one.generation
+            for number, ranges in partitions.items()
+            for one in map(ranges.__getitem__, range(len(ranges)))
+            if one.first < ends.get((topic, number, one.generation), 0)
+        ]
+        newest = max(having, default=0)
+        base = max(item for item in known.whole if item <= newest)
+        found[topic] = [
+            StagedRange(source, topic, number, *item)
+            for number, ranges in sorted(partitions.items())
+            for item in _of_partition(ranges, base, _cut_by_next(by_partition[topic, number], known.own[number]))
+        ]
+    return found
+
+
+def _cut_by_next(ends: Mapping[int, int], own: Mapping[int, int]) -> dict[int, int]:
+    """The end of each generation of a partition, none behind where the next one of its own began."""
+    found = dict(ends)
+    for generation in own.keys() & ends.keys():
+        for before in [item for item in found if item < generation]:
+            found[before] = min(found[before], own[generation])
+    return found
+
+
+def _of_partition(ranges: PartitionRanges, base: int, ends: Mapping[int, int]) -> list[tuple[int, int, int, int]]:
+    """(generation, first, last, record count) of what a partition has since a generation, below its ends."""
+    inside = ranges.bounded({item: (0, end - 1) for item, end in ends.items() if item >= base and end > 0})
+    found: dict[int, tuple[int, int, int, int]] = {}
+    for one in map(inside.__getitem__, range(len(inside))):
+        _, first, last, count = found.get(one.generation, (0, one.first, -1, 0))
+        found[one.generation] = one.generation, min(first, one.first), max(last, one.last), count + one.record_count
+    return list(found.values())

@@ -1,0 +1,104 @@
+"""What of the stage a predicate picks, by Spark: how many, where, and as the records that are sent."""
+
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import Any
+
+from pyspark.errors import AnalysisException, ParseException
+from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import functions as F
+
+from mirrorlake.errors import InputError, first_line
+from mirrorlake.lake.lake import Lake
+from mirrorlake.offsets.stage_index import StagedRange
+from mirrorlake.produce.stage_rows import Selection
+from mirrorlake.resend.note import first_of
+from mirrorlake.spark.causes import FAILURES, cause_of
+
+#: Names of the headers that a replayed record gets behind its own: the replay's id, and where it was at the source.
+REPLAY_HEADER = "mirrorlake-replay"
+SOURCE_HEADER = "mirrorlake-source"
+#: How much of a key and of a value a dry run shows, bytes.
+SHOWN_BYTES = 80
+_GENERATION = "coalesce(generation, 0)"
+_NO_HEADERS = "CAST(array() AS ARRAY<STRUCT<key: STRING, value: BINARY>>)"
+_PLACE = "named_struct('cluster', source_cluster, 'topic', topic, 'partition', partition, 'offset', offset)"
+
+
+class Matches:
+    """Records of one topic that a predicate picks."""
+
+    def __init__(self, lake: Lake, cluster: str, topic: str, where: str) -> None:
+        self._cluster, self._topic = cluster, topic
+        rows = lake.table("records").where((F.col("source_cluster") == cluster) & (F.col("topic") == topic))
+        try:
+            self._rows = rows.where(where)
+            self._rows.schema  # noqa: B018 - with Spark Connect a condition is looked into when this is asked
+        except (AnalysisException, ParseException) as error:
+            raise InputError(f"the predicate cannot be used: {first_line(error)}") from error
+
+    def ranges(self) -> list[StagedRange]:
+        """Where they lie in each generation of each partition, and how many; as of one version of the table."""
+        found = (
+            self._rows.groupBy("partition", F.expr(_GENERATION).alias("generation"))
+            .agg(F.min("offset").alias("first"), F.max("offset").alias("last"), F.count("*").alias("records"))
+            .orderBy("partition", "generation")
+        )
+        return [StagedRange(self._cluster, self._topic, *row) for row in _collected(found)]
+
+    def first(self, ranges: Sequence[StagedRange], most: int) -> list[StagedRange]:
+        """The ranges that hold the first `most` of them, in the order of partition, generation and offset."""
+        kept, part = first_of(ranges, most)
+        if part is not None:
+            inside = self._rows.where(
+                (F.col("partition") == part.partition)
+                & (F.expr(_GENERATION) == part.generation)
+                & (F.col("offset") <= part.last)
+            )
+            firsts = inside.select("offset").orderBy("offset").limit(part.record_count)
+            kept.append(part._replace(last=_collected(firsts.agg(F.max("offset")))[0][0]))
+        return kept
+
+    def examples(self, count: int) -> list[dict[str, Any]]:
+        """The first ones: partition, offset, timestamp (ms), and the beginnings of key and value."""
+        begins = (F.expr(f"substring({name}, 1, {SHOWN_BYTES})") for name in ("key", "value"))
+        columns = (F.col("partition"), F.col("offset"), F.unix_millis("timestamp"), *begins)
+        found = self._rows.orderBy("partition", F.expr(_GENERATION), "offset").limit(count).select(*columns)
+        names = ("partition", "offset", "timestamp", "key", "value")
+        return [dict(zip(names, row, strict=True)) for row in _collected(found)]
+
+
+def _collected(rows: DataFrame) -> list[Row]:
+    """Rows, few of them. Raises InputError where the predicate fails for a record, as a cast may."""
+    try:
+        return rows.collect()
+    except FAILURES as error:
+        raise InputError(f"the predicate cannot be used: {cause_of(error)}") from error
+
+
+def of_replay(topic: str, where: str, replay: str) -> Selection:
+    """The records of a topic that a predicate picks, each with the headers of a replay behind its own."""
+    mine = ", ".join(
+        f"named_struct('key', '{name}', 'value', CAST({value} AS BINARY))"
+        for name, value in ((REPLAY_HEADER, f"'{replay}'"), (SOURCE_HEADER, f"to_json({_PLACE})"))
+    )
+
+    def select(rows: DataFrame) -> DataFrame:
+        # Records of other topics are not shown to the predicate, which may fail for them.
+        return (
+            rows.where(F.col("topic") == topic)
+            .where(where)
+            .withColumn("headers", F.expr(f"concat(coalesce(headers, {_NO_HEADERS}), array({mine}))"))
+        )
+
+    return select
+
+
+def builtin_functions(spark: SparkSession) -> Callable[[str], bool]:
+    """Tells whether a function is one of Spark's own."""
+
+    @cache
+    def names() -> frozenset[str]:
+        return frozenset(row[0].lower() for row in spark.sql("SHOW SYSTEM FUNCTIONS").collect())
+
+    return lambda name: name in names()

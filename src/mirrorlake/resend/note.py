@@ -1,0 +1,167 @@
+"""What a resend is, as `changes` has it before its first record: whoever calls it again goes on by that. Pure.
+
+A resend is produced as a flow is, under a name that no flow of a topology file can have: `replay:<id>:east->west`. What
+is behind the arrow is the cluster that it writes to, as with flows, so queries about a target find it; what is in front
+is no cluster, so none takes it for a flow that mirrors one.
+"""
+
+import json
+import uuid
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any, Literal
+
+from mirrorlake.errors import LakeError
+from mirrorlake.lake.changes import Change
+from mirrorlake.offsets.stage_index import StagedRange
+
+Kind = Literal["replay", "restore"]
+
+
+@dataclass(frozen=True)
+class Part:
+    """What is sent of one source topic, to which target topic.
+
+    `ranges` are the offsets (inclusive) within which it lies, one for each generation of a partition; their counts are
+    of the records that are sent. `began` are the log ends of the target's partitions before the first record.
+    """
+
+    topic: str
+    target_topic: str
+    ranges: tuple[StagedRange, ...]
+    began: tuple[int, ...] = ()
+
+    @property
+    def records(self) -> int:
+        """How many records are sent."""
+        return sum(item.record_count for item in self.ranges)
+
+
+@dataclass(frozen=True)
+class Resend:
+    """One resend: what was asked for, from which cluster's stage, to which cluster, by its alias and its own id.
+
+    `time_zone` is that of the session in which texts of the predicate were read as times.
+    """
+
+    kind: Kind
+    id: str
+    source: str
+    target: str
+    target_id: str
+    request: Mapping[str, Any]
+    parts: tuple[Part, ...]
+    time_zone: str = "UTC"
+
+    @property
+    def name(self) -> str:
+        """What it is called where flows are: in the map, in `changes`, and by its group at the target."""
+        return f"{self.kind}:{self.id}:{self.source}->{self.target}"
+
+    @property
+    def records(self) -> int:
+        """How many records are sent."""
+        return sum(part.records for part in self.parts)
+
+    @property
+    def ranges(self) -> list[StagedRange]:
+        """Those of all parts."""
+        return [item for part in self.parts for item in part.ranges]
+
+    @property
+    def names(self) -> dict[str, str]:
+        """The target topics by source topic."""
+        return {part.topic: part.target_topic for part in self.parts}
+
+    def began(self) -> list[Change]:
+        """Rows of `changes` that say all of it, one a part."""
+        common = {"request": dict(self.request), "target_id": self.target_id, "time_zone": self.time_zone}
+        return [
+            Change(self.kind, part.target_topic, None, json.dumps({**common, **_said(part)}), "begun")
+            for part in self.parts
+        ]
+
+    def ended(self, records: Mapping[str, int]) -> list[Change]:
+        """Rows of `changes` that say that it is over; `records` are those at the target, by target topic."""
+        return [
+            Change(self.kind, part.target_topic, None, f"records={records.get(part.target_topic, 0)}")
+            for part in self.parts
+        ]
+
+    def given_up(self) -> list[Change]:
+        """Rows of `changes` that say that nobody goes on with it."""
+        return [Change(self.kind, part.target_topic, None, None, "skipped") for part in self.parts]
+
+
+def new_id(now: datetime) -> str:
+    """An id that nobody else has, and that begins with the day."""
+    return f"{now:%Y%m%d}-{uuid.uuid4().hex[:8]}"
+
+
+def is_resend(flow: str) -> bool:
+    """Whether a name of a flow is that of a resend: aliases of clusters hold no colon."""
+    return ":" in flow
+
+
+def _said(part: Part) -> dict[str, Any]:
+    ranges = [[item.partition, item.generation, item.first, item.last, item.record_count] for item in part.ranges]
+    return {"topic": part.topic, "ranges": ranges, "began": list(part.began)}
+
+
+def read_notes(rows: Iterable[Mapping[str, Any]]) -> list[Resend]:
+    """Resends from their rows of `changes`: `flow`, `resource` and `after`. Raises LakeError for what says none."""
+    parts: dict[str, list[tuple[Part, Mapping[str, Any]]]] = defaultdict(list)
+    for row in rows:
+        try:
+            said = json.loads(row["after"])
+            source = row["flow"].split(":", 2)[2].partition("->")[0]
+            ranges = tuple(StagedRange(source, said["topic"], *item) for item in said["ranges"])
+            part = Part(said["topic"], row["resource"], ranges, tuple(said["began"]))
+        except (ValueError, KeyError, TypeError, IndexError) as error:
+            raise LakeError(
+                f"what `changes` says of {row['flow']} cannot be read ({error}); a newer mirrorlake may have written it"
+            ) from error
+        parts[row["flow"]].append((part, said))
+    return [_resend(name, items) for name, items in parts.items()]
+
+
+def _resend(name: str, items: Sequence[tuple[Part, Mapping[str, Any]]]) -> Resend:
+    kind, number, ends = name.split(":", 2)
+    source, _, target = ends.partition("->")
+    said = items[0][1]
+    return Resend(
+        *(kind, number, source, target),  # type: ignore[arg-type]
+        said["target_id"],
+        said["request"],
+        tuple(part for part, _ in items),
+        said["time_zone"],
+    )
+
+
+def first_of(ranges: Iterable[StagedRange], most: int) -> tuple[list[StagedRange], StagedRange | None]:
+    """The ranges that hold the first `most` of their records, in the order of partition, generation and offset.
+
+    The second is the last of them where only a part of it belongs there: its count says how many records, and where the
+    last of these is has to be looked up.
+    """
+    kept: list[StagedRange] = []
+    left = most
+    for item in sorted(ranges, key=lambda item: (item.partition, item.generation)):
+        if item.record_count > left:
+            return kept, item._replace(record_count=left) if left else None
+        kept.append(item)
+        left -= item.record_count
+    return kept, None
+
+
+def same_request(found: Iterable[Resend], source: str, target: str, request: Mapping[str, Any]) -> Resend | None:
+    """The one of some that was asked for in the same words, between the same clusters; None where there is none."""
+    wanted = (source, target, dict(request))
+    return next((item for item in found if (item.source, item.target, dict(item.request)) == wanted), None)
+
+
+def with_began(resend: Resend, ends: Mapping[str, tuple[int, ...]]) -> Resend:
+    """The same with the log ends of target topics."""
+    return replace(resend, parts=tuple(replace(part, began=ends[part.target_topic]) for part in resend.parts))

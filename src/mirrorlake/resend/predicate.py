@@ -1,0 +1,89 @@
+"""Whether a predicate picks the same records however often it is asked. Pure.
+
+A replay that is killed asks it again, and what is at the target already is told by offsets: another answer would write
+a record twice, or leave one out. So whatever may answer otherwise is refused, by name.
+"""
+
+from collections.abc import Callable, Iterator
+
+from sqlglot import exp, parse
+from sqlglot.dialects.databricks import Databricks
+from sqlglot.errors import ParseError, TokenError
+from sqlglot.tokenizer_core import Token, TokenType
+
+from mirrorlake.errors import InputError, first_line
+
+#: Functions of Spark's whose answer is not one of their arguments alone.
+CHANGING = frozenset(
+    {
+        *("rand", "random", "randn", "randstr", "uniform", "uuid", "shuffle"),
+        *("now", "current_timestamp", "current_date", "curdate", "current_time", "localtimestamp", "getdate"),
+        *("current_timezone", "monotonically_increasing_id", "spark_partition_id", "_metadata"),
+        *("input_file_name", "input_file_block_start", "input_file_block_length"),
+        *("current_user", "user", "session_user", "current_catalog", "current_database", "current_schema", "version"),
+        *("java_method", "reflect", "try_reflect", "is_account_group_member", "is_member", "secret", "try_secret"),
+    }
+)
+#: Functions that are about now only where they have no argument.
+_OF_NOW = frozenset({"unix_timestamp"})
+#: Words that are times of now in literals such as DATE 'today'.
+_WORDS_OF_NOW = frozenset({"now", "today", "tomorrow", "yesterday"})
+_LITERALS = frozenset({"date", "timestamp", "timestamp_ltz", "timestamp_ntz"})
+
+
+def check_predicate(where: str, is_known: Callable[[str], bool]) -> None:
+    """Raise InputError for a predicate that does not give the same answer again, or is none.
+
+    Args:
+        where: in Spark's SQL, about the columns of `records`.
+        is_known: whether a function, by its name in lower case, is one of the engine's own.
+    """
+    tree = _parsed(where)
+    if found := next(_changing(where), None):
+        raise InputError(f"the predicate: {found} does not give the same answer each time; name the value instead")
+    for kind, what in ((exp.Query, "a query"), (exp.AggFunc, "an aggregate"), (exp.Window, "a window")):
+        if (node := tree.find(kind)) is not None:
+            raise InputError(f"the predicate: {_text(node)} is {what}; it may only look at the columns of one record")
+    for call in tree.find_all(exp.Anonymous):
+        if call.name.lower().startswith("ai_") or not is_known(call.name.lower()):
+            raise InputError(
+                f"the predicate: {call.name} is no function of Spark's own, or asks somebody else, so whether it gives "
+                "the same answer each time is not known"
+            )
+
+
+def _parsed(where: str) -> exp.Expr:
+    try:
+        statements = parse(f"SELECT 1 FROM records WHERE {where}", dialect=Databricks)
+    except (ParseError, TokenError) as error:
+        raise InputError(f"the predicate cannot be read: {first_line(error)}") from error
+    tree = statements[0] if len(statements) == 1 else None
+    others = [] if tree is None else [key for key, value in tree.args.items() if value]
+    if not isinstance(tree, exp.Select) or set(others) - {"expressions", "from_", "from", "where", "kind"}:
+        raise InputError("the predicate: give a condition as it stands behind WHERE, and nothing more")
+    found: exp.Expr = tree.args["where"].this
+    return found
+
+
+def _changing(where: str) -> Iterator[str]:
+    """What may answer otherwise the next time. By words: however a function is called, its name is one."""
+    tokens = [token for token in Databricks().tokenize(where) if token.token_type is not TokenType.BREAK]
+    for at, token in enumerate(tokens):
+        word, following = token.text.lower(), [item.text for item in tokens[at + 1 : at + 3]]
+        if token.token_type is TokenType.STRING:
+            before = tokens[at - 1].text.lower() if at else ""
+            if before in _LITERALS and word.strip() in _WORDS_OF_NOW:
+                yield f"{before.upper()} '{token.text}'"
+        elif word in CHANGING and not _is_field(tokens, at):
+            yield word
+        elif word in _OF_NOW and following == ["(", ")"]:
+            yield f"{word}()"
+
+
+def _is_field(tokens: list[Token], at: int) -> bool:
+    """Whether a word is the field of a struct, as in `headers[0].version`."""
+    return at > 0 and tokens[at - 1].text == "."
+
+
+def _text(node: exp.Expr) -> str:
+    return node.sql(dialect="databricks")[:80]

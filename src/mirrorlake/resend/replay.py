@@ -1,0 +1,115 @@
+"""A replay: staged records of a topic that a predicate picks, sent to another topic, or once more to the same."""
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from typing import Any
+
+from mirrorlake.errors import InputError
+from mirrorlake.kafka.connections import Connections
+from mirrorlake.kafka.values import TopicInfo
+from mirrorlake.lake.lake import Lake
+from mirrorlake.lake.lease import Lease
+from mirrorlake.lake.stage_index import StageFiles
+from mirrorlake.produce.flow import BatchReport
+from mirrorlake.resend import topics
+from mirrorlake.resend.matches import REPLAY_HEADER, Matches, builtin_functions, of_replay
+from mirrorlake.resend.note import Part, Resend, new_id
+from mirrorlake.resend.predicate import check_predicate
+from mirrorlake.resend.sender import Outcome, Sending
+from mirrorlake.resend.steps import Planned, Steps
+
+#: How many records a dry run shows.
+EXAMPLES = 5
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a replay is asked for: records of `topic`, as staged from the cluster `source`, that `where` picks, or the
+    first `max_records` of them, to the topic `to` of the cluster `target`.
+
+    `into_mirror` lets `to` be a topic that a flow writes to; `start_over` begins a new replay though one that was asked
+    for in the same words has not ended.
+    """
+
+    source: str
+    topic: str
+    where: str
+    target: str
+    to: str
+    max_records: int | None = None
+    into_mirror: bool = False
+    start_over: bool = False
+
+    @property
+    def request(self) -> dict[str, Any]:
+        """What the same replay is known by."""
+        return {"topic": self.topic, "where": self.where, "to": self.to, "max_records": self.max_records}
+
+
+class Replay:
+    """One replay over a lake that was opened by its topology file."""
+
+    def __init__(self, lake: Lake, connections: Connections, stage: StageFiles, asked: Asked) -> None:
+        self._lake, self._connections, self._asked = lake, connections, asked
+        self._steps = Steps(lake, connections, stage, asked.target)
+
+    def plan(self, examples: int = 0) -> Planned:
+        """What would be sent, with the first records as examples. Raises InputError for what is not to be done."""
+        asked, steps = self._asked, self._steps
+        topics.check_name(asked.to)
+        check_predicate(asked.where, builtin_functions(self._lake.spark))
+        target_id = steps.admin.cluster_id()
+        makes = self._target()
+        zone = self._lake.spark.conf.get("spark.sql.session.timeZone") or "UTC"
+        matches = Matches(self._lake, asked.source, asked.topic, asked.where)
+        known = steps.find("replay", asked.source, asked.request)
+        if known is not None and not asked.start_over:
+            steps.check_can_go_on(known, zone)
+            return Planned(known, makes, True, examples=matches.examples(examples) if examples else [])
+        ranges = matches.ranges()
+        if asked.max_records is not None:
+            ranges = matches.first(ranges, asked.max_records)
+        number, parts = new_id(datetime.now(timezone.utc)), (Part(asked.topic, asked.to, tuple(ranges)),)
+        resend = Resend("replay", number, asked.source, asked.target, target_id, asked.request, parts, zone)
+        shown = min(examples, resend.records)
+        return Planned(resend, makes, False, known, matches.examples(shown) if shown else [])
+
+    def _target(self) -> tuple[TopicInfo, ...]:
+        """The target topic, where it is to be made. Raises InputError where it is not to be written to."""
+        asked, steps = self._asked, self._steps
+        with steps.stage.reading() as index:
+            partitions = index.topics(asked.source).get(asked.topic, {}).keys()
+        if not partitions:
+            raise InputError(f"the lake has no records of topic {asked.topic} of cluster {asked.source}")
+        written = topics.written_by_flows(self._connections.topology, asked.target, steps.staged_topics())
+        if asked.to in written and not asked.into_mirror:
+            raise InputError(
+                f"flow {written[asked.to]} writes to topic {asked.to} of cluster {asked.target}, where replayed "
+                "records would come behind their order, and twice; name another topic, or say --into-mirror"
+            )
+        state = steps.event_log.states.of(asked.source).get(asked.topic)
+        made = topics.Stated(steps.admin).topic(asked.to, state, max(partitions) + 1, {})
+        there = steps.admin.topics().get(asked.to)
+        topics.check_partitions(there, made.partitions, asked.topic)
+        return (made,) if there is None else ()
+
+    def run(
+        self, stop: threading.Event, rate: int | None, report: Callable[[BatchReport], None]
+    ) -> tuple[Planned, Outcome]:
+        """Send; goes on where the same replay was ended by a kill. Raises InputError, LeaseTaken, ReplicationError."""
+        asked = self._asked
+        lease = Lease(self._lake, f"replay of {asked.topic} to {asked.to} on {asked.target}")
+        lease.take()
+        try:
+            planned = self.plan()
+            number = planned.resend.id
+            if not planned.resend.records:
+                return planned, Outcome(complete=True)
+            sending = Sending(
+                of_replay(asked.topic, asked.where, number), (REPLAY_HEADER, number.encode()), rate, report
+            )
+            return self._steps.carry_out(planned, sending, stop)
+        finally:
+            lease.release()

@@ -1,0 +1,209 @@
+"""A restore: topics as the stage has them, or had them below a cut, on a cluster that has nothing in them."""
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timezone
+from functools import cached_property
+from typing import Any
+
+from mirrorlake.config.flow import Flow
+from mirrorlake.config.topology import ResolvedFlow
+from mirrorlake.errors import InputError
+from mirrorlake.kafka.connections import Connections
+from mirrorlake.kafka.values import TopicInfo
+from mirrorlake.lake.lake import Lake
+from mirrorlake.lake.lease import Lease
+from mirrorlake.lake.reader import Frame
+from mirrorlake.lake.stage_index import StageFiles
+from mirrorlake.lake.topic_states import TopicState
+from mirrorlake.naming.policy import called_heartbeats, is_internal
+from mirrorlake.naming.selection import matches_any
+from mirrorlake.offsets.positions import TopicAndPartition
+from mirrorlake.offsets.stage_index import StagedRange
+from mirrorlake.produce.flow import BatchReport
+from mirrorlake.resend import topics
+from mirrorlake.resend.compaction import Compaction
+from mirrorlake.resend.cut import Begun, Ends, ends_of, ranges_below
+from mirrorlake.resend.note import Part, Resend, new_id
+from mirrorlake.resend.sender import Outcome, Sending
+from mirrorlake.resend.steps import Planned, Steps
+
+_RANGES = (
+    *(("topic", "STRING"), ("partition", "INT"), ("generation", "INT")),
+    *(("first", "BIGINT"), ("last", "BIGINT")),
+)
+#: What a restored topic is made with, so that its cluster does not delete what is older than it keeps others.
+KEPT: Mapping[str, str] = {"retention.ms": "-1", "retention.bytes": "-1"}
+#: What of a topic's own configs it needs for its records to be taken.
+NEEDED = ("max.message.bytes",)
+
+
+@dataclass(frozen=True)
+class Moment:
+    """A time of the source: up to where each topic had come, and how it was."""
+
+    ends: Ends
+    states: Mapping[str, TopicState]
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a restore is asked for: the topics of the cluster `source` that one of the patterns matches, named by a
+    policy (as in a flow), to the cluster `target`, which may be the same one.
+
+    `words` tell one cut from another, so that the same restore is known when it is asked for again; `start_over` begins
+    a new one all the same. `compacted` restores the last value of each key only.
+    """
+
+    source: str
+    target: str
+    topics: tuple[str, ...] = (".*",)
+    rename: str = "identity"
+    words: Mapping[str, Any] = field(default_factory=dict)
+    compacted: bool = False
+    start_over: bool = False
+
+    @property
+    def request(self) -> dict[str, Any]:
+        """What the same restore is known by."""
+        return {"topics": list(self.topics), "rename": self.rename, "compacted": self.compacted, **self.words}
+
+
+class Restore:
+    """One restore over a lake that was opened by its topology file. The source is not asked for anything."""
+
+    def __init__(self, lake: Lake, connections: Connections, stage: StageFiles, asked: Asked) -> None:
+        self._lake, self._connections, self._asked = lake, connections, asked
+        self._steps = Steps(lake, connections, stage, asked.target)
+        settings = Flow(policy=asked.rename)
+        self._naming = ResolvedFlow(
+            f"{asked.source}->{asked.target}",
+            asked.source,
+            asked.target,
+            settings,
+            connections.topology.aliases,
+            connections.topology.directory,
+        )
+
+    @cached_property
+    def begun(self) -> tuple[Begun, ...]:
+        """The generations of the source's topics."""
+        return tuple(Begun(**row) for row in self._lake.ask("generation_begins", source_cluster=self._asked.source))
+
+    def below(self, offsets: Mapping[TopicAndPartition, int]) -> Moment:
+        """All that is staged now, or what lies below some offsets of it. Raises InputError."""
+        with self._steps.stage.reading() as index:
+            ends = ends_of(index.topics(self._asked.source), self.begun, offsets)
+        return Moment(ends, self._steps.event_log.states.of(self._asked.source, fresh=True))
+
+    def plan(self, cut: Callable[[], Moment]) -> Planned:
+        """What would be sent. Raises InputError for what is not to be done.
+
+        Args:
+            cut: up to where; asked only where nothing is decided yet.
+        """
+        asked, steps = self._asked, self._steps
+        known = steps.find("restore", asked.source, asked.request)
+        if known is not None and not asked.start_over:
+            steps.check_can_go_on(known)
+            return Planned(known, continued=True)
+        found = cut()
+        with self._steps.stage.reading() as index:
+            staged = index.topics(asked.source)
+            ranges = ranges_below(asked.source, staged, self.begun, found.ends)
+        ranges = self._counted({topic: items for topic, items in ranges.items() if self._wants(topic)})
+        empty = [topic for topic in found.states if self._wants(topic) and topic not in ranges]
+        parts = tuple(
+            Part(topic, self._naming.target_topic(topic), tuple(ranges.get(topic, ())))
+            for topic in sorted([*ranges, *empty])
+        )
+        if not parts:
+            raise InputError(
+                f"the lake has no topic of cluster {asked.source} that {' or '.join(asked.topics)} matches"
+            )
+        makes = self._check(parts, found.states)
+        number, target_id = new_id(datetime.now(timezone.utc)), steps.admin.cluster_id()
+        resend = Resend("restore", number, asked.source, asked.target, target_id, asked.request, parts)
+        return Planned(resend, makes, False, known)
+
+    def _wants(self, topic: str) -> bool:
+        """Whether a topic is asked for, and is one of people's: ours and Kafka's own are made by who needs them."""
+        own = called_heartbeats(topic) or is_internal(topic, self._naming.settings.replication_policy_separator)
+        return not own and matches_any(self._asked.topics, topic)
+
+    def _counted(self, ranges: Mapping[str, list[StagedRange]]) -> dict[str, list[StagedRange]]:
+        """The ranges with how many records they hold, exactly."""
+        asked = [(*item[1:4], item.first, item.last) for items in ranges.values() for item in items]
+        if not asked:
+            return dict(ranges)
+        if self._asked.compacted:
+            counts = self._compaction([item for items in ranges.values() for item in items]).counts()
+        else:
+            rows = self._lake.ask("staged_within", {"ranges": Frame(_RANGES, asked)}, cluster=self._asked.source)
+            counts = {(row["topic"], row["partition"], row["generation"]): row["record_count"] for row in rows}
+        return {
+            topic: [item._replace(record_count=counts.get(item[1:4], 0)) for item in items]
+            for topic, items in ranges.items()
+        }
+
+    def _compaction(self, ranges: Sequence[StagedRange]) -> Compaction:
+        folder = self._lake.checkpoints / "restore" / f"{self._asked.source}-{self._asked.target}"
+        return Compaction(self._lake, ranges, folder)
+
+    def _check(self, parts: tuple[Part, ...], states: Mapping[str, TopicState]) -> tuple[TopicInfo, ...]:
+        """The target topics that are to be made. Raises InputError where one cannot be, or is not empty."""
+        there = self._steps.admin.topics()
+        written = topics.written_by_flows(self._connections.topology, self._asked.target, self._steps.staged_topics())
+        stated = topics.Stated(self._steps.admin)
+        makes, present, names = [], {}, set()
+        for part in parts:
+            name = part.target_topic
+            topics.check_name(name)
+            if name in names:
+                raise InputError(f"two topics would be named {name}; choose another --rename")
+            names.add(name)
+            if name in written:
+                raise InputError(
+                    f"flow {written[name]} writes to topic {name}: it brings there what is staged by itself"
+                )
+            state = states.get(part.topic)
+            needed = max((item.partition + 1 for item in part.ranges), default=1)
+            configs = {**KEPT, **{key: state.configs[key] for key in NEEDED if state and key in state.configs}}
+            made = stated.topic(name, state, needed, configs)
+            topics.check_partitions(there.get(name), made.partitions, part.topic)
+            if name in there:
+                present[name] = there[name].partitions
+            else:
+                makes.append(made)
+        self._check_empty(present)
+        return tuple(makes)
+
+    def _check_empty(self, present: Mapping[str, int]) -> None:
+        places = [(name, partition) for name, count in present.items() for partition in range(count)]
+        starts, ends = self._steps.admin.start_offsets(places), self._steps.admin.end_offsets(places, committed=False)
+        for name, partition in places:
+            if ends[name, partition] > starts[name, partition]:
+                raise InputError(
+                    f"topic {name} of cluster {self._asked.target} holds records; delete it, or name the restored ones "
+                    "otherwise with --rename"
+                )
+
+    def run(
+        self, cut: Callable[[], Moment], stop: threading.Event, report: Callable[[BatchReport], None]
+    ) -> tuple[Planned, Outcome]:
+        """Send; goes on where the same restore was ended by a kill. Raises InputError, LeaseTaken, ReplicationError."""
+        lease = Lease(self._lake, f"restore to {self._asked.target}")
+        lease.take()
+        try:
+            planned = self.plan(cut)
+            if not (self._asked.compacted and planned.resend.ranges):
+                return self._steps.carry_out(planned, Sending(report=report), stop)
+            compaction = self._compaction(planned.resend.ranges)
+            compaction.write()
+            try:
+                return self._steps.carry_out(planned, Sending(compaction.select, report=report), stop)
+            finally:
+                compaction.forget()
+        finally:
+            lease.release()

@@ -1,0 +1,172 @@
+"""Sends what a resend is of, as a flow is produced: exactly once, in order, mapped, whenever the process is killed.
+
+All of that is `produce/flow.py`'s. What is its own: the stage has bounds, so there is an end; only some records may be
+selected; and no row goes to `latency`, which is about records on their way from a source.
+"""
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+from mirrorlake.config.flow import Flow
+from mirrorlake.errors import ClusterUnusable, MapError, MirrorlakeError, PositionLost, TargetRefused
+from mirrorlake.kafka.connections import Connections
+from mirrorlake.lake.lake import Lake
+from mirrorlake.lake.map_store import LakeMap
+from mirrorlake.lake.stage_index import StageFiles
+from mirrorlake.offsets.generations import TargetGeneration
+from mirrorlake.produce.flow import BatchReport, FlowProducer
+from mirrorlake.produce.spec import FlowSpec, name_at_target
+from mirrorlake.produce.stage_rows import Selection
+from mirrorlake.produce.workers import SparkWorkers
+from mirrorlake.resend.note import Resend
+from mirrorlake.resend.stage import BoundedStage
+from mirrorlake.spark.causes import FAILURES, cause_of, in_our_words
+from mirrorlake.worker import Retry, Worker
+
+logger = logging.getLogger(__name__)
+
+#: How long it waits after failures in a row, seconds; after the last of them it ends.
+RETRY_SECONDS = (1.0, 2.0, 5.0, 10.0, 30.0)
+#: How often whoever waits for it looks whether it was told to stop, seconds.
+LOOK_SECONDS = 0.2
+#: About how many records one batch has at most.
+BATCH_RECORDS = 2_000_000
+
+
+class ResendMap(LakeMap):
+    """A flow's part of the map, without rows in `latency`."""
+
+    def append_latency(self, rows: pa.Table, batch_id: int) -> None:
+        """Nothing: how old a record is that is sent again says nothing of how late anything is."""
+
+
+@dataclass
+class Outcome:
+    """What became of it: `records` at each target topic, of this call and those before; whether all were sent; what the
+    target refused."""
+
+    records: dict[str, int] = field(default_factory=dict)
+    complete: bool = False
+    refused: list[TargetRefused] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Sending:
+    """How it is sent. `selection` picks records of the ranges, and `mark` is a header that it gives each; `rate` is how
+    many records are sent in a second at most, on average; `report` is told of each batch."""
+
+    selection: Selection | None = None
+    mark: tuple[str, bytes] | None = None
+    rate: int | None = None
+    report: Callable[[BatchReport], None] = lambda _batch: None
+
+
+class Sender:
+    """Sends one resend, up to the end or until it is told to stop. Who calls it has its lease."""
+
+    def __init__(
+        self, lake: Lake, connections: Connections, stage: StageFiles, resend: Resend, sending: Sending
+    ) -> None:
+        self._lake, self._connections, self._resend, self._sending = lake, connections, resend, sending
+        self._stage = BoundedStage(stage, resend.ranges)
+        self._outcome = Outcome()
+        self._failures = 0  # since the last batch
+        self._worker = Worker(resend.name, self._turn, Retry(FAILURES, RETRY_SECONDS, self._ending), cause=cause_of)
+
+    def send(self, stop: threading.Event) -> Outcome:
+        """Send; what was sent by calls before is not sent again. Raises MirrorlakeError for what ended it."""
+        self._worker.start()
+        while not self._worker.join(LOOK_SECONDS):
+            if stop.is_set():
+                self._worker.stop()
+        if self._worker.error is not None:
+            raise self._worker.error
+        rows = self._lake.ask("resent", flow=self._resend.name)
+        self._outcome.records = {row["target_topic"]: row["record_count"] for row in rows}
+        return self._outcome
+
+    def _ending(self, error: Exception, _attempt: int) -> MirrorlakeError | None:
+        """What it ends with, None to try again: a broker, or a task, that is away comes back."""
+        self._failures += 1
+        problem = in_our_words(error, self._resend.name)
+        comes_back = isinstance(error, ClusterUnusable) or not isinstance(error, MirrorlakeError)
+        if not comes_back or isinstance(problem, MapError) or self._failures > len(RETRY_SECONDS):
+            return problem
+        logger.warning("%s: %s; trying again", self._resend.name, problem)
+        return None
+
+    def _turn(self) -> float | None:
+        """All of it, by one producer."""
+        self._outcome.refused.clear()
+        workers = SparkWorkers(self._lake, self._resend.source, self._small_batch(), self._sending.selection)
+        producer = FlowProducer(
+            self._stage, ResendMap(self._lake, self._resend.name), workers, self._spec(), lambda _plans: None
+        )
+        try:
+            left = self._steps(producer)
+            producer.drain()
+        finally:
+            producer.close()
+        self._outcome.complete = not left and not self._outcome.refused
+        return None
+
+    def _steps(self, producer: FlowProducer) -> bool:
+        """Batch after batch; returns whether something is left."""
+        began, sent, rate = time.monotonic(), 0, self._sending.rate
+        while not self._worker.stopping.is_set():
+            report = producer.step()
+            if report is None:
+                return False
+            self._failures = 0
+            sent += report.record_count
+            self._sending.report(report)
+            if rate is not None:
+                self._worker.stopping.wait(max(0.0, sent / rate - (time.monotonic() - began)))
+        return True
+
+    def _spec(self) -> FlowSpec:
+        resend, connections, rate = self._resend, self._connections, self._sending.rate
+        return FlowSpec(
+            resend.name,
+            resend.source,
+            name_at_target(self._lake, resend.name),
+            resend.names.get,
+            connections.client(resend.target, "admin"),
+            connections.client(resend.target, "producer"),
+            self._defaults.produce_tasks,
+            transactional=True,
+            max_records=BATCH_RECORDS if rate is None else batch_size(rate, resend),
+            reader="auto" if self._sending.selection is None else "rows",
+            targets={part.target_topic: TargetGeneration(began=part.began) for part in resend.parts},
+            on_refused=self._refused,
+            mark=self._sending.mark,
+        )
+
+    @property
+    def _defaults(self) -> Flow:
+        return self._connections.topology.defaults
+
+    def _small_batch(self) -> int:
+        cluster = self._connections.topology.clusters.get(self._resend.source)
+        return 0 if cluster is None else cluster.landing.small_batch_records
+
+    def _refused(self, error: TargetRefused) -> None:
+        if isinstance(error, PositionLost):
+            error = PositionLost(
+                f"{error.topic}-{error.partition}: the target does not know any more how far {self._resend.name} is, "
+                "and holds records that may be of it; begin anew, into another topic",
+                topic=error.topic,
+                partition=error.partition,
+            )
+        self._outcome.refused.append(error)
+
+
+def batch_size(rate: int, resend: Resend) -> int:
+    """About how many staged records hold what may be sent in a second, where the selected ones lie evenly."""
+    staged = sum(item.last - item.first + 1 for item in resend.ranges)
+    return min(BATCH_RECORDS, max(rate, rate * staged // max(1, resend.records)))

@@ -1,0 +1,29 @@
+"""The stage within bounds, as a producer plans from it."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from mirrorlake.offsets.stage_index import StagedRange, StageIndex
+from mirrorlake.produce.ports import Stage
+
+
+class BoundedStage:
+    """A stage of which only some ranges of offsets are there, whatever is landed meanwhile."""
+
+    def __init__(self, stage: Stage, bounds: Sequence[StagedRange]) -> None:
+        self._stage = stage
+        self._bounds = bounds
+        self._seen: StageIndex | None = None
+
+    @contextmanager
+    def reading(self) -> Iterator[StageIndex]:
+        """See `produce.ports.Stage`."""
+        with self._stage.reading() as index:
+            if self._seen is None or self._seen.version != index.version:
+                self._seen = index.bounded(self._bounds)
+            yield self._seen
+
+    def forget(self) -> None:
+        """See `produce.ports.Stage`."""
+        self._seen = None
+        self._stage.forget()

@@ -1,0 +1,82 @@
+"""The steps that replays and restores have in common: found again, begun, sent, ended."""
+
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from mirrorlake import failpoints
+from mirrorlake.errors import InputError
+from mirrorlake.kafka.connections import Connections
+from mirrorlake.kafka.values import TopicInfo
+from mirrorlake.lake.event_log import EventLog
+from mirrorlake.lake.lake import Lake
+from mirrorlake.lake.stage_index import StageFiles
+from mirrorlake.resend import topics
+from mirrorlake.resend.note import Kind, Resend, read_notes, same_request, with_began
+from mirrorlake.resend.sender import Outcome, Sender, Sending
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A resend before its first record. `makes` are the target topics that are missing, `continued` says that it has
+    begun before, and `replaces` is one that is given up for it. `examples` are its first records, for a dry run."""
+
+    resend: Resend
+    makes: tuple[TopicInfo, ...] = ()
+    continued: bool = False
+    replaces: Resend | None = None
+    examples: list[dict[str, Any]] = field(default_factory=list)
+
+
+class Steps:
+    """The steps of resends to one cluster. Who takes them has the lease of it."""
+
+    def __init__(self, lake: Lake, connections: Connections, stage: StageFiles, target: str) -> None:
+        self.lake, self.stage, self.connections = lake, stage, connections
+        self.event_log = EventLog(lake)
+        self.admin = connections.admin(target)
+
+    def find(self, kind: Kind, source: str, request: Mapping[str, Any]) -> Resend | None:
+        """One that was asked for in the same words, has begun and not ended; None where there is none."""
+        return same_request(read_notes(self.lake.ask("resends", kind=kind)), source, self.admin.alias, request)
+
+    def check_can_go_on(self, known: Resend, time_zone: str | None = None) -> None:
+        """Raise InputError where a resend was begun under conditions that are others now."""
+        told = [(known.target_id, self.admin.cluster_id(), "cluster")]
+        told += [(known.time_zone, time_zone, "time zone")] if time_zone is not None else []
+        for was, now, what in told:
+            if was != now:
+                raise InputError(
+                    f"{known.name} was begun with {what} {was}, and now it is {now}: it cannot go on; begin anew with "
+                    "--start-over"
+                )
+
+    def staged_topics(self) -> dict[str, set[str]]:
+        """The topics that the stage has of each cluster of the file."""
+        with self.stage.reading() as index:
+            return {cluster: set(index.topics(cluster)) for cluster in self.connections.topology.clusters}
+
+    def carry_out(self, planned: Planned, sending: Sending, stop: threading.Event) -> tuple[Planned, Outcome]:
+        """Make topics, note what is sent, send, note the end: each once, whenever the process is killed."""
+        resend = planned.resend if planned.continued else self._begin(planned)
+        outcome = Sender(self.lake, self.connections, self.stage, resend, sending).send(stop)
+        if outcome.complete:
+            failpoints.reached("resend-sent")
+            self.event_log.record(resend.name, resend.ended(outcome.records))
+        return replace(planned, resend=resend), outcome
+
+    def _begin(self, planned: Planned) -> Resend:
+        """Make the target topics, and note what is sent: from here on it is decided."""
+        resend = planned.resend
+        if planned.replaces is not None:
+            self.event_log.record(planned.replaces.name, planned.replaces.given_up())
+        if planned.makes:
+            topics.make_topics(self.admin, self.event_log, resend.name, planned.makes)
+        made = {topic.name: (0,) * topic.partitions for topic in planned.makes}
+        there = self.admin.topics() if len(made) < len(resend.parts) else {}
+        present = {name: there[name].partitions for name in resend.names.values() if name not in made}
+        resend = with_began(resend, {**made, **topics.log_ends(self.admin, present)})
+        self.event_log.record(resend.name, resend.began())
+        failpoints.reached("resend-begun")
+        return resend

@@ -1,0 +1,157 @@
+"""A replay, killed at each of its steps in turn: what a predicate picks within bounds is at the target once, in order,
+and mapped, whatever is landed and rewritten meanwhile."""
+
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from unittest.mock import patch
+
+import pyarrow as pa
+import pytest
+
+from mirrorlake.offsets.generations import TargetGeneration
+from mirrorlake.offsets.stage_index import StagedRange
+from mirrorlake.produce.batch import PartitionPlan
+from mirrorlake.produce.flow import FlowProducer
+from mirrorlake.produce.ports import Way
+from mirrorlake.produce.spec import FlowSpec
+from mirrorlake.produce.task import ShardJob
+from mirrorlake.resend.stage import BoundedStage
+from tests.simulation.driver import Driver, MemoryMap, MemoryStage, MemoryWorkers, install
+from tests.simulation.stage import Row
+from tests.simulation.steps import Death, Fault, Kind
+from tests.simulation.world import SOURCE, TARGET, Settings, World
+
+NAME = "replay:1:a->b"
+#: Steps that a replay takes here at most, without a fault.
+MOST_STEPS = 150
+Picks = Callable[[Row], bool]
+
+
+class Picking(MemoryWorkers):
+    """Workers that get only some rows of those that Spark reads."""
+
+    def __init__(self, world: World, picks: Picks) -> None:
+        super().__init__(world)
+        self._picks = picks
+
+    def rows(
+        self, jobs: Sequence[ShardJob], plans: Sequence[PartitionPlan], produce_tasks: int
+    ) -> tuple[Way, pa.Table]:
+        """See `MemoryWorkers`."""
+        picked = [row for row in self._world.stage.rows() if self._picks(row)]
+        with patch.object(self._world.stage, "rows", lambda: picked):
+            return super().rows(jobs, plans, produce_tasks)
+
+
+class Scene:
+    """Two topics, landed in several batches; what is sent, and where."""
+
+    def __init__(self, picks: Picks | None) -> None:
+        self._stack = ExitStack()
+        self.world = World(Settings(max_records=6, land_records=5, produce_tasks=2, transaction_records=2))
+        install(self.world, self._stack)
+        self.picks = picks
+        self.world.create("t0", 2)
+        self.world.create("t1", 1)
+        for number in range(2):
+            self.write(number)
+        rows = [row for row in self.world.stage.rows() if picks is None or picks(row)]
+        places = sorted({row[:4] for row in rows})
+        offsets = {place: [row.offset for row in rows if row[:4] == place] for place in places}
+        self.ranges = [StagedRange(*place, min(of), max(of), len(of)) for place, of in offsets.items()]
+        self.wanted = {
+            (place[1], place[2]): sorted((row.offset, row.value) for row in rows if row[:4] == place)
+            for place in places
+        }
+        for topic, partitions in (("t0", 2), ("t1", 1)):
+            self.world.target.create(f"{topic}.again", partitions)
+
+    def close(self) -> None:
+        self._stack.close()
+
+    def write(self, number: int) -> None:
+        """Records, some of them aborted, are landed."""
+        for partition in (0, 1):
+            self.world.write("t0", partition, 3)
+            self.world.write("t0", partition, 1, "aborted")
+            self.world.write("t1", 0, 1 + number, "committed")
+        driver = Driver(self.world)
+        while driver.land():
+            pass
+        driver.stop()
+
+    def send(self) -> None:
+        """One process: all that is left, to the end."""
+        spec = FlowSpec(
+            NAME,
+            SOURCE,
+            f"mirrorlake-{NAME}",
+            lambda topic: f"{topic}.again",
+            {"bootstrap.servers": TARGET},
+            {},
+            2,
+            True,
+            max_records=6,
+            reader="auto" if self.picks is None else "rows",
+            targets={"t0.again": TargetGeneration(began=(0, 0)), "t1.again": TargetGeneration(began=(0,))},
+        )
+        workers = MemoryWorkers(self.world) if self.picks is None else Picking(self.world, self.picks)
+        stage = BoundedStage(MemoryStage(self.world, False), self.ranges)
+        producer = FlowProducer(stage, MemoryMap(self.world), workers, spec, lambda _plans: None)
+        while producer.step() is not None:
+            pass
+        producer.drain()
+
+    def check(self) -> None:
+        """What is at the target is what was wanted, once, in order, and mapped."""
+        mapped: dict[tuple[str, int], list[tuple[int, int]]] = {}
+        for run in self.world.tables.of("offset_map"):
+            for segment in run["segments"]:
+                for at in range(segment["record_count"]):
+                    pair = (segment["source_first"] + at * segment["stride"], segment["target_first"] + at)
+                    mapped.setdefault((run["topic"], run["partition"]), []).append(pair)
+        for key, wanted in self.wanted.items():
+            log = self.world.target.log(f"{key[0]}.again", key[1])
+            assert log is not None
+            there = list(log.read(0, log.end))
+            assert [entry.value for _, entry in there] == [value for _, value in wanted], key
+            assert sorted(mapped[key]) == [(offset, at) for (offset, _), (at, _) in zip(wanted, there, strict=True)]
+
+
+def every_third(row: Row) -> bool:
+    return row.offset % 3 == 1 and (row.topic, row.partition) != ("t0", 1)
+
+
+@pytest.mark.parametrize("picks", [None, every_third], ids=["all", "some"])
+@pytest.mark.parametrize("kind", ["driver", "worker", "zombie", "error"])
+def test_at_each_step(kind: Kind, picks: Picks | None) -> None:
+    for steps in range(1, MOST_STEPS):
+        scene = Scene(picks)
+        try:
+            scene.world.salt = 8 * (steps % 2) if kind in ("driver", "error") else 0  # 8: the driver itself produces
+            struck = strike(scene, Fault(kind, steps))
+            scene.check()
+        finally:
+            scene.close()
+        if not struck:
+            break
+    assert steps > 20 and not struck, "it takes more steps than are tried"
+
+
+def strike(scene: Scene, fault: Fault) -> bool:
+    """A process that meets a fault, if it comes to it, and another one that comes to the end; records are landed and
+    files rewritten in between."""
+    world = scene.world
+    world.steps.fault = fault
+    try:
+        scene.send()
+    except Death:
+        world.die()
+    except Exception:  # noqa: BLE001 - what a process ends with that the next one makes up for
+        world.die()
+    struck, world.steps.fault = world.steps.fault is None, None
+    scene.write(1)
+    world.stage.optimize(per_file=7, reverse=False)
+    scene.send()
+    world.wake()
+    return struck

@@ -1,0 +1,54 @@
+"""What a restore takes of the stage: the newest generation that has records below the cut, and what partitions of it
+had before they began one by themselves."""
+
+import pytest
+
+from mirrorlake.errors import InputError
+from mirrorlake.offsets.stage_index import StagedRange, StageIndex
+from mirrorlake.resend.cut import Begun, ends_of, ranges_below
+
+
+def staged(*ranges: tuple[str, int, int, int, int]):  # type: ignore[no-untyped-def]
+    """The stage of a cluster, each range (topic, partition, generation, first, last) in a file of its own."""
+    index = StageIndex()
+    files = [(str(at), [StagedRange("east", *item, item[4] - item[3] + 1)]) for at, item in enumerate(ranges)]
+    index.apply(files, (), 1)
+    return index.topics("east")
+
+
+def taken(stage, begun=(), below=None, ends=None):  # type: ignore[no-untyped-def]
+    ends = ends_of(stage, begun, below) if ends is None else ends
+    found = ranges_below("east", stage, begun, ends)
+    return {topic: [item[2:] for item in items] for topic, items in found.items()}
+
+
+def test_all_of_it() -> None:
+    stage = staged(("t", 0, 0, 0, 9), ("t", 0, 0, 12, 19), ("t", 1, 0, 5, 5), ("u", 0, 0, 0, 0))
+    assert taken(stage) == {"t": [(0, 0, 0, 19, 18), (1, 0, 5, 5, 1)], "u": [(0, 0, 0, 0, 1)]}
+
+
+def test_below_offsets() -> None:
+    stage = staged(("t", 0, 0, 0, 9), ("t", 0, 0, 10, 19), ("t", 1, 0, 0, 9))
+    assert taken(stage, below={("t", 0): 13}) == {"t": [(0, 0, 0, 12, 13), (1, 0, 0, 9, 10)]}
+    assert taken(stage, below={("t", 0): 0, ("t", 1): 99}) == {"t": [(1, 0, 0, 9, 10)]}
+    with pytest.raises(InputError, match="no records of t-2"):
+        ends_of(stage, (), {("t", 2): 1})
+
+
+def test_a_topic_that_was_made_again() -> None:
+    begun = [Begun("t", 0), Begun("t", 1), Begun("u", 0)]
+    stage = staged(("t", 0, 0, 0, 9), ("t", 1, 0, 0, 9), ("t", 0, 1, 0, 3))
+    assert taken(stage, begun) == {"t": [(0, 1, 0, 3, 4)]}
+    before = {("t", 0, 0): 10, ("t", 1, 0): 8, ("t", 0, 1): 0}
+    assert taken(stage, begun, ends=before) == {"t": [(0, 0, 0, 9, 10), (1, 0, 0, 7, 8)]}
+    assert taken(stage, begun, ends={}) == {"t": []}
+
+
+def test_a_partition_whose_log_went_back() -> None:
+    begun = [Begun("t", 0), Begun("t", 1, 0, 6)]
+    stage = staged(("t", 0, 0, 0, 9), ("t", 0, 1, 6, 7), ("t", 1, 0, 0, 9))
+    assert taken(stage, begun) == {"t": [(0, 0, 0, 5, 6), (0, 1, 6, 7, 2), (1, 0, 0, 9, 10)]}
+    earlier = {("t", 0, 0): 9, ("t", 1, 0): 9}
+    assert taken(stage, begun, ends=earlier) == {"t": [(0, 0, 0, 8, 9), (1, 0, 0, 8, 9)]}
+    nothing_yet = staged(("t", 0, 0, 0, 9), ("t", 1, 0, 0, 9))
+    assert taken(nothing_yet, begun) == {"t": [(0, 0, 0, 5, 6), (1, 0, 0, 9, 10)]}
