@@ -6,6 +6,7 @@ of that name in what the view reads; what only views have is described in `OF_VI
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
 from pathlib import Path
 
 import sqlglot
@@ -125,17 +126,20 @@ def _view(name: str) -> Iterator[str]:
     yield _rows((column, "", meaning(name, column)) for column in columns_of(name))
 
 
+@cache
 def query_of(view: str) -> exp.Expression:
     """The query of a view."""
     return sqlglot.parse_one(sql_text("views", view).partition(" AS\n")[2], read="databricks")
 
 
+@cache
 def columns_of(view: str) -> Sequence[str]:
     """The columns of a view."""
     query = query_of(view)
     return query.named_selects if isinstance(query, exp.Query) else ()
 
 
+@cache
 def sources_of(view: str) -> list[str]:
     """The tables and views that a view reads, in the order of their definition."""
     named = {table.name for table in query_of(view).find_all(exp.Table)}

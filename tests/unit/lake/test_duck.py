@@ -132,7 +132,7 @@ ASKED = {
     "groups": ["groups"],
 }
 SCRIPT = """
-import sys, typer
+import json, sys, typer
 from pathlib import Path
 from mirrorlake.cli import groups, inspect, resolve
 from mirrorlake.cli.context import Context
@@ -142,15 +142,17 @@ app.callback()(lambda context: setattr(context, "obj", Context(Path("mirrorlake.
 app.callback.__self__.registered_callback.callback.__annotations__["context"] = typer.Context
 for module in (groups, inspect, resolve):
     module.register(app)
-try:
-    app(sys.argv[1:])
-except (MirrorlakeError, SystemExit) as end:
-    print(f"ended with {end!r}", file=sys.stderr)
+for command in json.loads(sys.argv[1]):
+    try:
+        app([*command, "--json"])
+    except (MirrorlakeError, SystemExit) as end:
+        print(f"ended with {end!r}", file=sys.stderr)
+    print(flush=True, end="\\0")
 """
 
 
-@pytest.mark.parametrize("command", ASKED)
-def test_answers_import_no_spark(tmp_path: Path, command: str) -> None:
+def test_answers_import_no_spark(tmp_path: Path) -> None:
+    """One process asks all of them: what the first one imported is there when the last one has answered."""
     (tmp_path / "mirrorlake.yml").write_text(
         "clusters: {east: {bootstrap_servers: '127.0.0.1:1'}, west: {bootstrap_servers: '127.0.0.1:1'}}\n"
         "lake: {path: .}\nflows: {east->west: {enabled: false}}\n",
@@ -163,15 +165,13 @@ def test_answers_import_no_spark(tmp_path: Path, command: str) -> None:
            "segments": [{"source_first": 3, "stride": 1, "target_first": 9, "record_count": 1}]}  # fmt: skip
     append(tmp_path, "offset_map", run)
     script = SCRIPT + f"\nprint('imported', [name for name in {HEAVY} if name in sys.modules], file=sys.stderr)"
-    done = subprocess.run(
-        [sys.executable, "-c", script, *ASKED[command], "--json"], cwd=tmp_path, capture_output=True, text=True
-    )
-    assert "imported []" in done.stderr and "ended with SystemExit(0)" in done.stderr, done.stderr
-    answer = json.loads(done.stdout)
-    if command == "translate":
-        assert answer == {"topic": "east.orders", "partition": 0, "offset": 9, "exact": True}
-    if command == "sql":
-        assert answer == [{"n": 1}]
+    asked = json.dumps(list(ASKED.values()))
+    done = subprocess.run([sys.executable, "-c", script, asked], cwd=tmp_path, capture_output=True, text=True)
+    assert "imported []" in done.stderr and done.stderr.count("ended with SystemExit(0)") == len(ASKED), done.stderr
+    answers = dict(zip(ASKED, map(json.loads, done.stdout.split("\0")), strict=False))
+    assert answers.keys() == ASKED.keys()
+    assert answers["translate"] == {"topic": "east.orders", "partition": 0, "offset": 9, "exact": True}
+    assert answers["sql"] == [{"n": 1}]
 
 
 @pytest.mark.parametrize("folder", ["a lake", "läke", "50% *?#:'"])

@@ -180,4 +180,4 @@ class LandingLaws(RuleBasedStateMachine):
 
 
 TestLandingLaws = LandingLaws.TestCase
-TestLandingLaws.settings = settings(max_examples=400, stateful_step_count=25, deadline=None)
+TestLandingLaws.settings = settings(max_examples=200, stateful_step_count=25, deadline=None)
