@@ -100,7 +100,7 @@ def test_status_by_the_tables_alone(lake: OpenLake) -> None:
 def test_incidents(lake: OpenLake) -> None:
     found = lake.incidents(kind="target_refused")
     assert isinstance(found, Rows) and [(row["flow"], row["topic"]) for row in found] == [REFUSED_AT[:2]]
-    assert set(found[0]["choices"]) == {"retry", "skip", "stop"} and "retry: " in found._repr_html_()
+    assert set(found[0]["choices"]) == {"retry", "skip", "stop", "park"} and "retry: " in found._repr_html_()
     assert lake.incidents(flow="west->east") == []
 
 

@@ -2,12 +2,15 @@
 
 import time
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from mirrorlake.failover.failover import MoveOptions, move_groups, planned_moves
 from mirrorlake.groups.shared_topics import Way
 from mirrorlake.library.answers import Migrated, Moves
 from mirrorlake.library.internals import Internals
-from mirrorlake.migrate.migration import Wave, migrate
+
+if TYPE_CHECKING:  # it compares records, by what other answers do without
+    from mirrorlake.migrate.migration import Wave
 
 
 def moved(
@@ -31,7 +34,9 @@ def moved(
     return Moves.of(found)
 
 
-def migrated(known: Internals, flow: str, wave: Wave) -> Migrated:
+def migrated(known: Internals, flow: str, wave: "Wave") -> Migrated:
     """Move a wave of groups between MirrorMaker 2's copies and ours. Raises as `OpenLake.migrate` says."""
+    from mirrorlake.migrate.migration import migrate
+
     lake = None if wave.dry_run else known.writable
     return Migrated.of(migrate(lake, known.reader, known.connections, known.topology.flow(flow), wave))
