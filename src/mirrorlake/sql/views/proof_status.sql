@@ -24,7 +24,7 @@ compared AS (
   GROUP BY proofs.flow, proofs.topic
 )
 SELECT mapped.flow, mapped.topic, CAST(mapped.records AS BIGINT) AS mapped_records,
-       coalesce(least(proven_records, mapped.records), 0) AS proven_records,
-       round(coalesce(least(proven_records, mapped.records), 0) / mapped.records, 6) AS proven_share,
+       least(coalesce(proven_records, 0), mapped.records) AS proven_records,
+       round(least(coalesce(proven_records, 0), mapped.records) / mapped.records, 6) AS proven_share,
        coalesce(differing_ranges, 0) AS differing_ranges, proven_since, audited_at
 FROM mapped LEFT JOIN compared ON compared.flow = mapped.flow AND compared.topic = mapped.topic

@@ -1,0 +1,41 @@
+"""The view `proof_status` over a lake in a folder: what nobody has compared is not proven."""
+
+from datetime import datetime, timezone
+from pathlib import Path
+
+from mirrorlake.lake.definitions import TABLES, rows_of
+from mirrorlake.lake.duck import DuckLake
+from mirrorlake.lake.path_tables import PathTables
+
+NOW = datetime.now(timezone.utc)
+
+
+def mapped(topic: str, count: int) -> dict[str, object]:
+    return {
+        "flow": "east->west", "topic": topic, "partition": 0, "source_first": 0, "source_last": count - 1,
+        "target_topic": f"east.{topic}", "target_partition": 0, "target_first": 0, "target_last": count - 1,
+        "record_count": count, "produced_at": NOW, "batch_id": 1,
+        "segments": [{"source_first": 0, "stride": 1, "target_first": 0, "record_count": count}],
+    }  # fmt: skip
+
+
+def audit(topic: str, first: int, last: int, verdict: str) -> dict[str, object]:
+    count = last - first + 1
+    return {
+        "flow": "east->west", "topic": topic, "partition": 0, "first_offset": first, "last_offset": last,
+        "source_count": count, "stage_count": count, "target_count": count, "verdict": verdict, "audited_at": NOW,
+    }  # fmt: skip
+
+
+def test_how_much_is_proven(tmp_path: Path) -> None:
+    tables = PathTables(tmp_path)
+    for table in TABLES:
+        tables.create(table)
+    tables.append("offset_map", rows_of("offset_map", [mapped(topic, 100) for topic in ("all", "half", "none", "bad")]))
+    verdicts = [("all", 0, 99, "proven"), ("half", 0, 49, "source_trimmed"), ("bad", 0, 99, "content")]
+    tables.append("audits", rows_of("audits", [audit(*verdict) for verdict in verdicts]))
+    lake = DuckLake(tmp_path)
+    found = {row["topic"]: row for row in lake.table_rows("proof_status")}
+    shares = {topic: (row["proven_records"], row["proven_share"]) for topic, row in found.items()}
+    assert shares == {"all": (100, 1.0), "half": (50, 0.5), "none": (0, 0.0), "bad": (0, 0.0)}
+    assert {topic: row["differing_ranges"] for topic, row in found.items() if row["differing_ranges"]} == {"bad": 1}
