@@ -28,7 +28,7 @@ PARK_POINTS = (
 #: Points on the way of positions of consumer groups.
 GROUP_POINTS = (
     "checkpointed",  # positions are in `checkpoints`, the target's groups are not moved
-    "group-moved",  # `failover` has moved one group, the next ones and the rows about it are left
+    "group-moved",  # `failover` has moved one group, or `restore` some; the next ones and the rows about these are left
 )
 
 #: Points of `verify`.

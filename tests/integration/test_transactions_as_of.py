@@ -4,16 +4,18 @@ import random
 import threading
 import time
 from collections import defaultdict
+from datetime import datetime, timezone
 from pathlib import Path
 
 from confluent_kafka import Producer
 from pyspark.sql import SparkSession
 
+import mirrorlake
 from mirrorlake.lake.as_of import staged_as_of
 from mirrorlake.lake.lake import Lake
 from tests.support.clusters import ClusterPair
 from tests.support.control import eventually
-from tests.support.kafka import NewRecord, create_topic, write
+from tests.support.kafka import NewRecord, create_topic, delete_topic, read_topic, write
 from tests.support.replication import lake_of, replicate_once, replicating, write_topology
 
 
@@ -132,3 +134,13 @@ def test_in_the_middle_of_a_transaction(
     assert held(middle) == [b"before"] * 2
     assert held(committed) == [b"before"] * 2 + [b"inside"] * 2  # landed later, and all of it is from before
     assert held(now_ms()) == [b"before"] * 2 + [b"inside"] * 2
+    # And so `restore` takes it.
+    for moment, values in ((middle, [b"before"]), (committed, [b"before", b"inside"])):
+        if moment == committed:
+            delete_topic(clusters.west, topic_name)
+        as_of = datetime.fromtimestamp(moment / 1_000, timezone.utc)
+        found = mirrorlake.open(topology, spark=spark).restore("east", "west", [topic_name], as_of=as_of)
+        assert found.complete and not found.warnings and found.records == 2 * len(values)
+        assert [[record.value for record in part] for part in read_topic(clusters.west, topic_name)] == [values] * 2
+        assert {row["partition"] for row in found.reached} == {0, 1}
+        assert all(row["newest_at"] <= as_of for row in found.reached)

@@ -72,7 +72,31 @@ def _show(shared: Context, found: "Resent") -> None:
             told = f"{row['timestamp']:%Y-%m-%d %H:%M:%S}", row["key"] or "-", row["value"] or "-"
             examples.add_row(str(row["partition"]), str(row["offset"]), *told)
         shared.out.print(examples)
+    _show_rest(shared, found)
     for line in found.warnings:
         shared.say(line)
     if found.flow is not None and found.complete:
         shared.say(f"done; {found.flow} is its name in offset_map and changes")
+
+
+def _show_rest(shared: Context, found: "Resent") -> None:
+    """What a restore tells beside its records."""
+    if found.reached:
+        ends = plain_table("topic", "partition", "up to offset", "newest record")
+        for row in found.reached:
+            ends.add_row(row["topic"], str(row["partition"]), str(row["end"]), f"{row['newest_at']:%Y-%m-%d %H:%M:%S}")
+        shared.out.print(ends)
+    if found.configs or found.acls:
+        made = plain_table("topic", "what", "error")
+        for row in found.configs:
+            made.add_row(row["topic"], row["after"], row["error"] or "")
+        for row in found.acls:
+            made.add_row(row["name"], f"{row['permission']} {row['operation']} {row['principal']}", row["error"] or "")
+        shared.out.print(made)
+    if found.groups:
+        groups = plain_table("group", "partition", "position", "restored", "position", "done")
+        for row in found.groups:
+            there = "" if row["to_position"] is None else str(row["to_position"])
+            place, target = f"{row['topic']}-{row['partition']}", f"{row['to_topic']}-{row['partition']}"
+            groups.add_row(row["group"], place, str(row["position"]), target, there, row["done"])
+        shared.out.print(groups)

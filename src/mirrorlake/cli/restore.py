@@ -4,6 +4,7 @@ import typer
 
 from mirrorlake.cli.context import Context
 from mirrorlake.cli.replay import tell
+from mirrorlake.cli.times import time_of
 from mirrorlake.errors import InputError
 
 
@@ -17,8 +18,14 @@ def restore(
     source: str = typer.Option(..., "--from", metavar="CLUSTER", help="The cluster that the topics were read from."),
     target: str = typer.Option(..., "--to", metavar="CLUSTER", help="The cluster to make them on."),
     topic: list[str] = typer.Option([], "--topic", metavar="PATTERN", help="Only topics of this name, a pattern."),
+    as_of: str | None = typer.Option(
+        None, "--as-of", metavar="TIME", help="As they were then, as 2026-11-21T03:12:00 (UTC, or with a zone)."
+    ),
     as_of_offset: list[str] = typer.Option(
         [], "--as-of-offset", metavar="TOPIC:PARTITION:OFFSET", help="Only what is below this offset."
+    ),
+    extras: str = typer.Option(
+        "", "--with", metavar="WHAT", help="What else: configs, acls, groups, or some of them with commas."
     ),
     rename: str = typer.Option(
         "identity", "--rename", metavar="POLICY", help="How they are named, as a flow's policy."
@@ -37,6 +44,8 @@ def restore(
         source,
         target,
         topic,
+        as_of=None if as_of is None else time_of("--as-of", as_of),
+        extras=[name.strip() for name in extras.split(",") if name.strip()],
         below=dict(_below(text) for text in as_of_offset),
         rename=rename,
         compacted=compacted,

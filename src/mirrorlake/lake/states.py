@@ -1,7 +1,7 @@
 """The table `states`: how topics of the source clusters were from a time on."""
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from datetime import datetime, timezone
 from typing import Any
@@ -13,13 +13,16 @@ from mirrorlake.lake.reader import Reader
 from mirrorlake.lake.topic_states import TopicState, applying_acls
 
 #: Later than anything that is noted, ms.
-_ALWAYS = 2**62
+ALWAYS = 2**62
 
 
-def states_as_of(reader: Reader, cluster: str, until_ms: int = _ALWAYS) -> dict[str, TopicState]:
-    """How each topic of a cluster was at a time, in ms, or is now. A topic of which nothing was noted by then is as it
-    was noted first."""
-    return {row["topic"]: _state(row) for row in reader.query_rows("states_as_of", cluster=cluster, until_ms=until_ms)}
+def states_as_of(
+    reader: Reader, cluster: str, until_ms: int = ALWAYS, staged: Collection[str] = ()
+) -> dict[str, TopicState]:
+    """How each topic of a cluster was at a time, in ms, or is now. One of which nothing was noted by then is missing,
+    unless it is one of those that were `staged`, by an earlier version: it is as it was noted first."""
+    rows = reader.query_rows("states_as_of", cluster=cluster, until_ms=until_ms)
+    return {row["topic"]: _state(row) for row in rows if not row["noted_later"] or row["topic"] in staged}
 
 
 def _state(row: Mapping[str, Any]) -> TopicState:

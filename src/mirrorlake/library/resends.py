@@ -1,7 +1,8 @@
 """Sending again from the stage: the part of an open lake that replays and restores."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import datetime, timezone
 from threading import Event
 from typing import TYPE_CHECKING, Any
@@ -16,7 +17,9 @@ from mirrorlake.library.resent import Resent, shown
 if TYPE_CHECKING:  # what only Spark needs is imported by who uses it
     from mirrorlake.lake.stage_index import StageFiles
     from mirrorlake.produce.flow import BatchReport
+    from mirrorlake.resend.extras import ExtrasDone
     from mirrorlake.resend.note import Part
+    from mirrorlake.resend.restore import Moment
     from mirrorlake.resend.sender import Outcome
     from mirrorlake.resend.steps import Planned
 
@@ -97,7 +100,9 @@ class Resends:
         target: str,
         topics: Sequence[str] = (),
         *,
+        as_of: datetime | None = None,
         below: Mapping[tuple[str, int], int] | None = None,
+        extras: Collection[str] = (),
         rename: str = "identity",
         compacted: bool = False,
         start_over: bool = False,
@@ -112,8 +117,12 @@ class Resends:
             source: the cluster that the topics were read from; it may be gone.
             target: the cluster to make them on; the source's alias where that is the one to be filled again.
             topics: patterns of whole names; all that the lake has for none.
+            as_of: a time: what the lake had by then, and what came later that is stamped with a time up to it. A
+                transaction of the source is there with all of its records or with none.
             below: by (topic, partition) the offset behind the last one that is restored; a partition that is not named
                 is restored whole.
+            extras: some of "configs", "acls" and "groups": what belongs to topics beside their records, as it was;
+                groups read on exactly behind what they had committed.
             rename: how topics are named at the target, as a flow's `policy`.
             compacted: only the last value of each key of a partition, and records without a key.
             start_over: begin anew though the same restore has begun and not ended.
@@ -128,21 +137,41 @@ class Resends:
             ReplicationError: the target refused a topic or records.
         """
         from mirrorlake.lake.stage_index import StageFiles
+        from mirrorlake.resend.extras import ALL
         from mirrorlake.resend.restore import Asked, Restore
 
+        if as_of is not None and below:
+            raise InputError("name a time or offsets, not both")
+        for name in extras:
+            if name not in ALL:
+                raise InputError(f"{name} cannot be restored{nearest(name, ALL)}; what can is {', '.join(ALL)}")
         known = self.internals
         for alias in (source, target):
             _check_cluster(known, alias)
         known.connections.admin(target).cluster_id()  # before Spark starts, so that it is told within seconds
         offsets = dict(below or {})
-        words = {"below": [[*place, end] for place, end in sorted(offsets.items())]} if offsets else {}
-        asked = Asked(source, target, tuple(topics) or (".*",), rename, words, compacted, start_over)
+        words: dict[str, Any] = {"below": [[*place, end] for place, end in sorted(offsets.items())]} if offsets else {}
+        until_ms = None if as_of is None else int(as_of.timestamp() * 1_000)
+        if until_ms is not None:
+            words = {"as_of_ms": until_ms}
+        asked = Asked(
+            *(source, target, tuple(topics) or (".*",), rename, words, compacted, start_over),
+            frozenset(extras),
+            until_ms,
+        )
         restore = Restore(known.tables, known.connections, StageFiles(known.tables), asked)
+
+        def cut() -> "Moment":
+            return restore.below(offsets) if until_ms is None else restore.as_of(until_ms)
+
         if dry_run:
-            return _planned(restore.plan(lambda: restore.below(offsets)))
-        with stopping(stop) as ending, _in_a_sentence("the restore"):
-            planned, outcome = restore.run(lambda: restore.below(offsets), ending, _counting(report))
-        return _sent(planned, outcome)
+            planned = restore.plan(cut)
+            found, done = _planned(planned), restore.plan_extras(planned.resend)
+        else:
+            with stopping(stop) as ending, _in_a_sentence("the restore"):
+                planned, outcome = restore.run(cut, ending, _counting(report))
+            found, done = _sent(planned, outcome), outcome.extras
+        return _with_extras(found, done, restore.reached(planned.resend))
 
 
 @contextmanager
@@ -196,7 +225,8 @@ def _counting(report: Report | None) -> "Callable[[BatchReport], None]":
 
 
 def _planned(planned: "Planned") -> Resent:
-    warnings = [f"topic {item.name} would be made with {item.partitions} partitions" for item in planned.makes]
+    warnings = [*planned.warnings]
+    warnings += [f"topic {item.name} would be made with {item.partitions} partitions" for item in planned.makes]
     if planned.continued:
         warnings.append(f"{planned.resend.name} has begun before; it would go on with what it has not sent")
     examples = [
@@ -212,6 +242,32 @@ def _planned(planned: "Planned") -> Resent:
     return Resent(Rows(topics), None, True, planned.continued, False, Rows(examples), warnings)
 
 
+def _with_extras(found: Resent, done: "ExtrasDone", reached: Sequence[Mapping[str, Any]]) -> Resent:
+    ends = Rows(
+        {
+            **{name: row[name] for name in ("topic", "partition", "end")},
+            "newest_at": datetime.fromtimestamp(row["newest_ms"] / 1_000, timezone.utc),
+        }
+        for row in reached
+    )
+    warnings = [*found.warnings, *done.warnings]
+    warnings += [f"{row['topic']}: {row['after']} is not set: {row['error']}" for row in done.configs if row["error"]]
+    warnings += [f"an ACL on {row['name']} is not made: {row['error']}" for row in done.acls if row["error"]]
+    warnings += [
+        f"group {row['group']}, {row['to_topic']}-{row['partition']}: {row['detail']}"
+        for row in done.groups
+        if row["done"] in ("kept", "failed")
+    ]
+    return replace(
+        found,
+        warnings=warnings,
+        reached=ends,
+        configs=Rows(done.configs),
+        acls=Rows(done.acls),
+        groups=Rows(done.groups),
+    )
+
+
 def _topic(part: "Part", records: int) -> dict[str, Any]:
     return {"topic": part.topic, "target_topic": part.target_topic, "records": records}
 
@@ -220,7 +276,7 @@ def _sent(planned: "Planned", outcome: "Outcome") -> Resent:
     resend = planned.resend
     if not resend.records and resend.kind == "replay":
         return Resent(Rows(), None, False, False, True, warnings=["no record is picked; nothing was done"])
-    topics, warnings = [], [str(error) for error in outcome.refused]
+    topics, warnings = [], [*planned.warnings, *(str(error) for error in outcome.refused)]
     if not (outcome.complete or warnings):
         warnings.append("it was stopped before its end; the same call goes on")
     for part in resend.parts:

@@ -21,6 +21,12 @@ class Resent(Answer):
         examples: of a dry run of a replay the first records: partition, offset, timestamp, key, and value up to some
             bytes, as text.
         warnings: what to know about it, a sentence each.
+        reached: of a restore topic, partition, end and newest_at of each partition: the source offset behind its last
+            record, and the time of its newest one.
+        configs: of a restore that was asked for them: topic, before, after and error of each that is set.
+        acls: the same: pattern, name, principal, host, operation, permission and error of each that is made.
+        groups: the same: group, topic, partition and position at the source, to_topic and to_position, what was done
+            ("moved", "would move", "there", "kept", "failed"), and detail.
     """
 
     topics: Rows
@@ -30,6 +36,10 @@ class Resent(Answer):
     complete: bool
     examples: Rows = field(default_factory=Rows)
     warnings: list[str] = field(default_factory=list)
+    reached: Rows = field(default_factory=Rows)
+    configs: Rows = field(default_factory=Rows)
+    acls: Rows = field(default_factory=Rows)
+    groups: Rows = field(default_factory=Rows)
 
     @property
     def records(self) -> int:
@@ -40,7 +50,9 @@ class Resent(Answer):
         done = "would be sent" if self.dry_run else "were sent"
         said = html.heading(f"{self.records:,} records {done}", self.complete or self.dry_run)
         parts = [said, html.table(self.topics, "topics")]
-        parts += [html.table(self.examples, "the first ones")] if self.examples else []
+        tables = {"the first ones": self.examples, "up to where": self.reached, "configs": self.configs}
+        tables |= {"ACLs": self.acls, "groups": self.groups}
+        parts += [html.table(rows, title) for title, rows in tables.items() if rows]
         return "".join([*parts, html.sentences(self.warnings, "to know")])
 
 

@@ -57,6 +57,37 @@ def ends_of(staged: Staged, begun: Iterable[Begun], below: Mapping[TopicAndParti
     return {key: min(end, limits.get(key[:2], end)) for key, end in found.items()}
 
 
+def ends_as_of(staged: Staged, held: Mapping[TopicAndPartition, tuple[int, int]]) -> Ends:
+    """The ends as of a time at which each partition had come to a generation, and to an end in that; one that is not
+    named had nothing yet. What lies in generations before that one is there as a whole."""
+    found = {}
+    for topic, partitions in staged.items():
+        for partition, ranges in partitions.items():
+            generation, below = held.get((topic, partition), (-1, 0))
+            for number, end in ranges.ends().items():
+                if number <= generation:
+                    found[topic, partition, number] = end if number < generation else min(end, below)
+    return found
+
+
+def outdated(ranges: Iterable[StagedRange], begun: Iterable[Begun]) -> frozenset[TopicAndPartition]:
+    """The partitions of which something is restored whose newest generation is not: what groups have committed there
+    since means something else."""
+    newest: dict[TopicAndPartition, int] = {}
+    for item in ranges:
+        key = (item.topic, item.partition)
+        newest[key] = max(item.generation, newest.get(key, 0))
+    later = [(item.topic, item.partition, item.generation) for item in begun]
+    return frozenset(
+        key
+        for key, generation in newest.items()
+        if any(
+            topic == key[0] and partition in (None, key[1]) and number > generation
+            for topic, partition, number in later
+        )
+    )
+
+
 def ranges_below(source: str, staged: Staged, begun: Iterable[Begun], ends: Ends) -> dict[str, list[StagedRange]]:
     """What of each staged topic is restored, with counts of what is in these ranges, which are estimates where one
     ends within what a file holds."""

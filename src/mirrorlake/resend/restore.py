@@ -12,10 +12,12 @@ from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.errors import InputError
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.kafka.values import TopicInfo
+from mirrorlake.lake.as_of import staged_as_of
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.lease import Lease
 from mirrorlake.lake.reader import Frame
 from mirrorlake.lake.stage_index import StageFiles
+from mirrorlake.lake.states import ALWAYS, states_as_of
 from mirrorlake.lake.topic_states import TopicState
 from mirrorlake.naming.policy import called_heartbeats, is_internal
 from mirrorlake.naming.selection import matches_any
@@ -24,7 +26,8 @@ from mirrorlake.offsets.stage_index import StagedRange
 from mirrorlake.produce.flow import BatchReport
 from mirrorlake.resend import topics
 from mirrorlake.resend.compaction import Compaction
-from mirrorlake.resend.cut import Begun, Ends, ends_of, ranges_below
+from mirrorlake.resend.cut import Begun, Ends, ends_as_of, ends_of, ranges_below
+from mirrorlake.resend.extras import Extras, ExtrasDone
 from mirrorlake.resend.note import Part, Resend, new_id
 from mirrorlake.resend.sender import Outcome, Sending
 from mirrorlake.resend.steps import Planned, Steps
@@ -33,18 +36,18 @@ _RANGES = (
     *(("topic", "STRING"), ("partition", "INT"), ("generation", "INT")),
     *(("first", "BIGINT"), ("last", "BIGINT")),
 )
-#: What a restored topic is made with, so that its cluster does not delete what is older than it keeps others.
-KEPT: Mapping[str, str] = {"retention.ms": "-1", "retention.bytes": "-1"}
 #: What of a topic's own configs it needs for its records to be taken.
 NEEDED = ("max.message.bytes",)
 
 
 @dataclass(frozen=True)
 class Moment:
-    """A time of the source: up to where each topic had come, and how it was."""
+    """A time of the source: up to where each topic had come, and how it was. `unproven` are topics of which nobody
+    noted what it takes to say that no transaction of the source is restored in part."""
 
     ends: Ends
     states: Mapping[str, TopicState]
+    unproven: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -53,7 +56,8 @@ class Asked:
     policy (as in a flow), to the cluster `target`, which may be the same one.
 
     `words` tell one cut from another, so that the same restore is known when it is asked for again; `start_over` begins
-    a new one all the same. `compacted` restores the last value of each key only.
+    a new one all the same. `compacted` restores the last value of each key only. `extras` are some of `extras.ALL`, and
+    `until_ms` is the time as of which they are, None for now; neither tells one restore from another.
     """
 
     source: str
@@ -63,6 +67,8 @@ class Asked:
     words: Mapping[str, Any] = field(default_factory=dict)
     compacted: bool = False
     start_over: bool = False
+    extras: frozenset[str] = frozenset()
+    until_ms: int | None = None
 
     @property
     def request(self) -> dict[str, Any]:
@@ -97,6 +103,18 @@ class Restore:
             ends = ends_of(index.topics(self._asked.source), self.begun, offsets)
         return Moment(ends, self._steps.event_log.states.of(self._asked.source, fresh=True))
 
+    def as_of(self, until_ms: int) -> Moment:
+        """What the lake had of the source at a time, and of what came later what is stamped with a time up to it. A
+        transaction of the source is there as a whole or not at all."""
+        source, reader = self._asked.source, self._lake.reader
+        reader.refresh()
+        held = staged_as_of(reader, source, until_ms)
+        with self._steps.stage.reading() as index:
+            ends = ends_as_of(index.topics(source), {key: (item.generation, item.end) for key, item in held.items()})
+        unproven = frozenset(key[0] for key, item in held.items() if not item.whole)
+        staged = {key[0] for key, item in held.items() if item.newest_ms is not None}
+        return Moment(ends, states_as_of(reader, source, until_ms, staged), unproven)
+
     def plan(self, cut: Callable[[], Moment]) -> Planned:
         """What would be sent. Raises InputError for what is not to be done.
 
@@ -112,6 +130,7 @@ class Restore:
         with self._steps.stage.reading() as index:
             staged = index.topics(asked.source)
             ranges = ranges_below(asked.source, staged, self.begun, found.ends)
+        ranges = {topic: items for topic, items in ranges.items() if items or topic in found.states}
         ranges = self._counted({topic: items for topic, items in ranges.items() if self._wants(topic)})
         empty = [topic for topic in found.states if self._wants(topic) and topic not in ranges]
         parts = tuple(
@@ -125,7 +144,8 @@ class Restore:
         makes = self._check(parts, found.states)
         number, target_id = new_id(datetime.now(timezone.utc)), steps.admin.cluster_id()
         resend = Resend("restore", number, asked.source, asked.target, target_id, asked.request, parts)
-        return Planned(resend, makes, False, known)
+        unproven = sorted(topic for topic in found.unproven if topic in resend.names)
+        return Planned(resend, makes, False, known, warnings=tuple(map(_unproven, unproven)))
 
     def _wants(self, topic: str) -> bool:
         """Whether a topic is asked for, and is one of people's: ours and Kafka's own are made by who needs them."""
@@ -134,18 +154,59 @@ class Restore:
 
     def _counted(self, ranges: Mapping[str, list[StagedRange]]) -> dict[str, list[StagedRange]]:
         """The ranges with how many records they hold, exactly."""
-        asked = [(*item[1:4], item.first, item.last) for items in ranges.values() for item in items]
+        asked = [item for items in ranges.values() for item in items]
         if not asked:
             return dict(ranges)
         if self._asked.compacted:
-            counts = self._compaction([item for items in ranges.values() for item in items]).counts()
+            counts = self._compaction(asked).counts()
         else:
-            rows = self._lake.ask("staged_within", {"ranges": Frame(_RANGES, asked)}, cluster=self._asked.source)
-            counts = {(row["topic"], row["partition"], row["generation"]): row["record_count"] for row in rows}
+            counts = {
+                (row["topic"], row["partition"], row["generation"]): row["record_count"] for row in self._staged(asked)
+            }
         return {
             topic: [item._replace(record_count=counts.get(item[1:4], 0)) for item in items]
             for topic, items in ranges.items()
         }
+
+    def _staged(self, ranges: Sequence[StagedRange]) -> Sequence[Mapping[str, Any]]:
+        """What the stage holds within ranges."""
+        asked = [(*item[1:4], item.first, item.last) for item in ranges]
+        return self._lake.ask("staged_within", {"ranges": Frame(_RANGES, asked)}, cluster=self._asked.source)
+
+    def reached(self, resend: Resend) -> list[dict[str, Any]]:
+        """Up to where each partition is restored: the offset at the source behind its last record, and between which
+        times its records lie, ms."""
+        rows = self._staged(resend.ranges) if resend.ranges else ()
+        found: dict[TopicAndPartition, dict[str, Any]] = {}
+        for row in sorted(rows, key=lambda row: (row["topic"], row["partition"], row["generation"])):
+            key = row["topic"], row["partition"]
+            oldest = min(row["oldest_ms"], found[key]["oldest_ms"] if key in found else row["oldest_ms"])
+            found[key] = {
+                **dict(zip(("topic", "partition"), key, strict=True)),
+                "end": row["last_offset"] + 1,
+                "oldest_ms": oldest,
+                "newest_ms": max(row["newest_ms"], found[key]["newest_ms"] if key in found else row["newest_ms"]),
+            }
+        return list(found.values())
+
+    def plan_extras(self, resend: Resend) -> ExtrasDone:
+        """What would be done beside the records, once they are there."""
+        return self._extras.plan(resend, self.begun, self._oldest(resend))
+
+    def _carry_out_extras(self, resend: Resend) -> ExtrasDone:
+        return self._extras.carry_out(resend, self.begun, self._oldest(resend)) if self._asked.extras else ExtrasDone()
+
+    @property
+    def _extras(self) -> Extras:
+        until_ms = ALWAYS if self._asked.until_ms is None else self._asked.until_ms
+        event_log = self._steps.event_log
+        return Extras(self._lake, self._connections, event_log, self._naming, self._asked.extras, until_ms)
+
+    def _oldest(self, resend: Resend) -> dict[str, int]:
+        found: dict[str, int] = {}
+        for row in self.reached(resend):
+            found[row["topic"]] = min(row["oldest_ms"], found.get(row["topic"], row["oldest_ms"]))
+        return found
 
     def _compaction(self, ranges: Sequence[StagedRange]) -> Compaction:
         folder = self._lake.checkpoints / "restore" / f"{self._asked.source}-{self._asked.target}"
@@ -169,7 +230,7 @@ class Restore:
                 )
             state = states.get(part.topic)
             needed = max((item.partition + 1 for item in part.ranges), default=1)
-            configs = {**KEPT, **{key: state.configs[key] for key in NEEDED if state and key in state.configs}}
+            configs = {**topics.KEPT, **{key: state.configs[key] for key in NEEDED if state and key in state.configs}}
             made = stated.topic(name, state, needed, configs)
             topics.check_partitions(there.get(name), made.partitions, part.topic)
             if name in there:
@@ -198,12 +259,20 @@ class Restore:
         try:
             planned = self.plan(cut)
             if not (self._asked.compacted and planned.resend.ranges):
-                return self._steps.carry_out(planned, Sending(report=report), stop)
+                return self._steps.carry_out(planned, Sending(report=report), stop, self._carry_out_extras)
             compaction = self._compaction(planned.resend.ranges)
             compaction.write()
             try:
-                return self._steps.carry_out(planned, Sending(compaction.select, report=report), stop)
+                sending = Sending(compaction.select, report=report)
+                return self._steps.carry_out(planned, sending, stop, self._carry_out_extras)
             finally:
                 compaction.forget()
         finally:
             lease.release()
+
+
+def _unproven(topic: str) -> str:
+    return (
+        f"{topic}: a transaction of its cluster may be restored in part, since it is not known which were open then "
+        "(docs/restore.md)"
+    )

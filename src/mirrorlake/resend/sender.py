@@ -23,6 +23,7 @@ from mirrorlake.produce.flow import BatchReport, FlowProducer
 from mirrorlake.produce.spec import FlowSpec, name_at_target
 from mirrorlake.produce.stage_rows import Selection
 from mirrorlake.produce.workers import SparkWorkers
+from mirrorlake.resend.extras import ExtrasDone
 from mirrorlake.resend.note import Resend
 from mirrorlake.resend.stage import BoundedStage
 from mirrorlake.spark.causes import FAILURES, cause_of, in_our_words
@@ -48,11 +49,12 @@ class ResendMap(LakeMap):
 @dataclass
 class Outcome:
     """What became of it: `records` at each target topic, of this call and those before; whether all were sent; what the
-    target refused."""
+    target refused; what was done beside them."""
 
     records: dict[str, int] = field(default_factory=dict)
     complete: bool = False
     refused: list[TargetRefused] = field(default_factory=list)
+    extras: ExtrasDone = field(default_factory=ExtrasDone)
 
 
 @dataclass(frozen=True)

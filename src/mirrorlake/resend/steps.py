@@ -1,7 +1,7 @@
 """The steps that replays and restores have in common: found again, begun, sent, ended."""
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -13,6 +13,7 @@ from mirrorlake.lake.event_log import EventLog
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.stage_index import StageFiles
 from mirrorlake.resend import topics
+from mirrorlake.resend.extras import ExtrasDone
 from mirrorlake.resend.note import Kind, Resend, read_notes, same_request, with_began
 from mirrorlake.resend.sender import Outcome, Sender, Sending
 
@@ -20,13 +21,15 @@ from mirrorlake.resend.sender import Outcome, Sender, Sending
 @dataclass(frozen=True)
 class Planned:
     """A resend before its first record. `makes` are the target topics that are missing, `continued` says that it has
-    begun before, and `replaces` is one that is given up for it. `examples` are its first records, for a dry run."""
+    begun before, and `replaces` is one that is given up for it. `examples` are its first records, for a dry run;
+    `warnings` are what is to be known of it."""
 
     resend: Resend
     makes: tuple[TopicInfo, ...] = ()
     continued: bool = False
     replaces: Resend | None = None
     examples: list[dict[str, Any]] = field(default_factory=list)
+    warnings: tuple[str, ...] = ()
 
 
 class Steps:
@@ -57,12 +60,21 @@ class Steps:
         with self.stage.reading() as index:
             return {cluster: set(index.topics(cluster)) for cluster in self.connections.topology.clusters}
 
-    def carry_out(self, planned: Planned, sending: Sending, stop: threading.Event) -> tuple[Planned, Outcome]:
-        """Make topics, note what is sent, send, note the end: each once, whenever the process is killed."""
+    def carry_out(
+        self,
+        planned: Planned,
+        sending: Sending,
+        stop: threading.Event,
+        rest: Callable[[Resend], ExtrasDone] = lambda _resend: ExtrasDone(),
+    ) -> tuple[Planned, Outcome]:
+        """Make topics, note what is sent, send, do the rest, note the end: each once, also if the process is killed."""
         resend = planned.resend if planned.continued else self._begin(planned)
         outcome = Sender(self.lake, self.connections, self.stage, resend, sending).send(stop)
         if outcome.complete:
             failpoints.reached("resend-sent")
+            outcome.extras = rest(resend)
+            outcome.complete = outcome.extras.complete
+        if outcome.complete:
             self.event_log.record(resend.name, resend.ended(outcome.records))
         return replace(planned, resend=resend), outcome
 

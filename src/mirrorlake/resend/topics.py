@@ -11,6 +11,9 @@ from mirrorlake.lake.event_log import EventLog
 from mirrorlake.lake.topic_states import TopicState
 from mirrorlake.naming.policy import check_topic_name
 
+#: What a restored topic is made with, so that its cluster does not delete what is older than it keeps others.
+KEPT: Mapping[str, str] = {"retention.ms": "-1", "retention.bytes": "-1"}
+
 
 def check_name(topic: str) -> None:
     """Raise InputError for what is no name of a topic."""

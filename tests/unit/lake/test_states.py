@@ -19,7 +19,7 @@ NAMES = st.text("ab*", min_size=1, max_size=4)
 def row(topic: str, state: TopicState) -> dict[str, object]:
     """As the lake tells it."""
     acls = None if state.acls is None else [vars(acl) for acl in state.acls]
-    return {**vars(state), "topic": topic, "configs": dict(state.configs), "acls": acls}
+    return {**vars(state), "topic": topic, "noted_later": False, "configs": dict(state.configs), "acls": acls}
 
 
 def lake(**states: TopicState) -> MemoryLake:

@@ -45,9 +45,9 @@ LAKE = {
     " max_records: int | None = None, rate: int | None = None, into_mirror: bool = False, start_over: bool = False,"
     " dry_run: bool = False, report: Callable[[int], None] | None = None, stop: Event | None = None) -> Resent",
     "restore": "(source: str, target: str, topics: Sequence[str] = (), *,"
-    " below: Mapping[tuple[str, int], int] | None = None, rename: str = 'identity', compacted: bool = False,"
-    " start_over: bool = False, dry_run: bool = False, report: Callable[[int], None] | None = None,"
-    " stop: Event | None = None) -> Resent",
+    " as_of: datetime.datetime | None = None, below: Mapping[tuple[str, int], int] | None = None,"
+    " extras: Collection[str] = (), rename: str = 'identity', compacted: bool = False, start_over: bool = False,"
+    " dry_run: bool = False, report: Callable[[int], None] | None = None, stop: Event | None = None) -> Resent",
     "maintain": "(*, retention_days: int | None = None, vacuum_hours: int | None = None, dry_run: bool = False)"
     " -> Upkeep",
 }

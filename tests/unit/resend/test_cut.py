@@ -5,7 +5,7 @@ import pytest
 
 from mirrorlake.errors import InputError
 from mirrorlake.offsets.stage_index import StagedRange, StageIndex
-from mirrorlake.resend.cut import Begun, ends_of, ranges_below
+from mirrorlake.resend.cut import Begun, ends_as_of, ends_of, outdated, ranges_below
 
 
 def staged(*ranges: tuple[str, int, int, int, int]):  # type: ignore[no-untyped-def]
@@ -52,3 +52,21 @@ def test_a_partition_whose_log_went_back() -> None:
     assert taken(stage, begun, ends=earlier) == {"t": [(0, 0, 0, 8, 9), (1, 0, 0, 8, 9)]}
     nothing_yet = staged(("t", 0, 0, 0, 9), ("t", 1, 0, 0, 9))
     assert taken(nothing_yet, begun) == {"t": [(0, 0, 0, 5, 6), (1, 0, 0, 9, 10)]}
+
+
+def test_as_of_a_time() -> None:
+    """A partition that had nothing yet is not there; one that began a generation by itself has the one before too."""
+    begun = [Begun("t", 0), Begun("t", 1, 0, 6), Begun("t", 2, 0, 7)]
+    stage = staged(("t", 0, 0, 0, 9), ("t", 0, 1, 6, 8), ("t", 0, 2, 7, 7), ("t", 1, 0, 0, 9))
+    held = {("t", 0): (1, 8)}
+    assert ends_as_of(stage, held) == {("t", 0, 0): 10, ("t", 0, 1): 8}
+    assert taken(stage, begun, ends=ends_as_of(stage, held)) == {"t": [(0, 0, 0, 5, 6), (0, 1, 6, 7, 2)]}
+    assert ends_as_of(stage, {("t", 1): (0, 99)}) == {("t", 1, 0): 10}
+
+
+def test_what_groups_committed_since_means_something_else() -> None:
+    stage = staged(("t", 0, 0, 0, 9), ("t", 1, 1, 0, 9), ("u", 0, 0, 0, 0))
+    ranges = [item for items in ranges_below("east", stage, (), ends_of(stage, ())).values() for item in items]
+    assert outdated(ranges, [Begun("t", 0), Begun("u", 0)]) == set()
+    assert outdated(ranges, [Begun("t", 1)]) == {("t", 0)}
+    assert outdated(ranges, [Begun("t", 2, 1, 5)]) == {("t", 1)}

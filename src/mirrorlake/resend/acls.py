@@ -1,0 +1,73 @@
+"""ACLs of restored topics: those that applied to their topics at the source, as the lake has them, and no wider."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from mirrorlake.control.acl_plan import AclChange, Mirrors, implied_acls
+from mirrorlake.kafka.admin import ClusterAdmin
+from mirrorlake.kafka.admin_acls import NoAcls, create_acls, describe_topic_acls
+from mirrorlake.kafka.values import Acl
+from mirrorlake.lake.changes import Change
+from mirrorlake.lake.topic_states import TopicState
+from mirrorlake.naming.policy import ReplicationPolicy
+
+KIND = "acl"
+
+
+@dataclass(frozen=True)
+class AclsPlanned:
+    """What a restore does about ACLs: those it makes, and sentences about what it does not."""
+
+    create: tuple[Acl, ...] = ()
+    left: tuple[str, ...] = ()
+
+
+def plan_acls(
+    states: Mapping[str, TopicState],
+    names: Mapping[str, str],
+    policy: ReplicationPolicy,
+    source: str,
+    admin: ClusterAdmin,
+) -> AclsPlanned:
+    """What is to be made; asks the target, and changes nothing. Raises ClusterUnreachable.
+
+    An ACL on a prefix stays one where nothing but restored topics lies below it at the target, and is written out for
+    each of them elsewhere; so is one on all topics.
+
+    Args:
+        states: how the restored topics were at the source.
+        names: what they are called at the target.
+        policy: by which they are called so.
+        source: the alias of the cluster that they are from.
+        admin: the target.
+    """
+    left = [
+        f"ACLs of topic {topic} are not restored: cluster {source} did not tell them"
+        for topic in sorted(names)
+        if topic not in states or states[topic].acls is None
+    ]
+    stated = {acl for topic in names.keys() & states.keys() for acl in states[topic].acls or ()}
+    if not stated:
+        return AclsPlanned(left=tuple(left))
+    there = describe_topic_acls(admin)
+    if isinstance(there, NoAcls):
+        return AclsPlanned(left=(*left, f"cluster {admin.alias} takes no ACLs: {there.reason}"))
+    strange = admin.topics().keys() - set(names.values())
+    mirrors = Mirrors(
+        names,
+        prefix=lambda prefix: policy.remote_prefix(source, prefix),
+        closed=lambda prefix: not any(topic.startswith(prefix) for topic in strange),
+    )
+    implied = implied_acls(stated, mirrors, writable=True)
+    left += [
+        f"{acl.permission} {acl.operation} for {acl.principal} on {acl.pattern} {acl.name} is not restored: it would "
+        "have to be written out for too many topics; grant it by hand"
+        for acl in implied.withheld
+    ]
+    return AclsPlanned(tuple(sorted(implied.acls - there)), tuple(left))
+
+
+def make_acls(admin: ClusterAdmin, acls: Iterable[Acl]) -> list[Change]:
+    """Make ACLs; returns their rows of `changes`, refused ones too. Raises ClusterUnreachable."""
+    said = create_acls(admin, list(acls))
+    return [AclChange("create", acl).row(error) for acl, error in said.items()]

@@ -1,0 +1,182 @@
+"""What belongs to restored topics beside their records: configs, ACLs, and positions of consumer groups.
+
+Each is done by difference, so that a restore that is called again does what is left. Every change, refused ones too, is
+a row of `changes`. The source is asked for nothing: `states` and `checkpoints` have it.
+"""
+
+import time
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from mirrorlake.config.topology import ResolvedFlow
+from mirrorlake.groups.checkpoint_plan import GroupPartition
+from mirrorlake.groups.checkpoint_table import positions_as_of
+from mirrorlake.groups.moves import KIND as GROUP
+from mirrorlake.groups.moves import MoveResult
+from mirrorlake.kafka.admin_configs import alter_topic_configs, describe_topic_configs
+from mirrorlake.kafka.connections import Connections
+from mirrorlake.kafka.values import ConfigValue, TopicInfo
+from mirrorlake.lake.changes import Change
+from mirrorlake.lake.event_log import EventLog
+from mirrorlake.lake.lake import Lake
+from mirrorlake.lake.states import states_as_of
+from mirrorlake.lake.topic_states import TopicState
+from mirrorlake.lake.translate import translate_all
+from mirrorlake.offsets.positions import Committed
+from mirrorlake.resend.acls import AclsPlanned, make_acls, plan_acls
+from mirrorlake.resend.configs import ConfigsPlanned, Restored, plan_restored
+from mirrorlake.resend.cut import Begun, outdated
+from mirrorlake.resend.groups import move_groups, moved_before, plan_groups, standings
+from mirrorlake.resend.note import Resend
+from mirrorlake.resend.topics import KEPT
+
+#: What `--with` takes.
+CONFIGS, ACLS, GROUPS = "configs", "acls", "groups"
+ALL = (CONFIGS, ACLS, GROUPS)
+
+
+@dataclass
+class ExtrasDone:
+    """What was done, or with a dry run would be: rows as commands show them; sentences about what is left as it is; and
+    whether that is all that was asked for."""
+
+    configs: list[dict[str, Any]] = field(default_factory=list)
+    acls: list[dict[str, Any]] = field(default_factory=list)
+    groups: list[dict[str, Any]] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+    complete: bool = True
+
+
+class Extras:
+    """What one restore does beside its records."""
+
+    def __init__(
+        self,
+        lake: Lake,
+        connections: Connections,
+        event_log: EventLog,
+        naming: ResolvedFlow,
+        what: Collection[str],
+        until_ms: int,
+    ) -> None:
+        """`naming` says from where to where and how topics are named; `what` is some of ALL, as of `until_ms`."""
+        self._lake, self._event_log = lake, event_log
+        self._naming, self._what, self._until_ms = naming, frozenset(what), until_ms
+        self._admin = connections.admin(naming.target)
+        self._groups = connections.groups(naming.target)
+
+    def plan(self, resend: Resend, begun: Collection[Begun], oldest: Mapping[str, int]) -> ExtrasDone:
+        """What would be done once the records are there; changes nothing. Raises ClusterUnreachable.
+
+        Args:
+            resend: the restore.
+            begun: the generations of the source's topics.
+            oldest: the time of the oldest restored record by source topic, ms; missing where there is none.
+        """
+        done = ExtrasDone()
+        if CONFIGS in self._what:
+            configs = self._configs(resend, oldest)
+            done.configs = [_config(change.row(change.refusal or None)) for change in configs.changes]
+            done.warnings += configs.left
+        if ACLS in self._what:
+            planned = self._acls(resend)
+            done.acls = [{**vars(acl), "error": None} for acl in planned.create]
+            done.warnings += planned.left
+        if GROUPS in self._what:
+            positions, left = self._positions(resend, begun)
+            done.warnings += left
+            done.groups = [
+                {"group": group, "topic": topic, "partition": partition, "position": position.offset,
+                 "to_topic": resend.names[topic], "to_position": None, "done": "would move", "detail": None}
+                for (group, topic, partition), position in sorted(positions.items())
+            ]  # fmt: skip
+        return done
+
+    def carry_out(self, resend: Resend, begun: Collection[Begun], oldest: Mapping[str, int]) -> ExtrasDone:
+        """Do it; the records are there. Raises ClusterUnreachable."""
+        done = ExtrasDone()
+        if CONFIGS in self._what:
+            configs = self._configs(resend, oldest)
+            done.warnings += configs.left
+            done.configs = [_config(row) for row in self._noted(resend, self._set(configs))]
+        if ACLS in self._what:
+            planned = self._acls(resend)
+            done.warnings += planned.left
+            rows = self._noted(resend, make_acls(self._admin, planned.create))
+            done.acls = [{**vars(acl), "error": row.error} for acl, row in zip(planned.create, rows, strict=True)]
+        if GROUPS in self._what:
+            positions, left = self._positions(resend, begun)
+            done.warnings += left
+            done.groups = self._move(resend, positions)
+        failed = [row for row in (*done.configs, *done.acls) if row["error"] is not None]
+        done.complete = not failed and all(row["done"] in ("moved", "there") for row in done.groups)
+        return done
+
+    def _noted(self, resend: Resend, rows: Sequence[Change]) -> Sequence[Change]:
+        self._event_log.record(resend.name, rows)
+        return rows
+
+    def _states(self, resend: Resend) -> dict[str, TopicState]:
+        return states_as_of(self._lake.reader, self._naming.source, self._until_ms, resend.names)
+
+    def _configs(self, resend: Resend, oldest: Mapping[str, int]) -> ConfigsPlanned:
+        """Of a topic that is not there yet, by what it will be made with."""
+        there, states = self._admin.topics(), self._states(resend)
+        made = {key: ConfigValue(value, "topic") for key, value in KEPT.items()}
+        told = describe_topic_configs(self._admin, there.keys() & set(resend.names.values())).configs
+        topics = {
+            topic: Restored(
+                name, told.get(name, made), self._factor(there.get(name), states.get(topic)), oldest.get(topic)
+            )
+            for topic, name in resend.names.items()
+        }
+        return plan_restored(states, topics, time.time_ns() // 1_000_000)
+
+    def _factor(self, there: TopicInfo | None, state: TopicState | None) -> int:
+        return there.factor if there is not None else state.factor if state is not None else 1
+
+    def _set(self, planned: ConfigsPlanned) -> list[Change]:
+        refused = {change: change.refusal for change in planned.changes if change.refusal}
+        said = alter_topic_configs(self._admin, [change for change in planned.changes if change not in refused])
+        return [change.row(refused.get(change, said.get(change))) for change in planned.changes]
+
+    def _acls(self, resend: Resend) -> AclsPlanned:
+        return plan_acls(self._states(resend), resend.names, self._naming.policy, self._naming.source, self._admin)
+
+    def _positions(self, resend: Resend, begun: Collection[Begun]) -> tuple[dict[GroupPartition, Committed], list[str]]:
+        """Positions in restored topics; and what is said of those that mean nothing there."""
+        found = positions_as_of(self._lake.reader, self._naming.source, self._until_ms)
+        found = {key: position for key, position in found.items() if key[1] in resend.names}
+        old = outdated(resend.ranges, begun)
+        left = sorted({f"{key[1]}-{key[2]}" for key in found if key[1:] in old})
+        said = [
+            f"positions of groups in {place} are not restored: it was made again at the source, or its log went back, "
+            "since; they are of what is there now"
+            for place in left
+        ]
+        return {key: position for key, position in found.items() if key[1:] not in old}, said
+
+    def _move(self, resend: Resend, positions: Mapping[GroupPartition, Committed]) -> list[dict[str, Any]]:
+        self._lake.reader.refresh()
+        asked = {(topic, partition, position.offset) for (_, topic, partition), position in positions.items()}
+        translated = translate_all(self._lake.reader, resend.name, asked)
+        there = self._admin.topics()
+        places = [(name, number) for name in resend.names.values() for number in range(there[name].partitions)]
+        moved = moved_before(self._event_log.history(resend.name, GROUP))
+        standing = standings(positions, resend.names, translated, self._admin.end_offsets(places), moved)
+        done = []
+        for step in move_groups(self._groups, plan_groups(self._groups, standing)):
+            self._noted(resend, [item.change() for item in step if item.done != "there"])
+            done += [_group(item) for item in step]
+        return sorted(done, key=lambda row: (row["group"], row["topic"], row["partition"]))
+
+
+def _group(result: MoveResult) -> dict[str, Any]:
+    names = ("group", "topic", "partition", "position", "to_topic", "to_position", "done", "detail")
+    document = result.document()
+    return {name: document[name] for name in names}
+
+
+def _config(row: Change) -> dict[str, Any]:
+    return {"topic": row.resource, "before": row.before, "after": row.after, "error": row.error}

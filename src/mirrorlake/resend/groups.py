@@ -1,0 +1,96 @@
+"""Consumer groups of restored topics: they read on exactly behind what they had committed, by the restore's own map.
+
+Nothing asks the source. A position behind the last restored record goes to the end of its partition, one in front of
+the first to its start. No group with members is touched, and none is moved backwards: what a restore moved is noted, so
+that one that is called again leaves a group alone that has read on since.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from mirrorlake import failpoints
+from mirrorlake.errors import ClusterUnusable
+from mirrorlake.groups.checkpoint_plan import Checkpoint, GroupPartition
+from mirrorlake.groups.mover import move_in_steps, target_groups
+from mirrorlake.groups.moves import MoveResult, Standing, kept, plan_moves, verified
+from mirrorlake.groups.sync_plan import TargetGroup
+from mirrorlake.kafka.groups import GroupAdmin, Told
+from mirrorlake.lake.changes import Change
+from mirrorlake.offsets.positions import Committed, TopicAndPartition, Translated
+
+#: A position to translate: topic, partition, offset.
+Asked = tuple[str, int, int]
+
+
+@dataclass(frozen=True)
+class GroupsPlanned:
+    """What is done about each position, and how the groups stand at the target."""
+
+    results: tuple[MoveResult, ...]
+    goals: Mapping[str, TargetGroup]
+
+
+def standings(
+    positions: Mapping[GroupPartition, Committed],
+    names: Mapping[str, str],
+    translated: Mapping[Asked, Translated],
+    ends: Mapping[TopicAndPartition, int],
+    moved: Mapping[str, str],
+) -> list[Standing]:
+    """What positions at the source are in restored topics.
+
+    Args:
+        positions: of the source; those of other topics are left out.
+        names: restored topics by source topic.
+        translated: positions by the restore's map.
+        ends: ends of the restored topics' logs, where groups are of whose partition nothing was restored.
+        moved: the positions that this restore set before, by what `changes` calls them.
+    """
+    found = []
+    for (group, topic, partition), position in sorted(positions.items()):
+        target = names.get(topic, ""), partition
+        if target not in ends:
+            continue
+        there = translated.get((topic, partition, position.offset))
+        offset = ends[target] if there is None or there.end == 0 else there.offset
+        item = Checkpoint(group, topic, partition, position.offset, *(target[0], offset), position.metadata)
+        before = moved.get(f"{group} {target[0]}-{partition}") == str(offset)
+        found.append(Standing(replace(item, synced=before), True, 0))
+    return found
+
+
+def moved_before(history: Sequence[Change]) -> dict[str, str]:
+    """The positions that were set, by what `changes` calls them, from its rows about groups."""
+    return {change.resource: change.after for change in history if change.outcome == "done" and change.after}
+
+
+def plan_groups(admin: GroupAdmin, standings: Sequence[Standing]) -> GroupsPlanned:
+    """What is to be done about each position; asks the target, and changes nothing. Raises ClusterUnreachable."""
+    goals, errors = target_groups(admin, {item.checkpoint.group_id for item in standings})
+    return GroupsPlanned(tuple(plan_moves(standings, goals, errors, force=False)), goals)
+
+
+def move_groups(admin: GroupAdmin, planned: GroupsPlanned) -> Iterator[list[MoveResult]]:
+    """Set what is to be set, some groups at a time, and read it back; yields what became of it, step by step."""
+    moving = {item.standing.checkpoint.group_partition: item for item in planned.results if item.done == "would move"}
+    yield [item for item in planned.results if item.done != "would move"]
+    for step in move_in_steps(admin, planned.goals, [item.standing.checkpoint for item in moving.values()]):
+        now = _read_back(admin, {sent.checkpoint.group_id for sent in step})
+        done = []
+        for sent in step:
+            result = replace(moving[sent.checkpoint.group_partition], before=sent.before)
+            if sent.kept is not None:
+                done.append(kept(result.standing, sent.before, sent.kept))
+                continue
+            refused = sent.refused or now.errors.get(sent.checkpoint.group_id)
+            there = now.positions.get(sent.checkpoint.group_id, {}).get(sent.checkpoint.target)
+            done.append(verified(result, refused, there))
+        failpoints.reached("group-moved")
+        yield done
+
+
+def _read_back(admin: GroupAdmin, groups: set[str]) -> Told:
+    try:
+        return admin.positions(groups)
+    except ClusterUnusable as error:
+        return Told({}, dict.fromkeys(groups, str(error)))

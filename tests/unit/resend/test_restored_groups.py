@@ -1,0 +1,85 @@
+"""Where groups stand in restored topics, and what a restore does about them."""
+
+from typing import Any, cast
+
+from mirrorlake.groups.sync_plan import TargetGroup
+from mirrorlake.kafka.groups import GroupAdmin, Listing, Told
+from mirrorlake.lake.changes import Change
+from mirrorlake.offsets.positions import Committed, TopicAndPartition, Translated
+from mirrorlake.resend.groups import move_groups, moved_before, plan_groups, standings
+
+NAMES = {"orders": "restored.orders"}
+ENDS = {("restored.orders", 0): 12, ("restored.orders", 1): 3}
+POSITIONS = {
+    ("billing", "orders", 0): Committed(107, "text"),
+    ("billing", "orders", 1): Committed(50),
+    ("billing", "orders", 2): Committed(1),
+    ("billing", "other", 0): Committed(5),
+}
+TRANSLATED = {
+    ("orders", 0, 107): Translated("restored.orders", 0, 7, True, True, end=112),
+    ("orders", 1, 50): Translated("restored.orders", 1, 0, False, False, end=0),
+}
+
+
+class Groups:
+    """Groups of a cluster in memory."""
+
+    def __init__(self, **groups: dict[TopicAndPartition, Committed]) -> None:
+        self.groups = groups
+        self.states: dict[str, str] = {}
+
+    def listing(self) -> Listing:
+        return Listing({group: self.states.get(group, "EMPTY") for group in self.groups})
+
+    def positions(self, groups: Any) -> Told:
+        return Told({group: dict(self.groups.get(group, {})) for group in groups})
+
+    def move(self, moves: dict[str, dict[TopicAndPartition, Committed]]) -> dict[tuple[str, str, int], str]:
+        for group, items in moves.items():
+            self.groups.setdefault(group, {}).update(items)
+        return {}
+
+
+def admin(groups: Groups) -> GroupAdmin:
+    return cast(GroupAdmin, groups)
+
+
+def done(groups: Groups, moved: dict[str, str] | None = None) -> dict[str, str]:
+    planned = plan_groups(admin(groups), standings(POSITIONS, NAMES, TRANSLATED, ENDS, moved or {}))
+    found = [item for step in move_groups(admin(groups), planned) for item in step]
+    return {item.change().resource: item.done for item in found}
+
+
+def test_a_group_reads_on_behind_what_it_had_committed() -> None:
+    groups = Groups()
+    places = [f"billing restored.orders-{number}" for number in (0, 1)]
+    assert done(groups) == dict.fromkeys(places, "moved")
+    assert groups.groups["billing"] == {
+        ("restored.orders", 0): Committed(7, "text"),
+        ("restored.orders", 1): Committed(3),  # nothing of that partition was restored: its end
+    }
+    assert done(groups) == dict.fromkeys(places, "there")
+
+
+def test_a_group_is_never_moved_backwards_nor_while_it_reads() -> None:
+    ahead = Groups(billing={("restored.orders", 0): Committed(9)})
+    assert done(ahead)["billing restored.orders-0"] == "kept"
+    assert ahead.groups["billing"]["restored.orders", 0] == Committed(9)
+    # It was moved by this restore, and has read on since: that is how it should be.
+    assert done(ahead, {"billing restored.orders-0": "7"})["billing restored.orders-0"] == "there"
+    reading = Groups(billing={})
+    reading.states["billing"] = "STABLE"
+    assert set(done(reading).values()) == {"kept"} and reading.groups["billing"] == {}
+
+
+def test_a_plan_changes_nothing() -> None:
+    groups = Groups()
+    planned = plan_groups(admin(groups), standings(POSITIONS, NAMES, TRANSLATED, ENDS, {}))
+    assert {item.done for item in planned.results} == {"would move"} and groups.groups == {}
+    assert planned.goals == {"billing": TargetGroup(None, {})}
+
+
+def test_what_was_moved_is_read_from_changes() -> None:
+    history = [Change("group", "g t-0", None, "7"), Change("group", "g t-1", None, "8", "refused", "no")]
+    assert moved_before(history) == {"g t-0": "7"}
