@@ -79,7 +79,7 @@ def sql(
     context: typer.Context,
     query: str = typer.Argument(..., help="A query, in Spark's SQL."),
     engine: str | None = ENGINE,
-    limit: int = typer.Option(MAX_ROWS, "--limit", min=0, help="Show at most so many rows; 0 shows all."),
+    limit: int = typer.Option(MAX_ROWS, "--limit", min=0, help="Show at most this many rows; 0 shows all."),
     as_json: bool = AS_JSON,
 ) -> None:
     """Run a query over the tables and views of the lake. `--engine spark` takes any statement.

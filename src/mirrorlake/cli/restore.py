@@ -31,7 +31,7 @@ def restore(
         "identity", "--rename", metavar="POLICY", help="How they are named, as a flow's policy."
     ),
     compacted: bool = typer.Option(False, "--compacted", help="Only the last value of each key of a partition."),
-    start_over: bool = typer.Option(False, "--start-over", help="Begin anew though the same restore has not ended."),
+    start_over: bool = typer.Option(False, "--start-over", help="Start over although the same restore has not ended."),
     dry_run: bool = typer.Option(False, "--dry-run", help="Say what would be done, and do nothing."),
     as_json: bool = typer.Option(False, "--json", help="Print one JSON document."),
 ) -> None:
