@@ -68,7 +68,7 @@ def drawn(progress: Progress, hint: str = "") -> "Group | Text":
     for item in flows:
         style = "red" if item.open_incidents else ""
         table.add_row(*(Text(cell) for cell in (item.flow, *_words(item)[:-1])), Text(_words(item)[-1], style))
-    replicates = any(item.records or item.lag_records is not None for item in flows)
+    replicates = any(item.records or item.lag_records == 0 for item in flows)
     return Group(table, Text(hint, "dim")) if hint and replicates else Group(table)
 
 

@@ -30,6 +30,8 @@ SECONDS = 3600
 STATE_FILE = "load.json"
 _TICK_SECONDS, _CUSTOMERS = 0.1, 500
 _STOP_SECONDS = 10.0
+#: librdkafka says nothing of its own: what a person sees is what `local up` says.
+_QUIET = {"log_level": 0}
 
 
 def start_load(directory: Path, bootstrap_servers: str, brokers: int, rate: int) -> int:
@@ -80,7 +82,7 @@ def _process(directory: Path) -> JvmProcess | None:
 
 
 def _make_topics(bootstrap_servers: str, factor: int) -> None:
-    admin = AdminClient({"bootstrap.servers": bootstrap_servers})
+    admin = AdminClient({"bootstrap.servers": bootstrap_servers, **_QUIET})
     there = admin.list_topics(timeout=20).topics
     wanted = [NewTopic(name, count, factor) for name, count in TOPICS.items() if name not in there]
     for made in (admin.create_topics(wanted) if wanted else {}).values():
@@ -106,7 +108,7 @@ def main(arguments: Sequence[str]) -> None:
 
 
 def _write(bootstrap_servers: str, rate: int, until: float, stop: threading.Event) -> None:
-    producer = Producer({"bootstrap.servers": bootstrap_servers, "enable.idempotence": True, "linger.ms": 5})
+    producer = Producer({"bootstrap.servers": bootstrap_servers, "enable.idempotence": True, "linger.ms": 5, **_QUIET})
     began, sent, names = time.monotonic(), 0, list(TOPICS)
     numbers = random.Random(os.getpid())
     while not stop.wait(_TICK_SECONDS) and time.monotonic() < until:
@@ -122,7 +124,7 @@ def _write(bootstrap_servers: str, rate: int, until: float, stop: threading.Even
 
 def _read(bootstrap_servers: str, stop: threading.Event) -> None:
     settings = {"bootstrap.servers": bootstrap_servers, "group.id": GROUP, "auto.offset.reset": "earliest"}
-    consumer = Consumer({**settings, "isolation.level": "read_committed", "auto.commit.interval.ms": 1000})
+    consumer = Consumer({**settings, "isolation.level": "read_committed", "auto.commit.interval.ms": 1000, **_QUIET})
     consumer.subscribe([*TOPICS])
     try:
         while not stop.is_set():
