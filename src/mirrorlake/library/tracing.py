@@ -63,7 +63,8 @@ class Trace(Answer):
             yield f"  {duration(self.latency_ms['replication'])} from its timestamp to the target's acknowledgement"
         for item in self.held_up:
             until = "" if item["until"] == item["since"] else f" to {_clock(item['until']) if item['until'] else 'now'}"
-            yield f"  held up by {item['what']}, {_clock(item['since'])}{until}: {item['said']}"
+            how = "meanwhile" if item["what"] == "change" else f"held up by {item['what']}"
+            yield f"  {how}, {_clock(item['since'])}{until}: {item['said']}"
         if not self.held_up and self.stages:
             yield "  nothing that the lake knows of held it up"
         behind = ", ".join(f"{row['group_id']} ({row['side']})" for row in self.readers if not row["is_past"])

@@ -8,7 +8,7 @@ from mirrorlake.durations import duration
 from mirrorlake.trace.facts import Facts, Row
 from mirrorlake.trace.state import covers, holds, state_of
 
-#: A wait that is shorter than this, with the clocks of two hosts, says nothing.
+#: A wait that is shorter than this asks for no reason, and says nothing with the clocks of two hosts.
 _NOTHING_MS = 1_000
 
 
@@ -143,7 +143,7 @@ def _before_landing(facts: Facts) -> Iterator[dict[str, Any]]:
         return
     if offset < sample["source_end"]:
         ahead = offset - sample["staged_end"]
-        if ahead > 0:
+        if ahead > 0 and waited > _NOTHING_MS:
             said = f"{_count(ahead, 'offset')} of its partition waited in front of it at the source at {at:%H:%M:%S}"
             yield _item("backlog at the source", at, landed, said)
     elif waited - (_ms(at, landed) or 0) > _NOTHING_MS:
@@ -156,7 +156,8 @@ def _before_landing(facts: Facts) -> Iterator[dict[str, Any]]:
 
 
 def _before_producing(facts: Facts) -> Iterator[dict[str, Any]]:
-    if facts.backlog:
+    waited = _ms(facts.landed_at, facts.produced_at or facts.now) or 0
+    if facts.backlog and waited > _NOTHING_MS:
         said = f"{_count(facts.backlog, 'staged record')} of its partition in front of it had not been produced by then"
         yield _item("backlog in the stage", facts.landed_at, facts.landed_at, said)
 

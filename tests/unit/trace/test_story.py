@@ -133,10 +133,12 @@ def test_incidents_are_told_that_were_open_on_its_way() -> None:
 
 
 def test_what_waited_in_front_of_it() -> None:
-    queued = replace(DELIVERED, at_landing={**SAMPLE, "sampled_at": ago(99.5), "source_end": 60, "staged_end": 12})
+    slow = replace(DELIVERED, record={**RECORD, "landed_at": ago(90)}, mapped={**MAPPED, "produced_at": ago(80)})
+    queued = replace(slow, at_landing={**SAMPLE, "sampled_at": ago(92), "source_end": 60, "staged_end": 12})
     assert "30 offsets of its partition waited in front of it at the source" in told(queued)
-    assert "7 staged records of its partition" in told(replace(DELIVERED, backlog=7))
-    assert told(replace(DELIVERED, backlog=0)) == ""
+    assert "7 staged records of its partition" in told(replace(slow, backlog=7))
+    assert told(replace(slow, backlog=0)) == ""
+    assert told(replace(DELIVERED, backlog=7)) == "", "in 390 ms"
 
 
 def test_a_late_producer_is_told_from_a_backlog() -> None:

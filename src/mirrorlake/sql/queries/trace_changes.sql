@@ -3,6 +3,6 @@
 SELECT at, kind, resource, before, after, outcome, error
 FROM changes
 WHERE flow = :flow AND at BETWEEN timestamp_millis(:since_ms) AND timestamp_millis(:until_ms)
-  AND (kind IN ('topology', 'produce_tasks') OR kind IN ('topic', 'partitions', 'config') AND resource = :target_topic)
+  AND (kind = 'topology' OR kind IN ('topic', 'partitions', 'config') AND resource = :target_topic)
 ORDER BY at, kind, resource
 LIMIT 50
