@@ -42,6 +42,7 @@ class Facts:
 
     Attributes:
         record: its row of the stage; mapped: its place at the target, of the newest generation there.
+        parked: that its target refused it, and the flow went on behind it (`on_refused: park`).
         batch, produced: sizes of the landing batch, and of the batch that brought it to the target.
         at_landing, newest: samples of its partition, the last one before it was landed and the newest one.
         backlog: staged records of its partition in front of it that were not produced when it was landed.
@@ -56,6 +57,7 @@ class Facts:
     mapped: Row | None = None
     batch: Row | None = None
     produced: Row | None = None
+    parked: Row | None = None
     at_landing: Row | None = None
     newest: Row | None = None
     backlog: int | None = None

@@ -33,7 +33,8 @@ def read_facts(lake: Reader, place: Place, standing: Standing, now: datetime) ->
     around = _first(lake.query_rows("trace_around", **keys)) if record is None else None
     if record is None and mapped is None and facts.newest is None and _is_empty(around):
         raise UnknownOffset(never_seen(place.flow, place.topic, place.partition, False))
-    facts = replace(facts, around=around, **_batches(lake, facts), **_history(lake, facts))
+    parked = _first(lake.query_rows("trace_parked", generation=generation, **keys)) if mapped is None else None
+    facts = replace(facts, around=around, parked=parked, **_batches(lake, facts), **_history(lake, facts))
     return replace(
         facts,
         at_landing=_sample(lake, place, facts.landed_at, _LOOK_BACK),

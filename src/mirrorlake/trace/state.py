@@ -64,12 +64,26 @@ def _staged(facts: Facts) -> State:
     assert facts.record is not None
     if facts.record["is_echo"]:
         return State("echo", False, "it came from the target itself (provenance), so the flow leaves it out")
+    if facts.parked is not None:
+        return _parked(facts.parked)
     offset = facts.place.offset
     decided = [item for item in facts.incidents if item["kind"] == "target_refused" and item["resolution"] == "skip"]
     if any(covers(item, offset) for item in decided):
         said = "the target refused it, and it was given up (`resolve --choice skip`): it stays in `records`"
         return State("given_up", False, said)
     return _waiting(facts, HOLDING_KINDS - LANDING_KINDS, "it is staged and not yet produced")
+
+
+def _parked(parked: Row) -> State:
+    refused = f"the target refused it ({parked['reason']}), and the flow went on behind it"
+    sent = parked["replayed_at"]
+    if sent is not None:
+        said = f"{refused}; it was sent again at {sent:%Y-%m-%d %H:%M:%S}, behind its order and with no row in the map"
+        return State("replayed", False, said)
+    said = (
+        f"{refused} at {parked['parked_at']:%Y-%m-%d %H:%M:%S}: it waits in `parked` for `mirrorlake replay --parked`"
+    )
+    return State("parked", True, said)
 
 
 def _waiting(facts: Facts, kinds: frozenset[str], said: str) -> State:

@@ -180,3 +180,13 @@ def test_what_the_file_says_now_holds_it(tmp_path: Path, flow: dict[str, object]
     waiting = {**TABLES, "incidents": TABLES["incidents"][1:]}
     code, text = command(make(tmp_path, waiting), flow, "--partition", "0", "--offset", "18", "--json")
     assert (code, json.loads(text)["state"]) == (1, state)
+
+
+def test_a_parked_record(tmp_path: Path) -> None:
+    parked = [
+        {"flow": FLOW, "topic": "orders", "partition": 0, "offset": offset, "generation": 0, "reason": "TOO_LARGE",
+         "parked_at": ago(170), "target_topic": "east.orders", "target_generation": 0}
+        for offset in (12, 18)
+    ]  # fmt: skip
+    flow = mirrorlake.open(path=make(tmp_path, {**TABLES, "incidents": [], "parked": parked})).flows[FLOW]
+    assert (flow.trace("orders", 0, 18).state, flow.trace("orders", 0, 12).state) == ("parked", "at_target")

@@ -35,6 +35,7 @@ SAMPLE = {
     "sampled_at": ago(5), "source_start": 0, "source_end": 60, "staged_end": 60, "produced_end": 60, "lag_records": 0,
     "target_topic": "east.orders",
 }  # fmt: skip
+PARKED = {"reason": "MSG_SIZE_TOO_LARGE", "parked_at": ago(50), "replayed_at": None, "target_topic": "east.orders"}
 RUNS = Standing(None, "continuous", ago(5))
 DELIVERED = Facts(
     PLACE, NOW, RECORD, MAPPED, {"record_count": 1200, "of_partition": 400},
@@ -88,6 +89,8 @@ def test_a_record_that_is_at_the_target() -> None:
         (replace(STAGED, standing=Standing(None, "continuous", ago(61))), "not_running", True, "nobody runs the flow"),
         (replace(STAGED, standing=Standing(None, "once", None)), "not_running", False, "run --once"),
         (replace(STAGED, record={**RECORD, "is_echo": True}), "echo", False, "provenance"),
+        (replace(STAGED, parked=PARKED), "parked", True, "refused it .MSG_SIZE_TOO_LARGE.*replay --parked"),
+        (replace(STAGED, parked={**PARKED, "replayed_at": ago(3)}), "replayed", False, "sent again at"),
         (replace(DELIVERED, mapped={**MAPPED, "lives": False}), "target_gone", False, "made again"),
         (replace(MISSING, newest={**SAMPLE, "source_end": 42}), "beyond_end", False, "ended at 42"),
         (replace(MISSING, newest={**SAMPLE, "staged_end": 42}), "waiting", False, "not yet landed"),
