@@ -11,7 +11,6 @@ from mirrorlake.config.topology_file import nearest
 from mirrorlake.errors import InputError
 from mirrorlake.library.answers import Rows
 from mirrorlake.library.internals import Internals
-from mirrorlake.library.replicating import stopping
 from mirrorlake.library.resent import Resent, shown
 
 if TYPE_CHECKING:  # what only Spark needs is imported by who uses it
@@ -72,6 +71,7 @@ class Resends:
             ReplicationError: the target refused records.
         """
         from mirrorlake.lake.stage_index import StageFiles
+        from mirrorlake.library.replicating import stopping
         from mirrorlake.resend.replay import EXAMPLES, Asked, Replay
 
         for name, value in (("max_records", max_records), ("rate", rate)):
@@ -137,6 +137,7 @@ class Resends:
             ReplicationError: the target refused a topic or records.
         """
         from mirrorlake.lake.stage_index import StageFiles
+        from mirrorlake.library.replicating import stopping
         from mirrorlake.resend.extras import ALL
         from mirrorlake.resend.restore import Asked, Restore
 
