@@ -109,9 +109,9 @@ def world(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Wo
     source = [(b"k", b"%d" % number, 1_000 + number) for number in range(COUNT)]
     theirs, ours = [source[number] for number in COPIED], list(source)
     syncs = [OffsetSync("orders", 0, COPIED[at], at) for at in (0, 20, 40, 60, 80, 100)] if request.param else []
-    logs = {THEIRS: theirs, OURS: ours, (SYNCS, 0): [(*encode_offset_sync(sync), 0) for sync in syncs]}
+    logs = {THEIRS: theirs, ("orders", 0): theirs, OURS: ours, (SYNCS, 0): [(*encode_offset_sync(sync), 0) for sync in syncs]}
     east = MemoryCluster("east", {"orders": [COUNT], SYNCS: [len(syncs)]})
-    west = MemoryCluster("west", {THEIRS[0]: [len(theirs)], OURS[0]: [COUNT]})
+    west = MemoryCluster("west", {THEIRS[0]: [len(theirs)], "orders": [len(theirs)], OURS[0]: [COUNT]})
     document = {
         "clusters": {name: {"bootstrap_servers": "x:1"} for name in ("east", "west")},
         "lake": {"path": "./lake"},
@@ -162,6 +162,13 @@ def test_and_back(world: World, position: int, wanted: int) -> None:
     world.groups.stand("billing", OURS, position)
     (row,) = world.migrate(rollback=True)["groups"]
     assert (row["to_topic"], row["to_position"], row["exact"]) == (THEIRS[0], wanted, True)
+
+
+def test_from_copies_of_the_identity_policy(world: World) -> None:
+    world.groups.stand("billing", ("orders", 0), 75)
+    assert world.migrate()["groups"] == [], "nobody reads copies of other names"
+    (row,) = world.migrate(copies="{topic}")["groups"]
+    assert (row["from_topic"], row["to_topic"], row["to_position"]) == ("orders", OURS[0], 60)
 
 
 def test_there_and_back_while_others_read(world: World) -> None:
