@@ -79,5 +79,6 @@ nb.display(ended)
 # MAGIC | `failover` | `--flow east->west --all-groups --dry-run` | where each group would go on |
 # MAGIC | `failback` | `--flow east->west --all-groups` | the groups are moved back to the source |
 # MAGIC | `divergence` | `--flow east->west` | what a lost source took with it |
+# MAGIC | `trace` | `--flow east->west --topic orders --partition 0 --offset 42` | one record's life |
 # MAGIC
 # MAGIC `run` belongs into the jobs `replicate` and `replicate_scheduled`: a notebook that is detached would end it.

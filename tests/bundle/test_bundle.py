@@ -22,6 +22,7 @@ from databricks.bundles.volumes import Volume
 from sqlglot import exp
 
 from hatch_build import COMPILED
+from mirrorlake.cli.command import words_of
 from mirrorlake.cli.main import app
 from mirrorlake.lake.definitions import TABLES, VIEWS, view_query
 from mirrorlake.spark.session import LOCAL_SETTINGS
@@ -249,6 +250,21 @@ def test_a_command_gets_what_the_run_was_given() -> None:
     named = [f"{{{{job.parameters.{item['name']}}}}}" for item in job["parameters"]]
     assert task["python_wheel_task"]["parameters"][2:] == ["command", "--", *named]
     assert job["queue"] == {"enabled": True} and "schedule" not in job
+
+
+def examples() -> Iterator[tuple[str, str]]:
+    """(command, arguments) of the tables that say what to type into the job's page, and the notebook's."""
+    for page in (ROOT / "docs" / "databricks.md", ROOT / "notebooks" / "08_command.py"):
+        _, _, behind = page.read_text(encoding="utf-8").partition("| `command` | `arguments` |")
+        rows = re.findall(r"^(?:# MAGIC )?\| `([a-z]+)` \| (?:`(.*?)`)? ?\|", behind, re.M)
+        assert len(rows) >= 6, page
+        yield from rows
+
+
+@pytest.mark.parametrize(("command", "arguments"), examples())
+def test_the_examples_can_be_typed(command: str, arguments: str) -> None:
+    name, *options = words_of(f"{command} {arguments}")
+    typer.main.get_command(app).commands[name].make_context(name, options)  # type: ignore[attr-defined]
 
 
 def test_replicating_waits_for_its_file() -> None:
