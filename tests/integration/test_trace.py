@@ -103,7 +103,8 @@ def test_lives_of_records(spark: SparkSession, clusters: ClusterPair, tmp_path: 
     code, found = trace(topology, later, *at(4))
     assert (code, found["state"], found["target_offset"]) == (1, "paused", None)
     totals = answer(topology, "plan")[1]["totals"]
-    assert (totals["offsets_at_source"], totals["records_staged"]) == (0, 5 + 4), "5 paused, 4 from the refused one on"
+    assert totals["records_staged"] == 5 + 4, "5 paused, 4 from the refused one on"
+    assert totals["offsets_at_source"] == 0, "the marker is covered, wherever it lies"
     assert totals["bytes_staged"] > 20_000
 
     document = yaml.safe_load(topology.read_text(encoding="utf-8"))

@@ -40,8 +40,14 @@ class _StagedFiles:
         self._stage = StageFiles(lake)
 
     def ends(self, alias: str) -> Mapping[TopicAndPartition, int]:
-        """Where landing of each partition of a cluster goes on."""
-        return {key: end for key, (_, end) in self._stage.ends(alias).items()}
+        """Where landing of each partition of a cluster goes on: behind its last record, or behind the markers that a
+        sample says were covered."""
+        ends = {key: end for key, (_, end) in self._stage.ends(alias).items()}
+        for row in self._lake.table_rows("replication_lag"):
+            key = row["topic"], row["partition"]
+            if key in ends and row["flow"].startswith(f"{alias}->"):
+                ends[key] = max(ends[key], row["staged_end"] or 0)
+        return ends
 
     def waiting(self, flow: str, alias: str, topics: Collection[str]) -> tuple[int, int | None]:
         """Records of topics that are staged and not in the flow's map, and their bytes where these are not many."""
