@@ -18,6 +18,9 @@ from tests.support.control import eventually
 from tests.support.kafka import NewRecord, create_topic, delete_topic, read_topic, write
 from tests.support.replication import lake_of, replicate_once, replicating, write_topology
 
+#: How often producers write, and come to rest.
+BURSTS = 4
+
 
 def staged(lake: Lake, topic: str) -> list[tuple[int, int, bytes]]:
     rows = lake.sql(f"SELECT partition, offset, value FROM {lake.name('records')} WHERE topic = '{topic}'").collect()
@@ -28,25 +31,35 @@ def now_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
-def write_transactions(bootstrap: str, topic: str, number: int, stop: threading.Event) -> None:
-    """Transactions over all partitions, slow enough to be seen open; the value says which one it is, and its size."""
+def write_transactions(bootstrap: str, topic: str, number: int) -> None:
+    """Some transactions over all partitions, slow enough to be seen open; the value says which one it is, and its
+    size."""
     chance = random.Random(number)
     producer = Producer({"bootstrap.servers": bootstrap, "transactional.id": f"{topic}-{number}", "linger.ms": 0})
     producer.init_transactions(30)
-    done = 0
-    while not stop.is_set():
+    for done in range(5):
         producer.begin_transaction()
         count = chance.randint(2, 12)
         for _ in range(count):
             producer.produce(topic, f"{number}-{done}:{count}", partition=chance.randrange(3))
             producer.flush(30)
-            stop.wait(chance.random() / 50)
+            time.sleep(chance.random() / 50)
         if chance.random() < 0.2:
             producer.abort_transaction(30)
         else:
             producer.commit_transaction(30)
-        done += 1
-        stop.wait(chance.random() / 2)
+
+
+def write_burst(bootstrap: str, topic: str, burst: int) -> None:
+    """Transactions of two producers, one through the other."""
+    writers = [
+        threading.Thread(target=write_transactions, args=(bootstrap, topic, 2 * burst + number)) for number in (0, 1)
+    ]
+    for writer in writers:
+        writer.start()
+    for writer in writers:
+        writer.join(120)
+    time.sleep(0.5)  # markers are written behind the answer to a commit
 
 
 def test_transactions_that_go_on_while_it_lands_are_whole_as_of_any_time(
@@ -56,28 +69,20 @@ def test_transactions_that_go_on_while_it_lands_are_whole_as_of_any_time(
     plain = f"{topic_name}-plain"
     create_topic(clusters.east, topic_name, 3)
     create_topic(clusters.east, plain, 1)
-    stop, began = threading.Event(), now_ms()
-    writers = [
-        threading.Thread(target=write_transactions, args=(clusters.east, topic_name, number, stop)) for number in (0, 1)
-    ]
-    try:
-        with replicating(spark, topology) as run:
-            for writer in writers:
-                writer.start()
-            for number in range(40):
-                write(clusters.east, plain, [NewRecord(b"%d" % number)])
-                stop.wait(0.25)
-            stop.set()
-            for writer in writers:
-                writer.join(60)
-            write(clusters.east, plain, [NewRecord(b"last")])
-            eventually(lambda: any(row[2] == b"last" for row in staged(run.lake, plain)), True, 60)
-    finally:
-        stop.set()
+    moments = [now_ms()]
+    with replicating(spark, topology) as run:
+        for burst in range(BURSTS):
+            write_burst(clusters.east, topic_name, burst)
+            write(clusters.east, plain, [NewRecord(b"%d" % burst)])
+            last = b"%d" % burst
+            eventually(lambda last=last: any(row[2] == last for row in staged(run.lake, plain)), True, 60)  # type: ignore[misc]
+            moments.append(now_ms())
     lake = lake_of(spark, topology)
-    rows, moments = staged(lake, topic_name), range(began, now_ms(), 500)
-    seen = set()
-    for moment in moments:
+    rows = staged(lake, topic_name)
+    chance = random.Random(0)
+    between = [chance.randint(moments[0], moments[-1]) for _ in range(20)]
+    seen = {}
+    for moment in [*moments, *between]:
         ends = staged_as_of(lake.reader, "east", moment)
         if not all(end.whole for end in ends.values()):
             continue
@@ -86,18 +91,18 @@ def test_transactions_that_go_on_while_it_lands_are_whole_as_of_any_time(
             there = ends.get((topic_name, partition))
             found[value] += there is not None and offset < there.end
         assert all(count in (0, int(value.split(b":")[1])) for value, count in found.items()), moment
-        seen.add(sum(count > 0 for count in found.values()))
-    assert len(seen) > 3, seen  # not nothing, and not all the time the same
+        seen[moment] = sum(count > 0 for count in found.values())
+    # Between the bursts all is at rest, and what was landed by then is there.
+    assert [seen.get(moment) for moment in moments] == sorted({seen[moment] for moment in moments})
     # What is no transaction ends with the time itself, and no earlier.
-    (middle,) = {moments[len(moments) // 2]}
     times = {
         row["offset"]: row["ms"]
         for row in lake.sql(
             f"SELECT offset, unix_millis(timestamp) AS ms FROM {lake.name('records')} WHERE topic = '{plain}'"
         ).collect()
     }
-    end = staged_as_of(lake.reader, "east", middle)[plain, 0].end
-    assert times[end - 1] <= middle < times[end]
+    end = staged_as_of(lake.reader, "east", moments[1])[plain, 0].end
+    assert times[end - 1] <= moments[1] < times[end]
 
 
 def test_in_the_middle_of_a_transaction(
