@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from mirrorlake.cli.context import Context
+from mirrorlake.errors import InputError
 from mirrorlake.terminal import plain_table
 
 if TYPE_CHECKING:
@@ -18,9 +19,11 @@ def register(app: typer.Typer) -> None:
 
 def replay(
     context: typer.Context,
-    topic: str = typer.Option(..., "--topic", help="The topic, named as at its source."),
-    where: str = typer.Option(..., "--where", help="A condition in Spark's SQL about columns of `records`."),
-    to: str = typer.Option(..., "--to", metavar="TOPIC", help="The topic that gets them; made if missing."),
+    topic: str | None = typer.Option(None, "--topic", help="The topic, named as at its source."),
+    where: str | None = typer.Option(None, "--where", help="A condition in Spark's SQL about columns of `records`."),
+    to: str | None = typer.Option(None, "--to", metavar="TOPIC", help="The topic that gets them; made if missing."),
+    parked: bool = typer.Option(False, "--parked", help="Send parked records to their flows' own topics instead."),
+    flow: str | None = typer.Option(None, "--flow", help="With --parked: only of this flow."),
     source: str | None = typer.Option(None, "--from", metavar="CLUSTER", help="The cluster that they were read from."),
     cluster: str | None = typer.Option(None, "--cluster", help="The cluster that gets them."),
     max_records: int | None = typer.Option(None, "--max-records", help="Only the first ones, by partition and offset."),
@@ -35,6 +38,20 @@ def replay(
     The same command goes on where one was ended, by a kill too.
     """
     shared: Context = context.obj
+    report = None if as_json else lambda sent: shared.say(f"{sent:,} records sent")
+    if parked:
+        if any(option for option in (where, to, source, cluster, max_records, into_mirror)):
+            raise InputError(
+                "--parked sends what is parked to where it was to go: only --flow, --topic and --rate narrow it"
+            )
+        tell(
+            shared,
+            shared.lake.replay_parked(flow, topic, rate=rate, start_over=start_over, dry_run=dry_run, report=report),
+            as_json,
+        )
+        return
+    if topic is None or where is None or to is None or flow is not None:
+        raise InputError("say which records by --topic and --where, and where they go by --to; or --parked")
     found = shared.lake.replay(
         topic,
         where,
@@ -46,7 +63,7 @@ def replay(
         into_mirror=into_mirror,
         start_over=start_over,
         dry_run=dry_run,
-        report=None if as_json else lambda sent: shared.say(f"{sent:,} records sent"),
+        report=report,
     )
     tell(shared, found, as_json)
 

@@ -299,7 +299,7 @@ class OpenLake(Resends):
             LeaseTaken: another process moves groups between these clusters.
         """
         from mirrorlake.library.moving import migrated  # Kafka's consumers, which other answers do without
-        from mirrorlake.migrate.wave import Wave
+        from mirrorlake.migrate.migration import Wave
 
         return migrated(self.internals, self.flows[flow].name, Wave(topics, groups, copies, rollback, dry_run, inexact))
 

@@ -2,25 +2,20 @@
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
-from datetime import datetime, timezone
+from datetime import datetime
 from threading import Event
 from typing import TYPE_CHECKING, Any
 
 from mirrorlake.config.topology_file import nearest
 from mirrorlake.errors import InputError
-from mirrorlake.library.answers import Rows
 from mirrorlake.library.internals import Internals
-from mirrorlake.library.resent import Resent, shown
+from mirrorlake.library.resend_answers import planned_answer, sent_answer, together, with_extras
+from mirrorlake.library.resent import Resent
 
 if TYPE_CHECKING:  # what only Spark needs is imported by who uses it
     from mirrorlake.lake.stage_index import StageFiles
     from mirrorlake.produce.flow import BatchReport
-    from mirrorlake.resend.extras import ExtrasDone
-    from mirrorlake.resend.note import Part
     from mirrorlake.resend.restore import Moment
-    from mirrorlake.resend.sender import Outcome
-    from mirrorlake.resend.steps import Planned
 
 #: Called after each batch with how many records this call has sent.
 Report = Callable[[int], None]
@@ -74,9 +69,9 @@ class Resends:
         from mirrorlake.library.replicating import stopping
         from mirrorlake.resend.replay import EXAMPLES, Asked, Replay
 
-        for name, value in (("max_records", max_records), ("rate", rate)):
-            if value is not None and value < 1:
-                raise InputError(f"{name} has to be above 0")
+        _check_rate(rate)
+        if max_records is not None and max_records < 1:
+            raise InputError("the number of records has to be above 0")
         known = self.internals
         for alias in (source, cluster):
             _check_cluster(known, alias)
@@ -89,10 +84,55 @@ class Resends:
         )
         replay = Replay(known.tables, known.connections, stage, asked)
         if dry_run:
-            return _planned(replay.plan(EXAMPLES))
+            return planned_answer(replay.plan(EXAMPLES))
         with stopping(stop) as ending, _in_a_sentence("the replay"):
             planned, outcome = replay.run(ending, rate, _counting(report))
-        return _sent(planned, outcome)
+        return sent_answer(planned, outcome)
+
+    def replay_parked(
+        self,
+        flow: str | None = None,
+        topic: str | None = None,
+        *,
+        rate: int | None = None,
+        start_over: bool = False,
+        dry_run: bool = False,
+        report: Report | None = None,
+        stop: Event | None = None,
+    ) -> Resent:
+        """Send parked records to their flows' own topics, once their limits were raised: behind their order, each once.
+        What is refused again stays parked.
+
+        Args:
+            flow: of this flow; of all flows of the file for None.
+            topic: of this topic, named as at the source; of all for None.
+            rate: at most so many records a second, on average.
+            start_over: begin anew though the same replay has begun and not ended.
+            dry_run: only say how many.
+            report: called after each batch.
+            stop: set it to end after the batch in hand; for None an interrupt does.
+
+        Raises:
+            InputError: a target topic is not there.
+            ClusterUnusable: a target does not answer.
+            LeaseTaken: another process does the same.
+            ReplicationError: the target refused something else than single records.
+        """
+        from mirrorlake.lake.stage_index import StageFiles
+        from mirrorlake.library.replicating import stopping
+        from mirrorlake.resend.parked import Asked, ParkedReplay
+
+        _check_rate(rate)
+        known = self.internals
+        names = [flow] if flow is not None else list(known.topology.flows)
+        stage, count, found = StageFiles(known.tables), _counting(report), []
+        with stopping(stop) as ending, _in_a_sentence("the replay"):
+            for resolved in map(known.topology.flow, names):
+                replay = ParkedReplay(known.tables, known.connections, stage, Asked(resolved, topic, start_over))
+                found.append(
+                    planned_answer(replay.plan()) if dry_run else sent_answer(*replay.run(ending, rate, count))
+                )
+        return together(found, dry_run)
 
     def restore(
         self,
@@ -167,12 +207,12 @@ class Resends:
 
         if dry_run:
             planned = restore.plan(cut)
-            found, done = _planned(planned), restore.plan_extras(planned.resend)
+            found, done = planned_answer(planned), restore.plan_extras(planned.resend)
         else:
             with stopping(stop) as ending, _in_a_sentence("the restore"):
                 planned, outcome = restore.run(cut, ending, _counting(report))
-            found, done = _sent(planned, outcome), outcome.extras
-        return _with_extras(found, done, restore.reached(planned.resend))
+            found, done = sent_answer(planned, outcome), outcome.extras
+        return with_extras(found, done, restore.reached(planned.resend))
 
 
 @contextmanager
@@ -186,6 +226,11 @@ def _in_a_sentence(what: str) -> Iterator[None]:
         yield
     except KafkaException as error:
         raise in_our_words(error, what) from error
+
+
+def _check_rate(rate: int | None) -> None:
+    if rate is not None and rate < 1:
+        raise InputError("the rate has to be above 0 records a second")
 
 
 def _check_cluster(known: Internals, alias: str | None) -> None:
@@ -223,69 +268,3 @@ def _counting(report: Report | None) -> "Callable[[BatchReport], None]":
             report(sent)
 
     return count
-
-
-def _planned(planned: "Planned") -> Resent:
-    warnings = [*planned.warnings]
-    warnings += [f"topic {item.name} would be made with {item.partitions} partitions" for item in planned.makes]
-    if planned.continued:
-        warnings.append(f"{planned.resend.name} has begun before; it would go on with what it has not sent")
-    examples = [
-        {
-            **row,
-            "timestamp": datetime.fromtimestamp(row["timestamp"] / 1_000, timezone.utc),
-            "key": shown(row["key"]),
-            "value": shown(row["value"]),
-        }
-        for row in planned.examples
-    ]
-    topics = [_topic(part, part.records) for part in planned.resend.parts]
-    return Resent(Rows(topics), None, True, planned.continued, False, Rows(examples), warnings)
-
-
-def _with_extras(found: Resent, done: "ExtrasDone", reached: Sequence[Mapping[str, Any]]) -> Resent:
-    ends = Rows(
-        {
-            **{name: row[name] for name in ("topic", "partition", "end")},
-            "newest_at": datetime.fromtimestamp(row["newest_ms"] / 1_000, timezone.utc),
-        }
-        for row in reached
-    )
-    warnings = [*found.warnings, *done.warnings]
-    warnings += [f"{row['topic']}: {row['after']} is not set: {row['error']}" for row in done.configs if row["error"]]
-    warnings += [f"an ACL on {row['name']} is not made: {row['error']}" for row in done.acls if row["error"]]
-    warnings += [
-        f"group {row['group']}, {row['to_topic']}-{row['partition']}: {row['detail']}"
-        for row in done.groups
-        if row["done"] in ("kept", "failed")
-    ]
-    return replace(
-        found,
-        warnings=warnings,
-        reached=ends,
-        configs=Rows(done.configs),
-        acls=Rows(done.acls),
-        groups=Rows(done.groups),
-    )
-
-
-def _topic(part: "Part", records: int) -> dict[str, Any]:
-    return {"topic": part.topic, "target_topic": part.target_topic, "records": records}
-
-
-def _sent(planned: "Planned", outcome: "Outcome") -> Resent:
-    resend = planned.resend
-    if not resend.records and resend.kind == "replay":
-        return Resent(Rows(), None, False, False, True, warnings=["no record is picked; nothing was done"])
-    topics, warnings = [], [*planned.warnings, *(str(error) for error in outcome.refused)]
-    if not (outcome.complete or warnings):
-        warnings.append("it was stopped before its end; the same call goes on")
-    for part in resend.parts:
-        records = outcome.records.get(part.target_topic, 0)
-        topics.append(_topic(part, records))
-        if outcome.complete and records != part.records:
-            warnings.append(
-                f"{part.topic}: {part.records:,} records were picked when it began and {records:,} are sent; the "
-                "others have been deleted from the stage since"
-            )
-    return Resent(Rows(topics), resend.name, False, planned.continued, outcome.complete, warnings=warnings)

@@ -82,12 +82,10 @@ class Locator:
         self._lake, self._connections, self._flow, self._target = lake, connections, flow, target
         self._syncs, self._hops, self._back = syncs, hops, back
         self._bounds: dict[TopicAndPartition, Bounds] = {}
-        self._complete: set[TopicAndPartition] = set()
 
     def locate(self, asked: Sequence[tuple[Pair, int]]) -> dict[tuple[Pair, int], Located]:
         """Where positions lead, as both copies are now. Raises ClusterUnusable."""
         asked = sorted(set(asked), key=lambda item: (*item[0].copy, item[1]))
-        self._complete = set() if self._back else self._caught_up({pair.source for pair, _ in asked})
         self._bounds = self._read_bounds([key for pair, _ in asked for key in (pair.copy, pair.own)])
         known = [item for item in asked if item[0].copy in self._bounds and item[0].own in self._bounds]
         jobs = self._back_jobs(known) if self._back else self._jobs(known)
@@ -95,13 +93,6 @@ class Locator:
         parts = [jobs[len(jobs) * at // count : len(jobs) * (at + 1) // count] for at in range(count)]
         with ThreadPoolExecutor(count, "migrate") as pool:
             return {key: item for found in pool.map(self._part, parts) for key, item in found.items()}
-
-    def _caught_up(self, keys: set[TopicAndPartition]) -> set[TopicAndPartition]:
-        """Partitions of the source of which ours has all, transactions that are open there included: their very end
-        translates exactly."""
-        ends = self._connections.admin(self._flow.partition("->")[0]).log_ends(keys)
-        found = translate_all(self._lake, self._flow, [(*key, log.end) for key, log in ends.items()])
-        return {key for key, log in ends.items() if (item := found.get((*key, log.end))) is not None and item.exact}
 
     def _read_bounds(self, keys: Sequence[TopicAndPartition]) -> dict[TopicAndPartition, Bounds]:
         admin = self._connections.admin(self._target)
@@ -155,7 +146,7 @@ class Locator:
             return Located(Place(None, False, TRIMMED), "content")
         if job.theirs is not None and job.ours is not None:
             their = self._read(theirs, job.pair.copy, job.theirs)
-            place = self._matched(job, their, self._read(ours, job.pair.own, job.ours))
+            place = self._matched(job.position, their, self._read(ours, job.pair.own, job.ours))
             if place.exact or place.behind:
                 return Located(place, "sync")
         return Located(self._by_time(job, theirs, ours), "content")
@@ -166,10 +157,10 @@ class Locator:
         if self._back:
             known = self._read(ours, pair.own, (at - 2 * MARGIN, at + MARGIN))
             span = self._span(theirs, pair.copy, known, at)
-            return UNKNOWN_PLACE if span is None else self._matched(job, self._read(theirs, pair.copy, span), known)
+            return UNKNOWN_PLACE if span is None else self._matched(at, self._read(theirs, pair.copy, span), known)
         known = self._read(theirs, pair.copy, (at - LOOK_BACK, at + AHEAD))
         span = self._span(ours, pair.own, known, at)
-        return UNKNOWN_PLACE if span is None else self._matched(job, known, self._read(ours, pair.own, span))
+        return UNKNOWN_PLACE if span is None else self._matched(at, known, self._read(ours, pair.own, span))
 
     def _span(self, log: LogReader, key: TopicAndPartition, known: Read, position: int) -> tuple[int, int] | None:
         """What of another copy is of the time around a position, with all that may be repeated; None for too much."""
@@ -185,12 +176,10 @@ class Locator:
     def _read(self, log: LogReader, key: TopicAndPartition, span: tuple[int, int]) -> Read:
         return read_stretch(log, key, *span, self._bounds[key], self._hops)
 
-    def _matched(self, job: _Job, theirs: Read, ours: Read) -> Place:
+    def _matched(self, position: int, theirs: Read, ours: Read) -> Place:
         aligned = align(theirs.stretch.digests, ours.stretch.digests)
-        if self._back:
-            return onto_theirs(job.position, theirs.stretch, ours.stretch, aligned)
-        is_complete = job.pair.source in self._complete
-        return onto_ours(job.position, theirs.stretch, ours.stretch, aligned, is_complete)
+        onto = onto_theirs if self._back else onto_ours
+        return onto(position, theirs.stretch, ours.stretch, aligned)
 
 
 UNKNOWN_PLACE = Place(None, False, UNKNOWN)

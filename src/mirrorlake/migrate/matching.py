@@ -91,9 +91,7 @@ def _same(theirs: Sequence[bytes], at: int, ours: Sequence[bytes], index: int) -
     return count
 
 
-def onto_ours(
-    position: int, theirs: Stretch, ours: Stretch, aligned: Sequence[int], is_complete: bool = False
-) -> Place:
+def onto_ours(position: int, theirs: Stretch, ours: Stretch, aligned: Sequence[int]) -> Place:
     """Where a group that stands at a position of theirs has to stand in ours, so that it reads what it has not read.
 
     It has read up to the furthest record in front of its position, wherever in a repetition it stands.
@@ -103,7 +101,6 @@ def onto_ours(
         theirs: from far enough in front of the position that nothing before the stretch was further than what is in it.
         ours: at least what theirs holds, as far as there is some.
         aligned: `align` of the two.
-        is_complete: our copy has all that the source has, so that what it lacks of theirs was aborted.
     """
     read = bisect_left(theirs.offsets, position)
     furthest = max(aligned[:read], default=-1)
@@ -112,8 +109,6 @@ def onto_ours(
         return _from_the_next(read, theirs, ours, aligned, following)
     offset = ours.offsets[furthest] + 1
     if furthest == len(ours.offsets) - 1 and -1 in aligned[aligned.index(furthest) : read]:
-        if is_complete and ours.is_end:
-            return Place(offset, True)
         # What it read behind our last record may be what ours does not have yet, wherever it stands now.
         return Place(offset, False, BEHIND if ours.is_end else BETWEEN, ours.is_end)
     is_behind_last = position == theirs.offsets[read - 1] + 1 or (theirs.is_end and read == len(theirs.offsets))

@@ -18,14 +18,13 @@ from mirrorlake.groups.mover import sole_mover, target_groups
 from mirrorlake.groups.moves import MoveResult, Standing, plan_moves
 from mirrorlake.groups.sync_plan import ACTIVE, TargetGroup, may_have_members
 from mirrorlake.kafka.connections import Connections
-from mirrorlake.kafka.groups import GroupAdmin, Told
+from mirrorlake.kafka.groups import Told
 from mirrorlake.kafka.values import TopicInfo
 from mirrorlake.lake.event_log import EventLog, WrittenChanges
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.reader import Reader
 from mirrorlake.migrate.locating import Located, Locator, Pair
 from mirrorlake.migrate.reading import read_syncs
-from mirrorlake.migrate.wave import Wave
 from mirrorlake.offsets.positions import Committed
 from mirrorlake.verify.digest import Hops
 
@@ -34,7 +33,44 @@ logger = logging.getLogger(__name__)
 #: How long our copy may take to come to where a group is, and how often it is looked at, seconds.
 WAIT_SECONDS = 60.0
 LOOK_SECONDS = 2.0
-READ_ON_THERE = "the group has read on meanwhile: stop its consumers, and run this again"
+#: MirrorMaker 2's default policy; under its identity policy a copy is called `{topic}`.
+DEFAULT_COPIES = "{source}.{topic}"
+
+
+@dataclass(frozen=True)
+class Wave:
+    """What is to be moved, and how.
+
+    Attributes:
+        topics: regex of whole names of source topics.
+        groups: regex of whole names of groups.
+        copies: how MirrorMaker 2 names its copies: a text with `{topic}`, and `{source}` for the alias.
+        rollback: from our copies to those of MirrorMaker 2.
+        dry_run: change nothing.
+        inexact: move positions too that some records behind were read of already.
+    """
+
+    topics: str = ".*"
+    groups: str = ".*"
+    copies: str = DEFAULT_COPIES
+    rollback: bool = False
+    dry_run: bool = False
+    inexact: bool = False
+
+    def check(self) -> None:
+        """Raise InputError for what cannot be."""
+        for option, pattern in (("--topics", self.topics), ("--groups", self.groups)):
+            try:
+                re.compile(pattern)
+            except re.error as error:
+                raise InputError(f"{option} {pattern} is no regular expression: {error}") from None
+        rest = self.copies.replace("{topic}", "", 1).replace("{source}", "", 1)
+        if "{topic}" not in self.copies or "{" in rest or "}" in rest:
+            raise InputError(f"--copies {self.copies}: write it as {DEFAULT_COPIES}, or {{topic}} for the same names")
+
+    def copy_of(self, source: str, topic: str) -> str:
+        """Name of MirrorMaker 2's copy of a topic."""
+        return self.copies.replace("{source}", source).replace("{topic}", topic)
 
 
 @dataclass(frozen=True)
@@ -74,27 +110,10 @@ def migrate(
         return _document(flow, wave, found, results, methods, lacking)
     with sole_mover(lake, flow, SYNC_SECONDS):
         results, methods, goals = _planned(reader, connections, flow, wave, found, WAIT_SECONDS)
-        admin = connections.groups(flow.target)
-        results = carry_out(admin, _still(results, admin), goals, False)
+        results = carry_out(connections.groups(flow.target), results, goals, False)
         changed = [item for item in results if item.done != "there" or not item.standing.checkpoint.synced]
         EventLog(lake).record(flow.name, [item.change() for item in changed])
     return _document(flow, wave, found, results, methods, lacking)
-
-
-def _still(results: Sequence[MoveResult], admin: GroupAdmin) -> list[MoveResult]:
-    """The same, but nothing is done for a group that has read on where it was since it was looked at."""
-    told = admin.positions({item.standing.checkpoint.group_id for item in results if item.done == "would move"})
-
-    def has_read_on(checkpoint: Checkpoint) -> bool:
-        now = told.positions.get(checkpoint.group_id, {}).get((checkpoint.topic, checkpoint.partition))
-        return now is None or now.offset != checkpoint.source_position
-
-    return [
-        replace(item, done="kept", detail=READ_ON_THERE)
-        if item.done == "would move" and has_read_on(item.standing.checkpoint)
-        else item
-        for item in results
-    ]
 
 
 def _pairs(

@@ -78,20 +78,30 @@ def _collected(rows: DataFrame) -> list[Row]:
 
 def of_replay(topic: str, where: str, replay: str) -> Selection:
     """The records of a topic that a predicate picks, each with the headers of a replay behind its own."""
+    # Records of other topics are not shown to the predicate, which may fail for them.
+    return lambda rows: _with_headers(rows.where(F.col("topic") == topic).where(where), replay)
+
+
+def of_picked(spark: SparkSession, picked: Sequence[tuple[str, int, int, int]], replay: str) -> Selection:
+    """Records by their places (topic, partition, generation, offset), each with the headers of a replay behind its
+    own."""
+    schema = "picked_topic string, picked_partition int, picked_generation int, picked_offset bigint"
+    places = spark.createDataFrame(list(picked), schema)
+    same = [F.col(name) == F.col(f"picked_{name}") for name in ("topic", "partition", "offset")]
+    generation = F.expr(_GENERATION) == F.col("picked_generation")
+
+    def select(rows: DataFrame) -> DataFrame:
+        return _with_headers(rows.join(F.broadcast(places), [*same, generation], "left_semi"), replay)
+
+    return select
+
+
+def _with_headers(rows: DataFrame, replay: str) -> DataFrame:
     mine = ", ".join(
         f"named_struct('key', '{name}', 'value', CAST({value} AS BINARY))"
         for name, value in ((REPLAY_HEADER, f"'{replay}'"), (SOURCE_HEADER, f"to_json({_PLACE})"))
     )
-
-    def select(rows: DataFrame) -> DataFrame:
-        # Records of other topics are not shown to the predicate, which may fail for them.
-        return (
-            rows.where(F.col("topic") == topic)
-            .where(where)
-            .withColumn("headers", F.expr(f"concat(coalesce(headers, {_NO_HEADERS}), array({mine}))"))
-        )
-
-    return select
+    return rows.withColumn("headers", F.expr(f"concat(coalesce(headers, {_NO_HEADERS}), array({mine}))"))
 
 
 def builtin_functions(spark: SparkSession) -> Callable[[str], bool]:

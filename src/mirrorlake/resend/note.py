@@ -18,6 +18,8 @@ from mirrorlake.lake.changes import Change
 from mirrorlake.offsets.stage_index import StagedRange
 
 Kind = Literal["replay", "restore"]
+#: The place of one record: partition, generation, offset.
+Picked = tuple[int, int, int]
 
 
 @dataclass(frozen=True)
@@ -25,13 +27,15 @@ class Part:
     """What is sent of one source topic, to which target topic.
 
     `ranges` are the offsets (inclusive) within which it lies, one for each generation of a partition; their counts are
-    of the records that are sent. `began` are the log ends of the target's partitions before the first record.
+    of the records that are sent. `began` are the log ends of the target's partitions before the first record. `picked`
+    are the records one by one, where they are few and nothing else tells which they are.
     """
 
     topic: str
     target_topic: str
     ranges: tuple[StagedRange, ...]
     began: tuple[int, ...] = ()
+    picked: tuple[Picked, ...] = ()
 
     @property
     def records(self) -> int:
@@ -107,7 +111,8 @@ def is_resend(flow: str) -> bool:
 
 def _said(part: Part) -> dict[str, Any]:
     ranges = [[item.partition, item.generation, item.first, item.last, item.record_count] for item in part.ranges]
-    return {"topic": part.topic, "ranges": ranges, "began": list(part.began)}
+    picked = {"picked": [list(place) for place in part.picked]} if part.picked else {}
+    return {"topic": part.topic, "ranges": ranges, "began": list(part.began), **picked}
 
 
 def read_notes(rows: Iterable[Mapping[str, Any]]) -> list[Resend]:
@@ -118,7 +123,8 @@ def read_notes(rows: Iterable[Mapping[str, Any]]) -> list[Resend]:
             said = json.loads(row["after"])
             source = row["flow"].split(":", 2)[2].partition("->")[0]
             ranges = tuple(StagedRange(source, said["topic"], *item) for item in said["ranges"])
-            part = Part(said["topic"], row["resource"], ranges, tuple(said["began"]))
+            picked = tuple(tuple(place) for place in said.get("picked", ()))
+            part = Part(said["topic"], row["resource"], ranges, tuple(said["began"]), picked)
         except (ValueError, KeyError, TypeError, IndexError) as error:
             raise LakeError(
                 f"what `changes` says of {row['flow']} cannot be read ({error}); a newer mirrorlake may have written it"

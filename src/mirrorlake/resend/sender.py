@@ -7,7 +7,7 @@ selected; and no row goes to `latency`, which is about records on their way from
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -19,7 +19,9 @@ from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.map_store import LakeMap
 from mirrorlake.lake.stage_index import StageFiles
 from mirrorlake.offsets.generations import TargetGeneration
+from mirrorlake.offsets.parked import Parked
 from mirrorlake.produce.flow import BatchReport, FlowProducer
+from mirrorlake.produce.provenance import Provenance
 from mirrorlake.produce.spec import FlowSpec, name_at_target
 from mirrorlake.produce.stage_rows import Selection
 from mirrorlake.produce.workers import SparkWorkers
@@ -40,7 +42,14 @@ BATCH_RECORDS = 2_000_000
 
 
 class ResendMap(LakeMap):
-    """A flow's part of the map, without rows in `latency`."""
+    """A flow's part of the map, without rows in `latency`. What is refused is nobody's to park once more."""
+
+    def parked(self) -> Sequence[Parked]:
+        """Nothing: all is tried."""
+        return ()
+
+    def park(self, rows: Sequence[Parked]) -> None:
+        """Nothing: it goes on behind these records, which are not in its map."""
 
     def append_latency(self, rows: pa.Table, batch_id: int) -> None:
         """Nothing: how old a record is that is sent again says nothing of how late anything is."""
@@ -60,12 +69,15 @@ class Outcome:
 @dataclass(frozen=True)
 class Sending:
     """How it is sent. `selection` picks records of the ranges, and `mark` is a header that it gives each; `rate` is how
-    many records are sent in a second at most, on average; `report` is told of each batch."""
+    many records are sent in a second at most, on average; `report` is told of each batch. With `goes_on` single records
+    that the target refuses are left out. `provenance` is what a flow writes into headers."""
 
     selection: Selection | None = None
     mark: tuple[str, bytes] | None = None
     rate: int | None = None
     report: Callable[[BatchReport], None] = lambda _batch: None
+    goes_on: bool = False
+    provenance: Provenance | None = None
 
 
 class Sender:
@@ -106,9 +118,8 @@ class Sender:
         """All of it, by one producer."""
         self._outcome.refused.clear()
         workers = SparkWorkers(self._lake, self._resend.source, self._small_batch(), self._sending.selection)
-        producer = FlowProducer(
-            self._stage, ResendMap(self._lake, self._resend.name), workers, self._spec(), lambda _plans: None
-        )
+        store = ResendMap(self._lake, self._resend.name)
+        producer = FlowProducer(self._stage, store, workers, self._spec(), lambda _plans: None)
         try:
             left = self._steps(producer)
             producer.drain()
@@ -146,6 +157,8 @@ class Sender:
             reader="auto" if self._sending.selection is None else "rows",
             targets={part.target_topic: TargetGeneration(began=part.began) for part in resend.parts},
             on_refused=self._refused,
+            parks=self._sending.goes_on,
+            provenance=self._sending.provenance,
             mark=self._sending.mark,
         )
 

@@ -44,6 +44,9 @@ LAKE = {
     "replay": "(topic: str, where: str, to: str, *, source: str | None = None, cluster: str | None = None,"
     " max_records: int | None = None, rate: int | None = None, into_mirror: bool = False, start_over: bool = False,"
     " dry_run: bool = False, report: Callable[[int], None] | None = None, stop: Event | None = None) -> Resent",
+    "replay_parked": "(flow: str | None = None, topic: str | None = None, *, rate: int | None = None,"
+    " start_over: bool = False, dry_run: bool = False, report: Callable[[int], None] | None = None,"
+    " stop: Event | None = None) -> Resent",
     "restore": "(source: str, target: str, topics: Sequence[str] = (), *,"
     " as_of: datetime.datetime | None = None, below: Mapping[tuple[str, int], int] | None = None,"
     " extras: Collection[str] = (), rename: str = 'identity', compacted: bool = False, start_over: bool = False,"

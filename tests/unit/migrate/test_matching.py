@@ -36,8 +36,8 @@ def names(text: str) -> list[bytes]:
     return [letter.encode() for letter in text]
 
 
-def forward(position: int, theirs: Stretch, ours: Stretch, is_complete: bool = False) -> Place:
-    return onto_ours(position, theirs, ours, align(theirs.digests, ours.digests), is_complete)
+def forward(position: int, theirs: Stretch, ours: Stretch) -> Place:
+    return onto_ours(position, theirs, ours, align(theirs.digests, ours.digests))
 
 
 def back(position: int, theirs: Stretch, ours: Stretch) -> Place:
@@ -182,12 +182,6 @@ def test_what_our_copy_does_not_have_yet() -> None:
     assert forward(2, theirs, whole(names("ab"))) == Place(2, True), "the next record comes there"
     assert back(4, whole(names("ab")), whole(names("abcd"))) == Place(None, False, THEIRS_BEHIND, behind=True)
     assert back(2, whole(names("ab")), whole(names("abcd"))) == Place(2, True), "it comes there next"
-
-
-def test_aborted_records_at_the_end() -> None:
-    theirs, ours = whole(names("abcxy")), whole(names("abc"))
-    assert forward(5, theirs, ours) == Place(3, False, BEHIND, behind=True), "d and e may come"
-    assert forward(5, theirs, ours, is_complete=True) == Place(3, True)
 
 
 def test_the_beginning() -> None:

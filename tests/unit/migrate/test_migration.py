@@ -14,8 +14,7 @@ from mirrorlake.kafka.connections import Connections
 from mirrorlake.kafka.groups import Listing, Told
 from mirrorlake.lake.changes import Change
 from mirrorlake.migrate import locating, migration, reading
-from mirrorlake.migrate.migration import migrate
-from mirrorlake.migrate.wave import Wave
+from mirrorlake.migrate.migration import Wave, migrate
 from mirrorlake.mm2.formats import OffsetSync, encode_offset_sync
 from mirrorlake.offsets.positions import Committed, TopicAndPartition, Translated
 from mirrorlake.testing import MemoryCluster
@@ -110,14 +109,9 @@ def world(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Wo
     source = [(b"k", b"%d" % number, 1_000 + number) for number in range(COUNT)]
     theirs, ours = [source[number] for number in COPIED], list(source)
     syncs = [OffsetSync("orders", 0, COPIED[at], at) for at in (0, 20, 40, 60, 80, 100)] if request.param else []
-    logs = {
-        THEIRS: theirs,
-        ("orders", 0): theirs,
-        OURS: ours,
-        (SYNCS, 0): [(*encode_offset_sync(sync), 0) for sync in syncs],
-    }
+    logs = {THEIRS: theirs, OURS: ours, (SYNCS, 0): [(*encode_offset_sync(sync), 0) for sync in syncs]}
     east = MemoryCluster("east", {"orders": [COUNT], SYNCS: [len(syncs)]})
-    west = MemoryCluster("west", {THEIRS[0]: [len(theirs)], "orders": [len(theirs)], OURS[0]: [COUNT]})
+    west = MemoryCluster("west", {THEIRS[0]: [len(theirs)], OURS[0]: [COUNT]})
     document = {
         "clusters": {name: {"bootstrap_servers": "x:1"} for name in ("east", "west")},
         "lake": {"path": "./lake"},
@@ -170,13 +164,6 @@ def test_and_back(world: World, position: int, wanted: int) -> None:
     assert (row["to_topic"], row["to_position"], row["exact"]) == (THEIRS[0], wanted, True)
 
 
-def test_from_copies_of_the_identity_policy(world: World) -> None:
-    world.groups.stand("billing", ("orders", 0), 75)
-    assert world.migrate()["groups"] == [], "nobody reads copies of other names"
-    (row,) = world.migrate(copies="{topic}")["groups"]
-    assert (row["from_topic"], row["to_topic"], row["to_position"]) == ("orders", OURS[0], 60)
-
-
 def test_there_and_back_while_others_read(world: World) -> None:
     world.groups.stand("billing", THEIRS, 75)
     world.groups.stand("busy", THEIRS, 10, "STABLE")
@@ -213,23 +200,6 @@ def test_what_ours_does_not_have_yet_waits(world: World, monkeypatch: pytest.Mon
     monkeypatch.setattr(migration, "WAIT_SECONDS", 5.0)
     rows = world.migrate()["groups"]
     assert [(row["done"], row["to_position"]) for row in rows] == [("moved", 58), ("moved", 60)]
-
-
-def test_who_reads_on_meanwhile_is_not_moved(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    world.groups.stand("billing", THEIRS, 5)
-    world.groups.stand("reports", THEIRS, 5)
-    located = migration._located
-
-    def slowly(*arguments: Any) -> Any:
-        found = located(*arguments)
-        world.groups.stand("billing", THEIRS, 6)
-        return found
-
-    monkeypatch.setattr(migration, "_located", slowly)
-    found = world.migrate()
-    assert {row["group"]: row["done"] for row in found["groups"]} == {"billing": "kept", "reports": "moved"}
-    assert "read on meanwhile" in found["left"][0] and OURS not in world.groups.held["billing"]
-    assert [change.outcome for change in world.lake.changes] == ["refused", "done"]
 
 
 def test_groups_of_the_wave_only(world: World) -> None:

@@ -1,0 +1,101 @@
+"""What became of replays and restores, as the answers that the library gives."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime, timezone
+from typing import TYPE_CHECKING, Any
+
+from mirrorlake.library.answers import Rows
+from mirrorlake.library.resent import Resent, shown
+
+if TYPE_CHECKING:  # what only Spark needs is imported by who uses it
+    from mirrorlake.resend.extras import ExtrasDone
+    from mirrorlake.resend.note import Part
+    from mirrorlake.resend.sender import Outcome
+    from mirrorlake.resend.steps import Planned
+
+
+def planned_answer(planned: "Planned") -> Resent:
+    """What would be sent."""
+    warnings = [*planned.warnings]
+    warnings += [f"topic {item.name} would be made with {item.partitions} partitions" for item in planned.makes]
+    if planned.continued:
+        warnings.append(f"{planned.resend.name} has begun before; it would go on with what it has not sent")
+    examples = [
+        {
+            **row,
+            "timestamp": datetime.fromtimestamp(row["timestamp"] / 1_000, timezone.utc),
+            "key": shown(row["key"]),
+            "value": shown(row["value"]),
+        }
+        for row in planned.examples
+    ]
+    topics = [_topic(part, part.records) for part in planned.resend.parts]
+    return Resent(Rows(topics), None, True, planned.continued, False, Rows(examples), warnings)
+
+
+def with_extras(found: Resent, done: "ExtrasDone", reached: Sequence[Mapping[str, Any]]) -> Resent:
+    """The same with what a restore did beside records, and how far each partition goes."""
+    ends = Rows(
+        {
+            **{name: row[name] for name in ("topic", "partition", "end")},
+            "newest_at": datetime.fromtimestamp(row["newest_ms"] / 1_000, timezone.utc),
+        }
+        for row in reached
+    )
+    warnings = [*found.warnings, *done.warnings]
+    warnings += [f"{row['topic']}: {row['after']} is not set: {row['error']}" for row in done.configs if row["error"]]
+    warnings += [f"an ACL on {row['name']} is not made: {row['error']}" for row in done.acls if row["error"]]
+    warnings += [
+        f"group {row['group']}, {row['to_topic']}-{row['partition']}: {row['detail']}"
+        for row in done.groups
+        if row["done"] in ("kept", "failed")
+    ]
+    return replace(
+        found,
+        warnings=warnings,
+        reached=ends,
+        configs=Rows(done.configs),
+        acls=Rows(done.acls),
+        groups=Rows(done.groups),
+    )
+
+
+def _topic(part: "Part", records: int) -> dict[str, Any]:
+    return {"topic": part.topic, "target_topic": part.target_topic, "records": records}
+
+
+def sent_answer(planned: "Planned", outcome: "Outcome") -> Resent:
+    """What was sent."""
+    resend = planned.resend
+    if not resend.records and resend.kind == "replay":
+        return Resent(Rows(), None, False, False, True, warnings=["no record is picked; nothing was done"])
+    topics, warnings = [], [*planned.warnings, *(str(error) for error in outcome.refused)]
+    if not outcome.complete and not outcome.refused:
+        warnings.append("not all of it is done; the same call goes on")
+    for part in resend.parts:
+        records = outcome.records.get(part.target_topic, 0)
+        topics.append(_topic(part, records))
+        if outcome.complete and part.picked and records != part.records:
+            left = part.records - records
+            warnings.append(f"{part.topic}: {left:,} records were refused again, or are gone; they stay parked")
+        elif outcome.complete and records != part.records:
+            warnings.append(
+                f"{part.topic}: {part.records:,} records were picked when it began and {records:,} are sent; the "
+                "others have been deleted from the stage since"
+            )
+    return Resent(Rows(topics), resend.name, False, planned.continued, outcome.complete, warnings=warnings)
+
+
+def together(found: Sequence[Resent], dry_run: bool) -> Resent:
+    """What became of the parked records of several flows, as one answer."""
+    some = [item for item in found if item.topics]
+    behind = ["they come behind their order: records behind them in their partitions are at the target already"]
+    return Resent(
+        Rows(row for item in some for row in item.topics),
+        ", ".join(item.flow for item in some if item.flow) or None,
+        dry_run,
+        any(item.continued for item in some),
+        not dry_run and all(item.complete for item in found),
+        warnings=[*(line for item in some for line in item.warnings), *behind] if some else ["nothing is parked"],
+    )

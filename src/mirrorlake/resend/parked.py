@@ -1,0 +1,141 @@
+"""A replay of what is parked: records that a target refused once, sent to the flow's own topics when its limits were
+raised. They come behind their order: what was behind them in their partitions is at the target already."""
+
+import threading
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from typing import Any
+
+from mirrorlake.config.topology import ResolvedFlow
+from mirrorlake.errors import InputError
+from mirrorlake.kafka.connections import Connections
+from mirrorlake.lake.lake import Lake
+from mirrorlake.lake.lease import Lease
+from mirrorlake.lake.reader import Frame
+from mirrorlake.lake.stage_index import StageFiles
+from mirrorlake.offsets.stage_index import StagedRange
+from mirrorlake.produce.flow import BatchReport
+from mirrorlake.resend.extras import ExtrasDone
+from mirrorlake.resend.matches import REPLAY_HEADER, of_picked
+from mirrorlake.resend.note import Part, Picked, Resend, new_id
+from mirrorlake.resend.sender import Outcome, Sending
+from mirrorlake.resend.steps import Planned, Steps
+from mirrorlake.run.flow_spec import provenance_of
+
+_SENT = (
+    *(("topic", "STRING"), ("partition", "INT"), ("generation", "INT"), ("offset", "BIGINT")),
+    ("target_topic", "STRING"),
+)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What of a flow is asked for: parked records of one topic, named as at the source, or of all (None).
+
+    One that has begun goes on first, whatever its topic: two at a time would both send what neither has noted yet.
+    """
+
+    flow: ResolvedFlow
+    topic: str | None = None
+    start_over: bool = False
+
+    @property
+    def request(self) -> dict[str, Any]:
+        """What the same replay is known by."""
+        return {"parked": self.flow.name}
+
+
+class ParkedReplay:
+    """One replay of parked records over a lake that was opened by its topology file."""
+
+    def __init__(self, lake: Lake, connections: Connections, stage: StageFiles, asked: Asked) -> None:
+        self._lake, self._connections, self._asked = lake, connections, asked
+        self._steps = Steps(lake, connections, stage, asked.flow.target)
+
+    def plan(self) -> Planned:
+        """What would be sent. Raises InputError where a target topic is not there."""
+        flow, steps = self._asked.flow, self._steps
+        known = steps.find("replay", flow.source, self._asked.request)
+        if known is not None and not self._asked.start_over:
+            steps.check_can_go_on(known)
+            return Planned(known, continued=True)
+        rows = self._lake.ask("parked_waiting", flow=flow.name)
+        parts = parts_of(flow.source, [row for row in rows if self._asked.topic in (None, row["topic"])])
+        there = steps.admin.topics()
+        for part in parts:
+            if part.target_topic not in there:
+                raise InputError(
+                    f"topic {part.target_topic} of cluster {flow.target} is not there; let the flow make it"
+                )
+        number, target_id = new_id(datetime.now(timezone.utc)), steps.admin.cluster_id()
+        resend = Resend("replay", number, flow.source, flow.target, target_id, self._asked.request, parts)
+        return Planned(resend, (), False, known)
+
+    def run(
+        self, stop: threading.Event, rate: int | None, report: Callable[[BatchReport], None]
+    ) -> tuple[Planned, Outcome]:
+        """Send what the target takes now; what it refuses again stays parked. Goes on where the same replay was ended
+        by a kill. Raises InputError, LeaseTaken, ReplicationError."""
+        flow = self._asked.flow
+        lease = Lease(self._lake, f"replay of what flow {flow.name} has parked")
+        lease.take()
+        try:
+            planned = self.plan()
+            resend = planned.resend
+            if not resend.records:
+                return planned, Outcome(complete=True)
+            if planned.replaces is not None:
+                self._note_sent(planned.replaces)
+            picked = [(part.topic, *place) for part in resend.parts for place in part.picked]
+            sending = Sending(
+                of_picked(self._lake.spark, picked, resend.id),
+                (REPLAY_HEADER, resend.id.encode()),
+                rate,
+                report,
+                goes_on=True,
+                provenance=provenance_of(flow, self._lake, self._connections),
+            )
+            return self._steps.carry_out(planned, sending, stop, self._note_sent)
+        finally:
+            lease.release()
+
+    def _note_sent(self, resend: Resend) -> ExtrasDone:
+        """Say in `parked` which ones were sent; twice changes nothing."""
+        rows = sent_of(resend, self._lake.ask("resent_segments", flow=resend.name))
+        if rows:
+            self._lake.change("note_parked_sent", {"sent": Frame(_SENT, rows)}, flow=self._asked.flow.name)
+        return ExtrasDone()
+
+
+def parts_of(source: str, rows: Iterable[dict[str, Any]]) -> tuple[Part, ...]:
+    """Rows of `parked`, in the order of offsets, as parts of a resend."""
+    places: dict[tuple[str, str], list[Picked]] = defaultdict(list)
+    for row in rows:
+        places[row["topic"], row["target_topic"]].append((row["partition"], row["generation"], row["offset"]))
+    return tuple(
+        Part(topic, target, _ranges(source, topic, picked), picked=tuple(picked))
+        for (topic, target), picked in sorted(places.items())
+    )
+
+
+def _ranges(source: str, topic: str, picked: Sequence[Picked]) -> tuple[StagedRange, ...]:
+    offsets: dict[tuple[int, int], list[int]] = defaultdict(list)
+    for partition, generation, offset in picked:
+        offsets[partition, generation].append(offset)
+    return tuple(StagedRange(source, topic, *key, min(of), max(of), len(of)) for key, of in sorted(offsets.items()))
+
+
+def sent_of(resend: Resend, segments: Iterable[dict[str, Any]]) -> list[tuple[str, int, int, int, str]]:
+    """Of the records of a resend that are in its map: topic, partition, generation, offset and target topic."""
+    mapped: dict[tuple[str, int, int], set[int]] = defaultdict(set)
+    for row in segments:
+        offsets = range(row["source_first"], row["source_first"] + row["record_count"] * row["stride"], row["stride"])
+        mapped[row["topic"], row["partition"], row["generation"]].update(offsets)
+    return [
+        (part.topic, partition, generation, offset, part.target_topic)
+        for part in resend.parts
+        for partition, generation, offset in part.picked
+        if offset in mapped[part.topic, partition, generation]
+    ]
