@@ -38,7 +38,18 @@ from mirrorlake.errors import (
 )
 
 if TYPE_CHECKING:
-    from mirrorlake.library.answers import Divergence, Groups, Moves, Plan, Position, Produced, Rows, Status, Upkeep
+    from mirrorlake.library.answers import (
+        Divergence,
+        Forgotten,
+        Groups,
+        Moves,
+        Plan,
+        Position,
+        Produced,
+        Rows,
+        Status,
+        Upkeep,
+    )
     from mirrorlake.library.flows import OpenFlow
     from mirrorlake.library.lake import OpenLake
     from mirrorlake.library.opening import open
@@ -52,6 +63,7 @@ __all__ = [
     "ContentDiffers",
     "Divergence",
     "FilesUnreadable",
+    "Forgotten",
     "Groups",
     "InputError",
     "LakeError",
@@ -85,7 +97,10 @@ __all__ = [
 #: Where the names are that are imported when they are first asked for.
 _HOMES = {
     **dict.fromkeys(
-        ("Divergence", "Groups", "Migrated", "Moves", "Plan", "Position", "Produced", "Rows", "Status", "Upkeep"),
+        (
+            *("Divergence", "Forgotten", "Groups", "Migrated", "Moves", "Plan", "Position", "Produced", "Rows"),
+            *("Status", "Upkeep"),
+        ),
         "answers",
     ),
     "OpenFlow": "flows",

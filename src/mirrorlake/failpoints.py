@@ -31,6 +31,11 @@ GROUP_POINTS = (
     "group-moved",  # `failover` has moved one group, or `restore` some; the next ones and the rows about these are left
 )
 
+#: Points of `forget`.
+FORGET_POINTS = (
+    "forget-noted",  # what goes is in `forgotten`, nothing is deleted
+    "forget-deleted",  # it is deleted, `forgotten` does not say so yet
+)
 #: Points of `verify`.
 AUDIT_POINTS = (
     "compared",  # ranges were compared, nothing is in `audits`

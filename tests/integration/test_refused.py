@@ -1,12 +1,14 @@
 """A refused record stops its partition, and its incident stays open for as long as that is so; or it is parked."""
 
 import os
+import time
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+import yaml
 from pyspark.sql import SparkSession
 
 import mirrorlake
@@ -141,6 +143,24 @@ def test_refused_records_are_parked_and_the_rest_goes_on(
     assert [row["parked"] for row in status.flows] == [len(refused) + 1]
     verified = lake.verify()
     assert verified.differences == [] and verified.excused["parked"] == len(refused) + 1, verified
+
+
+@pytest.mark.slow
+def test_thousands_are_found_in_few_batches(spark: SparkSession, clusters: ClusterPair, tmp_path: Path) -> None:
+    """A thousand of ten thousand: not a batch for each."""
+    scene = new_scene(clusters, tmp_path, on_refused="park")
+    document = yaml.safe_load(scene.topology.read_text(encoding="utf-8"))
+    document["clusters"]["west"]["producer"] = {"batch.size": LIMIT - 1_000}  # as `plan` says
+    scene.topology.write_text(yaml.safe_dump(document), encoding="utf-8")
+    scene.write(*(TOO_LARGE + at % 997 if at % 10 == 3 else 100 for at in range(10_000)))
+    land_only(spark, scene.topology)
+    began = time.monotonic()
+    run = replicate_once(spark, scene.topology)
+    seconds, refused = time.monotonic() - began, {(0, at) for at in range(10_000) if at % 10 == 3}
+    scene.is_mirrored_but(run.lake, refused)
+    assert len(scene.parked(spark)) == len(refused)
+    print(f"{len(refused)} of 10,000 records parked in {seconds:.1f} s and {len(run.reports)} batches")  # noqa: T201
+    assert len(run.reports) <= 20
 
 
 def test_an_operator_parks_what_stopped(spark: SparkSession, clusters: ClusterPair, tmp_path: Path) -> None:

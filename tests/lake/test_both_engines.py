@@ -31,7 +31,7 @@ LAKES: dict[str, Callable[[SparkSession, Path], Lake]] = {
 #: When it is, for both engines.
 NOW = END + timedelta(seconds=7.25)
 #: What is no question, and what is asked of a catalog only, where Spark's `_metadata` says which file a row is in.
-NOT_OF_BOTH = re.compile(r"^\s*(MERGE|UPDATE|DELETE)\b|\b_metadata\b", re.MULTILINE)
+NOT_OF_BOTH = re.compile(r"^\s*(MERGE|UPDATE|DELETE|INSERT)\b|\b_metadata\b", re.MULTILINE)
 QUERIES = [
     (kind, item.name.removesuffix(".sql"))
     for kind in ("queries", "notebooks")
@@ -53,6 +53,7 @@ ARGS: dict[str, object] = {
 }  # fmt: skip
 OF_RANGES = (*((name, "STRING") for name in ("flow", "topic")), ("partition", "INT"), ("generation", "INT"),
              *((name, "BIGINT") for name in ("first", "last", "record_count")))  # fmt: skip
+OF_DOUBTS = (*OF_RANGES[:5], ("below", "BIGINT"))
 OF_CUTS = (("source_cluster", "STRING"), ("topic", "STRING"), ("partition", "INT"), ("generation", "INT"),
            ("below", "BIGINT"))  # fmt: skip
 OF_WANTED = (("topic", "STRING"), ("partition", "INT"), ("generation", "INT"), ("target_topic", "STRING"),
@@ -70,6 +71,9 @@ FRAMES: dict[str, Frame | str] = {
     "stretches": Frame(OF_STRETCHES, [(f"east.{topic}", 0, 0, 20) for topic in TOPICS]),
     "places": Frame(OF_PLACES, [(topic, part, 1, 20) for topic in TOPICS for part in (0, 1)]),
     "runs": "SELECT * FROM offset_translation WHERE flow = :flow",
+    "found": "SELECT topic, partition, 0 AS generation, offset, topic AS path FROM records",
+    "picked": "SELECT topic, partition, offset, topic AS path, offset % 3 = 0 AS waits FROM records",
+    "doubts": Frame(OF_DOUBTS, [(FLOW, topic, 0, 0, 3, 9) for topic in TOPICS]),
     "samples": "SELECT * FROM positions WHERE flow = :flow",
 }
 

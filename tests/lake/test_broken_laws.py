@@ -6,6 +6,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from mirrorlake.kafka.connections import Connections
+from mirrorlake.lake.definitions import rows_of
 from mirrorlake.lake.lake import Lake
 from mirrorlake.run.status import read_status
 from tests.support.lake_rows import FLOW, ago, append, commit, opened, run_row, sample, staged, write_file
@@ -40,6 +41,22 @@ def test_generations_and_retention_make_no_hole(spark: SparkSession, tmp_path: P
     assert found == [(0, 3.0, "between offsets 5 and 22")], (
         "the older generation of the source topic ended without them"
     )
+
+
+def test_what_is_parked_or_forgotten_hides_no_hole(spark: SparkSession, tmp_path: Path) -> None:
+    """Forgotten records are in the map and not in the stage: others that are missing do not make up for them."""
+    lake, topology = opened(spark, write_file(tmp_path))
+    for offsets in (range(20), (*range(20, 25), *range(30, 40)), range(40, 60)):
+        commit(lake, "records", staged(offsets, DAYS))
+    append(lake, "offset_map", [run_row(0, 9, DAYS), run_row(11, 35, DAYS), run_row(37, 49, DAYS)])
+    append(lake, "positions", [sample(5, 50, 60)])
+    place = {"topic": "orders", "partition": 0, "generation": 0}
+    gone = {"source_cluster": "east", **place, "first_offset": 25, "last_offset": 29, "record_count": 5}
+    lake.append("forgotten", rows_of("forgotten", [{**gone, "forget_id": "a", "noted_at": ago(9)}]))
+    assert gaps(lake, Connections(topology)) == [(0, 2.0, "between offsets 0 and 39")]
+    refused = {"flow": FLOW, **place, "target_topic": "east.orders", "target_generation": 0, "parked_at": ago(9)}
+    lake.append("parked", rows_of("parked", [{**refused, "offset": offset} for offset in (10, 36)]))
+    assert gaps(lake, Connections(topology)) == []
 
 
 def gaps(lake: Lake, connections: Connections) -> list[tuple[int, float, str]]:

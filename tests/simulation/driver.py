@@ -17,8 +17,11 @@ import pyarrow as pa
 
 from mirrorlake import failpoints
 from mirrorlake.errors import MirrorlakeError, TargetRefused
+from mirrorlake.forget.doubts import Committed, Doubt, Known, doubts
 from mirrorlake.offsets.parked import Parked
-from mirrorlake.offsets.progress import MappedEnd
+from mirrorlake.offsets.positions import TopicAndPartition
+from mirrorlake.offsets.progress import MappedEnd, floors_of
+from mirrorlake.offsets.runs import decode_written
 from mirrorlake.offsets.stage_index import StagedRange, StageIndex
 from mirrorlake.produce import delivery, map_writer, patience, python_producer, refusals, stage_files, task, writer
 from mirrorlake.produce import flow as produce_flow
@@ -351,6 +354,24 @@ class Driver:
             self._flow = None
             raise
 
+    def doubts(self, topic: str) -> list[Doubt]:
+        """What of a topic must stay in the stage for the flow. Where this process does not run it, nobody does: what
+        outlived a process is fenced."""
+        world = self.world
+        floors = floors_of(MemoryMap(world).ends()[0], lambda name: name, self._targets.living)
+        committed: dict[TopicAndPartition, Committed] | None = None
+        if self._flow is None:
+            committed, group = {}, f"mirrorlake-{world.lake_id}-{FLOW}"
+            for shard in range(3):
+                world.target.begin(f"{group}-{shard}")
+            for (owner, key), (offset, metadata) in world.target.positions.items():
+                if owner == group:
+                    committed[key] = Committed(decode_written(metadata).generation, offset)
+        known = Known(FLOW, {key: (at.generation, at.source) for key, at in floors.items()}, committed, world.selected)
+        with MemoryStage(world, catalog=False).reading() as index:
+            staged = index.topics(SOURCE)
+            return list(doubts(known, {topic: staged[topic]} if topic in staged else {}))
+
     def stop(self) -> None:
         """End in order."""
         self._lander = Lander(self.world)
@@ -383,6 +404,9 @@ class Driver:
             if item.kind == "target_refused" and item.resolution in decided:
                 key, ranges = (item.topic, item.partition), decided[item.resolution]
                 ranges[key] = (*ranges.get(key, ()), (item.first or 0, item.last or 0))
+        forgotten: dict[tuple[str, int, int], list[tuple[int, int]]] = {}
+        for *place, offset in world.forgotten:
+            forgotten.setdefault(tuple(place), []).append((offset, offset))
         foreign = {(i.topic, i.partition): i.first or 0 for i in world.incidents if i.resolution == "foreign"}
         return FlowSpec(
             FLOW,
@@ -400,6 +424,7 @@ class Driver:
             known_foreign=foreign,
             targets=self._targets.living,
             on_refused=self._refused,
+            forgotten=forgotten,
             parks=world.settings.parks,
             park_at=decided["park"],
         )

@@ -82,6 +82,9 @@ class MemoryLandingStore:
         for row in self._world.stage.rows():
             key = (row.topic, row.partition)
             found[key] = max(found.get(key, (0, 0)), (row.generation, row.offset + 1))
+        for topic, partition, generation, offset in self._world.forgotten:
+            key = (topic, partition)
+            found[key] = max(found.get(key, (0, 0)), (generation, offset + 1))
         return found
 
     def seen(self, keys: Collection[TopicAndPartition]) -> Mapping[TopicAndPartition, int]:
@@ -103,6 +106,10 @@ class MemoryLandingStore:
             key = (row.topic, row.partition)
             if offsets.get(key) == row.offset and row.generation >= since.get(key, 0):
                 found[key] = SingleRow(row.offset, row.timestamp, row.key, row.value)
+        for topic, partition, generation, offset in self._world.forgotten:
+            key = (topic, partition)
+            if key not in found and offsets.get(key) == offset and generation >= since.get(key, 0):
+                found[key] = SingleRow(offset, 0, None, None, forgotten=True)
         return found
 
     def epochs(self) -> Mapping[TopicAndPartition, int]:

@@ -46,6 +46,7 @@ EVENTS = {
     "zombies": 2,
     "check": 1,
     "write_large": 4,
+    "forget": 3,
 }
 #: In which one of the next steps a fault strikes.
 STRIKES = (0, 1, 2, 3, 4, 5, 6, 7, 9, 11, 13, 16, 20)
@@ -145,6 +146,14 @@ class Replication(RuleBasedStateMachine):
         write = (dice.among(TOPICS), dice.upto(1), 1 + dice.upto(3), dice.among(("plain", "committed")))
         self._say(f"write large{write}")
         self.world.write(*write, large=True)
+
+    def _forget(self, dice: Dice) -> None:
+        """Staged records are deleted by a predicate; the process that does it may die in between."""
+        topic, salt, finishes = dice.among(TOPICS), dice.upto(99), dice.among((True, True, False))
+        if finishes and dice.among((False, True)):
+            self._die()
+        count = self.world.forget(topic, salt, self.driver.doubts(topic), finishes)
+        self._say(f"forget {count} records of {topic}, finished: {finishes}")
 
     def _come_back_otherwise(self, dice: Dice) -> None:
         self._die()

@@ -4,7 +4,7 @@ Kept from the real thing: a commit adds and removes files; what is removed stays
 forgotten when the log is cleaned up, the snapshot is not; an append with an application and a version happens once.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from typing import Any, NamedTuple
@@ -144,6 +144,13 @@ class Stage:
                 contents.append(kept)
         if removes:
             self._commit("DELETE", [rows for rows in contents if rows], removes)
+
+    def forget(self, gone: Collection[tuple[str, int, int, int]]) -> None:
+        """Delete rows of (topic, partition, generation, offset), file by file, as a predicate does."""
+        old = [path for path in self.paths() if any((*row[1:4], row.offset) in gone for row in self.files[path])]
+        kept = [[row for row in self.files[path] if (*row[1:4], row.offset) not in gone] for path in old]
+        if old:
+            self._commit("DELETE", [rows for rows in kept if rows], old)
 
     def batch(self, path: str) -> pa.RecordBatch:
         """A file's rows as Arrow. Raises FileNotFoundError for one that is gone, or cannot be opened now."""

@@ -5,18 +5,19 @@ import random
 import traceback
 import uuid
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
+from mirrorlake.forget.doubts import Doubt
 from mirrorlake.landing.source_comparison import Branch, CurrentGenerations, TopicGeneration
 from mirrorlake.offsets.generations import NotedTarget, counts_from
 from mirrorlake.offsets.parked import Parked
 from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.produce import task
 from tests.simulation.kafka import TOO_LARGE, Cluster, Entry, Topic, Transaction
-from tests.simulation.stage import Stage, Tables
+from tests.simulation.stage import Row, Stage, Tables
 from tests.simulation.steps import Death, Steps, TaskFailed, WorkerDeath
 from tests.simulation.streaming import Checkpoint
 
@@ -82,6 +83,8 @@ class World:
         self.branches: dict[TopicAndPartition, tuple[Branch, int]] = {}  # with when it began
         self.incidents: list[Incident] = []
         self.parked: list[Parked] = []
+        #: What was deleted from the stage by predicate, or is about to be, by (topic, partition, generation, offset).
+        self.forgotten: dict[tuple[str, int, int, int], Row] = {}
         #: The generations of target topics that are noted before the first write to them, by name.
         self.noted: dict[str, list[NotedTarget]] = {}
         self.workers, self.here = [Worker(), Worker()], Worker()
@@ -255,6 +258,24 @@ class World:
             if sampled and self.generation_of(topic.topic_id) == 0:
                 self.samples[key] = max(self.samples.get(key, 0), covered.get(key, start))
 
+    def forget(self, topic: str, salt: int, waits: Sequence[Doubt], finishes: bool) -> int:
+        """Some staged records are noted, unless they wait for the flow, and deleted, unless the process dies."""
+        chance, before = random.Random(salt), len(self.forgotten)
+        for row in self.stage.rows():
+            place = (row.topic, row.partition, row.generation)
+            stays = any(item[1:4] == place and item.first <= row.offset < item.below for item in waits)
+            if row.topic == topic and not stays and chance.random() < 0.5:
+                self.forgotten[(*place, row.offset)] = row
+        if finishes:
+            self.stage.forget(self.forgotten.keys())
+        return len(self.forgotten) - before
+
+    def ever_staged(self) -> list[Row]:
+        """What is staged, and what was until it was forgotten; one that is there again is there twice."""
+        rows = list(self.stage.rows())
+        there = {id(row) for row in rows}
+        return rows + [row for row in self.forgotten.values() if id(row) not in there]
+
     # What workers do
 
     def run_task(self, number: int, work: Callable[[], Any]) -> Any:
@@ -316,7 +337,7 @@ class World:
     def _staged_wrong(self) -> list[str]:
         found: list[str] = []
         staged: dict[tuple[str, int, int], list[tuple[int, bytes | None]]] = {}
-        for row in self.stage.rows():
+        for row in self.ever_staged():
             staged.setdefault((row.topic, row.generation, row.partition), []).append((row.offset, row.value))
         for place, rows in staged.items():
             twice = [offset for offset, times in Counter(offset for offset, _ in rows).items() if times > 1]
@@ -374,7 +395,7 @@ class World:
     def _mirrored_wrong(self) -> list[str]:
         found: list[str] = []
         staged: dict[TopicAndPartition, dict[tuple[int, int], Any]] = {}
-        for row in self.stage.rows():
+        for row in self.ever_staged():
             staged.setdefault((row.topic, row.partition), {})[row.generation, row.offset] = row
         given_up: dict[TopicAndPartition, set[int]] = {}
         for item in self.incidents:
@@ -402,9 +423,8 @@ class World:
             parked = self._parked(key)
             if parked & set(order):
                 found.append(f"{key}: parked, and at the target: {sorted(parked & set(order))}")
-            wanted = (
-                {place for place in rows if place[1] not in given_up.get(key, ())} - before.get(key, set()) - parked
-            )
+            wanted = {place for place in rows if place[1] not in given_up.get(key, ())}
+            wanted -= before.get(key, set()) | parked | {at[2:] for at in self.forgotten if at[:2] == key}
             produced = key[0] in self.selected - self.paused and key not in waiting
             if produced and wanted - set(order):
                 found.append(f"{key}: not at the target: {sorted(wanted - set(order))}")
@@ -425,7 +445,7 @@ class World:
         """What a flow goes on behind, in what counts of the generations of its target topic. Only what is refused."""
         counted = counts_from(self.noted.get(key[0], ()))
         rows = [row for row in self.parked if (row.topic, row.partition) == key and row.target_generation >= counted]
-        large = {(row.generation, row.offset) for row in self.stage.rows() if (row.value or b"").startswith(TOO_LARGE)}
+        large = {(row.generation, row.offset) for row in self.ever_staged() if (row.value or b"").startswith(TOO_LARGE)}
         assert {(row.generation, row.offset) for row in rows} <= large, "parked, and not refused"
         return {(row.generation, row.offset) for row in rows}
 

@@ -43,9 +43,9 @@ def delete_topic(bootstrap: str, topic: str) -> None:
     admin.delete_topics([topic], operation_timeout=20)[topic].result(30)
 
 
-def truncate(bootstrap: str, topic: str, offset: int) -> None:
-    """What retention and `delete-records` do: everything of partition 0 below an offset is gone."""
-    partition, admin = TopicPartition(topic, 0, offset), AdminClient({"bootstrap.servers": bootstrap})
+def truncate(bootstrap: str, topic: str, offset: int, partition_number: int = 0) -> None:
+    """What retention and `delete-records` do: everything of a partition below an offset is gone."""
+    partition, admin = TopicPartition(topic, partition_number, offset), AdminClient({"bootstrap.servers": bootstrap})
     admin.delete_records([partition])[partition].result(30)
 
 

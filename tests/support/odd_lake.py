@@ -38,6 +38,7 @@ def odd_lake(spark: SparkSession, directory: Path) -> Lake:
         "removals": _removals(),
         "audits": _audits(),
         "parked": _parked(),
+        "forgotten": _forgotten(),
     }.items():
         _append(lake, table, rows)
     return lake
@@ -253,4 +254,13 @@ def _parked() -> Rows:
         {"flow": FLOW, **place, "offset": offset, "target_generation": target_generation, "parked_at": ago(50),
          "reason": "MSG_SIZE_TOO_LARGE", "byte_count": 10, "replayed_at": replayed_at}
         for offset, target_generation, replayed_at in ((1, 0, None), (4, 0, ago(1)), (4, 1, None), (900, 0, None))
+    ]  # fmt: skip
+
+
+def _forgotten() -> Rows:
+    return [
+        {"source_cluster": "east", "topic": TOPICS[0], "partition": 0, "generation": 0, "first_offset": first,
+         "last_offset": last, "record_count": last - first + 1, "forget_id": f"id{first}", "noted_at": ago(40),
+         "deleted_at": deleted_at}
+        for first, last, deleted_at in ((2, 3, ago(39)), (7, 7, ago(38)), (900, 901, None))
     ]  # fmt: skip

@@ -26,7 +26,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("control",),
     ("groups", "checks"),
     ("run",),
-    ("failover", "verify", "resend", "trace", "tracking", "dashboard", "devtools.local"),
+    ("failover", "verify", "resend", "forget", "trace", "tracking", "dashboard", "devtools.local"),
     ("migrate",),
     ("library",),
     ("devtools", "devtools.demo", "devtools.bench", "testing"),

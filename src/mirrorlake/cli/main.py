@@ -13,6 +13,7 @@ from mirrorlake.cli import (
     command,
     dashboard,
     demo,
+    forget,
     groups,
     importing,
     inspect,
@@ -67,6 +68,7 @@ spark_queries.register(app)
 replicate.register(app)
 resolve.register(app)
 maintain.register(app)
+forget.register(app)
 verify.register(app)
 trace.register(app)
 replay.register(app)

@@ -94,16 +94,19 @@ class Acl:
 @dataclass(frozen=True)
 class Row:
     """A record, as far as it takes to tell it from another: timestamp in ms, and the epoch of the leader that wrote it
-    (None where that is not known)."""
+    (None where that is not known). Of one that was `forgotten` nobody knows what it was."""
 
     offset: int
     timestamp: int
     key: bytes | None
     value: bytes | None
     epoch: int | None = None
+    forgotten: bool = False
 
     def same(self, other: "Row | None") -> bool:
-        """Whether another record is this one, whoever wrote it."""
+        """Whether another record is this one, whoever wrote it. What was forgotten is taken for it."""
+        if other is not None and (self.forgotten or other.forgotten):
+            return self.offset == other.offset
         return other is not None and (self.offset, self.timestamp, self.key, self.value) == (
             other.offset,
             other.timestamp,

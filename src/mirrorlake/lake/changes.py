@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
+#: Under this name `changes` has what was done to the lake and not for a flow.
+WHOLE_LAKE = "*"
 ChangeOutcome = Literal["begun", "done", "refused", "skipped", "gone"]
 
 

@@ -10,8 +10,8 @@ import sqlglot
 from sqlglot import exp
 
 #: The tables (DESIGN.md, "Tables"), among them `generations` (landing/source_comparison.py), `target_generations`
-#: (control/target_comparison.py), `objectives` (config/objectives.py), `removals` (produce/holes.py) and `parked`
-#: (produce/parking.py), each made by `sql/tables/<name>.sql`.
+#: (control/target_comparison.py), `objectives` (config/objectives.py), `removals` (produce/holes.py), `parked`
+#: (produce/parking.py) and `forgotten` (forget/forget.py), each made by `sql/tables/<name>.sql`.
 TABLES = (
     "records",
     "offset_map",
@@ -28,6 +28,7 @@ TABLES = (
     "states",
     "removals",
     "parked",
+    "forgotten",
 )
 #: The views, in an order in which each finds those it is made of.
 VIEWS = (

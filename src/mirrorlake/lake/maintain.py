@@ -8,9 +8,10 @@ from typing import Any
 from mirrorlake.config.maintenance import Maintenance
 from mirrorlake.config.topology import Topology
 from mirrorlake.lake import table_upkeep
-from mirrorlake.lake.changes import Change
+from mirrorlake.lake.changes import WHOLE_LAKE, Change
 from mirrorlake.lake.definitions import TABLES
 from mirrorlake.lake.event_log import EventLog
+from mirrorlake.lake.forgotten import finish
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.lease import Lease
 from mirrorlake.lake.objectives import note_objectives
@@ -20,8 +21,6 @@ from mirrorlake.lake.retention import Reader, Staged, cut_records, removals_of
 MERGED_AFTER_DAYS = 1
 #: Samples are left one a minute when they are so old, and one an hour when they are so old, days.
 MINUTES_AFTER_DAYS, HOURS_AFTER_DAYS = 1, 7
-#: Under this name `changes` has what was done to the lake and not for a flow.
-WHOLE_LAKE = "*"
 
 
 def maintain(lake: Lake, topology: Topology, kept: Maintenance, dry_run: bool = False) -> dict[str, Any]:
@@ -45,6 +44,7 @@ def _maintain(lake: Lake, topology: Topology, kept: Maintenance, dry_run: bool) 
     before = table_upkeep.sizes(lake)
     if not dry_run:
         note_objectives(lake, topology, {})
+        finish(lake)
     document: dict[str, Any] = {"dry_run": dry_run, "settings": table_upkeep.apply_settings(lake, dry_run)}
     document["records"] = _retain_records(lake, topology, kept, dry_run)
     document["history"], document["thinned"], document["map"] = {}, 0, None

@@ -9,6 +9,7 @@ from operator import or_
 
 from mirrorlake.kafka.values import Row
 from mirrorlake.lake.definitions import rows_of
+from mirrorlake.lake.forgotten import forgotten_ends, forgotten_from
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.stage_index import StageFiles
 from mirrorlake.landing.source_comparison import Branch, CurrentGenerations, Decision, TopicGeneration
@@ -93,8 +94,12 @@ class LakeLandingStore:
         return decisions_of(self._lake, self._alias)
 
     def staged_ends(self) -> Mapping[TopicAndPartition, tuple[int, int]]:
-        """The newest generation staged of every partition, and the offset after its last record."""
-        return self._stage.ends(self._alias)
+        """The newest generation staged of every partition, and the offset after its last record, which may have been
+        deleted by predicate since: that is not landed again."""
+        ends = dict(self._stage.ends(self._alias))
+        for (topic, partition, generation), position in forgotten_ends(self._lake, self._alias).items():
+            ends[topic, partition] = max(ends.get((topic, partition), (0, 0)), (generation, position))
+        return ends
 
     def seen(self, keys: Collection[TopicAndPartition]) -> Mapping[TopicAndPartition, int]:
         """How far landing was seen to have come in first generations, by samples, which know of transaction markers and
@@ -137,6 +142,12 @@ class LakeLandingStore:
             for row in rows.orderBy("generation").select(*columns).collect():
                 key, value = (None if item is None else bytes(item) for item in (row["key"], row["value"]))
                 found[row["topic"], row["partition"]] = Row(row["offset"], row["ms"], key, value)
+        lacking = offsets.keys() - found.keys()
+        forgotten = forgotten_from(self._lake, self._alias) if lacking else {}
+        for (topic, partition, generation), ranges in forgotten.items():
+            place, offset = (topic, partition), offsets.get((topic, partition), -1)
+            if place in lacking and generation >= since[place] and any(a <= offset <= b for a, b in ranges):
+                found[place] = Row(offset, 0, None, None, forgotten=True)
         return found
 
     def epochs(self) -> Mapping[TopicAndPartition, int]:

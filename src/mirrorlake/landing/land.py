@@ -11,6 +11,8 @@ import shutil
 import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import reduce
+from operator import or_
 from pathlib import Path
 
 from pyspark.sql import Column, DataFrame
@@ -19,6 +21,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.utils import is_remote
 
 from mirrorlake.config.topology import Landing
+from mirrorlake.lake.forgotten import forgotten_from
 from mirrorlake.lake.lake import Lake
 from mirrorlake.landing.native_land import land_natively
 from mirrorlake.landing.native_source import LandJob
@@ -184,9 +187,19 @@ def land_again(
         redact_secrets(lake.spark)
     source = lake.spark.read.format("kafka").options(**_read_options(options, plan, "again"))
     source = source.option("endingOffsets", starting_offsets(ends))
-    writer = _as_records(source.load(), plan).write.format("delta").mode("append")
+    rows = _without_forgotten(_as_records(source.load(), plan), lake, plan)
+    writer = rows.write.format("delta").mode("append")
     application = f"mirrorlake again {plan.alias} {_assigned(plan)}"
     writer.option("txnAppId", application).option("txnVersion", str(version)).saveAsTable(lake.name("records"))
+
+
+def _without_forgotten(rows: DataFrame, lake: Lake, plan: LandingPlan) -> DataFrame:
+    """Leave out what was deleted by predicate: the source may have it still."""
+    for (topic, partition, generation), ranges in forgotten_from(lake, plan.alias).items():
+        if (topic, partition) in plan.starts and generation == plan.generations.get((topic, partition), 0):
+            gone = reduce(or_, (F.col("offset").between(*item) for item in ranges))
+            rows = rows.where(~((F.col("topic") == topic) & (F.col("partition") == partition) & gone))
+    return rows
 
 
 def _read_options(options: Mapping[str, str], plan: LandingPlan, what: str) -> dict[str, str]:

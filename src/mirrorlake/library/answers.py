@@ -127,6 +127,41 @@ class Status(Answer):
 
 
 @dataclass(frozen=True)
+class Forgotten(Answer):
+    """What was deleted from the stage by a predicate, or would be.
+
+    Attributes:
+        source: the cluster whose records they are.
+        dry_run: nothing was deleted.
+        forget_id: what `changes` and `forgotten` call it; None where nothing was deleted.
+        records: how many were deleted.
+        files: how many files of the stage held them.
+        waiting: how many more the predicate picks that a flow still needs.
+        topics: the same by topic.
+        waits: for which flow, and why.
+        finished: how many records were deleted of calls before that had been killed.
+        deleted_at: when.
+        gone_after: the first `maintain` behind this time removes the files that still hold them.
+    """
+
+    source: str
+    dry_run: bool
+    forget_id: str | None
+    records: int
+    files: int
+    waiting: int
+    topics: Rows
+    waits: Rows
+    finished: int
+    deleted_at: datetime | None
+    gone_after: datetime | None
+
+    def _repr_html_(self) -> str:
+        said = f"{self.records:,} records {'would be' if self.dry_run else 'were'} deleted; {self.waiting:,} wait"
+        return html.heading(said, not self.waiting) + html.table(self.topics) + html.table(self.waits, "waits")
+
+
+@dataclass(frozen=True)
 class Groups(Answer):
     """Where the consumer groups of a flow stand on both sides.
 

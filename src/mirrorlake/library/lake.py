@@ -11,7 +11,19 @@ from mirrorlake.errors import InputError, first_line
 from mirrorlake.groups.view import read_groups
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.translate import Asked, translate, translate_all
-from mirrorlake.library.answers import Groups, Migrated, Moves, Plan, Position, Produced, Rows, Status, Upkeep, Verified
+from mirrorlake.library.answers import (
+    Forgotten,
+    Groups,
+    Migrated,
+    Moves,
+    Plan,
+    Position,
+    Produced,
+    Rows,
+    Status,
+    Upkeep,
+    Verified,
+)
 from mirrorlake.library.flows import Flows
 from mirrorlake.library.internals import Internals
 from mirrorlake.library.moving import moved
@@ -96,6 +108,29 @@ class OpenLake(Resends):
             found.truncated = len(found) > limit
             del found[limit:]
         return found
+
+    def forget(
+        self, topic: str | Iterable[str], where: str, *, source: str | None = None, dry_run: bool = False
+    ) -> Forgotten:
+        """Delete the staged records of topics that a predicate picks, as far as no flow needs them any more
+        (docs/forget.md). Source and target keep theirs.
+
+        Args:
+            topic: one or more, named as at the source.
+            where: the predicate, in Spark's SQL, over the columns of `records`.
+            source: the alias of the source cluster; needed where topics of several have the name.
+            dry_run: only count.
+
+        Raises:
+            InputError: the predicate cannot be run, or a topic is not staged.
+            LeaseTaken: another process does the same.
+        """
+        from mirrorlake.forget.forget import forget  # which needs Spark
+
+        topics = [topic] if isinstance(topic, str) else list(topic)
+        lake, connections = self.internals.tables, self.internals.connections
+        kept = connections.topology.maintain.vacuum_hours
+        return Forgotten.of(forget(lake, connections, topics, where, source, dry_run, kept))
 
     def translate(self, flow: str, topic: str, partition: int, offset: int, *, reverse: bool = False) -> Position:
         """Translate a position from the source to the target of a flow, or back.

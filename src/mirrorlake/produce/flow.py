@@ -188,7 +188,7 @@ class FlowProducer:
                 self._with_unmapped(shard),
                 self._target(shard.shard),
                 self._owners.get(shard.shard),
-                self._refusals.skipped(shard.partitions, self.spec.skipped),
+                self._refusals.skipped(shard.partitions, self.spec),
                 self._foreign_from(shard),
                 self.spec.parks,
             )

@@ -32,13 +32,15 @@ class Refusals:
         self._store = store
         self._parked = ParkedOffsets(store.parked())
 
-    def skipped(self, plans: Iterable[PartitionPlan], given_up: Skipped) -> Skipped:
-        """What a batch leaves out of partitions: what an operator gave up, and what is parked."""
+    def skipped(self, plans: Iterable[PartitionPlan], spec: FlowSpec) -> Skipped:
+        """What a batch leaves out of partitions: what an operator gave up, what is parked and what was forgotten."""
         found = {}
         for plan in plans:
             key = (plan.topic, plan.partition)
             place = (*key, plan.generation, plan.target_topic, plan.floor.target_generation)
-            if ranges := (*given_up.get(key, ()), *self._parked.within(place, plan.first, plan.last)):
+            forgotten = spec.forgotten.get((*key, plan.generation), ())
+            gone = (item for item in forgotten if item[0] <= plan.last and item[1] >= plan.first)
+            if ranges := (*spec.skipped.get(key, ()), *self._parked.within(place, plan.first, plan.last), *gone):
                 found[key] = ranges
         return found
 

@@ -26,7 +26,7 @@ class FlowSpec:
     flow went on at this source offset. `targets` are the living generations of target topics. `mark` is a header that
     each of its records has when it comes from the stage: what is without it at the target is somebody else's.
     With `parks`, and in the offsets of `park_at`, it goes on behind single records that the target refuses; `on_parked`
-    is told in which partitions.
+    is told in which partitions. `forgotten` are ranges of offsets that `forget` noted.
     """
 
     name: str
@@ -46,6 +46,7 @@ class FlowSpec:
     targets: Mapping[str, TargetGeneration] = field(default_factory=dict)
     provenance: Provenance | None = None
     on_refused: Callable[[TargetRefused], None] | None = None
+    forgotten: Mapping[tuple[str, int, int], Sequence[tuple[int, int]]] = field(default_factory=dict)
     parks: bool = False
     park_at: Mapping[TopicAndPartition, tuple[tuple[int, int], ...]] = field(default_factory=dict)
     on_parked: Callable[[Sequence[TopicAndPartition]], None] | None = None

@@ -6,6 +6,7 @@ from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.control.topic_sync import TargetTopics
 from mirrorlake.errors import ClusterUnusable, TargetRefused
 from mirrorlake.kafka.connections import Connections
+from mirrorlake.lake.forgotten import forgotten_from
 from mirrorlake.lake.incidents import Decided
 from mirrorlake.lake.lake import Lake
 from mirrorlake.offsets.positions import TopicAndPartition
@@ -64,6 +65,7 @@ def flow_spec(
         targets=targets.generations.living,
         provenance=provenance,
         on_refused=on_refused,
+        forgotten=forgotten_from(lake, flow.source),
         parks=settings.on_refused == "park",
         park_at=decided.parked,
         on_parked=on_parked,

@@ -159,6 +159,10 @@ class _Comparison:
                     self._tell(kinds.STAGE, at, said, places[0])
         return gone
 
+    def _is_forgotten(self, record: Expected) -> bool:
+        """Whether only the source has it still."""
+        return not record.staged and self._allowed.reason(record.offset, kinds.FORGOTTEN) is not None
+
     def _excuse(self, at: int, *reasons: str) -> bool:
         reason = self._allowed.reason(at, *reasons)
         if reason is not None:
@@ -171,6 +175,8 @@ class _Comparison:
         for at in sorted(self._records):
             record = self._records[at]
             if not record.targets:
+                if self._is_forgotten(record):
+                    continue  # it was counted where the source was compared with the stage
                 if self._excuse(at, kinds.GIVEN_UP, kinds.PARKED, kinds.FORGOTTEN):
                     continue
             elif record.targets[0] < self._allowed.target_start and oldest is not None and record.timestamp < oldest:
@@ -203,7 +209,7 @@ class _Comparison:
                     self._tell(kinds.NOT_MAPPED, record.offset, "it is not at the target either")
             elif self._allowed.target_compacts:
                 self._excused[kinds.TARGET_COMPACTED] += 1
-            else:
+            elif not self._is_forgotten(record):
                 self._tell(kinds.MISSING, record.offset, "", record.targets[0])
         self._tell_extra(extra, expected)
         both = [record for record in expected if record.offset not in missing]

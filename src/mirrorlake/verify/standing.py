@@ -14,6 +14,7 @@ from mirrorlake.errors import ClusterUnusable
 from mirrorlake.kafka.admin_configs import describe_topic_configs
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.kafka.values import TopicConfigs
+from mirrorlake.lake.forgotten import forgotten_from
 from mirrorlake.lake.incidents import Incidents
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.table_upkeep import removals_from
@@ -97,6 +98,7 @@ class FlowStanding:
         self._noted, _ = noted_targets(lake, flow.name)
         self._audited = self._asked_audits()
         self._left_out = self._asked_left_out()
+        self._forgotten = forgotten_from(lake, flow.source)
         self._parked = ParkedOffsets(Parked(**row) for row in lake.ask("parked_of", flow=flow.name))
         self.shared_targets = frozenset(
             row["target_topic"] for row in lake.ask("verify_shared_targets", flow=flow.name)
@@ -153,6 +155,7 @@ class FlowStanding:
             why: tuple(ranges.get((row["topic"], row["partition"]), ())) for why, ranges in self._left_out.items()
         }
         place = (row["topic"], row["partition"], row["generation"], row["target_topic"], row["target_generation"])
+        left_out[kinds.FORGOTTEN] = tuple(self._forgotten.get(place[:3], ()))
         left_out[kinds.PARKED] = self._parked.within(place, 0, NO_END)
         heartbeats = row["target_topic"] == HEARTBEATS  # the target's own go there, too
         return Allowances(

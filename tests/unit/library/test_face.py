@@ -14,7 +14,8 @@ from mirrorlake.library.flows import Flows, UnknownFlow
 
 ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs" / "library.md").read_text(encoding="utf-8")
-ANSWERS = ("Divergence", "Groups", "Migrated", "Moves", "Plan", "Position", "Produced", "Rows", "Status", "Upkeep")
+ANSWERS = ("Divergence", "Forgotten", "Groups", "Migrated", "Moves", "Plan", "Position", "Produced", "Rows", "Status",
+           "Upkeep")  # fmt: skip
 LAKE = {
     "translate": "(flow: str, topic: str, partition: int, offset: int, *, reverse: bool = False) -> Position",
     "translate_all": "(flow: str, positions: Iterable[tuple[str, int, int]], *, reverse: bool = False)"
@@ -51,6 +52,8 @@ LAKE = {
     " as_of: datetime.datetime | None = None, below: Mapping[tuple[str, int], int] | None = None,"
     " extras: Collection[str] = (), rename: str = 'identity', compacted: bool = False, start_over: bool = False,"
     " dry_run: bool = False, report: Callable[[int], None] | None = None, stop: Event | None = None) -> Resent",
+    "forget": "(topic: str | Iterable[str], where: str, *, source: str | None = None, dry_run: bool = False)"
+    " -> Forgotten",
     "maintain": "(*, retention_days: int | None = None, vacuum_hours: int | None = None, dry_run: bool = False)"
     " -> Upkeep",
 }

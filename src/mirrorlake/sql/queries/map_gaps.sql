@@ -44,6 +44,23 @@ mapped AS (
   FROM runs
   GROUP BY flow, topic, partition, generation
 ),
+-- What was deleted from the stage by predicate, and is in the map.
+forgotten_since AS (
+  SELECT flow, topic, partition, generation,
+         sum(aggregate(segments, 0L, (n, one) -> n + greatest(
+           0L,
+           least(one.record_count - 1, IF(high < one.source_first, -1L, (high - one.source_first) DIV one.stride))
+             - greatest(0L, (low - one.source_first + one.stride - 1) DIV one.stride) + 1))) AS record_count
+  FROM (
+    SELECT runs.flow, runs.topic, runs.partition, runs.generation, segments, greatest(low, first_offset) AS low,
+           least(high, last_offset) AS high
+    FROM runs
+    JOIN forgotten ON forgotten.source_cluster = split(runs.flow, '->')[0] AND forgotten.topic = runs.topic
+      AND forgotten.partition = runs.partition AND forgotten.generation = runs.generation
+      AND first_offset <= least(source_last, high) AND last_offset >= greatest(source_first, low)
+  )
+  GROUP BY flow, topic, partition, generation
+),
 given_up AS (
   SELECT ranges.flow, ranges.topic, ranges.partition, ranges.generation,
          sum(least(last, last_offset) - greatest(first, first_offset) + 1) AS record_count
@@ -62,13 +79,15 @@ refused AS (
   WHERE parked.offset BETWEEN greatest(first, took_over) AND least(last, coalesce(taken_over - 1, last))
   GROUP BY bounded.flow, bounded.topic, bounded.partition, bounded.generation
 )
-SELECT ranges.flow, ranges.topic, ranges.partition, ranges.generation, first AS first_offset,
-       last AS last_offset,
-       ranges.record_count - coalesce(mapped.record_count, 0) - coalesce(given_up.record_count, 0)
-         - coalesce(refused.record_count, 0) AS missing
-FROM {ranges} AS ranges
-LEFT JOIN mapped USING (flow, topic, partition, generation)
-LEFT JOIN given_up USING (flow, topic, partition, generation)
-LEFT JOIN refused USING (flow, topic, partition, generation)
-WHERE ranges.record_count > coalesce(mapped.record_count, 0) + coalesce(given_up.record_count, 0)
-  + coalesce(refused.record_count, 0)
+SELECT flow, topic, partition, generation, first AS first_offset, last AS last_offset, staged - taken AS missing
+FROM (
+  SELECT ranges.flow, ranges.topic, ranges.partition, ranges.generation, first, last, ranges.record_count AS staged,
+         coalesce(mapped.record_count, 0) - coalesce(forgotten_since.record_count, 0)
+           + coalesce(given_up.record_count, 0) + coalesce(refused.record_count, 0) AS taken
+  FROM {ranges} AS ranges
+  LEFT JOIN mapped USING (flow, topic, partition, generation)
+  LEFT JOIN forgotten_since USING (flow, topic, partition, generation)
+  LEFT JOIN given_up USING (flow, topic, partition, generation)
+  LEFT JOIN refused USING (flow, topic, partition, generation)
+)
+WHERE staged > taken

@@ -1,0 +1,68 @@
+"""`mirrorlake forget`: records leave the lake by a predicate."""
+
+import sys
+from typing import TYPE_CHECKING
+
+import typer
+
+from mirrorlake.cli.context import Context
+from mirrorlake.errors import InputError
+from mirrorlake.terminal import plain_table
+
+if TYPE_CHECKING:
+    from mirrorlake.library.answers import Forgotten
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command()(forget)
+
+
+def forget(
+    context: typer.Context,
+    topic: list[str] = typer.Option(..., "--topic", help="The topic, named as at the source; may be given again."),
+    where: str = typer.Option(..., "--where", help="Which records, in Spark's SQL over the columns of `records`."),
+    source: str | None = typer.Option(None, "--from", help="The source cluster, where several have such a topic."),
+    dry_run: bool = typer.Option(False, "--dry-run", help="Only count."),
+    yes: bool = typer.Option(False, "--yes", help="Delete without asking."),
+    as_json: bool = typer.Option(False, "--json", help="Print one JSON document."),
+) -> None:
+    """Delete staged records by a predicate; the map stays exact. Exits 1 when some have to wait for a flow.
+
+    Source and target keep theirs. Restores and replays cannot send them again.
+    """
+    shared: Context = context.obj
+    if not (dry_run or yes):
+        if as_json or not sys.stdin.isatty():
+            raise InputError("forget deletes what nothing brings back: look with --dry-run, and say --yes")
+        _show(shared, shared.lake.forget(topic, where, source=source, dry_run=True))
+        typer.confirm("Delete them?", abort=True)
+    found = shared.lake.forget(topic, where, source=source, dry_run=dry_run)
+    if as_json:
+        shared.answer(found.to_dict())
+    else:
+        _show(shared, found)
+    if found.waiting:
+        raise typer.Exit(1)
+
+
+def _show(shared: Context, found: "Forgotten") -> None:
+    verb = "would be deleted" if found.dry_run else "were deleted"
+    shared.out.print(f"{found.records:,} records in {found.files:,} files of the stage {verb}")
+    if found.finished:
+        shared.out.print(f"{found.finished:,} records of a call that was killed were deleted first")
+    if len(found.topics) > 1:
+        table = plain_table("topic", "records", "files", "waiting")
+        for row in found.topics:
+            table.add_row(row["topic"], *(f"{row[name]:,}" for name in ("records", "files", "waiting")))
+        shared.out.print(table)
+    if found.waiting:
+        shared.out.print(f"{found.waiting:,} more are not in the map of each flow yet, and stay; call it again later")
+        for row in found.waits:
+            shared.out.print(f"  {row['flow']}: {row['why']}", soft_wrap=True)
+    if found.gone_after is not None:
+        shared.out.print(
+            f"the first `mirrorlake maintain` after {found.gone_after:%Y-%m-%d %H:%M} UTC removes the files that still "
+            "hold them; until then they can be read by time travel. Source and target keep theirs",
+            soft_wrap=True,
+        )

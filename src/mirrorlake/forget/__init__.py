@@ -1,0 +1,1 @@
+"""`mirrorlake forget`: records deleted from the stage by predicate."""

@@ -1,0 +1,128 @@
+"""The flows that may need staged records: asked so that what they say holds until the records are deleted."""
+
+import logging
+from collections.abc import Collection, Iterable, Mapping
+from contextlib import ExitStack
+
+from confluent_kafka import Consumer, KafkaException, TopicPartition
+
+from mirrorlake.config.topology import ResolvedFlow
+from mirrorlake.errors import ClusterUnusable, LakeError, LeaseTaken
+from mirrorlake.forget.doubts import Committed, Known
+from mirrorlake.kafka.connections import Connections
+from mirrorlake.lake.lake import Lake
+from mirrorlake.lake.lease import Lease
+from mirrorlake.lake.map_store import LakeMap
+from mirrorlake.lake.table_upkeep import floors_of
+from mirrorlake.offsets.positions import TopicAndPartition
+from mirrorlake.offsets.runs import decode_written
+from mirrorlake.produce.spec import name_at_target
+from mirrorlake.produce.writer import Target, fence
+from mirrorlake.run.elsewhere import run_elsewhere
+
+logger = logging.getLogger(__name__)
+
+_ANSWER_SECONDS = 30.0
+
+
+class Flows:
+    """The flows that read from a source cluster: those of the topology file, those that were and have rows in the map,
+    and replays and restores that began and have not ended."""
+
+    def __init__(self, lake: Lake, connections: Connections, alias: str, topics: Collection[str]) -> None:
+        self._lake = lake
+        self._connections = connections
+        self._topics = topics
+        flows = map(connections.topology.flow, connections.topology.flows)
+        self._file = {flow.name: flow for flow in flows if flow.source == alias}
+        self._mapped: dict[str, dict[TopicAndPartition, str]] = {}
+        for row in lake.ask("map_extents"):
+            if row["flow"].partition("->")[0] == alias and row["topic"] in topics:
+                self._mapped.setdefault(row["flow"], {})[row["topic"], row["partition"]] = row["target_topic"]
+        begun = (row["flow"] for row in lake.ask("resends_begun"))
+        self._resends = [name for name in begun if name.partition("->")[0].rpartition(":")[2] == alias]
+
+    def by_their_maps(self) -> list[Known]:
+        """What the tables say: enough where nothing lies behind the end of a map."""
+        return [self._known(name, None) for name in (*sorted(self._file.keys() | self._mapped.keys()), *self._resends)]
+
+    def held(self, names: Iterable[str], stack: ExitStack, waits: dict[str, str]) -> list[Known]:
+        """The same of some flows that this call sees to it nobody produces until `stack` is closed. Of those that
+        somebody does, or whose target does not answer, only the tables are known; `waits` is told why."""
+        found = []
+        for name in names:
+            committed = None
+            try:
+                if name in self._resends:
+                    waits[name] = "it has begun and not ended"
+                else:
+                    committed = self._alone(name, stack)
+            except LeaseTaken:
+                waits[name] = "it is running"
+            except (LakeError, ClusterUnusable, ValueError) as error:
+                waits[name] = str(error)
+            except KafkaException as error:
+                waits[name] = f"its target does not say how far it is: {error.args[0].str()}"
+            found.append(self._known(name, committed))
+        return found
+
+    def _known(self, name: str, committed: Mapping[TopicAndPartition, Committed] | None) -> Known:
+        flow = self._file.get(name)
+        target = (lambda _: None) if flow is None else flow.target_topic
+        mirrors = [topic for topic in self._topics if flow is not None and flow.selection.selects(topic)]
+        if name in self._resends:
+            mirrors = list(self._topics)
+        return Known(name, floors_of(self._lake, name, target), committed, mirrors)
+
+    def _alone(self, name: str, stack: ExitStack) -> dict[TopicAndPartition, Committed]:
+        """Where the target says that a flow is, once nobody writes for it any more. Raises LeaseTaken, LakeError,
+        ClusterUnusable, KafkaException."""
+        flow = self._file.get(name)
+        lease = Lease(self._lake, f"flow {name}")
+        lease.take(sure=True)
+        stack.callback(lease.release)
+        if run_elsewhere(self._lake, [name]) is not None:
+            raise LeaseTaken(f"another process runs flow {name}")
+        tasks = LakeMap(self._lake, name).produce_tasks()
+        if tasks is None or (flow is not None and flow.settings.delivery != "exactly_once"):
+            return {}  # it never wrote, or rebuilds nothing
+        alias = name.rpartition("->")[2]
+        if alias not in self._connections.topology.clusters:
+            raise LakeError(f"cluster {alias} of {name} is not in the topology file")
+        group = name_at_target(self._lake, name)
+        client, producer = (self._connections.client(alias, role) for role in ("admin", "producer"))
+        for shard in range(tasks):
+            fence(Target(client, producer, group, f"{group}-{shard}", tasks, transactional=True))
+        return self._positions(client, group, self._places(name, flow))
+
+    def _places(self, name: str, flow: ResolvedFlow | None) -> dict[TopicAndPartition, TopicAndPartition]:
+        """Source partitions by target partition."""
+        found = {(target, key[1]): key for key, target in self._mapped.get(name, {}).items()}
+        if flow is not None:
+            for topic, info in self._connections.admin(flow.target).topics().items():
+                for source in self._topics:
+                    if flow.target_topic(source) == topic:
+                        found.update({(topic, at): (source, at) for at in range(info.partitions)})
+        return found
+
+    def _positions(
+        self,
+        client: Mapping[str, str | int | bool],
+        group: str,
+        places: Mapping[TopicAndPartition, TopicAndPartition],
+    ) -> dict[TopicAndPartition, Committed]:
+        """By source partition. Raises LakeError where the target forgot one that the map says there was."""
+        settings = {"group.id": group, "isolation.level": "read_committed", "enable.auto.commit": False}
+        consumer = Consumer({**client, **settings, "logger": logger})
+        try:
+            asked = [TopicPartition(*place) for place in sorted(places)]
+            found = {}
+            for item in consumer.committed(asked, _ANSWER_SECONDS) if asked else ():
+                if item.error is not None:
+                    raise KafkaException(item.error)
+                if item.offset >= 0:
+                    generation = decode_written(item.metadata or "").generation
+                    found[places[item.topic, item.partition]] = Committed(generation, item.offset)
+            return found
+        finally:
+            consumer.close()

@@ -1,0 +1,46 @@
+"""What was deleted from the stage by predicate: the table `forgotten`, which names offsets only."""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+
+from mirrorlake import failpoints
+from mirrorlake.lake.changes import WHOLE_LAKE, Change
+from mirrorlake.lake.event_log import EventLog
+from mirrorlake.lake.lake import Lake
+
+Place = tuple[str, int, int]
+"""Topic, partition and generation."""
+
+
+def forgotten_from(lake: Lake, source_cluster: str) -> Mapping[Place, Sequence[tuple[int, int]]]:
+    """Ranges of source offsets (inclusive) that were deleted, or are about to be, of what was landed from a cluster."""
+    found: dict[Place, list[tuple[int, int]]] = defaultdict(list)
+    for row in lake.ask("forgotten_of", source_cluster=source_cluster):
+        found[row["topic"], row["partition"], row["generation"]].append((row["first_offset"], row["last_offset"]))
+    return dict(found)
+
+
+def forgotten_ends(lake: Lake, source_cluster: str) -> Mapping[Place, int]:
+    """The offsets behind the last records that were deleted."""
+    rows = lake.ask("forgotten_ends", source_cluster=source_cluster)
+    return {(row["topic"], row["partition"], row["generation"]): row["position"] for row in rows}
+
+
+def finish(lake: Lake) -> int:
+    """Delete what was noted, also by calls that were killed; returns how many records that were."""
+    left = lake.ask("forget_pending")
+    for row in left:
+        where = {name: row[name] for name in ("forget_id", "source_cluster", "topic", "first", "last")}
+        _run(lake, "forget_records", where)
+    if left:
+        failpoints.reached("forget-deleted")
+    for forget_id in sorted({row["forget_id"] for row in left}):
+        _run(lake, "forget_done", {"forget_id": forget_id})
+        gone = (f"{row['record_count']} records of {row['topic']}" for row in left if row["forget_id"] == forget_id)
+        # Not even a hash of the predicate: one of a short key is soon guessed.
+        EventLog(lake).record(WHOLE_LAKE, [Change("forget", "records", None, f"{forget_id}: {', '.join(gone)}")])
+    return sum(row["record_count"] for row in left)
+
+
+def _run(lake: Lake, name: str, args: Mapping[str, object]) -> None:
+    lake.retrying(lambda: lake.query(name, **args).collect())

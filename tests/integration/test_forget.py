@@ -1,0 +1,166 @@
+"""Records leave the lake by a predicate, and nothing else changes: the map stays exact, what is forgotten is neither
+read again nor sent, and a process that is killed meanwhile leaves nothing undone."""
+
+import json
+import shutil
+import subprocess
+import sys
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+import mirrorlake
+from mirrorlake.failpoints import FORGET_POINTS
+from mirrorlake.lake.lake import Lake
+from tests.support.clusters import ClusterPair
+from tests.support.kafka import NewRecord, create_topic, write
+from tests.support.replication import (
+    both_sides,
+    finish,
+    in_catalog,
+    lake_of,
+    land_only,
+    replicate_once,
+    replicating,
+    start_command,
+    start_run,
+    write_topology,
+)
+
+#: Whose records are picked, by whose name.
+PEOPLE = ("ann", "bob", "eve")
+
+
+@dataclass
+class Scene:
+    """A flow, and what was forgotten of its topic: (partition, offset)."""
+
+    topology: Path
+    topic: str
+    clusters: ClusterPair
+    written: int = 0
+    gone: set[tuple[int, int]] = field(default_factory=set)
+    never_sent: set[tuple[int, int]] = field(default_factory=set)
+
+    @property
+    def names(self) -> Mapping[str, str]:
+        return {self.topic: f"east.{self.topic}"}
+
+    def write(self, count: int = 60) -> None:
+        """Records of all people in turn, in two partitions; the last ones are Eve's."""
+        numbers = range(self.written, self.written + count)
+        records = [NewRecord(b"%d" % at, PEOPLE[at // 2 % 3].encode(), at % 2) for at in numbers]
+        write(self.clusters.east, self.topic, records)
+        self.written += count
+
+    def of(self, person: str, since: int = 0) -> set[tuple[int, int]]:
+        """Where a person's records are."""
+        return {(at % 2, at // 2) for at in range(since, self.written) if PEOPLE[at // 2 % 3] == person}
+
+    def is_whole(self, lake: Lake) -> None:
+        """All but what was forgotten is staged, and all but what was never sent is at the target, and mapped."""
+        sides = both_sides(lake, self.clusters.east, self.clusters.west, self.names)
+        for partition, there in enumerate(sides.source[self.topic]):
+            here = sides.target[f"east.{self.topic}"][partition]
+            sent = [record for record in there if (partition, record.offset) not in self.never_sent]
+            assert [record[1:] for record in here] == [record[1:] for record in sent]
+            pairs = zip((record.offset for record in sent), (record.offset for record in here), strict=True)
+            assert sorted(sides.mapped[self.topic, partition]) == list(pairs)
+            kept = [record.offset for record in there if (partition, record.offset) not in self.gone]
+            assert sorted(sides.staged[self.topic, partition]) == kept
+
+    def forget(self, person: str, **options: bool) -> mirrorlake.Forgotten:
+        return mirrorlake.open(str(self.topology)).forget(self.topic, f"CAST(key AS STRING) = '{person}'", **options)
+
+
+def new_scene(clusters: ClusterPair, folder: Path) -> Scene:
+    topic = f"forget-{uuid.uuid4().hex[:8]}"
+    create_topic(clusters.east, topic, 2)
+    scene = Scene(write_topology(folder, clusters.east, clusters.west, {"topics": [topic]}), topic, clusters)
+    scene.write()
+    return scene
+
+
+@pytest.mark.parametrize("place", ["path", pytest.param("catalog", marks=pytest.mark.slow)])
+def test_what_is_forgotten_stays_so(spark: SparkSession, clusters: ClusterPair, tmp_path: Path, place: str) -> None:
+    """Of what is mapped, what is only staged, the last record of each partition: deleted, while no process runs; it is
+    not landed again, not even without checkpoints, and not sent."""
+    scene = new_scene(clusters, tmp_path)
+    if place == "catalog":
+        in_catalog(scene.topology)
+    replicate_once(spark, scene.topology)
+    produced = scene.written
+    scene.write()
+    land_only(spark, scene.topology)
+    scene.gone, scene.never_sent = scene.of("eve"), scene.of("eve", produced)
+    assert max(scene.gone) == (1, 59)
+    looked = scene.forget("eve", dry_run=True)
+    assert (looked.records, looked.waiting, looked.deleted_at) == (len(scene.gone), 0, None)
+    done = scene.forget("eve")
+    assert (done.records, done.waiting, done.waits) == (len(scene.gone), 0, [])
+    assert [row["topic"] for row in done.topics] == [scene.topic] and done.files > 0
+    assert done.gone_after is not None and done.deleted_at is not None and done.gone_after > done.deleted_at
+    assert scene.forget("eve").records == 0
+    run = replicate_once(spark, scene.topology)
+    scene.is_whole(run.lake)
+    if place == "path":
+        shutil.rmtree(tmp_path / "lake" / "_checkpoints")
+    scene.write()
+    run = replicate_once(spark, scene.topology)
+    scene.is_whole(run.lake)
+    lake = mirrorlake.open(str(scene.topology))
+    assert lake.status().healthy
+    verified = lake.verify()
+    assert verified.differences == [] and verified.excused == {"forgotten": len(scene.gone)}
+    told = [tuple(row) for row in run.lake.sql("SELECT after FROM changes WHERE kind = 'forget'").collect()]
+    assert told == [(f"{done.forget_id}: {len(scene.gone)} records of {scene.topic}",)]
+    if place == "path":
+        logs = [path for path in (tmp_path / "lake").rglob("*.json") if "records" not in path.parts[-2]]
+        assert logs and not any("eve" in path.read_text(encoding="utf-8") for path in logs), "the predicate is written"
+
+
+def test_what_a_flow_still_needs_waits(spark: SparkSession, clusters: ClusterPair, tmp_path: Path) -> None:
+    """Its map rows were lost with the process: they are told by counting staged records, so none of those goes. While
+    it runs, what is mapped does."""
+    scene = new_scene(clusters, tmp_path)
+    once = tmp_path / "once"
+    environment = {"MIRRORLAKE_CRASH": "produced:driver", "MIRRORLAKE_CRASH_ONCE": str(once)}
+    assert finish(start_run(scene.topology, "--once", **environment)) == -9
+    waiting = scene.forget("ann")
+    assert (waiting.records, waiting.waiting) == (0, len(scene.of("ann")))
+    assert [row["flow"] for row in waiting.waits] == ["east->west"] and "run it once" in waiting.waits[0]["why"]
+    with replicating(spark, scene.topology) as run:
+        while len(run.reports) < 1 or scene.forget("ann", dry_run=True).waiting:
+            pass  # each call takes as long as a query
+        scene.gone = scene.of("ann")
+        assert scene.forget("ann").records == len(scene.gone)
+        scene.write()
+    scene.is_whole(replicate_once(spark, scene.topology).lake)
+
+
+def test_killed_while_it_forgets(spark: SparkSession, clusters: ClusterPair, tmp_path: Path) -> None:
+    """Noted and not deleted, deleted and not said so: flows go on behind it, and the next call finishes."""
+    scene = new_scene(clusters, tmp_path)
+    land_only(spark, scene.topology)
+    for point, person in zip(FORGET_POINTS, PEOPLE, strict=False):
+        once = tmp_path / point
+        where = ("--where", f"CAST(key AS STRING) = '{person}'")
+        environment = {"MIRRORLAKE_CRASH": point, "MIRRORLAKE_CRASH_ONCE": str(once)}
+        code = finish(start_command(scene.topology, "forget", "--topic", scene.topic, *where, "--yes", **environment))
+        assert once.exists() and code == -9, (tmp_path / "run.log").read_text(encoding="utf-8")
+        scene.gone |= scene.of(person)
+        if point == FORGET_POINTS[0]:
+            scene.never_sent = scene.of(person)
+            replicate_once(spark, scene.topology)
+    command = [sys.executable, "-m", "mirrorlake.cli.main", "-c", str(scene.topology), "forget", "--json", "--yes"]
+    asked = subprocess.run([*command, "--topic", scene.topic, "--where", "false"], capture_output=True, check=False)
+    assert asked.returncode == 0, asked.stderr
+    assert json.loads(asked.stdout)["records"] == 0
+    left = lake_of(spark, scene.topology).sql("SELECT 1 FROM forgotten WHERE deleted_at IS NULL").collect()
+    assert left == []
+    scene.write()
+    scene.is_whole(replicate_once(spark, scene.topology).lake)
