@@ -201,3 +201,16 @@ def test_whatever_the_target_lacks_or_has_more_is_found(letters: list[str], data
     places = st.integers(SHIFT, SHIFT + 9)
     here.target = sorted(data.draw(st.dictionaries(places, st.sampled_from("abcd"), max_size=9)).items())
     assert (here.verdict().word == "proven") == (here.target == right)
+
+
+def test_what_was_forgotten_is_counted_once_whoever_still_has_it() -> None:
+    """Offset 3 is at source and target, 4 only at the source, 5 only at the target, 6 nowhere; 7 was never sent."""
+    here = world()
+    here.allowed = Allowances(left_out={"forgotten": [(3, 7)]})
+    here.stage = [record for record in here.stage if not 3 <= record[0] <= 7]
+    here.source = [record for record in here.source or [] if record[0] not in (5, 6)]
+    here.target = [record for record in here.target if record[0] - SHIFT not in (4, 6, 7)]
+    here.pairs = [pair for pair in here.pairs if pair[0] != 7]
+    assert here.verdict() == Verdict((), {"forgotten": 5})
+    here.allowed = Allowances(left_out={"forgotten": [(4, 7)]})
+    assert here.found() == [("stage_differs", 3, 3)]
