@@ -7,18 +7,18 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 
 import mirrorlake
 from tests.support.clusters import ClusterPair, own_topics
-from tests.support.kafka import create_topic, read_topic, topics_of
+from tests.support.kafka import create_topic, delete_topic, read_topic, topics_of
 from tests.support.mirror_maker import Load, MirrorMaker, Reader
-from tests.support.replication import FLOW, replicating, write_topology
+from tests.support.replication import FLOW, replicating
 
 ORDERS, AUDIT = "moving-orders", "moving-audit"
-BESIDE = {"topics": ["moving-.*"], "replication_policy_separator": ".mirrorlake.", "sync_group_offsets_enabled": False}
 
 pytestmark = pytest.mark.slow
 
@@ -44,12 +44,39 @@ def copied(clusters: ClusterPair, topic: str) -> int:
     return sum(map(len, read_topic(clusters.west, theirs(topic))))
 
 
-def command(topology: Path, *words: str) -> dict[str, object]:
-    line = [sys.executable, "-m", "mirrorlake.cli.main", "-c", str(topology), "migrate", "--flow", FLOW, "--json"]
-    done = subprocess.run([*line, *words], capture_output=True, text=True, timeout=180, check=False)
-    assert done.returncode == 0, (done.stdout, done.stderr)
-    found: dict[str, object] = json.loads(done.stdout)
+def command(topology: Path, *words: str, code: int = 0) -> dict[str, Any]:
+    line = [sys.executable, "-m", "mirrorlake.cli.main", "-c", str(topology), *words, "--json"]
+    done = subprocess.run(line, capture_output=True, text=True, timeout=180, check=False)
+    assert done.returncode == code, (done.stdout, done.stderr)
+    found: dict[str, Any] = json.loads(done.stdout)
     return found
+
+
+def move(topology: Path, topic: str, *words: str) -> dict[str, Any]:
+    wave = command(topology, "migrate", "--flow", FLOW, "--topics", topic, *words)
+    assert all(row["done"] == "moved" and row["exact"] for row in wave["groups"]), wave
+    return wave
+
+
+def beside(directory: Path) -> Path:
+    """The topology that `import --beside` makes; without it the plan refuses to write where MirrorMaker 2 does."""
+    properties = str(directory / "mm2.properties")
+    (directory / "same").mkdir()
+    (directory / "beside").mkdir()
+    same, made = directory / "same" / "mirrorlake.yml", directory / "beside" / "mirrorlake.yml"
+    command(same, "import", properties, "-o", str(same))
+    refused = command(same, "plan", code=2)
+    assert "second-writer" in {problem["rule"] for problem in refused["problems"]}
+    assert {topic["holder"] for topic in refused["flows"][0]["topics"] if "moving" in topic["topic"]} == {
+        "MirrorMaker 2"
+    }
+    command(made, "import", properties, "--beside", "-o", str(made))
+    planned = command(made, "plan")
+    assert planned["problems"] == []
+    wanted = {ORDERS: ours(ORDERS), AUDIT: ours(AUDIT)}
+    assert {topic["topic"]: topic["target_topic"] for topic in planned["flows"][0]["topics"]} == wanted
+    assert {topic["holder"] for topic in planned["flows"][0]["topics"]} == {None}
+    return made
 
 
 def assert_each_once(reader: Reader, wanted: set[bytes]) -> None:
@@ -70,33 +97,31 @@ def test_two_waves_and_a_rollback(clusters: ClusterPair, spark: SparkSession, tm
         maker = MirrorMaker(clusters, "moving-.*", tmp_path)
         load = Load(clusters.east, {ORDERS: 3, AUDIT: 2})
         billing, slow, reports = (Reader(clusters.west, name) for name in ("billing", "slow", "reports"))
-        topology = write_topology(tmp_path / "lake", clusters.east, clusters.west, BESIDE)
         with maker.running(), load.running():
             wait_for(lambda: copied(clusters, ORDERS) > 3_000 and copied(clusters, AUDIT) > 3_000)
             billing.begin(theirs(ORDERS))
             slow.begin(theirs(ORDERS), most=1_500)
             reports.begin(theirs(AUDIT))
             slow.join()
+            topology = beside(tmp_path)
             maker.kill()
             maker.start()
             with replicating(spark, topology):
                 wait_for(lambda: has_repeated(clusters), 120)
                 wait_for(lambda: ours(AUDIT) in topics_of(clusters.west))
                 billing.end()
-                wave = command(topology, "--topics", ORDERS, "--groups", "billing|slow")
-                assert all(row["done"] == "moved" and row["exact"] for row in wave["groups"]), wave
+                wave = move(topology, ORDERS, "--groups", "billing|slow")
                 assert {row["group"] for row in wave["groups"]} == {"billing", "slow"}
                 billing.begin(ours(ORDERS))
                 slow.begin(ours(ORDERS))
                 dry = mirrorlake.open(topology).migrate(FLOW, AUDIT, dry_run=True)
                 assert not dry.complete and "members" in dry.left[0], "reports reads still"
                 reports.end()
-                assert mirrorlake.open(topology).migrate(FLOW, AUDIT).complete
+                move(topology, AUDIT)
                 reports.begin(ours(AUDIT))
                 time.sleep(3)
                 billing.end()
-                back = command(topology, "--topics", ORDERS, "--groups", "billing", "--rollback")
-                assert all(row["done"] == "moved" and row["exact"] for row in back["groups"]), back
+                move(topology, ORDERS, "--groups", "billing", "--rollback")
                 billing.begin(theirs(ORDERS))
                 time.sleep(3)
                 load.stop()
@@ -105,6 +130,10 @@ def test_two_waves_and_a_rollback(clusters: ClusterPair, spark: SparkSession, tm
                 billing.read_to_the_end(theirs(ORDERS), load.written[ORDERS])
                 slow.read_to_the_end(ours(ORDERS), load.written[ORDERS])
                 reports.read_to_the_end(ours(AUDIT), load.written[AUDIT])
+                move(topology, ORDERS, "--groups", "billing")
+                maker.kill()
+                for topic in (ORDERS, AUDIT):
+                    delete_topic(clusters.west, theirs(topic))
                 verified = mirrorlake.open(topology).verify()
         assert_each_once(billing, load.written[ORDERS])
         assert_each_once(slow, load.written[ORDERS])
