@@ -98,7 +98,8 @@ def test_a_view_that_cannot_be_altered_is_named(
     spark: SparkSession, location: Location, opened_again: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lake = open_lake(spark, location, Path.cwd())
-    monkeypatch.setattr(catalog_views, "view_query", lambda view: view_query(view).replace("incidents", "gone"))
+    queries = {view: view_query(view) for view in VIEWS} | {"open_incidents": "SELECT flow FROM no_such_table"}
+    monkeypatch.setattr(catalog_views, "view_query", queries.__getitem__)
     with pytest.raises(LakeError, match="the view open_incidents in .* cannot be altered, which only its owner may"):
         catalog_views.keep_views(lake)
 
