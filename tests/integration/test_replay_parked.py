@@ -66,5 +66,5 @@ def test_sent_when_the_limit_was_raised(spark: SparkSession, clusters: ClusterPa
 
 
 def waiting(lake: mirrorlake.OpenLake) -> int:
-    (row,) = lake.rows("SELECT count(*) AS n FROM parked WHERE replayed_at IS NULL")
+    (row,) = lake.rows("SELECT count(*) AS n FROM parked WHERE flow = 'east->west' AND replayed_at IS NULL")
     return int(row["n"])

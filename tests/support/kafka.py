@@ -4,7 +4,7 @@ import uuid
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import OFFSET_BEGINNING, Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 Headers = list[tuple[str, bytes | None]] | None
@@ -127,7 +127,7 @@ def read_topics(
         }
     )
     try:
-        consumer.assign([TopicPartition(topic, partition, 0) for topic, partition in waiting])
+        consumer.assign([TopicPartition(topic, partition, OFFSET_BEGINNING) for topic, partition in waiting])
         idle = 0
         while waiting:
             messages = consumer.consume(10_000, timeout=1.0)

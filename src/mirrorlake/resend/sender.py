@@ -7,7 +7,7 @@ selected; and no row goes to `latency`, which is about records on their way from
 import logging
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -19,7 +19,6 @@ from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.map_store import LakeMap
 from mirrorlake.lake.stage_index import StageFiles
 from mirrorlake.offsets.generations import TargetGeneration
-from mirrorlake.offsets.parked import Parked
 from mirrorlake.produce.flow import BatchReport, FlowProducer
 from mirrorlake.produce.provenance import Provenance
 from mirrorlake.produce.spec import FlowSpec, name_at_target
@@ -42,14 +41,11 @@ BATCH_RECORDS = 2_000_000
 
 
 class ResendMap(LakeMap):
-    """A flow's part of the map, without rows in `latency`. What is refused is nobody's to park once more."""
+    """A flow's part of the map, without rows in `latency`.
 
-    def parked(self) -> Sequence[Parked]:
-        """Nothing: all is tried."""
-        return ()
-
-    def park(self, rows: Sequence[Parked]) -> None:
-        """Nothing: it goes on behind these records, which are not in its map."""
+    What the target refuses of a parked replay is noted in `parked` under the replay's own name, before anything behind
+    it is sent: whoever goes on after a kill leaves out the same records.
+    """
 
     def append_latency(self, rows: pa.Table, batch_id: int) -> None:
         """Nothing: how old a record is that is sent again says nothing of how late anything is."""
