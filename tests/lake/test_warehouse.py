@@ -66,7 +66,17 @@ def warehouse(lake: Lake) -> Iterator[WarehouseLake]:
 
 
 def still(rows: list[dict[str, Any]]) -> list[str]:
-    return told([{name: value for name, value in row.items() if not CHANGING.search(name)} for row in rows])
+    """Rows without what goes by the time at which they are asked for: a flow gone long is so since some hours ago."""
+    return told(
+        [
+            {
+                name: value
+                for name, value in row.items()
+                if not CHANGING.search(name) and not (name == "since" and row.get("alert") == "not_running")
+            }
+            for row in rows
+        ]
+    )
 
 
 @pytest.mark.parametrize("name", [name for kind, name in QUERIES if kind == "queries"])
