@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from mirrorlake.errors import LakeError
@@ -11,6 +11,22 @@ from mirrorlake.produce.batch import PartitionPlan, shard_of
 
 #: Takes rows of `records` and gives those of them that are wanted, with the same columns.
 Selection = Callable[[DataFrame], DataFrame]
+
+
+def generation() -> Column:
+    """The generation of a row of `records`; older rows have none, which is the first."""
+    return F.coalesce(F.col("generation"), F.lit(0))
+
+
+def inside_range() -> Column:
+    """Whether a row of `records` lies in a range of `range_topic`, `range_partition` and `range_generation`, from
+    `range_first` to `range_last`, both inclusive."""
+    return (
+        (F.col("topic") == F.col("range_topic"))
+        & (F.col("partition") == F.col("range_partition"))
+        & (generation() == F.col("range_generation"))
+        & F.col("offset").between(F.col("range_first"), F.col("range_last"))
+    )
 
 
 def sorted_rows(
@@ -44,13 +60,6 @@ def sorted_rows(
         "range_topic string, range_partition int, range_generation int, range_first bigint, range_last bigint,"
         " shard int",
     )
-    generation = F.coalesce(F.col("generation"), F.lit(0))
-    inside = (
-        (F.col("topic") == F.col("range_topic"))
-        & (F.col("partition") == F.col("range_partition"))
-        & (generation == F.col("range_generation"))
-        & F.col("offset").between(F.col("range_first"), F.col("range_last"))
-    )
     rows = (
         lake.table("records")
         .where(F.col("source_cluster") == source_cluster)
@@ -59,12 +68,12 @@ def sorted_rows(
     )
     return (
         (rows if selection is None else selection(rows))
-        .join(F.broadcast(ranges), inside)
+        .join(F.broadcast(ranges), inside_range())
         .select(
             "shard",
             "topic",
             "partition",
-            generation.alias("generation"),
+            generation().alias("generation"),
             "offset",
             "timestamp",
             "key",

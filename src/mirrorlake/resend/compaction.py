@@ -13,6 +13,7 @@ from pyspark.sql import functions as F
 
 from mirrorlake.lake.lake import Lake
 from mirrorlake.offsets.stage_index import StagedRange
+from mirrorlake.produce.stage_rows import generation, inside_range
 
 _RANGES = "range_topic string, range_partition int, range_generation int, range_first bigint, range_last bigint"
 _PLACE = ("topic", "partition", "generation", "offset")
@@ -42,7 +43,7 @@ class Compaction:
             *(F.col(name).alias(f"left_{name}") for name in _PLACE)
         )
         same = [F.col(name) == F.col(f"left_{name}") for name in ("topic", "partition", "offset")]
-        return rows.join(left, [*same, F.coalesce("generation", F.lit(0)) == F.col("left_generation")], "left_semi")
+        return rows.join(left, [*same, generation() == F.col("left_generation")], "left_semi")
 
     def forget(self) -> None:
         """Delete what was written down."""
@@ -50,20 +51,13 @@ class Compaction:
 
     def _left(self) -> DataFrame:
         """Their coordinates."""
-        generation = F.coalesce("generation", F.lit(0))
         ranges = self._lake.spark.createDataFrame([tuple(item[1:6]) for item in self._ranges], _RANGES)
-        inside = (
-            (F.col("topic") == F.col("range_topic"))
-            & (F.col("partition") == F.col("range_partition"))
-            & (generation == F.col("range_generation"))
-            & F.col("offset").between(F.col("range_first"), F.col("range_last"))
-        )
         rows = (
             self._lake.table("records")
             .where(F.col("source_cluster") == self._ranges[0].source_cluster)
-            .join(F.broadcast(ranges), inside)
+            .join(F.broadcast(ranges), inside_range())
             .select(
-                "topic", "partition", generation.alias("generation"), "offset", "key", F.isnull("value").alias("dead")
+                "topic", "partition", generation().alias("generation"), "offset", "key", F.isnull("value").alias("dead")
             )
         )
         last = (
