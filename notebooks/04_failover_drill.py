@@ -73,7 +73,7 @@ nb.display(drill.ready_groups(nb))
 # COMMAND ----------
 
 rehearsal = drill.rehearse(nb)
-nb.display(drill.moves(nb, rehearsal))
+nb.display(drill.moves(rehearsal))
 
 # COMMAND ----------
 

@@ -49,7 +49,7 @@ nb = open_notebook(globals(), records_per_second="10000", utilisation="0.7", tra
 # COMMAND ----------
 
 found = capacity.measured(nb)
-nb.display(capacity.runs(nb, found))
+nb.display(capacity.runs(found))
 
 # COMMAND ----------
 

@@ -61,7 +61,7 @@ nb.display(tracing.story(found))
 
 # COMMAND ----------
 
-nb.display(tracing.stages(nb, found))
+nb.display(tracing.stages(found))
 
 # COMMAND ----------
 
@@ -73,7 +73,7 @@ nb.display(tracing.stages(nb, found))
 
 # COMMAND ----------
 
-nb.display(tracing.held_up(nb, found))
+nb.display(tracing.held_up(found))
 
 # COMMAND ----------
 

@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from mirrorlake import InputError, LakeError, Moves, OpenLake
 from mirrorlake.config.tracking import Tracking
+from mirrorlake.library.internals import Internals
 from mirrorlake.notebook import audit, capacity, latency, open_notebook, translation
 from mirrorlake.tracking.store import open_store
 from tests.support.histories import FLOW, History
@@ -144,9 +145,14 @@ def recorded(place: Path) -> None:
 
 @pytest.fixture
 def run(place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    """Runs a notebook as `python notebooks/<name>.py` does, in this process and its session; returns what it shows."""
+    """Runs a notebook as `python notebooks/<name>.py` does, in this process; returns what it shows. No session is asked
+    for: the lake is a folder."""
+
+    def no_session(_known: Internals) -> SparkSession:
+        raise AssertionError("a lake in a folder needs none")
 
     def runs(name: str, *widgets: str) -> str:
+        monkeypatch.setattr(Internals, "spark", property(no_session))
         path = FOLDER / f"{name}.py"
         monkeypatch.setattr(sys, "argv", [str(path), f"lake={place / 'lake'}", *widgets])
         monkeypatch.setattr(sys, "excepthook", sys.excepthook)  # so that it is put back
@@ -312,18 +318,18 @@ def test_what_the_pages_say_is_right(spark: SparkSession, place: Path, recorded:
     nb._widgets["lake"] = str(place / "lake")
     spike = latency.find_spike(nb)
     assert (spike.topic, spike.partition, spike.batch_id, spike.p99_ms) == ("orders", 1, 8, 7000)
-    assert [row["offset"] for row in latency.records(nb, spike).orderBy("offset").collect()] == list(range(10, 20))
+    assert sorted(latency.records(nb, spike)["offset"].to_pylist()) == list(range(10, 20))
     asked = [("orders", 0, position) for position in (0, 9, 10, 19)]
-    there = {row["position"]: row for row in translation.there_and_back(nb, asked).collect()}
+    there = {row["position"]: row for row in translation.there_and_back(nb, asked).to_pylist()}
     assert {position: row["other_position"] for position, row in there.items()} == {0: 100, 9: 109, 10: 111, 19: 120}
     assert all(row["back"] == position and row["exact"] for position, row in there.items())
-    home = translation.back_and_there(nb, asked).collect()
+    home = translation.back_and_there(nb, asked).to_pylist()
     assert {row["position"]: row["other_position"] for row in home} == {100: 0, 109: 9, 111: 10, 120: 19}
-    (missing,) = audit.missing(nb).collect()
+    (missing,) = audit.missing(nb).to_pylist()
     assert (missing["partition"], missing["first_offset"], missing["last_offset"]) == (2, 18, 19)
     assert (missing["incident"], missing["decision"]) == ("target_refused", "open")
     assert missing["missing_since"] is not None
-    (unstaged,) = audit.not_staged(nb).collect()
+    (unstaged,) = audit.not_staged(nb).to_pylist()
     assert (unstaged["partition"], unstaged["first_offset"], unstaged["last_offset"]) == (2, 20, 22)
     found = capacity.measured(nb)
     cost = found.costs[capacity.OWN]

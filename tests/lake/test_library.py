@@ -2,6 +2,7 @@
 
 import json
 import runpy
+import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
@@ -15,6 +16,7 @@ import mirrorlake
 from mirrorlake import Moves, OpenLake, Position, Rows, Status
 from mirrorlake.cli.main import app
 from mirrorlake.lake.lake import Lake
+from mirrorlake.library.internals import Internals
 from tests.support.sample_lake import FLOWS, REFUSED_AT
 
 NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
@@ -145,9 +147,10 @@ def test_the_commands_answer_the_same(lake: OpenLake, file: Path, middle: int) -
     ["01_quickstart", "02_investigate_latency", "03_translate_offsets", "04_failover_drill", "05_audit", "07_trace"],
 )
 def test_notebooks_in_a_kernel_show_all_inline(
-    name: str, file: Path, place: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+    name: str, file: Path, place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As `%run` does it in Jupyter, whose widgets hold what the notebook gives: here, what the test gives."""
+    """As `%run` does it in Jupyter, whose widgets hold what the notebook gives: here, what the test gives. None of them
+    asks for a session."""
     shown: list[dict[str, Any]] = []
     module, display = ModuleType("IPython"), ModuleType("IPython.display")
     module.get_ipython = lambda: SimpleNamespace(kernel=object())  # type: ignore[attr-defined]
@@ -157,12 +160,27 @@ def test_notebooks_in_a_kernel_show_all_inline(
     monkeypatch.setattr("mirrorlake.notebook.host.DEMO_LAKE", str(place))
     monkeypatch.setattr("mirrorlake.notebook.host.Notebook.topology_file", file)
     monkeypatch.setattr(OpenLake, "failover", rehearsed)
+    monkeypatch.setattr(Internals, "spark", property(no_session))
     monkeypatch.setattr(sys, "path", list(sys.path))
     runpy.run_path(str(NOTEBOOKS / f"{name}.py"), run_name="__main__")
     kinds = [next(iter(bundle)) for bundle in shown]
     assert "text/html" in kinds and not (place.parent / "notebook-charts").exists()
     if name[:2] in ("01", "02", "03"):
         assert any("vegalite" in kind for kind in kinds)
+
+
+def no_session(_known: Internals) -> SparkSession:
+    raise AssertionError("a lake in a folder needs no session")
+
+
+def test_a_notebook_of_a_lake_in_a_folder_imports_no_spark(place: Path) -> None:
+    script = "import runpy, sys; runpy.run_path(sys.argv[0], run_name='__main__'); sys.exit('pyspark' in sys.modules)"
+    words = [str(NOTEBOOKS / "01_quickstart.py"), f"lake={place}"]
+    done = subprocess.run(
+        [sys.executable, "-c", f"import sys; sys.argv = {words!r}; {script}"], capture_output=True, text=True
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert FLOW in done.stdout
 
 
 def rehearsed(_lake: OpenLake, flow: str, groups: object, *, dry_run: bool) -> Moves:

@@ -13,8 +13,10 @@ from mirrorlake.config.topology import Lake as Location
 from mirrorlake.config.topology import Topology
 from mirrorlake.errors import InputError, LakeError
 from mirrorlake.kafka.connections import Connections
+from mirrorlake.lake.identity import PROPERTY
 from mirrorlake.lake.lake import Lake, has_table
 from mirrorlake.lake.opening import folder_of, no_lake, open_lake, path_lake, reading_lake
+from mirrorlake.lake.path_tables import PathTables
 from mirrorlake.lake.reader import Reader
 from mirrorlake.library.progress import Progress
 from mirrorlake.library.session_start import SessionStart
@@ -57,6 +59,11 @@ class Internals:
     def has_topology(self) -> bool:
         """Whether the lake was opened by a topology file."""
         return self._topology is not None
+
+    @property
+    def place(self) -> str:
+        """Where the lake is, as sentences say it: its folder as it was given, or catalog.schema."""
+        return self.location.path or f"{self.location.catalog}.{self.location.schema_name}"
 
     @property
     def topology(self) -> Topology:
@@ -105,6 +112,15 @@ class Internals:
         """The lake's tables. Raises LakeError."""
         opening = reading_lake if self.read_only else open_lake
         return opening(self.spark, self.location, self.directory)
+
+    @property
+    def stored_id(self) -> str | None:
+        """The identity that the lake says of itself (lake/identity.py), of a folder without a session; None where it
+        has none, or is not there."""
+        if self.location.path is None:
+            return self.tables.stored_id
+        root = folder_of(self.location.path, self.directory)
+        return PathTables(root).properties("records").get(PROPERTY) if has_table(root, "records") else None
 
     @cached_property
     def writable(self) -> Lake:

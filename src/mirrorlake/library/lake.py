@@ -10,6 +10,7 @@ from mirrorlake.config.maintenance import Maintenance
 from mirrorlake.errors import InputError, first_line
 from mirrorlake.groups.view import read_groups
 from mirrorlake.lake.lake import Lake
+from mirrorlake.lake.reader import Reader
 from mirrorlake.lake.translate import Asked, translate, translate_all
 from mirrorlake.library.answers import (
     Forgotten,
@@ -35,6 +36,7 @@ from mirrorlake.run.resolve import Wanted, open_incidents, resolve
 from mirrorlake.run.status import read_status
 
 if TYPE_CHECKING:  # an answer needs no Spark, and what needs it imports it
+    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
 
@@ -51,8 +53,7 @@ class OpenLake(Resends):
 
     def __repr__(self) -> str:
         known = self.internals
-        place = known.location.path or f"{known.location.catalog}.{known.location.schema_name}"
-        return f"OpenLake({str(known.config) if known.config else place!r})"
+        return f"OpenLake({str(known.config) if known.config else known.place!r})"
 
     @property
     def spark(self) -> "SparkSession":
@@ -102,12 +103,27 @@ class OpenLake(Resends):
         try:
             found = Rows(reader.rows(query, parameters, limit=None if limit is None else limit + 1))
         except InputError as error:
-            by = "" if isinstance(reader, Lake) else f" by {reader.engine} (--engine spark asks Spark)"
-            raise InputError(f"the query cannot be run{by}: {error}") from error
+            raise _refused(reader, error) from error
         if limit is not None:
             found.truncated = len(found) > limit
             del found[limit:]
         return found
+
+    def arrow(self, query: str, /, **parameters: object) -> "pa.Table":
+        """The same as `rows`, as a table of Arrow: columns have their types without a row too, and times their zone.
+
+        Args:
+            query: the query, in Spark's SQL; `:name` in it is a parameter.
+            parameters: values of parameters, by name.
+
+        Raises:
+            InputError: the query cannot be run.
+        """
+        reader = self.internals.reader
+        try:
+            return reader.arrow(query, parameters).read_all()
+        except InputError as error:
+            raise _refused(reader, error) from error
 
     def forget(
         self, topic: str | Iterable[str], where: str, *, source: str | None = None, dry_run: bool = False
@@ -408,3 +424,9 @@ class OpenLake(Resends):
         it does of a replay or a restore."""
         if self.internals.has_topology and not is_resend(flow):
             self.flows[flow]
+
+
+def _refused(reader: Reader, error: InputError) -> InputError:
+    """What is said of a query that the lake's engine does not run."""
+    by = "" if isinstance(reader, Lake) else f" by {reader.engine} (--engine spark asks Spark)"
+    return InputError(f"the query cannot be run{by}: {error}")

@@ -6,7 +6,6 @@ from typing import Any
 
 import altair as alt
 import pyarrow as pa
-from pyspark.sql import DataFrame
 
 from mirrorlake.config.tracking import Tracking
 from mirrorlake.notebook import charts
@@ -82,17 +81,17 @@ def _row(run: Any) -> dict[str, Any]:
     }
 
 
-def runs(nb: Notebook, found: Measured) -> DataFrame:
+def runs(found: Measured) -> pa.Table:
     """One row per run, newest first."""
     schema = pa.schema(
         [("started", pa.timestamp("us", tz="UTC"))]
         + [(name, pa.string()) for name in ("command", "status", "cores")]
         + [(name, pa.float64()) for name in _RUNS[4:]]
     )
-    return nb.spark.createDataFrame(pa.Table.from_pylist(found.runs, schema=schema))
+    return pa.Table.from_pylist(found.runs, schema=schema)
 
 
-def answers(nb: Notebook, found: Measured) -> DataFrame:
+def answers(nb: Notebook, found: Measured) -> pa.Table:
     """Cores for the load of the widgets, and for loads around it, by what the cost was found from."""
     load, utilisation = nb.number("records_per_second", 10_000), nb.number("utilisation", 0.7)
     rows = [
@@ -108,7 +107,7 @@ def answers(nb: Notebook, found: Measured) -> DataFrame:
     ]
     names = ("records_per_second", "cores", "cpu_seconds_per_million", "idle_cores")
     schema = pa.schema([("found_from", pa.string()), *((name, pa.float64()) for name in names)])
-    return nb.spark.createDataFrame(pa.Table.from_pylist(rows, schema=schema))
+    return pa.Table.from_pylist(rows, schema=schema)
 
 
 def sentence(nb: Notebook, found: Measured) -> str:

@@ -1,21 +1,23 @@
-"""The notebooks' charts, as Altair draws them. Each takes a small frame of one of the notebooks' queries."""
+"""The notebooks' charts, as Altair draws them. Each takes a small table, of one of the notebooks' queries."""
 
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
 import altair as alt
-from pyspark.sql import DataFrame
+import pyarrow as pa
+
+from mirrorlake.notebook.inline import plain_rows
 
 _WIDTH, _HEIGHT = 860, 240
 _TIME = "%Y-%m-%d %H:%M:%S"
 
 
-def lines(frame: DataFrame, x: str, y: dict[str, str], title: str, unit: str, over: str = "T") -> alt.Chart:
+def lines(found: pa.Table, x: str, y: dict[str, str], title: str, unit: str, over: str = "T") -> alt.Chart:
     """Several measures over time, or with `over` Q over numbers: `y` is what each is called, by column. Points too, for
     what stands alone."""
     number = over == "Q"
-    rows = _long(_rows(frame), [x], y, unit)
+    rows = _long(_rows(found), [x], y, unit)
     chart: alt.Chart = _chart(rows, title, alt.MarkDef("line", point=True), height=_HEIGHT).encode(
         x=alt.X(f"{x}:{over}", title=x if number else None, scale=alt.Scale(zero=False) if number else alt.Undefined),
         y=alt.Y(f"{unit}:Q"),
@@ -25,9 +27,9 @@ def lines(frame: DataFrame, x: str, y: dict[str, str], title: str, unit: str, ov
     return chart
 
 
-def stacked(frame: DataFrame, x: str, y: str, color: str, title: str) -> alt.Chart:
+def stacked(found: pa.Table, x: str, y: str, color: str, title: str) -> alt.Chart:
     """One measure over time, stacked by a name."""
-    chart: alt.Chart = _chart(_rows(frame), title, alt.MarkDef("bar"), height=_HEIGHT).encode(
+    chart: alt.Chart = _chart(_rows(found), title, alt.MarkDef("bar"), height=_HEIGHT).encode(
         x=alt.X(f"{x}:T", title=None),
         y=alt.Y(f"{y}:Q", title=y.replace("_", " ")),
         color=alt.Color(f"{color}:N"),
@@ -36,9 +38,9 @@ def stacked(frame: DataFrame, x: str, y: str, color: str, title: str) -> alt.Cha
     return chart
 
 
-def bars(frame: DataFrame, name: list[str], measures: dict[str, str], title: str, unit: str) -> alt.Chart:
+def bars(found: pa.Table, name: list[str], measures: dict[str, str], title: str, unit: str) -> alt.Chart:
     """Measures side by side for each name, which the columns `name` make together."""
-    rows = [{**row, "place": "-".join(str(row[part]) for part in name)} for row in _rows(frame)]
+    rows = [{**row, "place": "-".join(str(row[part]) for part in name)} for row in _rows(found)]
     order = list(measures.values())
     chart: alt.Chart = _chart(_long(rows, ["place"], measures, unit), title, alt.MarkDef("bar")).encode(
         x=alt.X(f"{unit}:Q"),
@@ -50,10 +52,10 @@ def bars(frame: DataFrame, name: list[str], measures: dict[str, str], title: str
     return chart
 
 
-def offsets(frame: DataFrame, title: str) -> alt.Chart:
+def offsets(found: pa.Table, title: str) -> alt.Chart:
     """The map of a partition: source offsets across, target offsets up; one line per range."""
     chart: alt.Chart = _chart(
-        _rows(frame), title, alt.MarkDef("rule", strokeWidth=4, strokeCap="round"), height=_HEIGHT
+        _rows(found), title, alt.MarkDef("rule", strokeWidth=4, strokeCap="round"), height=_HEIGHT
     ).encode(
         x=alt.X("source_first:Q", title="source offset", scale=alt.Scale(zero=False)),
         y=alt.Y("target_first:Q", title="target offset", scale=alt.Scale(zero=False)),
@@ -94,9 +96,9 @@ def _long(rows: Sequence[dict[str, Any]], keep: list[str], measures: dict[str, s
     ]
 
 
-def _rows(frame: DataFrame) -> list[dict[str, Any]]:
-    """A small frame (the queries behind it are aggregates or have limits), with times as text."""
+def _rows(found: pa.Table) -> list[dict[str, Any]]:
+    """A small table (the queries behind it are aggregates or have limits), with times as text."""
     return [
         {name: value.isoformat() if isinstance(value, datetime) else value for name, value in row.items()}
-        for row in frame.toArrow().to_pylist()
+        for row in plain_rows(found)
     ]

@@ -8,7 +8,6 @@ from typing import Any
 
 import pyarrow as pa
 from confluent_kafka import Consumer, TopicPartition
-from pyspark.sql import DataFrame
 
 import mirrorlake
 from mirrorlake.config.topology import Topology
@@ -35,7 +34,7 @@ class Drill:
     said: list[str]
 
 
-def ready_groups(nb: Notebook) -> DataFrame:
+def ready_groups(nb: Notebook) -> pa.Table:
     """Which groups could fail over now, as the newest checkpoints say. Reads the lake only."""
     return nb.query("ready_groups", flow=nb.flow)
 
@@ -47,7 +46,7 @@ def rehearse(nb: Notebook) -> Drill:
     """
     dry_run = nb.widget("dry_run").lower() not in ("no", "false", "0")
     named = tuple(name.strip() for name in nb.widget("groups").split(",") if name.strip()) or None
-    lake = mirrorlake.open(nb.topology_file, read_only=dry_run, spark=nb.spark)
+    lake = mirrorlake.open(nb.topology_file, read_only=dry_run, spark=nb.session)
     flow = lake.flows[nb.flow].name
     with _clusters(lake.internals.topology, demo_group=named is None) as said:
         _check_same(nb, lake)
@@ -57,7 +56,7 @@ def rehearse(nb: Notebook) -> Drill:
 
 def _check_same(nb: Notebook, lake: mirrorlake.OpenLake) -> None:
     """Raise InputError where the topology's lake is not the one that the widget names."""
-    named, moved = nb.lake.internals.tables, lake.internals.tables
+    named, moved = nb.lake.internals, lake.internals
     if named.stored_id != moved.stored_id:
         raise InputError(
             f"the widget lake names {named.place}, and the topology file another lake, {moved.place}; let both name "
@@ -65,10 +64,10 @@ def _check_same(nb: Notebook, lake: mirrorlake.OpenLake) -> None:
         )
 
 
-def moves(nb: Notebook, drill: Drill) -> DataFrame:
+def moves(drill: Drill) -> pa.Table:
     """One row per group and partition: from where to where, and what was done."""
     rows = [{name: row.get(name) for name in _MOVES.names} for row in drill.moves]
-    return nb.spark.createDataFrame(pa.Table.from_pylist(rows, schema=_MOVES))
+    return pa.Table.from_pylist(rows, schema=_MOVES)
 
 
 def _sentences(found: mirrorlake.Moves) -> list[str]:

@@ -7,17 +7,21 @@ from importlib import import_module
 from importlib.resources import files
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from pyspark.sql import DataFrame, SparkSession
+import altair as alt
+import pyarrow as pa
 from rich.table import Table
 
 import mirrorlake
 from mirrorlake.errors import InputError, MirrorlakeError
 from mirrorlake.library.html import text_of
 from mirrorlake.library.internals import in_kernel
-from mirrorlake.notebook.inline import SHOWN_ROWS, Shown, bundle_of, picture
+from mirrorlake.notebook.inline import SHOWN_ROWS, Shown, bundle_of, picture, plain_rows, rows_of
 from mirrorlake.terminal import plain_console, plain_table
+
+if TYPE_CHECKING:  # a lake in a folder is read without Spark
+    from pyspark.sql import DataFrame, SparkSession
 
 #: The demo's lake, beside which the notebooks run on a laptop; and the schema that the bundle makes by default.
 DEMO_LAKE, WORKSPACE_LAKE = "./mirrorlake-demo/lake", "main.replication"
@@ -28,8 +32,8 @@ class Host(Protocol):
     """Where widgets stand and things are shown."""
 
     @property
-    def spark(self) -> SparkSession | None:
-        """The session that is there; None lets the lake make one."""
+    def spark(self) -> "SparkSession | None":
+        """The session that is there; None lets the lake make one, when something needs it."""
 
     def widgets(self, defaults: Mapping[str, str]) -> dict[str, str]:
         """Make widgets with these defaults and return their values."""
@@ -48,7 +52,7 @@ class Workspace:
         self._html = namespace["displayHTML"]
 
     @property
-    def spark(self) -> SparkSession:
+    def spark(self) -> "SparkSession":
         """The workspace's session."""
         return self._spark
 
@@ -63,10 +67,10 @@ class Workspace:
         sentence goes to the cell's output."""
         if isinstance(what, str):
             sys.stdout.write(f"{what}\n")
-        elif isinstance(what, DataFrame):
-            self._display(what)
-        else:
+        elif isinstance(what, alt.TopLevelMixin):
             self._html(picture(what))
+        else:
+            self._display(self._spark.createDataFrame(what) if isinstance(what, pa.Table) else what)
 
 
 class Kernel:
@@ -111,14 +115,14 @@ class Laptop:
         """A table as text, a chart as a file that needs no network."""
         if isinstance(what, str):
             self._out.print(what)
-        elif isinstance(what, DataFrame):
-            self._out.print(_table(what))
-        else:
+        elif isinstance(what, alt.TopLevelMixin):
             self._charts += 1
             charts.mkdir(parents=True, exist_ok=True)
             path = charts / f"{self._notebook}-{self._charts}.html"
             what.save(str(path), inline=True)
             self._out.print(f"chart: {path}")
+        else:
+            self._out.print(_table(what))
 
 
 class Notebook:
@@ -129,9 +133,14 @@ class Notebook:
         self._widgets = dict(widgets)
 
     @property
-    def spark(self) -> SparkSession:
-        """The session."""
+    def spark(self) -> "SparkSession":
+        """The session, made when it is first asked for: nothing that a notebook of ours shows of a folder needs it."""
         return self.lake.spark
+
+    @property
+    def session(self) -> "SparkSession | None":
+        """The session that was there before; None where one is made by what needs it."""
+        return self._host.spark
 
     def widget(self, name: str) -> str:
         """What a widget says."""
@@ -142,7 +151,7 @@ class Notebook:
         """The lake that the widget `lake` names: a folder, or catalog.schema. Raises InputError."""
         place = place_of(self.widget("lake"))
         catalog, schema, path = (place.get(name) for name in ("catalog", "schema", "path"))
-        return mirrorlake.open(catalog=catalog, schema=schema, path=path, spark=self._host.spark)
+        return mirrorlake.open(catalog=catalog, schema=schema, path=path, spark=self.session)
 
     @property
     def directory(self) -> Path | None:
@@ -164,7 +173,7 @@ class Notebook:
     @cached_property
     def flow(self) -> str:
         """The flow that is looked at: the widget's, else the first one by name. Raises InputError."""
-        known = [row["flow"] for row in self.query("flows").collect()]
+        known = [row["flow"] for row in self.rows("flows")]
         wanted = self._widgets.get("flow") or (known[0] if known else "")
         if wanted not in known:
             said = f"there is no flow {wanted}" if wanted else "no flow has run"
@@ -176,7 +185,7 @@ class Notebook:
         """The topic that is looked at: the widget's, else the one with the most records."""
         if wanted := self._widgets.get("topic"):
             return wanted
-        found = self.query("busiest_topic", flow=self.flow).collect()
+        found = self.rows("busiest_topic", flow=self.flow)
         if not found:
             raise InputError(f"flow {self.flow} has no topic yet; run `mirrorlake run` first")
         return str(found[0]["topic"])
@@ -188,15 +197,23 @@ class Notebook:
         Raises InputError for what is no time.
         """
         asked = {name: self._widgets.get(name, "") for name in ("since", "until")}
-        row = self.query("span", flow=self.flow, **asked).collect()[0]
+        (row,) = self.rows("span", flow=self.flow, **asked)
         if row["wrong"]:
             raise InputError("since and until are times such as 2026-11-21 23:47:00, or empty")
         return {"since": row["since"], "until": row["until"]}
 
-    def query(self, name: str, **args: object) -> DataFrame:
-        """`sql/notebooks/<name>.sql` of the package, over this lake."""
-        text = (files("mirrorlake") / "sql" / "notebooks" / f"{name}.sql").read_text(encoding="utf-8")
-        return self.lake.sql(text, **args)
+    def query(self, name: str, **args: object) -> pa.Table:
+        """`sql/notebooks/<name>.sql` of the package, asked of this lake by its own engine."""
+        return self.packaged("notebooks", name, **args)
+
+    def rows(self, name: str, **args: object) -> list[dict[str, Any]]:
+        """The same as `query`, as rows."""
+        return plain_rows(self.query(name, **args))
+
+    def packaged(self, folder: str, name: str, **args: object) -> pa.Table:
+        """`sql/<folder>/<name>.sql` of the package, asked of this lake by its own engine."""
+        text = (files("mirrorlake") / "sql" / folder / f"{name}.sql").read_text(encoding="utf-8")
+        return self.lake.arrow(text, **args)
 
     def number(self, name: str, default: float) -> float:
         """A widget as a number; the default where it is empty. Raises InputError."""
@@ -256,12 +273,12 @@ def _one_sentence(kind: type[BaseException], error: BaseException, trace: Traceb
         sys.__excepthook__(kind, error, trace)
 
 
-def _table(frame: DataFrame) -> Table:
-    rows = frame.limit(SHOWN_ROWS + 1).collect()
-    table = plain_table(*frame.columns)
+def _table(what: "pa.Table | DataFrame") -> Table:
+    columns, rows = rows_of(what)
+    table = plain_table(*columns)
     table.caption = None if rows else "no rows"
     for row in rows[:SHOWN_ROWS]:
-        table.add_row(*(text_of(value) for value in row))
+        table.add_row(*(text_of(row[name]) for name in columns))
     if len(rows) > SHOWN_ROWS:
         table.caption = f"the first {SHOWN_ROWS} rows"
     return table

@@ -1,28 +1,36 @@
 """Tables and charts as Jupyter and VS Code show them below a cell, without a network."""
 
+from collections.abc import Sequence
 from io import StringIO
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import altair as alt
-from pyspark.sql import DataFrame
+import pyarrow as pa
 
 from mirrorlake.library.html import table
+
+if TYPE_CHECKING:  # a lake in a folder is read without Spark
+    from pyspark.sql import DataFrame
 
 #: Rows that a table shows where there is no workspace to page through them.
 SHOWN_ROWS = 30
 #: What a Vega-Lite chart is called among MIME types; a front end that does not know it takes the picture.
 _CHART = f"application/vnd.vegalite.{alt.SCHEMA_VERSION.partition('.')[0]}+json"
 
-Shown = DataFrame | alt.TopLevelMixin | str
+#: What a notebook displays. Tables are Arrow's; a DataFrame is one of Spark that somebody made in a cell of their own.
+Shown: TypeAlias = "pa.Table | DataFrame | alt.TopLevelMixin | str"
 
 
 def bundle_of(what: Shown) -> dict[str, Any]:
     """What is shown, by MIME type: whoever shows it takes the richest that it knows."""
     if isinstance(what, str):
         return {"text/plain": what}
-    if isinstance(what, DataFrame):
-        return {"text/html": _table(what), "text/plain": f"a table of {', '.join(what.columns)}"}
-    return {_CHART: what.to_dict(), "image/svg+xml": picture(what), "text/plain": "a chart"}
+    if isinstance(what, alt.TopLevelMixin):
+        return {_CHART: what.to_dict(), "image/svg+xml": picture(what), "text/plain": "a chart"}
+    columns, rows = rows_of(what)
+    more = f"<p>the first {SHOWN_ROWS} rows</p>" if len(rows) > SHOWN_ROWS else ""
+    shown = table(rows[:SHOWN_ROWS], columns=columns) + more
+    return {"text/html": shown, "text/plain": f"a table of {', '.join(columns)}"}
 
 
 def picture(chart: alt.TopLevelMixin) -> str:
@@ -32,7 +40,17 @@ def picture(chart: alt.TopLevelMixin) -> str:
     return drawn.getvalue()
 
 
-def _table(frame: DataFrame) -> str:
-    rows = [row.asDict() for row in frame.limit(SHOWN_ROWS + 1).collect()]
-    more = f"<p>the first {SHOWN_ROWS} rows</p>" if len(rows) > SHOWN_ROWS else ""
-    return table(rows[:SHOWN_ROWS], columns=frame.columns) + more
+def rows_of(what: "pa.Table | DataFrame") -> tuple[Sequence[str], list[dict[str, Any]]]:
+    """Columns, and the rows to be shown with one more if there are more."""
+    first = what.slice(0, SHOWN_ROWS + 1) if isinstance(what, pa.Table) else what.limit(SHOWN_ROWS + 1).toArrow()
+    return first.column_names, plain_rows(first)
+
+
+def plain_rows(found: pa.Table) -> list[dict[str, Any]]:
+    """The rows of a table; times are in UTC, without saying so (those with a zone would have Arrow import pandas)."""
+    fields = [
+        field.with_type(pa.timestamp(field.type.unit)) if pa.types.is_timestamp(field.type) else field
+        for field in found.schema
+    ]
+    rows: list[dict[str, Any]] = found.cast(pa.schema(fields)).to_pylist()
+    return rows

@@ -3,11 +3,12 @@
 from dataclasses import dataclass
 
 import altair as alt
-from pyspark.sql import DataFrame
+import pyarrow as pa
 
 from mirrorlake.errors import InputError
 from mirrorlake.notebook import charts
 from mirrorlake.notebook.host import Notebook
+from mirrorlake.notebook.inline import plain_rows
 
 
 @dataclass(frozen=True)
@@ -29,9 +30,9 @@ class Spike:
 
 def over_time(nb: Notebook) -> alt.Chart:
     """Percentiles per minute, of the topic of the widget or of all."""
-    frame = nb.query("latency_minutes", flow=nb.flow, topic=nb.widget("topic"), **nb.span)
+    found = nb.query("latency_minutes", flow=nb.flow, topic=nb.widget("topic"), **nb.span)
     names = {"replication_p50_ms": "p50", "replication_p95_ms": "p95", "replication_p99_ms": "p99"}
-    return charts.lines(frame, "minute", names, f"{nb.flow}: replication latency", "ms")
+    return charts.lines(found, "minute", names, f"{nb.flow}: replication latency", "ms")
 
 
 def find_spike(nb: Notebook) -> Spike:
@@ -40,11 +41,11 @@ def find_spike(nb: Notebook) -> Spike:
     if nb.widget("offset"):
         return _of_record(nb, int(nb.number("partition", 0)), int(nb.number("offset", 0)))
     if nb.widget("minute"):
-        (asked,) = nb.query("asked_minute", minute=nb.widget("minute")).collect()
+        (asked,) = nb.rows("asked_minute", minute=nb.widget("minute"))
         if asked["minute"] is None:
             raise InputError(f"the widget minute holds {nb.widget('minute')}, which is no time as 2026-11-21 23:47")
         return _latest(nb, "the minute that was asked for", asked["minute"])
-    found = nb.query("worst_minute", flow=nb.flow, topic=nb.widget("topic"), **nb.span).collect()
+    found = nb.rows("worst_minute", flow=nb.flow, topic=nb.widget("topic"), **nb.span)
     if not found or found[0]["replication_p99_ms"] is None:
         raise InputError(
             f"flow {nb.flow} has no latency between {nb.span['since']} and {nb.span['until']}; "
@@ -55,33 +56,32 @@ def find_spike(nb: Notebook) -> Spike:
 
 def _of_record(nb: Notebook, partition: int, offset: int) -> Spike:
     place = {"flow": nb.flow, "topic": nb.topic, "partition": partition}
-    rows = nb.query("batch_of_record", offset=offset, **place).collect()
+    rows = nb.rows("batch_of_record", offset=offset, **place)
     if not rows:
         raise InputError(
             f"the map has no batch of {nb.topic}-{partition} offset {offset}: it is not at the target, or its row was "
             "merged; `mirrorlake trace` and notebook 07 tell what is known of it"
         )
     minute, batch = rows[0]["minute"], rows[0]["batch_id"]
-    beside = [row for row in _batches(nb, nb.topic, partition, minute).collect() if row["batch_id"] == batch]
+    beside = [row for row in plain_rows(_batches(nb, nb.topic, partition, minute)) if row["batch_id"] == batch]
     p99 = beside[0]["replication_p99_ms"] if beside else None
     return Spike(f"the batch of offset {offset}", minute, p99, nb.topic, partition, batch)
 
 
 def _latest(nb: Notebook, how: str, minute: str) -> Spike:
     """The latest partition of a minute (of the widget's, if it names one), and its latest batch."""
-    rows = partitions(nb, minute).collect()
+    rows = plain_rows(partitions(nb, minute))
     if nb.widget("partition"):
         rows = [row for row in rows if row["partition"] == int(nb.number("partition", 0))]
     if not rows:
         raise InputError(f"flow {nb.flow} produced nothing of what is looked at in the minute of {minute}")
     first = rows[0]
-    batch = _batches(nb, first["topic"], first["partition"], minute).first()
-    assert batch is not None  # the minute is made of its batches
+    batch = plain_rows(_batches(nb, first["topic"], first["partition"], minute))[0]  # the minute is made of them
     p99 = first["replication_p99_ms"]
     return Spike(how, minute, p99, first["topic"], first["partition"], batch["batch_id"])
 
 
-def partitions(nb: Notebook, minute: str) -> DataFrame:
+def partitions(nb: Notebook, minute: str) -> pa.Table:
     """One minute, partition by partition."""
     return nb.query("partitions_of_minute", flow=nb.flow, topic=nb.widget("topic"), minute=minute)
 
@@ -89,26 +89,26 @@ def partitions(nb: Notebook, minute: str) -> DataFrame:
 def partition_bars(nb: Notebook, minute: str) -> alt.Chart:
     """The latest partitions of a minute: until landed, and until on the target."""
     names = {"landing_p99_ms": "until landed", "replication_p99_ms": "until on the target"}
-    return charts.bars(partitions(nb, minute).limit(15), ["topic", "partition"], names, f"p99 at {minute}", "ms")
+    return charts.bars(partitions(nb, minute).slice(0, 15), ["topic", "partition"], names, f"p99 at {minute}", "ms")
 
 
-def batches(nb: Notebook, spike: Spike) -> DataFrame:
+def batches(nb: Notebook, spike: Spike) -> pa.Table:
     """The batches of the spike's partition in its minute."""
     return _batches(nb, spike.topic, spike.partition, spike.minute)
 
 
-def _batches(nb: Notebook, topic: str, partition: int, minute: str) -> DataFrame:
+def _batches(nb: Notebook, topic: str, partition: int, minute: str) -> pa.Table:
     return nb.query("batches_of_minute", flow=nb.flow, topic=topic, partition=partition, minute=minute)
 
 
-def records(nb: Notebook, spike: Spike) -> DataFrame:
+def records(nb: Notebook, spike: Spike) -> pa.Table:
     """The records of the spike's batch that waited longest."""
     return nb.query("records_of_batch", **_place(nb, spike))
 
 
 def verdict(nb: Notebook, spike: Spike) -> str:
     """Where the time went, in a sentence, and what to do next."""
-    row = nb.query("landed_batch", **_place(nb, spike)).collect()[0]
+    (row,) = nb.rows("landed_batch", **_place(nb, spike))
     where = f"{spike.topic}-{spike.partition}, batch {spike.batch_id}: {row['records']:,} records"
     if not row["records"]:
         return f"{where}: their rows are no longer in the stage (retention); the latency rows above are what is left"

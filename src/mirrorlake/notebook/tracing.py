@@ -4,7 +4,6 @@ from datetime import datetime, timezone
 
 import altair as alt
 import pyarrow as pa
-from pyspark.sql import DataFrame
 
 from mirrorlake.errors import InputError
 from mirrorlake.library.tracing import Trace
@@ -23,7 +22,7 @@ def trace(nb: Notebook) -> Trace:
     if nb.widget("offset"):
         place = int(nb.number("partition", 0)), int(nb.number("offset", 0))
         return flow.trace(nb.topic, *place, reverse=nb.widget("side") == "target")
-    newest = nb.query("newest_mapped", flow=nb.flow, topic=nb.topic).collect()
+    newest = nb.rows("newest_mapped", flow=nb.flow, topic=nb.topic)
     if not newest:
         raise InputError(f"nothing of topic {nb.topic} is mapped by flow {nb.flow}; give a topic, or an offset")
     return flow.trace(nb.topic, newest[0]["partition"], newest[0]["offset"])
@@ -34,19 +33,19 @@ def story(found: Trace) -> str:
     return "\n".join(found.lines())
 
 
-def stages(nb: Notebook, found: Trace) -> DataFrame:
+def stages(found: Trace) -> pa.Table:
     """One row a stage: when, how long after the one before, and what happened."""
     schema = pa.schema(
         [("stage", pa.string()), ("at", pa.timestamp("us")), ("after_ms", pa.int64()), ("said", pa.string())]
     )
-    return nb.spark.createDataFrame(pa.Table.from_pylist(list(found.stages), schema=schema))
+    return pa.Table.from_pylist(list(found.stages), schema=schema)
 
 
-def held_up(nb: Notebook, found: Trace) -> DataFrame:
+def held_up(found: Trace) -> pa.Table:
     """What held it up, in the order of time."""
     times = [(name, pa.timestamp("us")) for name in ("since", "until")]
     schema = pa.schema([("what", pa.string()), *times, ("said", pa.string())])
-    return nb.spark.createDataFrame(pa.Table.from_pylist(list(found.held_up), schema=schema))
+    return pa.Table.from_pylist(list(found.held_up), schema=schema)
 
 
 def neighbours(nb: Notebook, found: Trace) -> alt.Chart:

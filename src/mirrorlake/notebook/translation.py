@@ -4,11 +4,11 @@ from collections.abc import Iterable
 
 import altair as alt
 import pyarrow as pa
-from pyspark.sql import DataFrame
 
 from mirrorlake.errors import InputError
 from mirrorlake.notebook import charts
 from mirrorlake.notebook.host import Notebook
+from mirrorlake.notebook.inline import plain_rows
 
 #: (topic, partition, position), the topic as on the side that the position is from.
 Asked = tuple[str, int, int]
@@ -19,12 +19,12 @@ _RESULT = pa.schema(
 )
 
 
-def mapped(nb: Notebook) -> DataFrame:
+def mapped(nb: Notebook) -> pa.Table:
     """What of the topic is mapped, per partition."""
     return nb.query("mapped_partitions", flow=nb.flow, topic=nb.topic)
 
 
-def of_key(nb: Notebook) -> DataFrame:
+def of_key(nb: Notebook) -> pa.Table:
     """The newest records of the widget's key, in the widget's partition where one is given."""
     partition = int(nb.number("partition", -1))
     return nb.query("offsets_of_key", flow=nb.flow, topic=nb.topic, key=nb.widget("key"), partition=partition)
@@ -34,7 +34,7 @@ def asked_for(nb: Notebook) -> list[Asked]:
     """The positions of the widget's key, else the widgets' position, else one in the middle of each partition that is
     mapped. Raises InputError where there is none."""
     if nb.widget("key"):
-        found = [(nb.topic, row["partition"], row["source_offset"]) for row in of_key(nb).collect()]
+        found = [(nb.topic, row["partition"], row["source_offset"]) for row in plain_rows(of_key(nb))]
         if not found:
             where = f"partition {nb.widget('partition')} of " if nb.widget("partition") else ""
             raise InputError(
@@ -43,36 +43,36 @@ def asked_for(nb: Notebook) -> list[Asked]:
         return found
     if nb.widget("offset"):
         return [(nb.topic, int(nb.number("partition", 0)), int(nb.number("offset", 0)))]
-    rows = mapped(nb).collect()
+    rows = plain_rows(mapped(nb))
     if not rows:
         raise InputError(f"nothing of topic {nb.topic} is mapped by flow {nb.flow}; give another topic")
     return [(nb.topic, row["partition"], (row["source_first"] + row["source_last"]) // 2) for row in rows]
 
 
-def there_and_back(nb: Notebook, asked: Iterable[Asked]) -> DataFrame:
+def there_and_back(nb: Notebook, asked: Iterable[Asked]) -> pa.Table:
     """Source positions, translated to the target and from there back; `back` is the source position again."""
     return _both_ways(nb, list(asked), False)
 
 
-def back_and_there(nb: Notebook, asked: Iterable[Asked]) -> DataFrame:
+def back_and_there(nb: Notebook, asked: Iterable[Asked]) -> pa.Table:
     """Target positions, translated to the source and from there back."""
     there = nb.lake.translate_all(nb.flow, list(asked))
     return _both_ways(nb, [(item.topic, item.partition, item.offset) for item in there.values()], True)
 
 
-def at_time(nb: Notebook, at: str) -> DataFrame:
+def at_time(nb: Notebook, at: str) -> pa.Table:
     """Where a consumer of either side begins that goes back to a time, per partition."""
-    rows = nb.query("offsets_at", flow=nb.flow, topic=nb.topic, at=at).collect()
+    rows = nb.rows("offsets_at", flow=nb.flow, topic=nb.topic, at=at)
     return there_and_back(nb, [(nb.topic, row["partition"], row["source_offset"]) for row in rows])
 
 
 def map_chart(nb: Notebook, partition: int) -> alt.Chart:
     """The newest ranges of the map of a partition."""
-    frame = nb.query("map_of_partition", flow=nb.flow, topic=nb.topic, partition=partition)
-    return charts.offsets(frame, f"{nb.flow}: {nb.topic}-{partition}")
+    found = nb.query("map_of_partition", flow=nb.flow, topic=nb.topic, partition=partition)
+    return charts.offsets(found, f"{nb.flow}: {nb.topic}-{partition}")
 
 
-def _both_ways(nb: Notebook, asked: list[Asked], reverse: bool) -> DataFrame:
+def _both_ways(nb: Notebook, asked: list[Asked], reverse: bool) -> pa.Table:
     there = nb.lake.translate_all(nb.flow, asked, reverse=reverse)
     found = [(item.topic, item.partition, item.offset) for item in there.values()]
     back = nb.lake.translate_all(nb.flow, found, reverse=not reverse)
@@ -91,4 +91,4 @@ def _both_ways(nb: Notebook, asked: list[Asked], reverse: bool) -> DataFrame:
                 "back": None if again is None else again.offset,
             }
         )
-    return nb.spark.createDataFrame(pa.Table.from_pylist(rows, schema=_RESULT))
+    return pa.Table.from_pylist(rows, schema=_RESULT)

@@ -25,6 +25,7 @@ LAKE = {
     "table": "(name: str) -> 'DataFrame'",
     "sql": "(query: str, /, **parameters: object) -> 'DataFrame'",
     "rows": "(query: str, /, *, limit: int | None = None, **parameters: object) -> Rows",
+    "arrow": "(query: str, /, **parameters: object) -> 'Table'",
     "plan": "(flows: Sequence[str] | None = None) -> Plan",
     "run": "(flows: Sequence[str] | None = None, *, once: bool = False,"
     " report: Callable[[Produced], None] | None = None, stop: Event | None = None, reader: str = 'auto') -> Rows",
