@@ -31,6 +31,10 @@ GROUP_POINTS = (
     "group-moved",  # `failover` has moved one group, or `restore` some; the next ones and the rows about these are left
 )
 
+#: Points where tasks of another plan are fenced.
+FENCING_POINTS = (
+    "token-noted",  # the target has the new token, no transactional id is fenced
+)
 #: Points of `forget`.
 FORGET_POINTS = (
     "forget-noted",  # what goes is in `forgotten`, nothing is deleted

@@ -11,13 +11,15 @@ from confluent_kafka import KafkaException, Producer
 from confluent_kafka.admin import AdminClient
 from pyspark.sql import SparkSession
 
-from mirrorlake.errors import PositionLost, ReplicationError, TargetRefused
+from mirrorlake.errors import LeaseTaken, PositionLost, ReplicationError, TargetRefused
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.map_store import LakeMap
 from mirrorlake.lake.stage_index import StageFiles
 from mirrorlake.offsets.generations import TargetGeneration
+from mirrorlake.produce.batch import BatchPlan
 from mirrorlake.produce.flow import BatchReport, FlowProducer
 from mirrorlake.produce.spec import FlowSpec, name_at_target
+from mirrorlake.produce.task import ShardJob, produce_shard
 from mirrorlake.produce.workers import SparkWorkers
 from tests.support.clusters import ClusterPair
 from tests.support.kafka import create_topic, numbered, read_topic, write
@@ -168,6 +170,32 @@ def test_a_task_of_another_number_of_shards_writes_no_more(bench: Bench) -> None
         with pytest.raises(KafkaException, match="FENCED|INVALID_PRODUCER_EPOCH|fenced"):
             left.commit_transaction(20)
         bench.run(produce_tasks=2)
+    bench.assert_exact()
+
+
+def test_a_task_that_begins_after_it_was_fenced_writes_nothing(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two tasks are planned, and start only when their partitions lie in one shard."""
+    jobs: list[ShardJob] = []
+    keep = FlowProducer._jobs
+
+    def jobs_of(producer: FlowProducer, plan: BatchPlan) -> list[ShardJob]:
+        jobs[:] = keep(producer, plan)
+        return list(jobs)
+
+    monkeypatch.setattr(FlowProducer, "_jobs", jobs_of)
+    bench.spec = replace(bench.spec, targets={bench.topic: TargetGeneration()})
+    bench.land({0: range(3), 1: range(3)})
+    bench.run(produce_tasks=2)
+    bench.land({0: [3], 1: [3]})
+    bench.run(produce_tasks=2)
+    late = list(jobs)
+    assert len(late) == 2
+    bench.run(produce_tasks=1)
+    for job in late:
+        with pytest.raises(LeaseTaken, match="before another process fenced it"):
+            produce_shard(replace(job, owner=None), iter(()))
+    bench.land({0: [4], 1: [4]})
+    bench.run(produce_tasks=1)
     bench.assert_exact()
 
 

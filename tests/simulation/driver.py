@@ -23,9 +23,20 @@ from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.offsets.progress import MappedEnd, floors_of
 from mirrorlake.offsets.runs import decode_written
 from mirrorlake.offsets.stage_index import StagedRange, StageIndex
-from mirrorlake.produce import delivery, map_writer, patience, python_producer, refusals, stage_files, task, writer
+from mirrorlake.produce import (
+    delivery,
+    fencing,
+    map_writer,
+    patience,
+    python_producer,
+    refusals,
+    stage_files,
+    task,
+    writer,
+)
 from mirrorlake.produce import flow as produce_flow
 from mirrorlake.produce.batch import PartitionPlan, shard_of
+from mirrorlake.produce.fencing import fence_all
 from mirrorlake.produce.flow import FlowProducer
 from mirrorlake.produce.ports import Way
 from mirrorlake.produce.python_producer import PythonProducer
@@ -34,6 +45,7 @@ from mirrorlake.produce.report import RESULT
 from mirrorlake.produce.spec import FlowSpec
 from mirrorlake.produce.stage_files import read_shard
 from mirrorlake.produce.task import ShardJob, produce_shard
+from mirrorlake.produce.writer import Target
 from tests.simulation.kafka import Consumer, Producer, timed_out
 from tests.simulation.landing import Lander
 from tests.simulation.stage import ParquetView, arrow, lake_failed
@@ -282,6 +294,7 @@ def install(world: World, stack: ExitStack) -> None:
         (python_producer, "logger", quiet),
         (writer, "new_producer", record_producer),
         (writer, "Consumer", client_of(Consumer)),
+        (fencing, "Consumer", client_of(Consumer)),
         (delivery, "NEW_PARTITION_SECONDS", -1.0),
         *((module, "time", SimpleNamespace(monotonic=lambda: 0.0)) for module in (writer, delivery, patience)),
         (writer, "METADATA_BYTES", world.settings.metadata_bytes),
@@ -362,8 +375,10 @@ class Driver:
         committed: dict[TopicAndPartition, Committed] | None = None
         if self._flow is None:
             committed, group = {}, f"mirrorlake-{world.lake_id}-{FLOW}"
-            for shard in range(3):
-                world.target.begin(f"{group}-{shard}")
+            shards = [
+                Target({"bootstrap.servers": TARGET}, {}, group, f"{group}-{shard}", 3, True) for shard in range(3)
+            ]
+            fence_all(shards, world.target.topics)
             for (owner, key), (offset, metadata) in world.target.positions.items():
                 if owner == group:
                     committed[key] = Committed(decode_written(metadata).generation, offset)

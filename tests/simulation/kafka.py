@@ -344,6 +344,13 @@ class Consumer:
             found.append(TopicPartition(item.topic, item.partition, offset, metadata))
         return found
 
+    def commit(self, offsets: Sequence[TopicPartition], asynchronous: bool) -> list[TopicPartition]:
+        self._steps.reach("commit positions", timed_out)
+        for item in offsets:
+            self._cluster.positions[self._group, (item.topic, item.partition)] = (item.offset, item.metadata or "")
+        self._steps.reach("positions committed", timed_out)
+        return list(offsets)
+
     def get_watermark_offsets(
         self, partition: TopicPartition, timeout: float = -1, cached: bool = False
     ) -> tuple[int, int]:

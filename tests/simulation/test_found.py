@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from mirrorlake.produce.batch import shard_of
 from tests.simulation.driver import Driver
 from tests.simulation.machine import Replication
 from tests.simulation.steps import Fault
@@ -83,6 +84,42 @@ def test_a_task_of_another_number_of_shards_writes_no_more(schedule: Schedule, s
     schedule.killed()
     world.settings.produce_tasks = 1
     schedule.do("produce")
+    world.wake()
+    schedule.check()
+
+
+@pytest.mark.parametrize("steps", range(1, 12))
+def test_a_task_of_another_number_of_shards_that_begins_between_two_batches_writes_nothing(
+    schedule: Schedule, steps: int
+) -> None:
+    """It initialises its id behind all who could fence it, while the new ones are in the middle of what it has."""
+    world = schedule.world
+    partition = next(number for number in (0, 1) if shard_of("t0", number, 2) == 1)
+    world.write("t0", partition, 1)
+    schedule.do("land", "produce", "append_map")
+    world.write("t0", partition, 6)
+    schedule.do("land")
+    world.settings.max_records = 100
+    schedule.killed()  # so that the task has a fresh producer
+    schedule._do("produce", 0, Fault("zombie", steps))
+    schedule.killed()
+    world.settings.produce_tasks, world.settings.max_records = 2, 2
+    schedule.do("produce")
+    world.wake()
+    schedule.do("produce", "produce")
+    schedule.check()
+
+
+@pytest.mark.parametrize("steps", range(1, 12))
+def test_a_task_that_begins_behind_a_forget_writes_nothing_of_what_goes(schedule: Schedule, steps: int) -> None:
+    """Nobody runs the flow while `forget` notes what it deletes, but a task of a dead process has the records."""
+    world = schedule.world
+    world.settings.max_records = 100
+    world.write("t0", 0, 9)
+    schedule.do("land")
+    schedule._do("produce", 0, Fault("zombie", steps))
+    schedule.killed()
+    assert world.forget("t0", 1, schedule.driver.doubts("t0"), finishes=False)
     world.wake()
     schedule.check()
 

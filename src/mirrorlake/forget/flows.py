@@ -16,8 +16,9 @@ from mirrorlake.lake.map_store import LakeMap
 from mirrorlake.lake.table_upkeep import floors_of
 from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.offsets.runs import decode_written
+from mirrorlake.produce.fencing import fence_all
 from mirrorlake.produce.spec import name_at_target
-from mirrorlake.produce.writer import Target, fence
+from mirrorlake.produce.writer import Target
 from mirrorlake.run.elsewhere import run_elsewhere
 
 logger = logging.getLogger(__name__)
@@ -91,9 +92,12 @@ class Flows:
             raise LakeError(f"cluster {alias} of {name} is not in the topology file")
         group = name_at_target(self._lake, name)
         client, producer = (self._connections.client(alias, role) for role in ("admin", "producer"))
-        for shard in range(tasks):
-            fence(Target(client, producer, group, f"{group}-{shard}", tasks, transactional=True))
-        return self._positions(client, group, self._places(name, flow))
+        places = self._places(name, flow)
+        fence_all(
+            [Target(client, producer, group, f"{group}-{shard}", tasks, transactional=True) for shard in range(tasks)],
+            {topic for topic, _ in places},
+        )
+        return self._positions(client, group, places)
 
     def _places(self, name: str, flow: ResolvedFlow | None) -> dict[TopicAndPartition, TopicAndPartition]:
         """Source partitions by target partition."""

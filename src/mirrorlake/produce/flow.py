@@ -21,12 +21,13 @@ from mirrorlake.offsets.generations import FIRST
 from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.offsets.progress import NOTHING_MAPPED, Floor, floors_of
 from mirrorlake.produce.batch import BatchPlan, PartitionPlan, ShardPlan, plan_batch
+from mirrorlake.produce.fencing import fence_all, newest_token
 from mirrorlake.produce.map_writer import MapWriter, map_rows
 from mirrorlake.produce.ports import MapStore, Stage, Way, Workers
 from mirrorlake.produce.refusals import Refusals
 from mirrorlake.produce.spec import FlowSpec
 from mirrorlake.produce.task import ShardJob
-from mirrorlake.produce.writer import Target, fence
+from mirrorlake.produce.writer import Target
 from mirrorlake.spark.causes import raised_by_task
 
 logger = logging.getLogger(__name__)
@@ -72,23 +73,30 @@ class FlowProducer:
         self._produced_version: int | None = None  # the version of the stage above which nothing was left
         started = _next_batch(-1)
         store.take_over(started)  # before the map is asked for its ends: they are those of the last append before
-        self._fence_other_shards(store)
+        self._fencing_token = 0
+        self._fencing_token = self._fence_other_shards(store)
         self._refusals = Refusals(store)
         ends, newest = store.ends()
         self._floors = floors_of(ends, spec.remote_topic, spec.targets)
         self.batch_id = _next_batch(max(newest, started))
         self._map_writer = MapWriter(store, spec.name)
 
-    def _fence_other_shards(self, store: MapStore) -> None:
+    def _fence_other_shards(self, store: MapStore) -> int:
         """Let nobody write any more who was one of another number of shards: partitions have moved between
-        transactional ids, and a task that outlived its driver would not be fenced by the one that has its partition."""
+        transactional ids, and a task that outlived its driver would not be fenced by the one that has its partition.
+
+        Returns the flow's fencing token. Who dies in between does it again: the lake has the new number last.
+        """
+        if not self.spec.transactional:
+            return 0
         before, count = store.produce_tasks(), self.spec.produce_tasks
-        if before == count or not self.spec.transactional:
-            return
-        if before is not None:
-            for shard in range(max(before, count)):
-                fence(self._target(shard))
-        store.note_produce_tasks(count)  # only now: who dies before this does it again
+        if before in (None, count):
+            token = newest_token(self._target(0), self.spec.targets)
+        else:
+            token = fence_all([self._target(shard) for shard in range(max(before, count))], self.spec.targets)
+        if before != count:
+            store.note_produce_tasks(count)
+        return token
 
     def floors(self) -> dict[TopicAndPartition, Floor]:
         """Where the flow goes on, of every source partition of which it has mapped or skipped something."""
@@ -230,6 +238,7 @@ class FlowProducer:
             transactional=self.spec.transactional,
             provenance=self.spec.provenance,
             mark=self.spec.mark,
+            fencing_token=self._fencing_token,
         )
 
     def _advance(self, result: pa.Table) -> None:

@@ -19,6 +19,7 @@ from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.offsets.runs import CommittedMetadata, decode_written, trim_written
 from mirrorlake.produce.batch import PartitionPlan, ShardPlan
 from mirrorlake.produce.delivery import Chunk, check_rising, size_of
+from mirrorlake.produce.fencing import check_token
 from mirrorlake.produce.pace import Pace
 from mirrorlake.produce.parking import RECORD_REFUSALS, RefusedRecord, Search, size_of_rows
 from mirrorlake.produce.provenance import unsent
@@ -95,6 +96,7 @@ def _progress(job: ShardJob, writer: ShardWriter) -> dict[TopicAndPartition, Pro
     keys = [(plan.target_topic, plan.partition) for plan in job.plan.partitions]
     unasked = [key for key in keys if key not in writer.asked] if job.target.transactional else []
     if unasked:
+        check_token(job.target, {topic for topic, _ in unasked})
         committed = writer.positions(unasked)
     found = {}
     for plan in job.plan.partitions:

@@ -65,7 +65,7 @@ Positions = Mapping[TopicAndPartition, tuple[int, str]]
 @dataclass(frozen=True)
 class Target:
     """How a shard reaches its target: rendered librdkafka settings and the names it goes by there. `mark` is a header
-    that each of the flow's records has."""
+    that each of the flow's records has, `fencing_token` the newest one when the task was planned."""
 
     client: Mapping[str, str | int | bool]
     producer: Mapping[str, str | int | bool]
@@ -75,11 +75,7 @@ class Target:
     transactional: bool
     provenance: Provenance | None = None
     mark: tuple[str, bytes] | None = None
-
-
-def fence(target: Target) -> None:
-    """End what a producer of this `transactional.id` has open, and let it write no more. Raises KafkaException."""
-    ShardWriter(target)
+    fencing_token: int = 0
 
 
 class MetadataFull(Exception):

@@ -1,0 +1,87 @@
+"""Fencing tokens: a task that outlived its driver, and begins only now, must not write what is another's by now.
+
+While a partition keeps its transactional id, whoever initialises the id last is the only writer (KIP-98). That is not
+enough where partitions move between ids (another number of `produce_tasks`), or where records are deleted from the
+stage that such a task may still have: it would initialise its id behind everybody, and write. So whoever does such a
+thing notes a new token at the target first, and fences the ids then. A task that initialised its id before that is
+fenced, and one that does so later finds the newer token, since it asks behind it.
+
+The token is the committed offset of a group of its own in partition 0 of each target topic: Kafka keeps it with the
+topics that it is about, and forgets it with them. There is none where no such thing ever happened.
+"""
+
+import logging
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import contextmanager
+
+from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
+
+from mirrorlake import failpoints
+from mirrorlake.errors import LeaseTaken
+from mirrorlake.produce.patience import CALL_SECONDS
+from mirrorlake.produce.writer import ShardWriter, Target
+
+logger = logging.getLogger(__name__)
+
+
+def newest_token(target: Target, topics: Collection[str]) -> int:
+    """The newest token that is noted in some target topics; 0 where there is none. Raises KafkaException."""
+    if not topics:
+        return 0
+    with _group(target) as group:
+        found = group.committed([TopicPartition(topic, 0) for topic in sorted(topics)], CALL_SECONDS)
+    _raise_for(found)
+    return max(0, *(int(item.offset) for item in found))
+
+
+def fence_all(shards: Iterable[Target], topics: Collection[str]) -> int:
+    """Let no task that was planned before this call write to some target topics any more, and end what producers of
+    the shards have open there. Returns the new token, of which tasks are to be told. Raises KafkaException."""
+    shards = list(shards)
+    token = newest_token(shards[0], topics) + 1
+    _note(shards[0], topics, token)
+    failpoints.reached("token-noted")
+    for shard in shards:
+        ShardWriter(shard)
+    return token
+
+
+def check_token(target: Target, topics: Collection[str]) -> None:
+    """Be sure that the caller's token is the newest one of its topics; it has initialised its transactional id before.
+
+    Raises LeaseTaken, KafkaException.
+    """
+    if newest_token(target, topics) > target.fencing_token:
+        raise LeaseTaken(
+            f"{target.transactional_id} was planned before another process fenced it: it writes nothing; a flow that "
+            "runs restarts by itself"
+        )
+
+
+def _note(target: Target, topics: Collection[str], token: int) -> None:
+    if not topics:
+        return
+    wanted = [TopicPartition(topic, 0, token) for topic in sorted(topics)]
+    with _group(target) as group:
+        try:
+            _raise_for(group.commit(offsets=wanted, asynchronous=False) or ())
+        except KafkaException as error:
+            if error.args[0].code() != KafkaError.UNKNOWN_TOPIC_OR_PART:
+                raise
+
+
+@contextmanager
+def _group(target: Target) -> Iterator[Consumer]:
+    name = f"{target.group_id}-fencing"
+    consumer = Consumer({**target.client, "group.id": name, "enable.auto.commit": False, "logger": logger})
+    try:
+        yield consumer
+    finally:
+        consumer.close()
+
+
+def _raise_for(places: Iterable[TopicPartition]) -> None:
+    """Raise the first error, except for topics that are gone: nobody writes to them, and their notes went with them."""
+    for item in places:
+        if item.error is not None and item.error.code() != KafkaError.UNKNOWN_TOPIC_OR_PART:
+            raise KafkaException(item.error)
