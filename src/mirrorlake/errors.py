@@ -173,7 +173,7 @@ class StageTrimmed(ReplicationError):
 
 
 class ContentDiffers(ReplicationError):
-    """Told where a comparison by content found a difference."""
+    """Reported where a comparison by content found a difference."""
 
     incident_kind: ClassVar[str] = "content_differs"
 

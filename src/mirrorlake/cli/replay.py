@@ -29,7 +29,7 @@ def replay(
     max_records: int | None = typer.Option(None, "--max-records", help="Only the first ones, by partition and offset."),
     rate: int | None = typer.Option(None, "--rate", help="At most so many records a second, on average."),
     into_mirror: bool = typer.Option(False, "--into-mirror", help="Let --to be a topic that a flow writes to."),
-    start_over: bool = typer.Option(False, "--start-over", help="Begin anew though the same replay has not ended."),
+    start_over: bool = typer.Option(False, "--start-over", help="Start over, though the same replay has not ended."),
     dry_run: bool = typer.Option(False, "--dry-run", help="Say how many, show five, and do nothing."),
     as_json: bool = typer.Option(False, "--json", help="Print one JSON document."),
 ) -> None:

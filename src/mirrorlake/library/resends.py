@@ -54,7 +54,7 @@ class Resends:
             max_records: only the first ones, in the order of partition and offset.
             rate: at most so many records a second, on average.
             into_mirror: let `to` be a topic that a flow writes to.
-            start_over: begin anew though the same replay has begun and not ended.
+            start_over: start over, though the same replay has begun and not ended.
             dry_run: only say how many, and show the first ones.
             report: called after each batch.
             stop: set it to end after the batch in hand; for None an interrupt does.
@@ -76,7 +76,7 @@ class Resends:
         for alias in (source, cluster):
             _check_cluster(known, alias)
         if cluster is not None:
-            known.connections.admin(cluster).cluster_id()  # before Spark starts, so that it is told within seconds
+            known.connections.admin(cluster).cluster_id()  # before Spark starts, so that it is reported within seconds
         stage = StageFiles(known.tables)
         source = source or _source_of(known, stage, topic)
         asked = Asked(
@@ -107,7 +107,7 @@ class Resends:
             flow: of this flow; of all flows of the file for None.
             topic: of this topic, named as at the source; of all for None.
             rate: at most so many records a second, on average.
-            start_over: begin anew though the same replay has begun and not ended.
+            start_over: start over, though the same replay has begun and not ended.
             dry_run: only say how many.
             report: called after each batch.
             stop: set it to end after the batch in hand; for None an interrupt does.
@@ -165,7 +165,7 @@ class Resends:
                 groups read on exactly behind what they had committed.
             rename: how topics are named at the target, as a flow's `policy`.
             compacted: only the last value of each key of a partition, and records without a key.
-            start_over: begin anew though the same restore has begun and not ended.
+            start_over: start over, though the same restore has begun and not ended.
             dry_run: only say what would be done.
             report: called after each batch.
             stop: set it to end after the batch in hand; for None an interrupt does.
@@ -189,7 +189,7 @@ class Resends:
         known = self.internals
         for alias in (source, target):
             _check_cluster(known, alias)
-        known.connections.admin(target).cluster_id()  # before Spark starts, so that it is told within seconds
+        known.connections.admin(target).cluster_id()  # before Spark starts, so that it is reported within seconds
         offsets = dict(below or {})
         words: dict[str, Any] = {"below": [[*place, end] for place, end in sorted(offsets.items())]} if offsets else {}
         until_ms = None if as_of is None else int(as_of.timestamp() * 1_000)

@@ -170,7 +170,7 @@ class Sender:
         if isinstance(error, PositionLost):
             error = PositionLost(
                 f"{error.topic}-{error.partition}: the target does not know any more how far {self._resend.name} is, "
-                "and holds records that may be of it; begin anew, into another topic",
+                "and holds records that may be of it; start over, into another topic",
                 topic=error.topic,
                 partition=error.partition,
             )

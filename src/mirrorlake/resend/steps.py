@@ -45,13 +45,13 @@ class Steps:
         return same_request(read_notes(self.lake.ask("resends", kind=kind)), source, self.admin.alias, request)
 
     def check_can_go_on(self, known: Resend, time_zone: str | None = None) -> None:
-        """Raise InputError where a resend was begun under conditions that are others now."""
+        """Raise InputError where a resend began under conditions that have changed since."""
         told = [(known.target_id, self.admin.cluster_id(), "cluster")]
         told += [(known.time_zone, time_zone, "time zone")] if time_zone is not None else []
         for was, now, what in told:
             if was != now:
                 raise InputError(
-                    f"{known.name} was begun with {what} {was}, and now it is {now}: it cannot go on; begin anew with "
+                    f"{known.name} began with {what} {was}, and now it is {now}: it cannot go on; start over with "
                     "--start-over"
                 )
 

@@ -1,5 +1,5 @@
 -- One row is one record that a target refused and its flow went on behind (`on_refused: park`). Noted before the flow goes
--- on. It is in `records` at these coordinates; a target topic that is made again, and filled again, is asked for it anew.
+-- on. It is in `records` at these coordinates; a target topic that is made again, and filled again, is offered it once more.
 CREATE TABLE IF NOT EXISTS parked (
   flow STRING NOT NULL COMMENT 'as source->target; of what is refused once more, the name of the replay',
   topic STRING NOT NULL COMMENT 'the source topic',
