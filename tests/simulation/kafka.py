@@ -221,6 +221,8 @@ class Producer:
         self._id = str(settings["transactional.id"])
         self._epoch = -1
         self._queue: list[tuple[TopicAndPartition, Entry, Callback | None]] = []
+        #: Why a record of the open transaction was refused: as librdkafka's, it can only be aborted then.
+        self._refused: KafkaError | None = None
 
     def list_topics(self, topic: str | None = None, timeout: float = -1) -> None:
         """Asks for metadata; nothing of it is used."""
@@ -280,6 +282,7 @@ class Producer:
             error = KafkaError(KafkaError.UNKNOWN_TOPIC_OR_PART, "the topic is gone", False, True, False)
         elif entry.value is not None and entry.value.startswith(TOO_LARGE):
             error = KafkaError(KafkaError.MSG_SIZE_TOO_LARGE, "too large", False, False, True)
+        self._refused = self._refused or error
         offset = -1
         if error is None and log is not None:
             entry.transaction = self._cluster.opened(self._id)
@@ -292,6 +295,7 @@ class Producer:
     ) -> None:
         self._step("send_offsets")
         self._check()
+        self._check_refused()
         transaction = self._cluster.opened(self._id)
         for item in positions:
             transaction.positions[group.group_id, (item.topic, item.partition)] = (item.offset, item.metadata or "")
@@ -300,6 +304,7 @@ class Producer:
         self.flush()
         self._step("commit")
         self._check()
+        self._check_refused()
         self._cluster.end(self._id, "committed")
         self._step("committed")
 
@@ -308,6 +313,11 @@ class Producer:
         self._step("abort")
         self._check()
         self._cluster.end(self._id, "aborted")
+        self._refused = None
+
+    def _check_refused(self) -> None:
+        if self._refused is not None:
+            raise KafkaException(self._refused)
 
     def _check(self) -> None:
         if not self._cluster.is_current(self._id, self._epoch):
