@@ -15,6 +15,8 @@ from mirrorlake.trace.facts import Facts, Place, Row, Standing
 PAUSES_MS = ((1, 60_000), (7, 150_000), (None, 7_500_000))
 #: A timestamp may be years older than the landing: what held a record up is looked for in this time before it.
 _LOOK_BACK = timedelta(days=1)
+#: A flow takes its first sample within ten seconds: a record that is older by more than this was there before it ran.
+_FIRST_GAP_MS = 15_000
 #: How far back a partition's newest sample is looked for; then in all.
 _NEWEST = (timedelta(hours=1), timedelta(days=1))
 _GREATEST = 2**63 - 1
@@ -106,7 +108,9 @@ def _history(lake: Reader, facts: Facts) -> dict[str, Any]:
         "changes": lake.query_rows(
             "trace_changes", flow=flow, target_topic=target, since_ms=since_ms, until_ms=_ms(until)
         ),
-        "pauses": lake.query_rows("trace_pauses", flow=flow, since_ms=since_ms, until_ms=later, gap_ms=gap_ms),
+        "pauses": lake.query_rows(
+            "trace_pauses", flow=flow, since_ms=since_ms, until_ms=later, gap_ms=gap_ms, first_gap_ms=_FIRST_GAP_MS
+        ),
     }
 
 

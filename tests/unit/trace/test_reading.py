@@ -60,6 +60,7 @@ TABLES: Mapping[str, list[dict[str, object]]] = {
         *(record(offset, 400, 399) for offset in range(0, 10, 2)),
         *(record(offset, 290, 190) for offset in range(10, 20, 2)),
         *(record(offset, 290, 190, "others") for offset in range(7)),
+        record(0, 500, 389, "first"),
     ],
     "offset_map": [run(0, 5, 100, 398, 2), run(10, 4, 106, 150, 2)],
     "latency": [
@@ -112,6 +113,14 @@ def test_a_record_behind_a_pause(ask: Ask) -> None:
     stages = {item["stage"]: item["said"] for item in found.stages}
     assert "12 records, 5 of its partition" in stages["landed"]
     assert "11 records, 4 of its partition, the short way" in stages["produced"]
+
+
+def test_a_record_that_was_there_before_the_flow_ran(ask: Ask) -> None:
+    item = ask("first", 0, 0).held_up[0]
+    assert (item["what"], item["until"]) == ("not running", ago(390).replace(tzinfo=None))
+    assert abs(item["since"] - ago(500).replace(tzinfo=None)) < timedelta(milliseconds=2)
+    assert item["said"].startswith("nobody had run the flow, for a week at least: its first sample is of ")
+    assert not [row for row in ask("orders", 0, 4).held_up if row["what"] == "not running"], "10 s before it"
 
 
 def test_who_reads(ask: Ask) -> None:
