@@ -23,14 +23,14 @@ _TYPES = {
     "checkpointed_at": _SECONDS, "resolved_at": _SECONDS, "partition": pa.int32(), "target_partition": pa.int32(),
     "generation": pa.int32(), "target_generation": pa.int32(),
     "timestamp_type": pa.int32(), "lag_seconds": pa.float64(), "synced": pa.bool_(), "enabled": pa.bool_(),
-    "noted_at": _SECONDS,
+    "noted_at": _SECONDS, "deleted_at": _SECONDS,
     "key": pa.binary(), "value": pa.binary(),
     "headers": pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())])),
     "segments": pa.list_(
         pa.struct([(name, pa.int64()) for name in ("source_first", "stride", "target_first", "record_count")])
     ),
     **dict.fromkeys(("flow", "topic", "source_cluster", "target_topic", "selection", "kind", "detail", "resolution",
-                     "group_id", "mode", "resource", "before", "after", "outcome", "error"), pa.string()),
+                     "group_id", "mode", "resource", "before", "after", "outcome", "error", "forget_id"), pa.string()),
 }  # fmt: skip
 
 
