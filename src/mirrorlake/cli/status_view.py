@@ -8,6 +8,9 @@ from mirrorlake.terminal import plain_table
 if TYPE_CHECKING:
     from rich.console import Console
 
+#: Of the ten minutes that ended with the newest batch: soon after a start, of the backlog too.
+_LATENCIES = ("p50, 10 min", "p99, 10 min")
+
 
 def show_status(out: "Console", found: dict[str, Any]) -> None:
     """Print the document of `mirrorlake.OpenLake.status`."""
@@ -17,7 +20,7 @@ def show_status(out: "Console", found: dict[str, Any]) -> None:
         _mark(out, "yellow", "unchecked", sentence)
     if found["healthy"]:
         _mark(out, "green", "healthy", "nothing needs you")
-    table = plain_table("flow", "state", "lag", "p50", "p99", "records", "topics", "last batch", "batches of a day")
+    table = plain_table("flow", "state", "lag", *_LATENCIES, "records", "topics", "last batch", "batches of a day")
     for item in found["flows"]:
         table.add_row(*_cells(item))
     out.print(table)

@@ -1,5 +1,6 @@
 """`mirrorlake verify`: proof by content."""
 
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,10 @@ from mirrorlake.terminal import plain_table
 
 if TYPE_CHECKING:
     from mirrorlake.library.answers import Verified
+
+
+#: What takes less says nothing before its answer.
+_QUICK = timedelta(seconds=10)
 
 
 def register(app: typer.Typer) -> None:
@@ -51,7 +56,7 @@ def verify(
         again=again,
         watch=watch,
         max_mb_per_s=max_mb_per_s,
-        report=None if as_json else lambda so_far: shared.say(_line(so_far)),
+        report=None if as_json else lambda so_far: _progress(shared, so_far, watch),
     )
     for file in report:
         found.write(file)
@@ -61,6 +66,12 @@ def verify(
         _show(shared, found)
     if found.differences:
         raise typer.Exit(1)
+
+
+def _progress(shared: Context, so_far: "Verified", watch: bool) -> None:
+    """What takes seconds ends with the same words in its answer."""
+    if watch or so_far.ended - so_far.began > _QUICK:
+        shared.say(f"so far: {_line(so_far)}")
 
 
 def _show(shared: Context, found: "Verified") -> None:
