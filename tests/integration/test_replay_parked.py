@@ -49,7 +49,7 @@ def test_sent_when_the_limit_was_raised(spark: SparkSession, clusters: ClusterPa
     small = PARTITIONS * SIZES.count(6_000)
     assert found.complete and found.continued and found.records == small
     assert any("stay parked" in line for line in found.warnings) and any(
-        "behind their order" in line for line in found.warnings
+        "out of order" in line for line in found.warnings
     )
     assert waiting(lake) == parked - small
     limit(clusters.west, target, 20_000)

@@ -90,7 +90,7 @@ def sent_answer(planned: "Planned", outcome: "Outcome") -> Resent:
 def together(found: Sequence[Resent], dry_run: bool) -> Resent:
     """What became of the parked records of several flows, as one answer."""
     some = [item for item in found if item.topics]
-    behind = ["they come behind their order: records behind them in their partitions are at the target already"]
+    behind = ["they come out of order: records behind them in their partitions are at the target already"]
     return Resent(
         Rows(row for item in some for row in item.topics),
         ", ".join(item.flow for item in some if item.flow) or None,

@@ -100,7 +100,7 @@ class Resends:
         report: Report | None = None,
         stop: Event | None = None,
     ) -> Resent:
-        """Send parked records to their flows' own topics, once their limits were raised: behind their order, each once.
+        """Send parked records to their flows' own topics, once their limits were raised: out of order, each once.
         What is refused again stays parked.
 
         Args:

@@ -20,7 +20,7 @@ from mirrorlake.verify.log_reader import Bounds, LogReader
 READERS = 4
 #: How many records on either side of a position say at which time it is.
 _NEAR = 25
-TRIMMED = "the copy begins behind the position"
+TRIMMED = "the copy begins after the position"
 
 
 @dataclass(frozen=True)

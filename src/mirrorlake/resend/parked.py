@@ -1,5 +1,5 @@
 """A replay of what is parked: records that a target refused once, sent to the flow's own topics when its limits were
-raised. They come behind their order: what was behind them in their partitions is at the target already."""
+raised. They come out of order: what was behind them in their partitions is at the target already."""
 
 import threading
 from collections import defaultdict

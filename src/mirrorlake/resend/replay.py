@@ -87,7 +87,7 @@ class Replay:
         if asked.to in written and not asked.into_mirror:
             raise InputError(
                 f"flow {written[asked.to]} writes to topic {asked.to} of cluster {asked.target}, where replayed "
-                "records would come behind their order, and twice; name another topic, or say --into-mirror"
+                "records would come out of order, and twice; name another topic, or say --into-mirror"
             )
         state = steps.event_log.states.of(asked.source).get(asked.topic)
         made = topics.Stated(steps.admin).topic(asked.to, state, max(partitions) + 1, {})

@@ -78,7 +78,7 @@ def _parked(parked: Row) -> State:
     refused = f"the target refused it ({parked['reason']}), and the flow went on behind it"
     sent = parked["replayed_at"]
     if sent is not None:
-        said = f"{refused}; it was sent again at {sent:%Y-%m-%d %H:%M:%S}, behind its order and with no row in the map"
+        said = f"{refused}; it was sent again at {sent:%Y-%m-%d %H:%M:%S}, out of order and with no row in the map"
         return State("replayed", False, said)
     said = (
         f"{refused} at {parked['parked_at']:%Y-%m-%d %H:%M:%S}: it waits in `parked` for `mirrorlake replay --parked`"

@@ -7,7 +7,7 @@ CREATE TABLE IF NOT EXISTS parked (
   offset BIGINT NOT NULL COMMENT 'the source offset',
   reason STRING COMMENT 'what Kafka calls the refusal',
   parked_at TIMESTAMP NOT NULL COMMENT 'when it was noted',
-  replayed_at TIMESTAMP COMMENT 'when it was sent all the same, behind its order; null: it never was',
+  replayed_at TIMESTAMP COMMENT 'when it was sent all the same, out of order; null: it never was',
   generation INT NOT NULL COMMENT 'of the source topic',
   target_topic STRING NOT NULL COMMENT 'the topic that refused it',
   target_generation INT NOT NULL COMMENT 'of the target topic that refused it',
