@@ -15,7 +15,7 @@ from mirrorlake.trace.facts import Facts, Place, Row, Standing
 PAUSES_MS = ((1, 60_000), (7, 150_000), (None, 7_500_000))
 #: A timestamp may be years older than the landing: what held a record up is looked for in this time before it.
 _LOOK_BACK = timedelta(days=1)
-#: A flow takes its first sample within ten seconds: a record that is older by more than this was there before it ran.
+#: A flow takes its first sample within ten seconds of its start: a record older by more may have waited for that.
 _FIRST_GAP_MS = 15_000
 #: How far back a partition's newest sample is looked for; then in all.
 _NEWEST = (timedelta(hours=1), timedelta(days=1))

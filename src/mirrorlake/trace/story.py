@@ -101,12 +101,15 @@ def _pauses(facts: Facts) -> Iterator[dict[str, Any]]:
     begin, end = facts.written_at or facts.landed_at, facts.produced_at or facts.now
     for row in facts.pauses:
         if begin is not None and row["until"] > begin and row["since"] < end:
-            until = row["until"]
-            said = f"nobody ran the flow for {duration(_ms(row['since'], until) or 0)}: no sample was taken"
+            since, until = row["since"], row["until"]
             if row.get("is_first"):
-                said = f"nobody had run the flow, for a week at least: its first sample is of {until:%H:%M:%S}"
-                until = min(until, facts.landed_at or until)
-            yield _item("not running", row["since"], until, said)
+                said = (
+                    f"the flow started for the first time in a week at least: its first sample is of {until:%H:%M:%S}"
+                )
+                yield _item("first start", since, min(until, facts.landed_at or until), said)
+            else:
+                said = f"nobody ran the flow for {duration(_ms(since, until) or 0)}: no sample was taken"
+                yield _item("not running", since, until, said)
 
 
 def _incidents(facts: Facts) -> Iterator[dict[str, Any]]:

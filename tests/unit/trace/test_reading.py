@@ -117,10 +117,10 @@ def test_a_record_behind_a_pause(ask: Ask) -> None:
 
 def test_a_record_that_was_there_before_the_flow_ran(ask: Ask) -> None:
     item = ask("first", 0, 0).held_up[0]
-    assert (item["what"], item["until"]) == ("not running", ago(390).replace(tzinfo=None))
+    assert (item["what"], item["until"]) == ("first start", ago(390).replace(tzinfo=None))
     assert abs(item["since"] - ago(500).replace(tzinfo=None)) < timedelta(milliseconds=2)
-    assert item["said"].startswith("nobody had run the flow, for a week at least: its first sample is of ")
-    assert not [row for row in ask("orders", 0, 4).held_up if row["what"] == "not running"], "10 s before it"
+    assert item["said"].startswith("the flow started for the first time in a week at least: its first sample is of ")
+    assert not [row for row in ask("orders", 0, 4).held_up if row["what"] == "first start"], "10 s before it"
 
 
 def test_who_reads(ask: Ask) -> None:

@@ -123,7 +123,7 @@ def test_a_pause_in_between_is_told_and_others_are_not() -> None:
     assert told(replace(late, pauses=[{"since": ago(900), "until": ago(101)}])) == ""
     assert told(replace(late, pauses=[{"since": ago(19), "until": ago(1)}])) == ""
     before = {"since": ago(100), "until": ago(70), "is_first": True}
-    assert "nobody had run the flow, for a week at least" in told(replace(late, pauses=[before]))
+    assert "the flow started for the first time in a week" in told(replace(late, pauses=[before]))
 
 
 def test_incidents_are_told_that_were_open_on_its_way() -> None:
