@@ -189,7 +189,8 @@ def test_a_refused_record_in_the_middle(clusters: ClusterPair, topic_name: str) 
     producer = transactional(clusters.west, topic_name, batch_num_messages=1)
     shipment = producer.shipment(topic_name, 0, rows([b"a", b"b", b"x" * 20_000, b"c"]))
     shipment.send()
-    assert producer.flush(2) == 1, "librdkafka sends nothing more in a transaction that failed"
+    # librdkafka sends nothing more in a transaction that failed: the last one waits, or was refused on its way.
+    assert producer.flush(2) <= 1
     refusal = shipment.refusal()
     assert refusal is not None and refusal.name() == "MSG_SIZE_TOO_LARGE"
     assert (shipment.offsets() < 0).tolist() == [False, False, True, True]

@@ -31,6 +31,7 @@ def job(lane: str, monkeypatch: pytest.MonkeyPatch) -> ShardJob:
     monkeypatch.setattr(pace, "AIM_SECONDS", 1.0)
     monkeypatch.setattr(pace, "SMALLEST", 20_000)
     monkeypatch.setattr(writer.ShardWriter, "positions", lambda _self, _keys: {})  # its client has no mock
+    monkeypatch.setattr(task, "check_token", lambda _target, _topics: None)  # neither has this one's
     target = Target({"bootstrap.servers": "127.0.0.1:1"}, SLOW, "group", os.urandom(8).hex(), 1, transactional=True)
     return ShardJob(ShardPlan(0, (PLAN,), (), ROWS), target, None)
 
