@@ -5,9 +5,12 @@ have one, texts beyond ASCII, ties, and numbers that are rounded. All times are 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
+from typing import cast
 
+import pyarrow as pa
 from pyspark.sql import SparkSession
 
+from mirrorlake.lake.definitions import definition
 from mirrorlake.lake.lake import Lake
 from tests.support.sample_lake import empty_lake
 
@@ -50,11 +53,23 @@ def ago(seconds: float) -> datetime:
 
 
 def _append(lake: Lake, table: str, rows: Rows) -> None:
-    schema = lake.table(table).schema
+    schema = definition(table).rows
     assert not {name for row in rows for name in row} - set(schema.names), table
-    values = [tuple(row.get(name) for name in schema.names) for row in rows]
-    frame = lake.spark.createDataFrame(values, schema)
-    frame.write.format("delta").mode("append").saveAsTable(lake.name(table))
+    plain = [{name: _as(schema.field(name).type, value) for name, value in row.items()} for row in rows]
+    lake.append(table, pa.Table.from_pylist(plain, schema))
+
+
+def _as(kind: pa.DataType, value: object) -> object:
+    """A value as Arrow takes it: fields of a struct by name, entries of a map as pairs."""
+    if value is None:
+        return None
+    if pa.types.is_list(kind):
+        return [_as(kind.value_type, item) for item in cast("list[object]", value)]
+    if pa.types.is_map(kind):
+        return list(cast("dict[str, object]", value).items())
+    if pa.types.is_struct(kind):
+        return dict(zip((field.name for field in kind), cast("tuple[object]", value), strict=True))
+    return value
 
 
 def _audits() -> Rows:
