@@ -15,6 +15,7 @@ import mirrorlake
 from mirrorlake.config.topology import load_topology
 from mirrorlake.errors import InputError, LakeError, TopologyError
 from mirrorlake.lake.definitions import VIEWS
+from mirrorlake.lake.duck import DuckLake
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.stage_index import StageFiles
 from mirrorlake.lake.translate import translate_all
@@ -65,6 +66,13 @@ def warehouse(lake: Lake) -> Iterator[WarehouseLake]:
     yield WarehouseLake(lambda: SparkConnection(lake), (PySparkException,))
 
 
+@pytest.fixture(scope="module")
+def duck(lake: Lake) -> DuckLake:
+    """Who is compared with: it answers as Spark does (tests/lake/test_both_engines.py), and sooner."""
+    assert lake.directory is not None
+    return DuckLake(lake.directory)
+
+
 def still(rows: list[dict[str, Any]]) -> list[str]:
     """Rows without what goes by the time at which they are asked for: a flow gone long is so since some hours ago."""
     return told(
@@ -80,23 +88,23 @@ def still(rows: list[dict[str, Any]]) -> list[str]:
 
 
 @pytest.mark.parametrize("name", [name for kind, name in QUERIES if kind == "queries"])
-def test_queries(lake: Lake, warehouse: WarehouseLake, name: str) -> None:
-    ours, theirs = (reader.query_rows(name, FRAMES, **ARGS) for reader in (warehouse, lake))
+def test_queries(duck: DuckLake, warehouse: WarehouseLake, name: str) -> None:
+    ours, theirs = warehouse.query_rows(name, FRAMES, **ARGS), duck.query_rows(name, FRAMES, **ARGS)
     assert ours.columns == theirs.columns and still(ours) == still(theirs)
 
 
 @pytest.mark.parametrize("view", VIEWS)
-def test_views(lake: Lake, warehouse: WarehouseLake, view: str) -> None:
-    ours, theirs = warehouse.table_rows(view), lake.table_rows(view)
+def test_views(duck: DuckLake, warehouse: WarehouseLake, view: str) -> None:
+    ours, theirs = warehouse.table_rows(view), duck.table_rows(view)
     assert ours.columns == theirs.columns and still(ours) == still(theirs)
 
 
-def test_positions_translate(lake: Lake, warehouse: WarehouseLake) -> None:
-    assert translate_all(warehouse, FLOW, ASKED) == translate_all(lake, FLOW, ASKED) != {}
+def test_positions_translate(duck: DuckLake, warehouse: WarehouseLake) -> None:
+    assert translate_all(warehouse, FLOW, ASKED) == translate_all(duck, FLOW, ASKED) != {}
 
 
-def test_what_is_staged(lake: Lake, warehouse: WarehouseLake) -> None:
-    with StageFiles(warehouse).reading() as ours, StageFiles(lake).reading() as theirs:
+def test_what_is_staged(duck: DuckLake, warehouse: WarehouseLake) -> None:
+    with StageFiles(warehouse).reading() as ours, StageFiles(duck).reading() as theirs:
         for topic in TOPICS:
             assert ours.ends("east") == theirs.ends("east") and topic in {key[0] for key in ours.ends("east")}
 
