@@ -60,6 +60,18 @@ def test_an_idle_day_and_a_day_in_which_a_tenth_moves() -> None:
         assert rows <= most
 
 
+def test_each_of_many_idle_partitions_is_written_once_an_hour() -> None:
+    """There are more of them than turns in an hour: readers look back no further than that."""
+    log: SampleLog[tuple[int, ...]] = SampleLog()
+    samples, written_at, rows = partitions(800), dict.fromkeys(partitions(800), 0.0), 0
+    for at in range(0, 4 * 3600, 10):
+        found = turn(log, float(at), samples, frozenset())
+        written_at.update(dict.fromkeys(found, float(at)))
+        rows += len(found)
+        assert at - min(written_at.values()) < HELD_SECONDS
+    assert rows <= 5 * 800
+
+
 def test_what_lags_is_written_in_each_minute() -> None:
     """Turns are never exactly ten seconds apart."""
     chance = random.Random(7)
