@@ -55,6 +55,14 @@ def lane(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str
     return str(request.param)
 
 
+@pytest.fixture
+def engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Who answers what is asked of a lake that is a folder."""
+    if request.param == "spark":
+        monkeypatch.setattr(Lake, "reader", property(lambda lake: lake))
+    return str(request.param)
+
+
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """The local session that in-process runs share, on two cores."""

@@ -286,7 +286,7 @@ def test_readers_of_mirrors_keep_their_rights_when_the_policy_changes(
     assert edited.acls.sync() == [] and (before in edited.on_target()) is (choice == "keep")
 
 
-@pytest.mark.parametrize("synced", [True, False])
+@pytest.mark.parametrize("synced", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_the_lake_knows_the_acls_of_the_source_as_they_were(
     tmp_path: Path, guarded: ClusterPair, topic_name: str, spark: SparkSession, synced: bool
 ) -> None:

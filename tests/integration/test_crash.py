@@ -34,19 +34,23 @@ from tests.support.replication import (
 )
 
 PARTITIONS = 3
+SLOW = pytest.mark.slow
 #: Small landed batches, so that a run is many of them: by Spark's tasks, or by the driver itself.
 LONG_WAY = {"max_records_per_batch": 1_500, "small_batch_records": 0}
 SHORT_WAY = {"max_records_per_batch": 1_500}
 #: Records that wait for each test: two batches.
 WAITING = 3_000
+#: Where a driver dies in turn, on the long way and on the short one: wherever something was just written, or at all
+#: points that lie on a way.
+WRITTEN = (("file-written", "mid-transaction", "produced"), ("landed", "kafka-committed", "mapped"))
+ALL = tuple(tuple(point for point in failpoints.POINTS if point != other) for other in ("taken", "file-written"))
 #: How a Python worker dies in turn: at a point that it passes (a worker can take the driver with it too), by which
 #: signal, and whether it produces natively.
-KILLS_IN_WORKERS = (
+KILLS_IN_WORKERS = (("mid-transaction", "SIGSEGV", ""), ("kafka-committed", "SIGKILL", ""))
+MORE_KILLS_IN_WORKERS = (
     ("file-written", "SIGKILL", ""),
     ("file-written", "SIGSEGV", ""),
-    ("mid-transaction", "SIGSEGV", ""),
     ("mid-transaction", "SIGKILL", "off"),
-    ("kafka-committed", "SIGKILL", ""),
 )
 
 
@@ -100,21 +104,18 @@ def scene(made: Scene) -> Scene:
     return made
 
 
-def test_driver_killed_at_every_point_in_turn(
-    spark: SparkSession, scene: Scene, clusters: ClusterPair, tmp_path: Path
+@pytest.mark.parametrize("points", [pytest.param(WRITTEN, id="written"), pytest.param(ALL, id="all", marks=SLOW)])
+def test_driver_killed_at_point_after_point(
+    spark: SparkSession, scene: Scene, clusters: ClusterPair, tmp_path: Path, points: Sequence[Sequence[str]]
 ) -> None:
     """Two flows side by side, a new one that goes the short way. Each run dies at another point, over what the one
     before left: a crash in the middle of a recovery is one too. They produce by librdkafka's C interface and by
     Python's objects in turn, so that either way goes on where the other one died."""
     short = new_scene(tmp_path / "new", clusters, SHORT_WAY)
-    points = {
-        id(scene): [point for point in failpoints.POINTS if point != "taken"],
-        id(short): [point for point in failpoints.POINTS if point != "file-written"],
-    }
     with ThreadPoolExecutor() as side_by_side:
         deaths = [
-            side_by_side.submit(_die_in_turn, one, points[id(one)], ways)
-            for one, ways in ((scene, ("", "off")), (short, ("off", "")))
+            side_by_side.submit(_die_in_turn, one, at, ways)
+            for one, at, ways in zip((scene, short), points, (("", "off"), ("off", "")), strict=True)
         ]
         for death in deaths:
             death.result()
@@ -124,7 +125,7 @@ def test_driver_killed_at_every_point_in_turn(
 
 def _die_in_turn(scene: Scene, points: Sequence[str], ways: Sequence[str]) -> None:
     for point, way in zip(points, cycle(ways)):
-        once = scene.folder / f"once-{point}"
+        once = scene.folder / f"once-{uuid.uuid4().hex}"
         environment = {"MIRRORLAKE_CRASH": f"{point}:driver", "MIRRORLAKE_CRASH_ONCE": str(once), SWITCH: way}
         code = finish(start_run(scene.topology, "--once", **environment))
         log = (scene.folder / "run.log").read_text(encoding="utf-8")
@@ -133,11 +134,16 @@ def _die_in_turn(scene: Scene, points: Sequence[str], ways: Sequence[str]) -> No
         scene.write(1_500)
 
 
-def test_worker_killed_in_a_task(spark: SparkSession, scene: Scene, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "kills", [pytest.param(KILLS_IN_WORKERS, id="some"), pytest.param(MORE_KILLS_IN_WORKERS, id="more", marks=SLOW)]
+)
+def test_worker_killed_in_a_task(
+    spark: SparkSession, scene: Scene, tmp_path: Path, kills: Sequence[tuple[str, str, str]]
+) -> None:
     """The flow tries the batch again: all is there without anybody's help. Native code that goes wrong ends a process
     by SIGSEGV."""
     environment = spark.sparkContext.environment
-    for point, how, way in KILLS_IN_WORKERS:
+    for point, how, way in kills:
         once = tmp_path / f"{point}-{how}"
         asked = {"MIRRORLAKE_CRASH": point, "MIRRORLAKE_CRASH_ONCE": str(once), "MIRRORLAKE_CRASH_SIGNAL": how}
         environment.update({**asked, SWITCH: way})

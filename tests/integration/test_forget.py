@@ -3,17 +3,17 @@ read again nor sent, and a process that is killed meanwhile leaves nothing undon
 
 import json
 import shutil
-import subprocess
-import sys
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
+from typer.testing import CliRunner
 
 import mirrorlake
+from mirrorlake.cli.main import app
 from mirrorlake.failpoints import FORGET_POINTS
 from mirrorlake.lake.lake import Lake
 from tests.support.clusters import ClusterPair
@@ -27,7 +27,6 @@ from tests.support.replication import (
     replicate_once,
     replicating,
     start_command,
-    start_run,
     write_topology,
 )
 
@@ -129,13 +128,15 @@ def test_what_is_forgotten_stays_so(spark: SparkSession, clusters: ClusterPair, 
         assert len(logs) > 10 and not [path for path in logs if "4711" in path.read_text(encoding="utf-8")]
 
 
-def test_what_a_flow_still_needs_waits(spark: SparkSession, clusters: ClusterPair, tmp_path: Path) -> None:
+def test_what_a_flow_still_needs_waits(
+    spark: SparkSession, clusters: ClusterPair, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Its map rows were lost with the process: they are told by counting staged records, so none of those goes. While
     it runs, what is mapped does."""
     scene = new_scene(clusters, tmp_path)
-    once = tmp_path / "once"
-    environment = {"MIRRORLAKE_CRASH": "produced:driver", "MIRRORLAKE_CRASH_ONCE": str(once)}
-    assert finish(start_run(scene.topology, "--once", **environment)) == -9
+    with monkeypatch.context() as patch:
+        patch.setattr("mirrorlake.produce.map_writer.MapWriter._append_all", lambda _self: None)
+        replicate_once(spark, scene.topology)
     waiting = scene.forget("ann")
     assert (waiting.records, waiting.waiting) == (0, len(scene.of("ann")))
     assert [row["flow"] for row in waiting.waits] == ["east->west"] and "run it once" in waiting.waits[0]["why"]
@@ -148,11 +149,14 @@ def test_what_a_flow_still_needs_waits(spark: SparkSession, clusters: ClusterPai
     scene.is_whole(replicate_once(spark, scene.topology).lake)
 
 
-def test_killed_while_it_forgets(spark: SparkSession, clusters: ClusterPair, tmp_path: Path) -> None:
+@pytest.mark.parametrize("points", [FORGET_POINTS[:1], pytest.param(FORGET_POINTS, marks=pytest.mark.slow)])
+def test_killed_while_it_forgets(
+    spark: SparkSession, clusters: ClusterPair, tmp_path: Path, points: Sequence[str]
+) -> None:
     """Noted and not deleted, deleted and not said so: flows go on behind it, and the next call finishes."""
     scene = new_scene(clusters, tmp_path)
     land_only(spark, scene.topology)
-    for point, person in zip(FORGET_POINTS, PEOPLE, strict=False):
+    for point, person in zip(points, PEOPLE, strict=False):
         once = tmp_path / point
         where = ("--where", picked(person))
         environment = {"MIRRORLAKE_CRASH": point, "MIRRORLAKE_CRASH_ONCE": str(once)}
@@ -163,9 +167,9 @@ def test_killed_while_it_forgets(spark: SparkSession, clusters: ClusterPair, tmp
             scene.never_sent = scene.of(person)
             replicate_once(spark, scene.topology)
             assert scene.forget("nobody").finished == len(scene.gone)
-    command = [sys.executable, "-m", "mirrorlake.cli.main", "-c", str(scene.topology), "forget", "--json", "--yes"]
-    asked = subprocess.run([*command, "--topic", scene.topic, "--where", "false"], capture_output=True, check=False)
-    assert asked.returncode == 0, asked.stderr
+    where = ("--topic", scene.topic, "--where", "false")
+    asked = CliRunner().invoke(app, ["-c", str(scene.topology), "forget", "--json", "--yes", *where])
+    assert asked.exit_code == 0, asked.output
     assert json.loads(asked.stdout)["records"] == 0
     left = lake_of(spark, scene.topology).sql("SELECT 1 FROM forgotten WHERE deleted_at IS NULL").collect()
     assert left == []

@@ -3,7 +3,7 @@
 import os
 import time
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -178,12 +178,15 @@ def test_an_operator_parks_what_stopped(spark: SparkSession, clusters: ClusterPa
     assert [at for _, at, _, _ in scene.parked(spark)] == [1, 3]
 
 
-def test_killed_while_records_are_parked(spark: SparkSession, clusters: ClusterPair, tmp_path: Path) -> None:
+@pytest.mark.parametrize("points", [PARK_POINTS, pytest.param(("kafka-committed", "mapped"), marks=pytest.mark.slow)])
+def test_killed_while_records_are_parked(
+    spark: SparkSession, clusters: ClusterPair, tmp_path: Path, points: Sequence[str]
+) -> None:
     """After each point between the refusal and going on, another run goes on where that one died: each record is at the
     target once, or parked once."""
     scene = new_scene(clusters, tmp_path, {"small_batch_records": 0}, on_refused="park")
     left_out: set[tuple[int, int]] = set()
-    for point in (*PARK_POINTS, "kafka-committed", "mapped"):
+    for point in points:
         once = tmp_path / f"once-{point}"
         environment = {"MIRRORLAKE_CRASH": f"{point}:driver", "MIRRORLAKE_CRASH_ONCE": str(once)}
         left_out.add((0, 1 + 3 * len(left_out)))

@@ -2,7 +2,7 @@
 
 import json
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -89,18 +89,21 @@ def mapped(here: Replicated, spark: SparkSession, flow: str, partition: int) -> 
     return sorted(pair for row in rows.collect() for pair in expanded(row["segments"]))
 
 
-def test_killed_again_and_again_and_once_more(replicated: Replicated, spark: SparkSession, tmp_path: Path) -> None:
+@pytest.mark.parametrize("kills", [KILLS[1:2], pytest.param(KILLS, marks=pytest.mark.slow)])
+def test_killed_again_and_again_and_once_more(
+    replicated: Replicated, spark: SparkSession, tmp_path: Path, kills: Sequence[str]
+) -> None:
     """Each call goes on where the one before was killed, by what was noted: what is landed meanwhile is not picked."""
     here, target = replicated, f"{replicated.topic}.killed"
     arguments = ("replay", "--topic", here.topic, "--where", FAILED, "--to", target, "--cluster", "west")
     assert set(failpoints.RESEND_POINTS) < set(KILLS)
-    for point in KILLS:
+    for point in kills:
         once = tmp_path / point
         environment = {"MIRRORLAKE_CRASH": f"{point}:driver", "MIRRORLAKE_CRASH_ONCE": str(once)}
         code = finish(start_command(here.topology, *arguments, **environment))
         log = (here.topology.parent / "run.log").read_text(encoding="utf-8")
         assert once.exists() and code == -9, f"{point}: {code}\n{log}"
-        if point == "resend-begun":
+        if point == kills[0]:
             late = NewRecord(b'{"status": "FAILED"}', b"late")
             write(here.clusters.east, here.topic, [late])
             replicate_once(spark, here.topology)

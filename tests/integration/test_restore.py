@@ -2,6 +2,7 @@
 it is killed (docs/restore.md)."""
 
 import uuid
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,7 +30,7 @@ from tests.support.replication import expanded, finish, land_only, start_command
 
 PARTITIONS = 3
 COUNT = 3_000
-#: Where the command dies in turn, before it is let come to its end.
+#: Where the command dies in turn, before it is let come to its end: `replay` goes the same way (test_replay.py).
 KILLS = ("resend-begun", "kafka-committed", "resend-sent")
 
 
@@ -96,11 +97,12 @@ def assert_restored(here: Landed, spark: SparkSession, flow: str, names: dict[st
             assert pairs == [(a.offset, b.offset) for a, b in zip(wanted, got, strict=True)]
 
 
-def test_killed_again_and_again(landed: Landed, spark: SparkSession, tmp_path: Path) -> None:
+@pytest.mark.parametrize("kills", [KILLS[:1], pytest.param(KILLS, marks=pytest.mark.slow)])
+def test_killed_again_and_again(landed: Landed, spark: SparkSession, tmp_path: Path, kills: Sequence[str]) -> None:
     """Whatever was landed meanwhile is not restored: what is, was decided at the beginning."""
     here = landed
     arguments = ("restore", "--from", "east", "--to", "west", "--topic", f"{here.prefix}-.*")
-    for point in KILLS:
+    for point in kills:
         once = tmp_path / point
         environment = {"MIRRORLAKE_CRASH": f"{point}:driver", "MIRRORLAKE_CRASH_ONCE": str(once)}
         code = finish(start_command(here.topology, *arguments, **environment))

@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -172,7 +172,8 @@ def third_cluster(directory: Path) -> EmbeddedCluster:
     return start_clusters(["third"], directory / "third", properties=AUTHORIZER, heap="384m")["third"]
 
 
-def test_an_empty_third_cluster_takes_over_whenever_the_restore_is_killed(tmp_path: Path) -> None:
+@pytest.mark.parametrize("kills", [KILLS[-1:], pytest.param(KILLS, marks=pytest.mark.slow)])
+def test_an_empty_third_cluster_takes_over_whenever_the_restore_is_killed(tmp_path: Path, kills: Sequence[str]) -> None:
     gone = lost(tmp_path, 20_000)
     third = third_cluster(tmp_path)
     try:
@@ -180,7 +181,7 @@ def test_an_empty_third_cluster_takes_over_whenever_the_restore_is_killed(tmp_pa
         assert code == 0 and planned["dry_run"] and len(planned["groups"]) == PARTITIONS * len(GROUPS)  # type: ignore[arg-type]
         assert {row["done"] for row in planned["groups"]} == {"would move"} and len(planned["acls"]) == len(ACLS)  # type: ignore[attr-defined, arg-type]
         assert read_topics(third.bootstrap_servers, ["orders"]) == {"orders": []}  # it has done nothing
-        for point in KILLS:
+        for point in kills:
             once = tmp_path / point
             code, _ = restored(gone, third, MIRRORLAKE_CRASH=f"{point}:driver", MIRRORLAKE_CRASH_ONCE=str(once))
             assert once.exists() and code == -9, point

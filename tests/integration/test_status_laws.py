@@ -12,6 +12,7 @@ from mirrorlake.lake.lake import Lake
 from mirrorlake.run.status import read_status
 from tests.support.clusters import ClusterPair
 from tests.support.kafka import create_topic, delete_topic, numbered, write
+from tests.support.lake_rows import now_of
 from tests.support.replication import replicate_once, write_topology
 
 
@@ -37,6 +38,6 @@ def test_a_target_that_lacks_what_the_map_has_is_told(
 
 def told(lake: Lake, topology: Path) -> list[tuple[Any, ...]]:
     """The alerts of `status`, which asked every cluster."""
-    found = read_status(lake, Connections(load_topology(topology)))
+    found = read_status(now_of(lake), Connections(load_topology(topology)))
     assert found["unchecked"] == [] and found["healthy"] == (not found["alerts"])
     return [(row["alert"], row["topic"], row["partition"], row["value"]) for row in found["alerts"]]

@@ -36,8 +36,11 @@ from tests.support.kafka import (
     transactional_producer,
     write,
 )
-from tests.support.lake_rows import ago, append, run_row, sample
+from tests.support.lake_rows import ago, append, now_of, run_row, sample
+from tests.support.lanes import BOTH_ENGINES
 from tests.support.replication import FLOW, replicate_once, replicating, write_topology
+
+pytestmark = BOTH_ENGINES
 
 _SEGMENT = pa.struct([(name, pa.int64()) for name in ("source_first", "stride", "target_first", "record_count")])
 _LONGS = ("source_first", "source_last", "target_first", "target_last", "record_count", "batch_id")
@@ -53,7 +56,7 @@ def all_positions(
     lake: Lake, topic: str, partition: int, positions: list[int], reverse: bool = False
 ) -> dict[int, tuple[int, bool]]:
     """What `sql/queries/translate_*.sql` says of many positions, all in one statement."""
-    found = translate_all(lake, FLOW, [(topic, partition, position) for position in positions], reverse)
+    found = translate_all(now_of(lake), FLOW, [(topic, partition, position) for position in positions], reverse)
     return {position: (item.offset, item.exact) for (_, _, position), item in found.items()}
 
 
@@ -160,10 +163,10 @@ def test_the_library_says_what_the_statement_says(lake: Lake) -> None:
     pairs = fill(lake, "library", [([0, 2, 4, 9], 5), ([10, 11], 20)])
     for position in (0, 1, 5, 9, 12, 40):
         offset, exact = expected_forward(pairs, position)
-        assert translate(lake, FLOW, "library", 0, position) == Translation("east.library", 0, offset, exact)
+        assert translate(now_of(lake), FLOW, "library", 0, position) == Translation("east.library", 0, offset, exact)
     for position in (0, 8, 9, 22, 40):
         offset, exact = expected_reverse(pairs, position)
-        found = translate(lake, FLOW, "east.library", 0, position, reverse=True)
+        found = translate(now_of(lake), FLOW, "east.library", 0, position, reverse=True)
         assert found == Translation("library", 0, offset, exact)
 
 
@@ -172,10 +175,10 @@ def test_the_library_says_what_the_statement_says(lake: Lake) -> None:
 )
 @pytest.mark.parametrize("reverse", [False, True])
 def test_what_was_never_seen_is_an_error(lake: Lake, flow: str, topic: str, partition: int, reverse: bool) -> None:
-    if lake.table("offset_map").where("topic = 'known'").count() == 0:
+    if not now_of(lake).rows("SELECT 1 FROM offset_map WHERE topic = 'known'"):
         fill(lake, "known", [([0, 1], 0)])
     with pytest.raises(UnknownOffset, match="never seen"):
-        translate(lake, flow, f"east.{topic}" if reverse else topic, partition, 0, reverse)
+        translate(now_of(lake), flow, f"east.{topic}" if reverse else topic, partition, 0, reverse)
 
 
 def test_only_files_that_can_matter_are_read(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -238,7 +241,7 @@ def _checkpoint(topic: str, source: int, target: int) -> dict[str, object]:
 
 def map_rows(lake: Lake, topic: str) -> int:
     """How many ranges of a topic lead anywhere."""
-    return lake.table("offset_translation").where(f"topic = '{topic}'").count()
+    return len(now_of(lake).rows("SELECT 1 FROM offset_translation WHERE topic = :topic", {"topic": topic}))
 
 
 @dataclass(frozen=True)
@@ -282,7 +285,7 @@ def test_exact_is_said_only_of_what_is(lake: Lake, flows: list[Sampled]) -> None
     fill_all(lake, {topic: item.batches[: item.mapped] for topic, item in named.items()})
     add_samples(lake, {topic: item.samples for topic, item in named.items()})
     asked = [(topic, 0, position) for topic, item in named.items() for position in range(item.pairs[-1][0] + 4)]
-    for (topic, _, position), found in translate_all(lake, FLOW, asked).items():
+    for (topic, _, position), found in translate_all(now_of(lake), FLOW, asked).items():
         item = named[topic]
         truth, _ = expected_forward(item.pairs, position)
         at_target = [(target, source) for source, target in item.pairs]
@@ -293,7 +296,7 @@ def test_exact_is_said_only_of_what_is(lake: Lake, flows: list[Sampled]) -> None
         passed = max([floor, *(produced for produced, mapped, _ in item.samples if mapped <= floor)])
         assert found.exact == (position <= passed), (item, position)
     asked = [(f"east.{topic}", 0, offset) for topic, item in named.items() for offset in range(item.pairs[-1][1] + 4)]
-    for (topic, _, position), found in translate_all(lake, FLOW, asked, reverse=True).items():
+    for (topic, _, position), found in translate_all(now_of(lake), FLOW, asked, reverse=True).items():
         item = named[topic.removeprefix("east.")]
         truth, _ = expected_reverse(item.pairs, position)
         is_safe = found.offset <= truth or position > item.pairs[-1][1]
@@ -403,7 +406,7 @@ def test_every_offset_of_a_topic_with_gaps_leads_to_the_same_record(replicated: 
 def test_the_end_leads_to_the_end_and_what_is_beyond_is_not_exact(replicated: Replicated) -> None:
     after = replicated.target[-1].offset + 1
     for position in (replicated.source[-1].offset + 1, replicated.end):
-        found = translate(replicated.lake, FLOW, replicated.topic, 0, position)
+        found = translate(now_of(replicated.lake), FLOW, replicated.topic, 0, position)
         assert (found.offset, found.exact) == (after, True), position
-    beyond = translate(replicated.lake, FLOW, replicated.topic, 0, replicated.end + 1)
+    beyond = translate(now_of(replicated.lake), FLOW, replicated.topic, 0, replicated.end + 1)
     assert (beyond.offset, beyond.exact) == (after, False)

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from chispa import assert_df_equality
 from pyspark.sql import Row, SparkSession
 
 from mirrorlake.config.topology import Lake as Location
@@ -13,6 +12,10 @@ from mirrorlake.lake.definitions import VIEWS
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.opening import open_lake
 from tests.support.histories import FLOW, History
+from tests.support.lake_rows import now_of
+from tests.support.lanes import BOTH_ENGINES
+
+pytestmark = BOTH_ENGINES
 
 #: A minute that is long over, so that rows of one minute are of one minute.
 NOON = datetime(2026, 3, 1, 12, 0, 30, tzinfo=timezone.utc)
@@ -22,14 +25,13 @@ SLACK = 240.0
 
 
 def rows(lake: Lake, view: str, columns: str = "*", where: str = "true") -> list[dict[str, Any]]:
-    found = lake.sql(f"SELECT {columns} FROM {view} WHERE {where}").collect()
-    return [row.asDict() for row in found]
+    return list(now_of(lake).rows(f"SELECT {columns} FROM {view} WHERE {where}"))
 
 
 def same(lake: Lake, query: str, expected: list[Row]) -> None:
     """The query gives these rows, in this order, of these types."""
-    found = lake.sql(query)
-    assert_df_equality(found, lake.spark.createDataFrame(expected, found.schema), ignore_nullable=True)
+    found = [tuple(row.values()) for row in now_of(lake).rows(query)]
+    assert repr(found) == repr([tuple(row) for row in expected])
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from tests.support.replication import assert_same, in_catalog, replicate_once, w
 LIMIT, PARTITIONS = 300, 2
 
 
-@pytest.fixture(params=["native", "today"], autouse=True)
+@pytest.fixture(params=["native", pytest.param("today", marks=pytest.mark.slow)], autouse=True)
 def lane(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Landing natively, or by Spark's own source."""
     if request.param != "native":
@@ -73,7 +73,7 @@ def test_records_too_large_for_the_driver_go_the_long_way(
     assert_same(run.lake, clusters.east, clusters.west, {topic_name: f"east.{topic_name}"}, 240)
 
 
-@pytest.mark.parametrize("place", ["path", "catalog"])
+@pytest.mark.parametrize("place", ["path", pytest.param("catalog", marks=pytest.mark.slow)])
 def test_rows_that_spark_reads_go_both_ways_too(
     spark: SparkSession, clusters: ClusterPair, tmp_path: Path, topic_name: str, place: str
 ) -> None:

@@ -19,6 +19,8 @@ from tests.support.kafka import create_topic, numbered, read_topic, topics_of, w
 from tests.support.replication import FLOW, finish, lake_of, replicate_once, start_run, write_topology
 from tests.support.topologies import until
 
+SLOW = pytest.mark.slow
+
 
 class Answer:
     """How a command ended."""
@@ -66,7 +68,9 @@ GOOD = {
 }
 
 
-@pytest.mark.parametrize("command", [("run", "--once"), ("plan",), ("status",)])
+@pytest.mark.parametrize(
+    "command", [("run", "--once"), *(pytest.param((name,), marks=SLOW) for name in ("plan", "status"))]
+)
 def test_missing_file(tmp_path: Path, command: tuple[str, ...]) -> None:
     told_at_once(tmp_path, str(tmp_path / "mirrorlake.yml"), command=command)
 
@@ -84,7 +88,11 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize("case", WRONG)
+#: Not slow is one that is no topology at all, and one that is not consistent: each has its test in tests/unit/config.
+FEW = ("no yaml", "unknown cluster")
+
+
+@pytest.mark.parametrize("case", [pytest.param(case, marks=() if case in FEW else SLOW) for case in WRONG])
 def test_topology_that_cannot_be_run(tmp_path: Path, case: str) -> None:
     text, parts = WRONG[case]
     (tmp_path / "mirrorlake.yml").write_text(text, encoding="utf-8")

@@ -23,6 +23,7 @@ from mirrorlake.lake.translate import translate_all
 from tests.support.odd_lake import END, FLOW, TOPICS, odd_lake
 from tests.support.sample_lake import empty_lake, sample_lake
 
+SLOW = pytest.mark.slow
 LAKES: dict[str, Callable[[SparkSession, Path], Lake]] = {
     "empty": empty_lake,
     "odd": odd_lake,
@@ -93,7 +94,7 @@ def same_moment() -> Iterator[None]:
         yield
 
 
-@pytest.fixture(scope="module", params=LAKES)
+@pytest.fixture(scope="module", params=["odd", pytest.param("empty", marks=SLOW), pytest.param("sample", marks=SLOW)])
 def engines(request: pytest.FixtureRequest, spark: SparkSession, tmp_path_factory: pytest.TempPathFactory,
             same_moment: None) -> tuple[Lake, DuckLake]:  # fmt: skip
     """A lake as both read it."""
@@ -135,16 +136,16 @@ def test_views(engines: tuple[Lake, DuckLake], view: str) -> None:
     compare(engines, lambda lake: lake.table_rows(view))
 
 
-def cases() -> Iterator[tuple[str, str, str, str]]:
+def cases() -> Iterator[Any]:
     """Lake, kind, query and topic: all queries over what is rare, once more for the odd topic where they have one; all
-    over nothing; those of notebooks, which tell of a history, over one."""
+    over nothing; those of notebooks, which tell of a history, over one. What commands answer by is not slow."""
     for kind, name in QUERIES:
-        yield "odd", kind, name, "orders"
-        yield "empty", kind, name, "orders"
+        yield pytest.param("odd", kind, name, "orders", marks=() if kind == "queries" else SLOW)
+        yield pytest.param("empty", kind, name, "orders", marks=SLOW)
         if ":topic" in sql_text(kind, name):
-            yield "odd", kind, name, TOPICS[1]
+            yield pytest.param("odd", kind, name, TOPICS[1], marks=SLOW)
         if kind == "notebooks":
-            yield "sample", kind, name, "orders"
+            yield pytest.param("sample", kind, name, "orders", marks=SLOW)
 
 
 @pytest.mark.parametrize(("engines", "kind", "name", "topic"), cases(), indirect=["engines"])
@@ -157,6 +158,7 @@ def test_queries(engines: tuple[Lake, DuckLake], kind: str, name: str, topic: st
     compare(engines, lambda lake: lake.rows(text, args, frames))
 
 
+@SLOW
 @pytest.mark.parametrize("dataset", load_dashboard().datasets, ids=lambda dataset: dataset.name)
 def test_datasets_of_the_dashboard(engines: tuple[Lake, DuckLake], dataset: Dataset) -> None:
     moment = f"timestamp_millis({round(NOW.timestamp() * 1000)}L)"

@@ -71,7 +71,13 @@ CASES: dict[str, tuple[str, list[dict[str, Any]], dict[str, Frame], dict[str, An
 }
 
 
-@pytest.mark.parametrize("case", CASES)
+#: Each statement once; the others are slow.
+ONE_OF_EACH = ("a known one", "objectives", "a refusal settled", "an unfounded target")
+
+
+@pytest.mark.parametrize(
+    "case", [pytest.param(case, marks=() if case in ONE_OF_EACH else pytest.mark.slow) for case in CASES]
+)
 def test_both_engines_make_the_same_rows(spark: SparkSession, tmp_path: Path, case: str) -> None:
     query, rows, frames, args = CASES[case]
     found = []

@@ -144,7 +144,14 @@ def test_the_commands_answer_the_same(lake: OpenLake, file: Path, middle: int) -
 
 @pytest.mark.parametrize(
     "name",
-    ["01_quickstart", "02_investigate_latency", "03_translate_offsets", "04_failover_drill", "05_audit", "07_trace"],
+    [
+        "01_quickstart",
+        pytest.param("02_investigate_latency", marks=pytest.mark.slow),
+        pytest.param("03_translate_offsets", marks=pytest.mark.slow),
+        pytest.param("04_failover_drill", marks=pytest.mark.slow),
+        "05_audit",
+        pytest.param("07_trace", marks=pytest.mark.slow),
+    ],
 )
 def test_notebooks_in_a_kernel_show_all_inline(
     name: str, file: Path, place: Path, monkeypatch: pytest.MonkeyPatch

@@ -19,7 +19,7 @@ from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.maintain import maintain
 from mirrorlake.lake.translate import translate_all
 from mirrorlake.offsets.runs import Segment, runs_of, segments_of
-from tests.support.lake_rows import FLOW, ago, append, opened, run_row, write_file
+from tests.support.lake_rows import FLOW, ago, append, now_of, opened, run_row, write_file
 
 DAY = 86_400
 OUTCOMES: list[ChangeOutcome] = ["done", "gone", "refused"]
@@ -78,7 +78,8 @@ def pairs(lake: Lake, topic_prefix: str) -> list[tuple[object, ...]]:
 def both_ways(lake: Lake, topics: list[str]) -> list[object]:
     asked = [(topic, 0, position) for topic in topics for position in range(60)]
     back = [(f"east.{topic}", 0, position) for topic in topics for position in range(60)]
-    return [translate_all(lake, FLOW, asked), translate_all(lake, FLOW, back, reverse=True)]
+    reader = now_of(lake)
+    return [translate_all(reader, FLOW, asked), translate_all(reader, FLOW, back, reverse=True)]
 
 
 def rows_left(lake: Lake, topic: str) -> list[tuple[int, int, int | None]]:
@@ -151,7 +152,7 @@ def test_only_what_may_be_one_row_becomes_one(lake: Lake) -> None:
 
 
 def test_maintain_merges_the_map_of_an_older_lake(spark: SparkSession, tmp_path: Path) -> None:
-    """100 partitions, 1,000 batches: what a process that starts has to read is what one day left."""
+    """100 partitions, 200 batches: what a process that starts has to read is what one day left."""
     lake, topology = opened(spark, write_file(tmp_path))
     lake.sql("ALTER TABLE offset_map SET TBLPROPERTIES ('delta.appendOnly' = 'true')")
     lake.sql(
@@ -160,13 +161,13 @@ def test_maintain_merges_the_map_of_an_older_lake(spark: SparkSession, tmp_path:
         f"SELECT '{FLOW}', 'orders', CAST(id % 100 AS INT), batch * 7, batch * 7 + 6, 'east.orders', "
         "CAST(id % 100 AS INT), batch * 8, batch * 8 + 6, 7, current_timestamp() - INTERVAL 200 DAYS, batch, 0, "
         "array(struct(batch * 7 AS source_first, 1L AS stride, batch * 8 AS target_first, 7L AS record_count)) "
-        "FROM (SELECT id, id DIV 100 AS batch FROM range(100000))"
+        "FROM (SELECT id, id DIV 100 AS batch FROM range(20000))"
     )
-    append(lake, "offset_map", [run_row(7_000, 7_009, 60, partition=5, batch_id=1_000)])
-    asked = [("orders", partition, position) for partition in (0, 5, 99) for position in (0, 6, 7, 3_503, 6_999, 7_005)]
+    append(lake, "offset_map", [run_row(1_400, 1_409, 60, partition=5, batch_id=200)])
+    asked = [("orders", partition, position) for partition in (0, 5, 99) for position in (0, 6, 7, 703, 1_399, 1_405)]
     before = translate_all(lake, FLOW, asked), table_upkeep.floors_of(lake, FLOW)
     found = maintain(lake, topology, Maintenance())
-    assert found["map"] == {"rows_before": 100_000, "rows": 100}
+    assert found["map"] == {"rows_before": 20_000, "rows": 100}
     assert lake.table("offset_map").count() == 101
     assert (translate_all(lake, FLOW, asked), table_upkeep.floors_of(lake, FLOW)) == before
     assert maintain(lake, topology, Maintenance())["map"] == {"rows_before": 0, "rows": 0}

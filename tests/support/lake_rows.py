@@ -15,6 +15,7 @@ from pyspark.sql import SparkSession
 from mirrorlake.config.topology import Topology, load_topology
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.opening import open_lake
+from mirrorlake.lake.reader import Reader
 
 FLOW = "east->west"
 _SECONDS = pa.timestamp("us", tz="UTC")
@@ -48,6 +49,12 @@ def opened(spark: SparkSession, file: Path) -> tuple[Lake, Topology]:
     """The lake of a topology file, and the topology."""
     topology = load_topology(file)
     return open_lake(spark, topology.lake, topology.directory), topology
+
+
+def now_of(lake: Lake) -> Reader:
+    """Who answers what is asked of a lake, as of now: DuckDB where it is a folder, for a tenth of what Spark takes."""
+    lake.reader.refresh()
+    return lake.reader
 
 
 def ago(seconds: float) -> datetime:
