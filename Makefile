@@ -22,8 +22,9 @@ demo: env ## two Kafka clusters, a driver killed with -9, a cluster lost, and th
 test: check classes ## what CI runs: check, then the tests of every law, command and format
 	$(BIN)/pytest -n auto --dist loadfile --no-loadscope-reorder -m "not slow"
 
-test-all: check classes ## those, and what takes an hour: every topology, dead clusters, all security modes, other sessions
-	$(BIN)/pytest
+# The slow ones one by one: many of them measure times, or take clusters away.
+test-all: test ## those, and what takes an hour: every lane, topology and security mode, dead clusters, other sessions
+	$(BIN)/pytest -m slow
 
 # Tests start many sessions: with Java's classes in an archive each takes half the time. Instant when it is there.
 classes: env
