@@ -42,7 +42,7 @@ SHORT_WAY = {"max_records_per_batch": 1_500}
 WAITING = 3_000
 #: Where a driver dies in turn, on the long way and on the short one: wherever something was just written, or at all
 #: points that lie on a way.
-WRITTEN = (("file-written", "mid-transaction", "produced"), ("landed", "kafka-committed", "mapped"))
+WRITTEN = (("mid-transaction", "produced"), ("landed", "kafka-committed"))
 ALL = tuple(tuple(point for point in failpoints.POINTS if point != other) for other in ("taken", "file-written"))
 #: How a Python worker dies in turn: at a point that it passes (a worker can take the driver with it too), by which
 #: signal, and whether it produces natively.

@@ -2,7 +2,7 @@
 
 import random
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 
 import pyarrow as pa
@@ -11,12 +11,10 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from mirrorlake.native.reader import Reader
+from mirrorlake.native.reader import PATIENCE_SECONDS, Reader
 from tests.support.clusters import ClusterPair
 from tests.support.kafka import NewRecord, create_topic, delete_topic, numbered, transactional_producer, truncate, write
 
-#: A cluster that answers does so sooner; some tests wait for what never comes.
-PATIENCE_SECONDS = 5.0
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 BYTES = st.none() | st.binary(max_size=40)
 HEADERS = st.none() | st.lists(st.tuples(st.text("aß🔑b", max_size=3), BYTES), max_size=4)
@@ -44,8 +42,16 @@ def native(
     return found
 
 
-def opened(bootstrap: str, keep: bool = False) -> Reader:
-    return Reader({"bootstrap.servers": bootstrap, "log_level": 2}, keep, patience_seconds=PATIENCE_SECONDS)
+def opened(bootstrap: str, keep: bool = False, patience_seconds: float = PATIENCE_SECONDS) -> Reader:
+    return Reader({"bootstrap.servers": bootstrap, "log_level": 2}, keep, patience_seconds)
+
+
+@pytest.fixture
+def impatient(clusters: ClusterPair) -> Iterator[Reader]:
+    """For what never comes."""
+    reader = opened(clusters.east, patience_seconds=1.0)
+    yield reader
+    reader.close()
 
 
 def rows_of(batch: pa.RecordBatch) -> list[tuple]:
@@ -99,7 +105,7 @@ def log_ends(bootstrap: str, topic: str, partitions: int) -> dict[tuple[str, int
     return found
 
 
-@settings(max_examples=10, phases=[Phase.generate], suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=6, phases=[Phase.generate], suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     rounds=st.lists(
         st.tuples(RECORDS, st.sampled_from(CODECS), st.sampled_from(["plain", "commit", "abort"])), max_size=4
@@ -165,18 +171,18 @@ def test_a_range_that_was_trimmed_is_an_error(clusters: ClusterPair, topic_name:
     assert raised.value.args[0].code() == KafkaError._AUTO_OFFSET_RESET
 
 
-def test_a_topic_that_is_gone_is_an_error(clusters: ClusterPair, topic_name: str) -> None:
+def test_a_topic_that_is_gone_is_an_error(clusters: ClusterPair, impatient: Reader, topic_name: str) -> None:
     create_topic(clusters.east, topic_name)
     write(clusters.east, topic_name, numbered(10, 1))
     delete_topic(clusters.east, topic_name)
     with pytest.raises(KafkaException, match=f"{topic_name}-0"):
-        native(clusters.east, {(topic_name, 0): (0, 10)})
+        native(clusters.east, {(topic_name, 0): (0, 10)}, impatient)
 
 
 def test_offsets_that_are_not_there_yet_are_waited_for_and_then_an_error(
-    clusters: ClusterPair, topic_name: str
+    clusters: ClusterPair, impatient: Reader, topic_name: str
 ) -> None:
     create_topic(clusters.east, topic_name)
     write(clusters.east, topic_name, numbered(10, 1))
     with pytest.raises(KafkaException, match=f"{topic_name}-0 gave no record"):
-        native(clusters.east, {(topic_name, 0): (0, 11)})
+        native(clusters.east, {(topic_name, 0): (0, 11)}, impatient)

@@ -43,7 +43,8 @@ def test_a_flow_that_was_killed_is_free_when_its_samples_have_ceased(
     lake: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("mirrorlake.run.presence.QUIET_SECONDS", 3.0)
+    monkeypatch.setattr("mirrorlake.run.presence.QUIET_INTERVALS", 0.3)  # of ten seconds each
     append(lake, "objectives", [{"flow": FLOW, "mode": "continuous", "enabled": True, "noted_at": ago(60)}])
-    append(lake, "positions", [sample(8, 10, 10)])
+    append(lake, "positions", [sample(1, 10, 10)])
     assert run_elsewhere(lake, [FLOW]) is None
     assert _is_free(lake, opened(lake.spark, write_file(lake.directory.parent))[1].flow(FLOW)) == (True, None)
