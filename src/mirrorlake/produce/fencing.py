@@ -11,7 +11,9 @@ topics that it is about, and forgets it with them. There is none where no such t
 """
 
 import logging
-from collections.abc import Collection, Iterable, Iterator
+import threading
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
@@ -23,14 +25,21 @@ from mirrorlake.produce.writer import ShardWriter, Target
 
 logger = logging.getLogger(__name__)
 
+#: What is answered while nobody coordinates a group yet.
+_COORDINATOR_MOVES = (
+    KafkaError.NOT_COORDINATOR,
+    KafkaError.COORDINATOR_NOT_AVAILABLE,
+    KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
+)
+
 
 def newest_token(target: Target, topics: Collection[str]) -> int:
     """The newest token that is noted in some target topics; 0 where there is none. Raises KafkaException."""
     if not topics:
         return 0
+    wanted = [TopicPartition(topic, 0) for topic in sorted(topics)]
     with _group(target) as group:
-        found = group.committed([TopicPartition(topic, 0) for topic in sorted(topics)], CALL_SECONDS)
-    _raise_for(found)
+        found = _answered(lambda: group.committed(wanted, CALL_SECONDS))
     return max(0, *(int(item.offset) for item in found))
 
 
@@ -64,7 +73,7 @@ def _note(target: Target, topics: Collection[str], token: int) -> None:
     wanted = [TopicPartition(topic, 0, token) for topic in sorted(topics)]
     with _group(target) as group:
         try:
-            _raise_for(group.commit(offsets=wanted, asynchronous=False) or ())
+            _answered(lambda: group.commit(offsets=wanted, asynchronous=False) or [])
         except KafkaException as error:
             if error.args[0].code() != KafkaError.UNKNOWN_TOPIC_OR_PART:
                 raise
@@ -78,6 +87,20 @@ def _group(target: Target) -> Iterator[Consumer]:
         yield consumer
     finally:
         consumer.close()
+
+
+def _answered(ask: Callable[[], list[TopicPartition]]) -> list[TopicPartition]:
+    """What a call answers once the group has a coordinator: it is mostly a new group. Raises KafkaException."""
+    deadline, pause = time.monotonic() + CALL_SECONDS, threading.Event()
+    while True:
+        try:
+            found = ask()
+            _raise_for(found)
+            return found
+        except KafkaException as error:
+            if error.args[0].code() not in _COORDINATOR_MOVES or time.monotonic() > deadline:
+                raise
+            pause.wait(0.2)
 
 
 def _raise_for(places: Iterable[TopicPartition]) -> None:

@@ -139,9 +139,13 @@ class ShardWriter:
         reader = Consumer({**self.target.client, **_READER, "group.id": self.target.group_id, "logger": logger})
         try:
             reader.assign([TopicPartition(topic, partition, start)])
+            heard = time.monotonic()
             while True:
-                messages = reader.consume(10_000, CALL_SECONDS)
-                if not messages:
+                # It waits for all of them or the whole time, the end of the log or not.
+                messages = reader.consume(10_000, LOOK_SECONDS / 4)
+                if messages:
+                    heard = time.monotonic()
+                elif time.monotonic() - heard > CALL_SECONDS:
                     raise KafkaException(KafkaError(KafkaError._TIMED_OUT, f"{topic}-{partition} could not be read"))
                 for message in messages:
                     error = message.error()
