@@ -124,6 +124,8 @@ def local_session(
     # Else the Python workers take whatever python3 is first on PATH.
     os.environ["PYSPARK_PYTHON"] = sys.executable
     os.environ["MIRRORLAKE_DRIVER_PID"] = str(os.getpid())
+    # So many ms Arrow's allocator in the workers keeps memory for the next rows (docs/not_obvious.md).
+    os.environ.setdefault("MIMALLOC_PURGE_DELAY", "1000")
     # A task is tried once: whoever started the job knows better when to try again (run/flow_worker.py), and a task
     # that waits for a cluster that is gone holds a core that other flows need.
     master = cores if "[" in cores or "://" in cores else f"local[{cores},1]"
