@@ -27,6 +27,7 @@ from mirrorlake.kafka.admin_connection import ANSWER_SECONDS
 from mirrorlake.kafka.groups_worker import TOO_LATE
 from mirrorlake.kafka.refusals import reason_of
 from mirrorlake.kafka.renewal import LiveSettings
+from mirrorlake.kafka.values import COORDINATOR_MOVES
 from mirrorlake.offsets.positions import Committed, TopicAndPartition
 
 logger = logging.getLogger(__name__)
@@ -35,8 +36,6 @@ logger = logging.getLogger(__name__)
 _POSITIONS_TOPIC = "__consumer_offsets"
 #: How long one request to the process may take, however many groups it is about, seconds: more than it gives itself.
 PROCESS_SECONDS = 120.0
-#: What a cluster answers while a group's coordinator is not known yet, above all a new cluster.
-_COORDINATOR_MOVES = frozenset({"NOT_COORDINATOR", "COORDINATOR_NOT_AVAILABLE", "COORDINATOR_LOAD_IN_PROGRESS"})
 _DIED = "the client died while a coordinator was away"
 
 
@@ -148,7 +147,7 @@ class GroupAdmin:
                 return None if operations is None else frozenset(operations)
             if answer.get("code") == "GROUP_AUTHORIZATION_FAILED":
                 return frozenset()
-            if answer.get("code") not in _COORDINATOR_MOVES or time.monotonic() > deadline:
+            if answer.get("code") not in COORDINATOR_MOVES or time.monotonic() > deadline:
                 raise self._silent(why[group])
             pause.wait(0.2)
 

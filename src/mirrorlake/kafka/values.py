@@ -7,6 +7,8 @@ from typing import Literal
 
 #: Where a value comes from: set on the topic, for all brokers at runtime, on single brokers, or built into Kafka.
 Origin = Literal["topic", "cluster", "broker", "default"]
+#: What a cluster answers while a group's coordinator is not known yet, above all a new cluster, or of a new group.
+COORDINATOR_MOVES = frozenset({"NOT_COORDINATOR", "COORDINATOR_NOT_AVAILABLE", "COORDINATOR_LOAD_IN_PROGRESS"})
 
 
 @dataclass(frozen=True)

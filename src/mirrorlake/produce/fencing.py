@@ -13,24 +13,18 @@ topics that it is about, and forgets it with them. There is none where no such t
 import logging
 import threading
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
 from mirrorlake import failpoints
 from mirrorlake.errors import LeaseTaken
+from mirrorlake.kafka.values import COORDINATOR_MOVES
 from mirrorlake.produce.patience import CALL_SECONDS
 from mirrorlake.produce.writer import ShardWriter, Target
 
 logger = logging.getLogger(__name__)
-
-#: What is answered while nobody coordinates a group yet.
-_COORDINATOR_MOVES = (
-    KafkaError.NOT_COORDINATOR,
-    KafkaError.COORDINATOR_NOT_AVAILABLE,
-    KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
-)
 
 
 def newest_token(target: Target, topics: Collection[str]) -> int:
@@ -43,15 +37,14 @@ def newest_token(target: Target, topics: Collection[str]) -> int:
     return max(0, *(int(item.offset) for item in found))
 
 
-def fence_all(shards: Iterable[Target], topics: Collection[str]) -> int:
+def fence_all(shards: Sequence[Target], topics: Collection[str]) -> int:
     """Let no task that was planned before this call write to some target topics any more, and end what producers of
     the shards have open there. Returns the new token, of which tasks are to be told. Raises KafkaException."""
-    shards = list(shards)
     token = newest_token(shards[0], topics) + 1
     _note(shards[0], topics, token)
     failpoints.reached("token-noted")
     for shard in shards:
-        ShardWriter(shard)
+        ShardWriter(shard)  # initialises its transactional id
     return token
 
 
@@ -98,7 +91,7 @@ def _answered(ask: Callable[[], list[TopicPartition]]) -> list[TopicPartition]:
             _raise_for(found)
             return found
         except KafkaException as error:
-            if error.args[0].code() not in _COORDINATOR_MOVES or time.monotonic() > deadline:
+            if error.args[0].name() not in COORDINATOR_MOVES or time.monotonic() > deadline:
                 raise
             pause.wait(0.2)
 

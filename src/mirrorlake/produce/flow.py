@@ -73,7 +73,6 @@ class FlowProducer:
         self._produced_version: int | None = None  # the version of the stage above which nothing was left
         started = _next_batch(-1)
         store.take_over(started)  # before the map is asked for its ends: they are those of the last append before
-        self._fencing_token = 0
         self._fencing_token = self._fence_other_shards(store)
         self._refusals = Refusals(store)
         ends, newest = store.ends()
@@ -194,7 +193,7 @@ class FlowProducer:
         return [
             ShardJob(
                 self._with_unmapped(shard),
-                self._target(shard.shard),
+                self._target(shard.shard, self._fencing_token),
                 self._owners.get(shard.shard),
                 self._refusals.skipped(shard.partitions, self.spec),
                 self._foreign_from(shard),
@@ -227,7 +226,7 @@ class FlowProducer:
                 found[key] = began[plan.partition] if plan.partition < len(began) else 0
         return found
 
-    def _target(self, shard: int) -> Target:
+    def _target(self, shard: int, fencing_token: int = 0) -> Target:
         name = self.spec.name_at_target
         return Target(
             self.spec.client,
@@ -238,7 +237,7 @@ class FlowProducer:
             transactional=self.spec.transactional,
             provenance=self.spec.provenance,
             mark=self.spec.mark,
-            fencing_token=self._fencing_token,
+            fencing_token=fencing_token,
         )
 
     def _advance(self, result: pa.Table) -> None:
