@@ -13,6 +13,7 @@ from mirrorlake.dashboard.data import read_data
 from mirrorlake.dashboard.model import load_dashboard
 from mirrorlake.lake.lake import Lake
 from mirrorlake.native import SWITCH
+from mirrorlake.spark.class_archive import BROKERS
 from mirrorlake.spark.session import SHORT_VARIABLE, local_session
 from mirrorlake.terminal import end_silently
 from tests.support.clusters import ClusterPair, cluster_pair, given_clusters
@@ -21,6 +22,8 @@ from tests.support.sample_lake import empty_lake, fill
 end_silently()
 # The sessions of the tests handle few rows: compiling code for them costs more than it gives.
 os.environ.setdefault(SHORT_VARIABLE, "1")
+# Nor does optimising the code of brokers that live for a test or two: they start with half the CPU.
+os.environ.setdefault(BROKERS.options, "-XX:TieredStopAtLevel=1")
 # Recording with MLflow costs each run some seconds of CPU; its own tests switch it on.
 os.environ.setdefault("MIRRORLAKE_TRACKING", "off")
 # How long an example takes says more about the machine than about the code.

@@ -37,6 +37,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
 #: Modules that name one above them in a text, and why: Python starts it, or looks for it, as a process of its own.
 KNOWN = {
     ("spark.class_archive", "lake.warmup"): "what a session mostly does takes a lake, and the archive is the session's",
+    ("spark.class_archive", "devtools.local.warmup"): "the same of brokers, which are made for development",
     ("devtools.demo.script", "cli.main"): "the demo runs and kills the command as people would",
     ("devtools.bench.contestants", "cli.main"): "the race is between commands",
     ("devtools.bench.measure", "cli.main"): "whose memory is told by the command line of a process",

@@ -34,6 +34,9 @@ def bench(
     records_1k: int = typer.Option(1_200_000, "--records-1k", min=1_000, help="Backlog of records of 400 B or more."),
     records_120: int = typer.Option(8_000_000, "--records-120", min=1_000, help="Backlog of smaller records."),
     record_bytes: str = typer.Option("1024,120", "--record-bytes", help="Record sizes to race with."),
+    laps: int = typer.Option(
+        1, "--laps", min=1, help="How often to race; the median counts, and from 2 on warm brokers."
+    ),
     only: Part | None = typer.Option(None, "--only", help="Only this part; feel has latency too."),
     seconds: float = typer.Option(20.0, "--seconds", min=1.0, help="Seconds of latency that are measured."),
     warm_up: float = typer.Option(12.0, "--warm-up", min=0.0, help="Seconds before that, not measured."),
@@ -59,6 +62,7 @@ def bench(
         only in (None, Part.feel),
         only in (None, Part.control),
         keep=keep,
+        laps=laps,
     )
 
     def save(figures: dict[str, Any]) -> None:

@@ -18,7 +18,7 @@ from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
 from mirrorlake.errors import LakeError
-from mirrorlake.spark.class_archive import archive_flags
+from mirrorlake.spark.class_archive import SESSIONS, archive_flags
 from mirrorlake.spark.jars import spark_jars
 from mirrorlake.spark.java import find_java
 from mirrorlake.spark.jvm_output import logged_stderr
@@ -132,7 +132,7 @@ def local_session(
     short = short or os.environ.get(SHORT_VARIABLE) == "1"
     jars = spark_jars(progress)
     flags = ["-XX:+UseParallelGC", *(["-XX:TieredStopAtLevel=1"] if short else OPTIMISE_LESS)]
-    flags += archive_flags(java, jars)
+    flags += archive_flags(SESSIONS, java, jars)
     flags += os.environ.get("MIRRORLAKE_JAVA_OPTIONS", "").split()
     log_settings = Path(str(files("mirrorlake.spark") / "log4j2.properties"))
     wanted = {

@@ -120,7 +120,13 @@ def document() -> dict[str, object]:
     paced = latency_of(Arrivals("x", 2, (10.0, 20.0)))
     slow = latency_of(Arrivals("x", 2, (100.0, 200.0)))
     return {
-        "throughput": {"1024": {"records": 5_000_000, "targets": 1, **throughput_document(runs)}},
+        "throughput": {
+            "1024": {
+                "records": 5_000_000,
+                "targets": 1,
+                **throughput_document({name: [run] for name, run in runs.items()}),
+            }
+        },
         "latency": {
             "pace": {"records_per_second": 1000, "record_bytes": 200},
             **latency_document({MIRRORLAKE: paced, NAIVE: slow}),
@@ -135,6 +141,15 @@ def test_ratios_are_ours_to_theirs() -> None:
     assert ratios["mirrorlake/mirrormaker2"]["records_per_second_from_first_record"] == 1.0
     assert set(ratios) == {"mirrorlake/mirrormaker2", "mirrorlake/mirrormaker2_and_landing"}
     assert made["latency"]["ratios"] == {"mirrorlake/naive_pipeline": {"p50": 0.1, "p95": 0.1, "p99": 0.1}}
+
+
+@pytest.mark.parametrize(("laps", "counts"), [((5.0,), 5.0), ((9.0, 1.0), 1.0), ((9.0, 2.0, 4.0), 4.0)])
+def test_the_median_lap_counts(laps: tuple[float, ...], counts: float) -> None:
+    run = Throughput(10, 1000, 2000, 3, 4, 20)
+    made = throughput_document({MIRRORLAKE: [replace(run, records_per_second=lap) for lap in laps], MIRROR: [run]})
+    assert made["contestants"][MIRRORLAKE]["records_per_second"] == counts
+    assert made["ratios"]["mirrorlake/mirrormaker2"]["records_per_second"] == counts / 1000
+    assert made["laps"] == {MIRRORLAKE: list(laps), MIRROR: [1000]}
 
 
 def test_tables_show_every_contestant_and_the_ratio() -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from mirrorlake.spark import class_archive
+from mirrorlake.spark.class_archive import BROKERS, SESSIONS, Archive
 
 
 @pytest.fixture
@@ -24,25 +25,26 @@ def begun(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[list[str]]:
     monkeypatch.setattr(sys, "prefix", str(tmp_path))
     monkeypatch.setattr(class_archive, "find_java", lambda: Path(sys.executable))
     monkeypatch.setattr(class_archive, "spark_jars", lambda: [])
+    monkeypatch.setattr(class_archive, "kafka_jars", lambda: [])
     monkeypatch.setattr(subprocess, "Popen", start)
     monkeypatch.setattr(subprocess, "run", lambda *_, **__: pytest.fail("nothing is waited for"))
     return found
 
 
-def place() -> Path:
-    return class_archive._place(Path(sys.executable), [])
+def place(archive: Archive = SESSIONS) -> Path:
+    return class_archive._place(archive, Path(sys.executable), [])
 
 
 def test_a_session_takes_it_only_where_it_is(begun: list[list[str]], monkeypatch: pytest.MonkeyPatch) -> None:
     java = Path(sys.executable)
-    assert class_archive.archive_flags(java, []) == []
+    assert class_archive.archive_flags(SESSIONS, java, []) == []
     place().parent.mkdir(parents=True)
     place().touch()
-    assert class_archive.archive_flags(java, []) == [], "tried in vain"
+    assert class_archive.archive_flags(SESSIONS, java, []) == [], "tried in vain"
     place().write_bytes(b"classes")
-    assert class_archive.archive_flags(java, [])[0] == f"-XX:SharedArchiveFile={place()}"
+    assert class_archive.archive_flags(SESSIONS, java, [])[0] == f"-XX:SharedArchiveFile={place()}"
     monkeypatch.setenv(class_archive.VARIABLE, "off")
-    assert class_archive.archive_flags(java, []) == []
+    assert class_archive.archive_flags(SESSIONS, java, []) == []
     assert not begun
 
 
@@ -53,10 +55,13 @@ def test_it_is_made_behind_whoever_asks(begun: list[list[str]], monkeypatch: pyt
     place().parent.mkdir(parents=True)
     place().write_bytes(b"classes")
     class_archive.make_behind(said.append)
+    assert len(begun) == 2, "that of brokers is missing"
+    place(BROKERS).touch()
+    class_archive.make_behind(said.append)
     place().unlink()
     monkeypatch.setenv(class_archive.VARIABLE, "off")
     class_archive.make_behind(said.append)
-    assert len(begun) == 1 and len(said) == 1
+    assert len(begun) == 2 and len(said) == 2
 
 
 def test_nobody_asks_for_it_where_it_cannot_be_kept(begun: list[list[str]], monkeypatch: pytest.MonkeyPatch) -> None:

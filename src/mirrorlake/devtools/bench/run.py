@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime, timezone
 from functools import cached_property
 from importlib.metadata import version
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -79,7 +80,8 @@ _PACED: Mapping[str, Start] = {
 @dataclass(frozen=True)
 class BenchOptions:
     """What to measure: `backlogs` are records by record size in bytes, `fan_out` such that go to three targets at once,
-    and `proof` such that `verify` compares; empty, `pace` None, `feel` or `control` False, leaves a part out."""
+    and `proof` such that `verify` compares; empty, `pace` None, `feel` or `control` False, leaves a part out. `laps` is
+    how often a backlog is raced over."""
 
     backlogs: Mapping[int, int]
     fan_out: Mapping[int, int] = field(default_factory=dict)
@@ -88,6 +90,7 @@ class BenchOptions:
     feel: bool = True
     control: bool = True
     keep: bool = False
+    laps: int = 1
 
 
 @dataclass(frozen=True)
@@ -132,11 +135,12 @@ def run_bench(options: BenchOptions, parent: Path, say: Say, keep: Keep) -> dict
         arena = _Arena(clusters["east"], clusters["west"], directory, say)
         if options.backlogs:
             document["throughput"] = {
-                str(size): _race(arena, size, records, _RACERS) for size, records in options.backlogs.items()
+                str(size): _race(arena, size, records, _RACERS, options.laps)
+                for size, records in options.backlogs.items()
             }
             keep(document)
         if options.fan_out:
-            document["fan_out"] = _fan_out(arena, options.fan_out, directory)
+            document["fan_out"] = _fan_out(arena, options.fan_out, options.laps, directory)
             keep(document)
         if options.proof:
             document["proof"] = {str(size): _proof(arena, size, records) for size, records in options.proof.items()}
@@ -186,35 +190,41 @@ def machine() -> dict[str, Any]:
 
 
 def _race(
-    arena: _Arena, size: int, records: int, racers: Mapping[str, Start], more: Sequence[EmbeddedCluster] = ()
+    arena: _Arena,
+    size: int,
+    records: int,
+    racers: Mapping[str, Start],
+    laps: int,
+    more: Sequence[EmbeddedCluster] = (),
 ) -> dict[str, Any]:
-    """Race to the arena's target, and to `more` ones."""
+    """Race to the arena's target, and to `more` ones. From the second lap on nobody is the one who warms the brokers
+    for the others."""
     topic = f"bench-{size}"
     arena.say(f"{size} B: writing {records:,} records to {topic}")
     load_topic(arena.source, topic, size, records, arena.directory)
     brokers = [pid for cluster in (arena.east, arena.west, *more) for pid in cluster.pids]
     targets = [arena.target, *(ClusterAdmin("west", {"bootstrap.servers": one.bootstrap_servers}) for one in more)]
-    runs: dict[str, Throughput] = {}
-    for name, start in racers.items():
-        job = arena.job(name, f"{size}-to-{len(targets)}", topic, tuned=True)
+    runs: dict[str, list[Throughput]] = {name: [] for name in racers}
+    for lap, (name, start) in product(range(laps), racers.items()):
+        job = arena.job(name, f"{size}-to-{len(targets)}-{lap}", topic, tuned=True)
         job = replace(job, more_targets=tuple(one.bootstrap_servers for one in more))
         with _running(arena, job, start) as running:
             race = watch(running, job, targets, brokers, records, _RACE_SECONDS + len(targets) * records / 5000)
         for cluster in more:
             _delete_topic(cluster, job.target_topic)
-        runs[name] = throughput_of(race)
-        arena.say(f"{size} B: {TITLES[name]}: {runs[name].records_per_second:,.0f} records/s")
+        runs[name].append(throughput_of(race))
+        arena.say(f"{size} B: {TITLES[name]}: {runs[name][-1].records_per_second:,.0f} records/s")
     _delete_topic(arena.east, topic)
     return {"records": records, "targets": len(targets), **throughput_document(runs)}
 
 
-def _fan_out(arena: _Arena, backlogs: Mapping[int, int], directory: Path) -> dict[str, Any]:
+def _fan_out(arena: _Arena, backlogs: Mapping[int, int], laps: int, directory: Path) -> dict[str, Any]:
     """Race from one source to three targets."""
     arena.say("starting two more clusters")
     more = start_clusters(["west2", "west3"], directory / "more")
     try:
         return {
-            str(size): _race(arena, size, records, _FANNED_OUT, list(more.values()))
+            str(size): _race(arena, size, records, _FANNED_OUT, laps, list(more.values()))
             for size, records in backlogs.items()
         }
     finally:

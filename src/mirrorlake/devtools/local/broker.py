@@ -1,5 +1,6 @@
 """One embedded Kafka broker: its settings, its storage, its process."""
 
+import os
 import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -8,6 +9,7 @@ from pathlib import Path
 from mirrorlake.devtools.local.ports import is_free
 from mirrorlake.devtools.local.process import JvmProcess, start_detached, start_guarded
 from mirrorlake.errors import InputError
+from mirrorlake.spark.class_archive import BROKERS, archive_flags
 from mirrorlake.spark.jars import kafka_jars
 from mirrorlake.spark.java import find_java
 
@@ -95,10 +97,12 @@ class Broker:
         self.process = start(command, str(self.settings_file), self.directory / "logs" / "stdout.log")
 
     def _java(self, heap: str, main: str, *arguments: str) -> list[str]:
-        class_path = str(kafka_jars()[0].parent / "*")
+        """A command of Kafka's. MIRRORLAKE_BROKER_JAVA_OPTIONS adds flags of your own."""
+        java, jars = find_java(), kafka_jars()
         logging = f"-Dlog4j2.configurationFile={self._logging_file.as_uri()}"
         flags = [flag for flag in _JVM_FLAGS if main == "kafka.Kafka" or not flag.startswith("-Xms")]
-        return [str(find_java()), f"-Xmx{heap}", *flags, logging, "-cp", class_path, main, *arguments]
+        flags += archive_flags(BROKERS, java, jars) + os.environ.get(BROKERS.options, "").split()
+        return [str(java), f"-Xmx{heap}", *flags, logging, "-cp", str(jars[0].parent / "*"), main, *arguments]
 
     @property
     def _logging_file(self) -> Path:
