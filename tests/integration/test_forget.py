@@ -18,6 +18,7 @@ from mirrorlake.failpoints import FORGET_POINTS
 from mirrorlake.lake.lake import Lake
 from tests.support.clusters import ClusterPair
 from tests.support.kafka import NewRecord, create_topic, write
+from tests.support.lake_rows import now_of
 from tests.support.replication import (
     both_sides,
     finish,
@@ -121,8 +122,8 @@ def test_what_is_forgotten_stays_so(spark: SparkSession, clusters: ClusterPair, 
     assert lake.status().healthy
     verified = lake.verify()
     assert verified.differences == [] and verified.excused == {"forgotten": len(scene.gone)}
-    told = [tuple(row) for row in run.lake.sql("SELECT after FROM changes WHERE kind = 'forget'").collect()]
-    assert told == [(f"{done.forget_id}: {len(scene.gone)} records of {scene.topic}",)]
+    told = now_of(run.lake).rows("SELECT after FROM changes WHERE kind = 'forget'")
+    assert told == [{"after": f"{done.forget_id}: {len(scene.gone)} records of {scene.topic}"}]
     if place == "path":
         logs = [*(tmp_path / "lake").rglob("_delta_log/*.json")]
         assert len(logs) > 10 and not [path for path in logs if "4711" in path.read_text(encoding="utf-8")]
@@ -171,7 +172,7 @@ def test_killed_while_it_forgets(
     asked = CliRunner().invoke(app, ["-c", str(scene.topology), "forget", "--json", "--yes", *where])
     assert asked.exit_code == 0, asked.output
     assert json.loads(asked.stdout)["records"] == 0
-    left = lake_of(spark, scene.topology).sql("SELECT 1 FROM forgotten WHERE deleted_at IS NULL").collect()
+    left = now_of(lake_of(spark, scene.topology)).rows("SELECT 1 FROM forgotten WHERE deleted_at IS NULL")
     assert left == []
     scene.write()
     scene.is_whole(replicate_once(spark, scene.topology).lake)

@@ -23,7 +23,7 @@ from mirrorlake.produce.task import ShardJob, produce_shard
 from mirrorlake.produce.workers import SparkWorkers
 from tests.support.clusters import ClusterPair
 from tests.support.kafka import create_topic, numbered, read_topic, write
-from tests.support.lake_rows import FLOW, commit, opened, staged, write_file
+from tests.support.lake_rows import FLOW, commit, now_of, opened, staged, write_file
 from tests.support.replication import assert_same, make_replicator, replicate_once, write_topology
 
 PARTITIONS = 2
@@ -53,8 +53,8 @@ def test_a_changed_selection_and_a_death_in_its_backlog_leave_nothing_behind(
     dying._report = die
     with pytest.raises(ReplicationError, match="ends here"):
         dying.run()
-    mapped = run.lake.sql("SELECT sum(record_count) AS n FROM offset_map").collect()[0]["n"]
-    assert 900 < mapped < 1_800
+    (mapped,) = now_of(run.lake).rows("SELECT sum(record_count) AS n FROM offset_map")
+    assert 900 < mapped["n"] < 1_800
     run = replicate_once(spark, topology)
     assert_same(run.lake, clusters.east, clusters.west, topics, 1_800)
 
@@ -103,7 +103,7 @@ class Bench:
         assert {p: [record.value for record in records] for p, records in enumerate(found)} == self.expected
         wanted = {p: [(int(record.value), record.offset) for record in records] for p, records in enumerate(found)}
         pairs: dict[int, list[tuple[int, int]]] = {p: [] for p in wanted}
-        for row in self.lake.table("offset_map").where(f"topic = '{self.topic}'").collect():
+        for row in now_of(self.lake).rows(f"SELECT * FROM offset_map WHERE topic = '{self.topic}'"):
             for each in row["segments"]:
                 for k in range(each["record_count"]):
                     pairs[row["partition"]].append(

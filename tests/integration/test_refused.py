@@ -20,6 +20,7 @@ from mirrorlake.lake.lake import Lake
 from mirrorlake.run.resolve import Wanted, resolve
 from tests.support.clusters import ClusterPair
 from tests.support.kafka import NewRecord, create_topic, numbered, read_topic, write
+from tests.support.lake_rows import now_of
 from tests.support.lanes import BOTH_LANES
 from tests.support.replication import (
     FLOW,
@@ -65,8 +66,8 @@ def test_a_refused_record_in_a_backlog_stays_an_incident(
     for _ in range(2):
         with pytest.raises(TargetRefused):
             replicate_once(spark, topology)
-        rows = lake_of(spark, topology).sql(f"SELECT {told} FROM incidents").collect()
-        assert [tuple(row) for row in rows] == [(FLOW, "target_refused", topic, 0, 50, 50, None)]
+        rows = now_of(lake_of(spark, topology)).rows(f"SELECT {told} FROM incidents")
+        assert [tuple(row.values()) for row in rows] == [(FLOW, "target_refused", topic, 0, 50, 50, None)]
     assert [len(records) for records in read_topic(clusters.west, f"east.{topic}")] == [50, 100]
 
 
@@ -92,7 +93,7 @@ class Scene:
 
     def parked(self, spark: SparkSession) -> list[tuple[int, int, str, int]]:
         """Partition, offset, reason and size of what is parked."""
-        rows = lake_of(spark, self.topology).sql("SELECT * FROM parked ORDER BY partition, offset").collect()
+        rows = now_of(lake_of(spark, self.topology)).rows("SELECT * FROM parked ORDER BY partition, offset")
         assert {(row["flow"], row["topic"], row["replayed_at"]) for row in rows} <= {(FLOW, self.topic, None)}
         return [(row["partition"], row["offset"], row["reason"], row["byte_count"]) for row in rows]
 

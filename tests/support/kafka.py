@@ -111,11 +111,6 @@ def read_topics(
     bootstrap: str, topics: Iterable[str], isolation: str = "read_committed"
 ) -> Mapping[str, list[list[Record]]]:
     """All of some topics: a list per partition of its records in order."""
-    there = AdminClient({"bootstrap.servers": bootstrap}).list_topics(timeout=20).topics
-    found = {topic: [[] for _ in (there[topic].partitions if topic in there else ())] for topic in topics}
-    waiting = {(topic, partition) for topic, held in found.items() for partition in range(len(held))}
-    if not waiting:
-        return found
     consumer = Consumer(
         {
             "bootstrap.servers": bootstrap,
@@ -123,14 +118,18 @@ def read_topics(
             "enable.auto.commit": False,
             "isolation.level": isolation,
             "enable.partition.eof": True,
-            "fetch.wait.max.ms": 50,
+            "fetch.wait.max.ms": 10,  # so long it takes to hear of an end
         }
     )
     try:
+        there = consumer.list_topics(timeout=20).topics  # one that does not know leaders asks for them half a second on
+        found = {topic: [[] for _ in (there[topic].partitions if topic in there else ())] for topic in topics}
+        waiting = {(topic, partition) for topic, held in found.items() for partition in range(len(held))}
         consumer.assign([TopicPartition(topic, partition, OFFSET_BEGINNING) for topic, partition in waiting])
         idle = 0
         while waiting:
-            messages = consumer.consume(10_000, timeout=1.0)
+            messages = consumer.consume(1, timeout=1.0)
+            messages += consumer.consume(10_000, timeout=0)  # what is there: with a timeout it waits for 10,000
             idle = 0 if messages else idle + 1
             assert idle < 30, f"no answer for {sorted(waiting)}"
             for message in messages:

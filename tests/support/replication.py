@@ -23,8 +23,8 @@ from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.produce.flow import BatchReport
 from mirrorlake.run.replicator import Replicator, RunOptions
 from tests.support.kafka import Record, read_topics
+from tests.support.lake_rows import FLOW, now_of
 
-FLOW = "east->west"
 #: What of a flow costs every test time and is about few: their own tests switch it on.
 QUIET = {"emit_heartbeats_enabled": False, "emit_checkpoints_enabled": False}
 
@@ -164,7 +164,8 @@ def both_sides(lake: Lake, east: str, west: str, names: Mapping[str, str]) -> Si
     """Read both clusters, the map and the stage. `names` are target topics by source topic."""
     mapped: dict[TopicAndPartition, list[tuple[int, int]]] = defaultdict(list)
     rows: dict[TopicAndPartition, int] = defaultdict(int)
-    for row in lake.table("offset_map").where(f"flow = '{FLOW}'").collect():
+    reader = now_of(lake)
+    for row in reader.rows(f"SELECT * FROM offset_map WHERE flow = '{FLOW}'"):
         if row["topic"] not in names:
             continue
         assert (row["target_topic"], row["target_partition"]) == (names[row["topic"]], row["partition"]), row
@@ -175,7 +176,7 @@ def both_sides(lake: Lake, east: str, west: str, names: Mapping[str, str]) -> Si
         mapped[row["topic"], row["partition"]].extend(pairs)
         rows[row["topic"], row["partition"]] += 1
     staged: dict[TopicAndPartition, list[int]] = defaultdict(list)
-    for row in lake.table("records").select("topic", "partition", "offset").collect():
+    for row in reader.rows("SELECT topic, partition, offset FROM records"):
         staged[row["topic"], row["partition"]].append(row["offset"])
     return Sides(
         read_topics(east, list(names)), read_topics(west, list(names.values())), mapped, rows, staged, dict(names)

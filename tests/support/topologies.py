@@ -20,6 +20,7 @@ from mirrorlake.produce.flow import BatchReport
 from mirrorlake.run.replicator import Replicator, RunOptions
 from mirrorlake.run.resolve import Wanted, resolve
 from tests.support.kafka import NewRecord, Record, partition_count, read_topics, topics_of, write
+from tests.support.lake_rows import now_of
 from tests.support.replication import QUIET, lake_of
 
 #: How long something may take until it must have happened, seconds: the machine may be busy.
@@ -78,7 +79,7 @@ class Live:
 
 def incidents(lake: Lake, kind: str | None = None) -> list[dict[str, Any]]:
     """Open incidents of a lake."""
-    rows = [row.asDict() for row in lake.table("open_incidents").collect()]
+    rows = now_of(lake).table_rows("open_incidents")
     return [row for row in rows if kind in (None, row["kind"])]
 
 
@@ -165,11 +166,11 @@ def assert_mapped(
 
 def map_pairs(lake: Lake, flow: str, topic: str, partition: int, generation: int = 0) -> list[tuple[int, int]]:
     """The (source, target) offsets that the map holds."""
-    rows = lake.sql(
+    rows = now_of(lake).rows(
         "SELECT source_first, stride, target_first, record_count FROM offset_translation WHERE flow = :flow "
         "AND topic = :topic AND partition = :partition AND generation = :generation",
         {"flow": flow, "topic": topic, "partition": partition, "generation": generation},
-    ).collect()
+    )
     return sorted(
         (row["source_first"] + k * row["stride"], row["target_first"] + k)
         for row in rows
@@ -179,11 +180,11 @@ def map_pairs(lake: Lake, flow: str, topic: str, partition: int, generation: int
 
 def staged_count(lake: Lake, topic: str) -> tuple[int, int]:
     """How many rows the stage has of a topic, and how many different records."""
-    row = lake.sql(
+    (row,) = now_of(lake).rows(
         "SELECT count(*) AS rows, count(DISTINCT generation, partition, offset) AS records FROM records "
         "WHERE topic = :topic",
         {"topic": topic},
-    ).collect()[0]
+    )
     return row["rows"], row["records"]
 
 
