@@ -9,7 +9,15 @@ from mirrorlake.errors import LakeError
 from mirrorlake.spark.session import settings_for_now
 from tests.support.clusters import ClusterPair
 from tests.support.kafka import create_topic, numbered, read_topic, write
-from tests.support.replication import land_only, replicate_once, write_topology
+from tests.support.replication import (
+    assert_same,
+    finish,
+    lake_of,
+    land_only,
+    replicate_once,
+    start_run,
+    write_topology,
+)
 
 
 @pytest.mark.slow
@@ -48,3 +56,22 @@ def test_records_go_on_where_objectives_cannot_be_noted(
     with pytest.raises(LakeError, match="takes no rows"):
         replicate_once(spark, topology)
     assert len(read_topic(clusters.west, f"east.{topic_name}")[0]) == 10
+
+
+def test_few_records_up_to_an_end_need_no_session(
+    spark: SparkSession, clusters: ClusterPair, topic_name: str, tmp_path: Path
+) -> None:
+    """A run with an end opens a session when it finds more than the driver lands by itself. Where there is no Java,
+    it ends then, as wrong input does, and says so."""
+    no_java = {"PATH": "/nowhere", "JAVA_HOME": "", "HOME": str(tmp_path)}
+    topology = write_topology(tmp_path, clusters.east, clusters.west, {"topics": [topic_name]})
+    create_topic(clusters.east, topic_name, 2)
+    write(clusters.east, topic_name, numbered(1_000, 2))
+    log = tmp_path / "run.log"
+    assert finish(start_run(topology, "--once", **no_java)) == 0, log.read_text(encoding="utf-8")
+    names = {topic_name: f"east.{topic_name}"}
+    assert_same(lake_of(spark, topology), clusters.east, clusters.west, names, 1_000)
+    write_topology(tmp_path, clusters.east, clusters.west, {"topics": [topic_name]}, {"small_batch_records": 0})
+    write(clusters.east, topic_name, numbered(10, 2, 1_000))
+    assert finish(start_run(topology, "--once", **no_java)) == 2, log.read_text(encoding="utf-8")
+    assert "Spark and Kafka need Java 17 or newer" in log.read_text(encoding="utf-8")

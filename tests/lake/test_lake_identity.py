@@ -56,7 +56,7 @@ def test_what_another_process_stored_just_before_is_the_identity(spark: SparkSes
     late.stored_id = None  # it checked before the other one stored
     assert store_identity(late) == known
     # The table is made between this process's check of the folder and its own commit.
-    late = Lake(spark, lake.schema, lake.directory, lake.checkpoints)
+    late = Lake(lambda: spark, lake.schema, lake.directory, lake.checkpoints)
     opening._create_tables(late, ["records"])
     assert properties_of(late)[PROPERTY] == known
 

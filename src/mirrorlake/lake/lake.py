@@ -29,19 +29,24 @@ _use = threading.RLock()
 
 
 class Lake:
-    """The tables of one lake, bound to a Spark session. Make it with `opening.open_lake`.
+    """The tables of one lake, and the Spark session that knows them. Make it with `opening.open_lake`.
 
     One that was opened to be read (`opening.reading_lake`) has no `checkpoints`; whatever lands or produces needs what
-    only a lake opened for writing has: `checkpoints`, `leases` and `lake_id`. One in a folder may be opened without a
-    session (`opening.path_lake`): it is asked, and appended to, by what needs none.
+    only a lake opened for writing has: `checkpoints`, `leases` and `lake_id`. One in a folder is asked and appended to
+    without a session: it gets one when it is first needed, or never (`opening.path_lake`).
     """
 
     engine: ClassVar[str] = "Spark"
 
     def __init__(
-        self, spark: "SparkSession | None", schema: str, directory: Path | None, checkpoints: Path | None
+        self,
+        opening: "Callable[[], SparkSession] | None",
+        schema: str,
+        directory: Path | None,
+        checkpoints: Path | None,
     ) -> None:
-        self._session = spark
+        self._opening = opening
+        self._session: SparkSession | None = None
         self.schema = schema
         self.directory = directory
         self.stored_id: str | None = None  # what the table says (lake/identity.py)
@@ -54,10 +59,14 @@ class Lake:
 
     @property
     def spark(self) -> "SparkSession":
-        """The session. Raises LakeError where the lake was opened without one."""
-        if self._session is None:
-            raise LakeError(f"the lake at {self.place} was opened without a session")
-        return self._session
+        """The session, opened if it is the first time that it is needed. Raises LakeError where the lake was opened
+        without one, MissingJava."""
+        with _use:
+            if self._session is None:
+                if self._opening is None:
+                    raise LakeError(f"the lake at {self.place} was opened without a session")
+                self._session = self._opening()
+            return self._session
 
     @property
     def place(self) -> str:

@@ -4,7 +4,7 @@ import hashlib
 import os
 import re
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -26,27 +26,27 @@ if TYPE_CHECKING:  # answers without Spark (lake/duck.py) come by this module to
 VERSION = 1
 
 
-def open_lake(spark: "SparkSession", location: Location, directory: Path) -> Lake:
+def open_lake(session: "SparkSession | Callable[[], SparkSession]", location: Location, directory: Path) -> Lake:
     """Open the lake of a topology whose file is in `directory`, and make what is missing of it.
 
-    Raises LakeError when the place is not writable, holds something else, or was written by a newer version.
+    `session` may be what opens one: of a lake in a folder it is asked for when it is first needed. Raises LakeError
+    when the place is not writable, holds something else, or was written by a newer version.
     """
     root, checkpoints = check_location(location, directory)
-    return _open(spark, location, root, checkpoints)
-
-
-def _open(spark: "SparkSession", location: Location, root: Path | None, checkpoints: Path | None) -> Lake:
-    schema = _open_schema(spark, location, root)
-    lake = Lake(spark, schema, root, checkpoints)
+    if root is not None:
+        return _open_folder(root, checkpoints, partial(_opened, session))
+    spark = _opened(session)
+    schema = _schema_in_catalog(location)
+    if not spark.catalog.databaseExists(schema):  # who may use one need not have the right to make one
+        spark.sql(f"CREATE SCHEMA IF NOT EXISTS {schema}")
+    lake = Lake(lambda: spark, schema, None, checkpoints)
     existing = _existing_tables(spark, schema)
     lake.known_already(existing)
-    missing = [table for table in TABLES if table not in existing and not (root and has_table(root, table))]
-    _create_tables(lake, missing)
+    _create_tables(lake, [table for table in TABLES if table not in existing])
     _read_properties(lake)
-    for table in existing & set(TABLES):  # of a catalog; others get theirs when the session hears of them
+    for table in existing & set(TABLES):
         lake.add_columns(table)
-    if root is None:
-        keep_views(lake)  # a catalog has them for dashboards and other readers
+    keep_views(lake)  # a catalog has them for dashboards and other readers
     return lake
 
 
@@ -58,20 +58,18 @@ def path_lake(location: Location, directory: Path) -> Lake:
     root, checkpoints = check_location(location, directory)
     if root is None or not has_table(root, "records"):
         raise no_lake(root or directory)
-    lake = Lake(None, "", root, checkpoints)
-    _create_tables(lake, [table for table in TABLES if not has_table(root, table)])
-    _read_properties(lake)
-    return lake
+    return _open_folder(root, checkpoints, None)
 
 
-def reading_lake(spark: "SparkSession", location: Location, directory: Path) -> Lake:
+def reading_lake(session: "SparkSession | Callable[[], SparkSession]", location: Location, directory: Path) -> Lake:
     """Open a lake to read it: one that is there already. In a catalog nothing is made, so readers need no more rights.
 
-    Nothing can be produced from it (see `Lake`). Raises LakeError where there is none.
+    Nothing can be produced from it (see `Lake`); `session` as in `open_lake`. Raises LakeError where there is none.
     """
     if location.path is None:
-        schema = f"`{location.catalog}`.`{location.schema_name}`"
-        lake = Lake(spark, schema, None, None)
+        spark = _opened(session)
+        schema = _schema_in_catalog(location)
+        lake = Lake(lambda: spark, schema, None, None)
         existing = _existing_tables(spark, schema)
         lake.known_already(existing, VIEWS)
         if not {"records", "offset_map"} <= existing:
@@ -81,7 +79,27 @@ def reading_lake(spark: "SparkSession", location: Location, directory: Path) -> 
     root = folder_of(location.path, directory)
     if not has_table(root, "records"):
         raise no_lake(root)
-    return _open(spark, location, root, None)
+    return _open_folder(root, None, partial(_opened, session))
+
+
+def _open_folder(root: Path, checkpoints: Path | None, session: "Callable[[], SparkSession] | None") -> Lake:
+    """A session knows the lake under a schema of its own, and each table when it is first named there."""
+    schema = f"lake_{hashlib.sha256(os.fsencode(root)).hexdigest()[:12]}"
+
+    def opened() -> "SparkSession":
+        assert session is not None
+        spark = session()
+        spark.sql(f"CREATE SCHEMA IF NOT EXISTS {schema} LOCATION '{quoted(root)}'")
+        return spark
+
+    lake = Lake(None if session is None else opened, schema, root, checkpoints)
+    _create_tables(lake, [table for table in TABLES if not has_table(root, table)])
+    _read_properties(lake)
+    return lake
+
+
+def _opened(session: "SparkSession | Callable[[], SparkSession]") -> "SparkSession":
+    return session() if callable(session) else session
 
 
 def no_lake(root: Path) -> LakeError:
@@ -140,15 +158,8 @@ def _checkpoint_root(location: Location, root: Path | None) -> Path:
     return place
 
 
-def _open_schema(spark: "SparkSession", location: Location, root: Path | None) -> str:
-    if root is None:
-        schema = f"`{location.catalog}`.`{location.schema_name}`"
-        if not spark.catalog.databaseExists(schema):  # who may use one need not have the right to make one
-            spark.sql(f"CREATE SCHEMA IF NOT EXISTS {schema}")
-        return schema
-    schema = f"lake_{hashlib.sha256(os.fsencode(root)).hexdigest()[:12]}"
-    spark.sql(f"CREATE SCHEMA IF NOT EXISTS {schema} LOCATION '{quoted(root)}'")
-    return schema
+def _schema_in_catalog(location: Location) -> str:
+    return f"`{location.catalog}`.`{location.schema_name}`"
 
 
 def _existing_tables(spark: "SparkSession", schema: str) -> set[str]:

@@ -64,6 +64,13 @@ class PathTables:
         with self._lock(table):
             return dict(self._now(table).metadata().configuration)
 
+    def features(self, table: str) -> set[str]:
+        """The features of Delta's protocol that a table uses, or may use, as of now."""
+        with self._lock(table):
+            protocol = self._now(table).protocol()
+        named = {*(protocol.reader_features or ()), *(protocol.writer_features or ())}
+        return named | ({"columnMapping"} if protocol.min_reader_version == 2 else set())
+
     def version(self, table: str) -> int:
         """The newest committed version of a table."""
         with self._lock(table):

@@ -10,16 +10,17 @@ from pyspark.sql import functions as F
 from mirrorlake.lake.lake import Lake
 from mirrorlake.offsets.stage_index import StagedRange
 
-_BARRED_FEATURES = ("deletionVectors", "columnMapping")
+_BARRED_FEATURES = frozenset({"deletionVectors", "columnMapping"})
 #: What reading commits may raise that are not there any more.
 COMMITS_GONE = (PySparkException, Py4JError)
 
 
 def readable_by_files(lake: Lake) -> bool:
     """Whether reading the table's files is reading the table: no deletion vectors, no column mapping."""
+    if lake.path_tables is not None:
+        return _BARRED_FEATURES.isdisjoint(lake.path_tables.features("records"))
     detail = lake.spark.sql(f"DESCRIBE DETAIL {lake.name('records')}").collect()[0].asDict()
-    features = detail.get("tableFeatures") or []
-    return not any(feature in features for feature in _BARRED_FEATURES)
+    return _BARRED_FEATURES.isdisjoint(detail.get("tableFeatures") or [])
 
 
 def ranges_of_table(lake: Lake, version: int) -> Iterable[tuple[str, list[StagedRange]]]:

@@ -5,6 +5,7 @@ No part of the library's face: parts of mirrorlake that stand on it reach below 
 
 import sys
 from collections.abc import Callable
+from contextlib import nullcontext
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -86,13 +87,21 @@ class Internals:
         if self._given is not None:
             return self._given
         start, self._start = self._start, None
-        return self._opened() if start is None else start.session()
+        if start is not None:
+            return start.session()
+        with nullcontext() if self.progress is None else self.progress.phase("starting Spark"):
+            return self._opened()
+
+    @property
+    def session_there(self) -> bool:
+        """Whether `spark` is there without waiting."""
+        return self._given is not None or "spark" in self.__dict__
 
     def begin_session(self) -> SessionStart | None:
         """Let the session start in the background, if this process has to start it; `spark` waits for it."""
         from mirrorlake.spark.session import starts_its_own
 
-        if self._start is None and self._given is None and "spark" not in self.__dict__ and starts_its_own():
+        if self._start is None and not self.session_there and starts_its_own():
             self._start = SessionStart(self._opened)
         return self._start
 
@@ -111,7 +120,7 @@ class Internals:
     def tables(self) -> Lake:
         """The lake's tables. Raises LakeError."""
         opening = reading_lake if self.read_only else open_lake
-        return opening(self.spark, self.location, self.directory)
+        return opening(self._given or (lambda: self.spark), self.location, self.directory)
 
     @property
     def stored_id(self) -> str | None:

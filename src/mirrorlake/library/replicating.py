@@ -31,9 +31,12 @@ def replicated(
     topology = known.topology
     # Where no record goes through the JVM, what makes that fast costs more than it ever gives back.
     known.short = topology.lake.path is not None and reader != "rows" and native_problem() is None
+    # Nor is a session needed by a run with an end that finds few records: it starts when there are many.
+    later = once and known.short
     flows = topology.active_flows(names)
     progress = known.progress or Progress()
-    start = known.begin_session()  # meanwhile the rest is asked, and wrong input is reported without waiting for it
+    # Meanwhile the rest is asked, and wrong input is reported without waiting for it.
+    start = None if later else known.begin_session()
     # Clusters first, since checking the lake makes it.
     with progress.phase("asking the clusters"):
         judge(None, known.connections, flows, lake_exists(topology.lake, topology.directory))
@@ -42,18 +45,22 @@ def replicated(
     options = RunOptions(once, reader, None if once else known.config, None if names is None else tuple(names))
     counts = _Counts([flow.name for flow in flows], reader, progress, report)
     with stopping(stop) as ending:
-        with progress.phase("starting Spark", None if start is None else start.began):
-            ready = start is None or start.ready(ending)
-        if not ready:
-            return counts.rows()  # told to stop before there was a session
+        if start is not None:
+            with progress.phase("starting Spark", start.began):
+                ready = start.ready(ending)
+            if not ready:
+                return counts.rows()  # told to stop before there was a session
         with tracked(topology, "run", facts, figures=True) as tracking:
             counts.listeners.append(tracking)
-            tracking.session(known.spark)
+            if not later:
+                tracking.session(known.spark)
             with progress.phase("opening the lake"):
                 tables = known.tables
             replicator = Replicator(tables, known.connections, flows, options, counts.batch, ending, counts.sampled)
             progress.incidents = replicator.event_log.incidents.open_counts
             replicator.run()
+            if later and known.session_there:
+                tracking.session(known.spark)
             tracking.report({"flows": counts.of_flows()})
     return counts.rows()
 
