@@ -19,7 +19,8 @@ demo: env ## two Kafka clusters, a driver killed with -9, a cluster lost, and th
 	@$(BIN)/mirrorlake demo
 
 # File by file, in the order of the folders: the long ones come before the unit tests, which fill what time is left.
-test: check classes ## what CI runs: check, then the tests of every law, command and format
+test: env ## what CI runs: check, then the tests of every law, command and format
+	@$(MAKE) --no-print-directory -j 2 check classes
 	$(BIN)/pytest -n auto --dist loadfile --no-loadscope-reorder -m "not slow"
 
 # The slow ones one by one: many of them measure times, or take clusters away.
