@@ -38,6 +38,7 @@ from tests.support.acls import acl
 from tests.support.clusters import ClusterPair
 from tests.support.control import AUTHORIZER, acls_of, add_acls, eventually, make_sync, remove_acls
 from tests.support.kafka import NewRecord, create_topic, topics_of, write
+from tests.support.lake_rows import now_of
 from tests.support.replication import FLOW, lake_of, replicate_once, write_topology
 
 
@@ -180,7 +181,7 @@ def test_what_is_ours_is_known_after_a_restart(
     later = Bench(tmp_path, guarded, topic_name, EventLog(lake))
     assert later.sync() == [("done", None)]
     assert later.on_target() == {acl(mirror, principal="User:hand")}
-    rows = lake.table("changes").where("kind = 'acl'").orderBy("at").collect()
+    rows = now_of(lake).rows("SELECT * FROM changes WHERE kind = 'acl' ORDER BY at")
     assert [(row["flow"], row["resource"], row["before"], row["after"], row["outcome"]) for row in rows] == [
         (FLOW, mirror, None, acl(mirror).text(), "begun"),
         (FLOW, mirror, None, acl(mirror).text(), "done"),
@@ -282,7 +283,7 @@ def test_readers_of_mirrors_keep_their_rights_when_the_policy_changes(
     assert before.name in told["detail"] and "mirrorlake resolve" in told["detail"]
     eventually(edited.on_target, {after} if choice == "revoke" else {before, after})
     ControlLoop._sync_acls(control, edited.acls)
-    assert edited.acls.left == {} and lake.table("open_incidents").count() == 0
+    assert edited.acls.left == {} and now_of(lake).table_rows("open_incidents") == []
     assert edited.acls.sync() == [] and (before in edited.on_target()) is (choice == "keep")
 
 
@@ -307,9 +308,9 @@ def test_the_lake_knows_the_acls_of_the_source_as_they_were(
 
     assert known() == {wide, literal}
     before = time.time_ns() // 1_000_000
-    noted = lake.table("states").count()
+    noted = now_of(lake).table_rows("states")
     replicate_once(spark, topology)
-    assert lake.table("states").count() == noted
+    assert now_of(lake).table_rows("states") == noted
     remove_acls(guarded.east, literal)
     replicate_once(spark, topology)
     assert known() == {wide} and known(before) == {wide, literal}

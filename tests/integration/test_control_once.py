@@ -13,6 +13,7 @@ from mirrorlake.lake.lake import Lake
 from tests.support.clusters import ClusterPair, own_topics
 from tests.support.control import set_configs
 from tests.support.kafka import NewRecord, create_topic, write
+from tests.support.lake_rows import now_of
 from tests.support.replication import lake_of, replicate_once, write_topology
 
 pytestmark = pytest.mark.slow
@@ -58,10 +59,10 @@ def test_a_run_once_that_could_not_do_its_control_work_fails_until_it_can(
 
 def mapped(lake: Lake, topic: str) -> int:
     """How many records of a topic have a target offset."""
-    rows = lake.table("offset_map").where(f"topic = '{topic}'").collect()
+    rows = now_of(lake).rows(f"SELECT record_count FROM offset_map WHERE topic = '{topic}'")
     return sum(row["record_count"] for row in rows)
 
 
 def open_kinds(lake: Lake) -> list[str]:
     """Kinds of open incidents."""
-    return sorted(row["kind"] for row in lake.table("open_incidents").collect())
+    return sorted(row["kind"] for row in now_of(lake).table_rows("open_incidents"))

@@ -24,6 +24,7 @@ from mirrorlake.lake.delta_log import DeltaLog
 from mirrorlake.native import SWITCH
 from tests.support.clusters import ClusterPair
 from tests.support.kafka import NewRecord, create_topic, numbered, partition_count, read_topic, send, write
+from tests.support.lake_rows import now_of
 from tests.support.replication import (
     assert_same,
     finish,
@@ -184,8 +185,8 @@ def test_map_rows_that_were_lost_for_many_batches_are_rebuilt(
         patch.setattr("mirrorlake.produce.map_writer.MapWriter._append_all", lambda _self: None)
         lost = replicate_once(spark, scene.topology)
         assert len(lost.reports) >= 1
-    mapped = lost.lake.sql("SELECT sum(record_count) AS n FROM offset_map").collect()[0]["n"]
-    assert mapped == scene.written - WAITING
+    (mapped,) = now_of(lost.lake).rows("SELECT sum(record_count) AS n FROM offset_map")
+    assert mapped["n"] == scene.written - WAITING
     assert sum(map(len, read_topic(scene.west, scene.names[scene.topic]))) == scene.written
     scene.recovers(spark)
 

@@ -25,6 +25,7 @@ from tests.support.kafka import (
     transactional_producer,
     write,
 )
+from tests.support.lake_rows import now_of
 from tests.support.lanes import LANES
 from tests.support.odd_records import odd_records
 from tests.support.replication import (
@@ -195,9 +196,9 @@ def test_workers_read_the_files_themselves(replicated: Replicated) -> None:
 def test_stage_keeps_timestamp_types(replicated: Replicated) -> None:
     types = {
         row["topic"]: row["types"]
-        for row in replicated.run.lake.sql(
+        for row in now_of(replicated.run.lake).rows(
             "SELECT topic, collect_set(timestamp_type) AS types FROM records GROUP BY topic"
-        ).collect()
+        )
     }
     assert types[name("appended")] == [1]
     assert types[name("times")] == [0]

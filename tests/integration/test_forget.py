@@ -23,7 +23,6 @@ from tests.support.replication import (
     both_sides,
     finish,
     in_catalog,
-    lake_of,
     land_only,
     replicate_once,
     replicating,
@@ -172,7 +171,7 @@ def test_killed_while_it_forgets(
     asked = CliRunner().invoke(app, ["-c", str(scene.topology), "forget", "--json", "--yes", *where])
     assert asked.exit_code == 0, asked.output
     assert json.loads(asked.stdout)["records"] == 0
-    left = now_of(lake_of(spark, scene.topology)).rows("SELECT 1 FROM forgotten WHERE deleted_at IS NULL")
+    left = mirrorlake.open(str(scene.topology)).rows("SELECT 1 FROM forgotten WHERE deleted_at IS NULL")
     assert left == []
     scene.write()
     scene.is_whole(replicate_once(spark, scene.topology).lake)

@@ -77,6 +77,7 @@ def unread(bootstrap: str, group: str, topic: str, limit: int | None = None) -> 
             "enable.auto.commit": False,
             "enable.partition.eof": True,
             "isolation.level": "read_committed",
+            "fetch.wait.max.ms": 10,
         }
     )
     consumer.list_topics(topic, timeout=20)  # one that does not know leaders asks for them half a second on

@@ -14,13 +14,14 @@ from mirrorlake.lake.lake import Lake
 from mirrorlake.run.resolve import Wanted, resolve
 from tests.support.clusters import ClusterPair
 from tests.support.kafka import create_topic, numbered, read_topic, truncate, write
+from tests.support.lake_rows import now_of
 from tests.support.replication import lake_of, land_only, replicate_once, write_topology
 from tests.support.topologies import incidents, staged_count
 
 
 def staged(lake: Lake, topic: str) -> list[int]:
     """The offsets of a topic's partition 0 in the stage, in order; one that is there twice stands twice."""
-    rows = lake.table("records").where(f"topic = '{topic}' AND partition = 0").select("offset").collect()
+    rows = now_of(lake).rows(f"SELECT offset FROM records WHERE topic = '{topic}' AND partition = 0")
     return sorted(row["offset"] for row in rows)
 
 
@@ -132,7 +133,7 @@ def test_continue_goes_on_at_what_is_there_now_and_says_what_was_given_up(
     replicate_once(spark, topology)
     assert staged(lake, topic_name) == [*range(50), *range(120, 150)]
     assert not incidents(lake)
-    rows = lake.table("incidents").where(f"topic = '{topic_name}' AND resolution = 'continue'").collect()
+    rows = now_of(lake).rows(f"SELECT * FROM incidents WHERE topic = '{topic_name}' AND resolution = 'continue'")
     given_up = sorted((row["first_offset"], row["last_offset"]) for row in rows)
     assert given_up == [(50, 79), (80, 109), (110, 119)]
     truncate(clusters.east, topic_name, 150)

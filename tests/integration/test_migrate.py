@@ -55,12 +55,14 @@ class Beside:
         consumer = Consumer(
             {"bootstrap.servers": self.clusters.west, "group.id": group, "enable.auto.commit": False}
             | {"isolation.level": "read_committed", "enable.partition.eof": True, "auto.offset.reset": "error"}
+            | {"fetch.wait.max.ms": 10}
         )
+        consumer.list_topics(topic, timeout=20)
         consumer.assign([TopicPartition(topic, 0, OFFSET_STORED)])  # where the group stands, without joining it
         found: list[int] = []
         try:
             while True:
-                for message in consumer.consume(10_000, 0.3):
+                for message in consumer.consume(1, 1.0) + consumer.consume(10_000, 0):
                     if message.error() is not None:
                         return found
                     found.append(int((message.value() or b"").split()[0]))

@@ -20,7 +20,6 @@ from mirrorlake.lake.lake import Lake
 from mirrorlake.run.resolve import Wanted, resolve
 from tests.support.clusters import ClusterPair
 from tests.support.kafka import NewRecord, create_topic, numbered, read_topic, write
-from tests.support.lake_rows import now_of
 from tests.support.lanes import BOTH_LANES
 from tests.support.replication import (
     FLOW,
@@ -66,7 +65,7 @@ def test_a_refused_record_in_a_backlog_stays_an_incident(
     for _ in range(2):
         with pytest.raises(TargetRefused):
             replicate_once(spark, topology)
-        rows = now_of(lake_of(spark, topology)).rows(f"SELECT {told} FROM incidents")
+        rows = mirrorlake.open(topology).rows(f"SELECT {told} FROM incidents")
         assert [tuple(row.values()) for row in rows] == [(FLOW, "target_refused", topic, 0, 50, 50, None)]
     assert [len(records) for records in read_topic(clusters.west, f"east.{topic}")] == [50, 100]
 
@@ -91,9 +90,9 @@ class Scene:
         """Records of some sizes that cannot be compressed."""
         write(self.clusters.east, self.topic, [NewRecord(os.urandom(size), None, partition) for size in sizes])
 
-    def parked(self, spark: SparkSession) -> list[tuple[int, int, str, int]]:
+    def parked(self) -> list[tuple[int, int, str, int]]:
         """Partition, offset, reason and size of what is parked."""
-        rows = now_of(lake_of(spark, self.topology)).rows("SELECT * FROM parked ORDER BY partition, offset")
+        rows = mirrorlake.open(self.topology).rows("SELECT * FROM parked ORDER BY partition, offset")
         assert {(row["flow"], row["topic"], row["replayed_at"]) for row in rows} <= {(FLOW, self.topic, None)}
         return [(row["partition"], row["offset"], row["reason"], row["byte_count"]) for row in rows]
 
@@ -130,14 +129,14 @@ def test_refused_records_are_parked_and_the_rest_goes_on(
     run = replicate_once(spark, scene.topology)
     refused = {(0, at) for at, size in enumerate(sizes) if size > LIMIT} | {(1, 1)}
     scene.is_mirrored_but(run.lake, refused)
-    assert scene.parked(spark) == [
+    assert scene.parked() == [
         (partition, at, "MSG_SIZE_TOO_LARGE", TOO_LARGE if partition else sizes[at])
         for partition, at in sorted(refused)
     ]
     assert len(run.reports) <= 4, "they were found one by one"
     scene.write(40, TOO_LARGE, 40, partition=1)
     scene.is_mirrored_but(replicate_once(spark, scene.topology).lake, refused | {(1, 3)})
-    assert len(scene.parked(spark)) == len(refused) + 1
+    assert len(scene.parked()) == len(refused) + 1
     lake = mirrorlake.open(str(scene.topology))
     status = lake.status()
     assert status.healthy, status.alerts
@@ -159,7 +158,7 @@ def test_thousands_are_found_in_few_batches(spark: SparkSession, clusters: Clust
     run = replicate_once(spark, scene.topology)
     seconds, refused = time.monotonic() - began, {(0, at) for at in range(10_000) if at % 10 == 3}
     scene.is_mirrored_but(run.lake, refused)
-    assert len(scene.parked(spark)) == len(refused)
+    assert len(scene.parked()) == len(refused)
     print(f"{len(refused)} of 10,000 records parked in {seconds:.1f} s and {len(run.reports)} batches")  # noqa: T201
     assert len(run.reports) <= 20
 
@@ -176,7 +175,7 @@ def test_an_operator_parks_what_stopped(spark: SparkSession, clusters: ClusterPa
         assert incident["first_offset"] == decided[-1]
     run = replicate_once(spark, scene.topology)
     scene.is_mirrored_but(run.lake, {(0, 1), (0, 3)})
-    assert [at for _, at, _, _ in scene.parked(spark)] == [1, 3]
+    assert [at for _, at, _, _ in scene.parked()] == [1, 3]
 
 
 @pytest.mark.parametrize("points", [PARK_POINTS, pytest.param(("kafka-committed", "mapped"), marks=pytest.mark.slow)])
@@ -196,5 +195,5 @@ def test_killed_while_records_are_parked(
         assert once.exists() and code == -9, (point, (tmp_path / "run.log").read_text(encoding="utf-8"))
     run: Run = replicate_once(spark, scene.topology)
     scene.is_mirrored_but(run.lake, left_out)
-    assert {(partition, at) for partition, at, _, _ in scene.parked(spark)} == left_out
-    assert len(scene.parked(spark)) == len(left_out)
+    assert {(partition, at) for partition, at, _, _ in scene.parked()} == left_out
+    assert len(scene.parked()) == len(left_out)

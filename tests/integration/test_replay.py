@@ -79,14 +79,14 @@ def assert_arrived(here: Replicated, spark: SparkSession, flow: str, target: str
         for one, other in zip(wanted, got, strict=True):
             assert (other.key, other.value, other.timestamp) == (one.key, one.value, one.timestamp)
             assert other.headers == with_position(here.topic, partition, one, replay)
-        assert mapped(here, spark, flow, partition) == [(a.offset, b.offset) for a, b in zip(wanted, got, strict=True)]
+        assert mapped(here, flow, partition) == [(a.offset, b.offset) for a, b in zip(wanted, got, strict=True)]
 
 
-def mapped(here: Replicated, spark: SparkSession, flow: str, partition: int) -> list[tuple[int, int]]:
-    rows = here.lake(spark).sql(
+def mapped(here: Replicated, flow: str, partition: int) -> list[tuple[int, int]]:
+    rows = mirrorlake.open(here.topology).rows(
         "SELECT segments FROM offset_map WHERE flow = :flow AND partition = :partition", flow=flow, partition=partition
     )
-    return sorted(pair for row in rows.collect() for pair in expanded(row["segments"]))
+    return sorted(pair for row in rows for pair in expanded(row["segments"]))
 
 
 @pytest.mark.parametrize("kills", [KILLS[1:2], pytest.param(KILLS, marks=pytest.mark.slow)])

@@ -13,7 +13,10 @@ from pathlib import Path
 import pytest
 import yaml
 from confluent_kafka import Producer
+from pyspark.sql import SparkSession
+from typer.testing import CliRunner
 
+from mirrorlake.cli.main import app
 from mirrorlake.devtools.local.cluster import EmbeddedCluster, start_clusters, stop_clusters
 from mirrorlake.kafka.values import Acl
 from tests.support.acls import acl
@@ -21,7 +24,7 @@ from tests.support.control import AUTHORIZER, acls_of, add_acls, own_configs
 from tests.support.kafka import Record, create_topic, read_topics, transactional_producer, write
 from tests.support.odd_records import odd_records
 from tests.support.readers import Numbers, Reading, count, joined, read_with_java, read_with_python
-from tests.support.replication import finish, start_command
+from tests.support.replication import finish, replicate_once, start_command
 
 PARTITIONS = 3
 #: How far behind the end each group is, in records: at it, near it, in the middle, and one that has read nothing.
@@ -98,8 +101,8 @@ def file_of(directory: Path, addresses: Mapping[str, str]) -> Path:
     return path
 
 
-def lost(directory: Path, records: int) -> Gone:
-    """Fill a cluster, mirror it, and lose both."""
+def lost(directory: Path, records: int, spark: SparkSession | None = None) -> Gone:
+    """Fill a cluster, mirror it by the command, or in a session, and lose both."""
     clusters = start_clusters(["east", "west"], directory / "lost", properties=AUTHORIZER, heap="384m")
     try:
         east = clusters["east"].bootstrap_servers
@@ -109,7 +112,10 @@ def lost(directory: Path, records: int) -> Gone:
         read = read_some(east, there)
         topology = file_of(directory, {name: cluster.bootstrap_servers for name, cluster in clusters.items()})
         began = time.monotonic()
-        assert finish(start_command(topology, "run", "--once")) == 0, log_of(topology)
+        if spark is not None:
+            replicate_once(spark, topology)
+        else:
+            assert finish(start_command(topology, "run", "--once")) == 0, log_of(topology)
         return Gone(topology, there, read, {"run --once": time.monotonic() - began})
     finally:
         stop_clusters(clusters)
@@ -119,13 +125,18 @@ def log_of(topology: Path) -> str:
     return (topology.parent / "run.log").read_text(encoding="utf-8")[-4_000:]
 
 
-def restored(gone: Gone, third: EmbeddedCluster, *flags: str, **environment: str) -> tuple[int, dict[str, object]]:
-    """The command of docs/restore.md; returns its exit code and its document."""
+def command_of(gone: Gone, third: EmbeddedCluster) -> list[str]:
+    """What docs/restore.md says, with the third cluster in the file."""
     addresses = yaml.safe_load(gone.topology.read_text(encoding="utf-8"))["clusters"]
     known = {alias: cluster["bootstrap_servers"] for alias, cluster in addresses.items()}
     file_of(gone.topology.parent, {**known, "third": third.bootstrap_servers})
     arguments = ("restore", "--from", "east", "--to", "third", "--with", "configs,acls,groups", "--json")
-    command = [sys.executable, "-m", "mirrorlake.cli.main", "-c", str(gone.topology), *arguments, *flags]
+    return ["-c", str(gone.topology), *arguments]
+
+
+def restored(gone: Gone, third: EmbeddedCluster, *flags: str, **environment: str) -> tuple[int, dict[str, object]]:
+    """The command of docs/restore.md, in a process of its own; returns its exit code and its document."""
+    command = [sys.executable, "-m", "mirrorlake.cli.main", *command_of(gone, third), *flags]
     began = time.monotonic()
     done = subprocess.run(
         command,
@@ -173,17 +184,21 @@ def third_cluster(directory: Path) -> EmbeddedCluster:
 
 
 @pytest.mark.parametrize("kills", [KILLS[-1:], pytest.param(KILLS, marks=pytest.mark.slow)])
-def test_an_empty_third_cluster_takes_over_whenever_the_restore_is_killed(tmp_path: Path, kills: Sequence[str]) -> None:
-    gone = lost(tmp_path, 20_000)
+def test_an_empty_third_cluster_takes_over_whenever_the_restore_is_killed(
+    spark: SparkSession, tmp_path: Path, kills: Sequence[str]
+) -> None:
+    gone = lost(tmp_path, 20_000, spark)
     third = third_cluster(tmp_path)
     try:
         for point in kills:
             once = tmp_path / point
             code, _ = restored(gone, third, MIRRORLAKE_CRASH=f"{point}:driver", MIRRORLAKE_CRASH_ONCE=str(once))
             assert once.exists() and code == -9, point
-        code, found = restored(gone, third)
-        assert (code, found["complete"], found["continued"]) == (0, True, True), found
-        assert {row["done"] for row in found["groups"]} <= {"moved", "there"}  # type: ignore[attr-defined]
+        done = CliRunner().invoke(app, command_of(gone, third))
+        assert done.exit_code == 0, done.output
+        found = json.loads(done.stdout)
+        assert (found["complete"], found["continued"]) == (True, True), found
+        assert {row["done"] for row in found["groups"]} <= {"moved", "there"}
         assert_all_there(gone, third)
         assert_groups_read_on(gone, third)
     finally:

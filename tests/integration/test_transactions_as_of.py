@@ -16,6 +16,7 @@ from mirrorlake.lake.lake import Lake
 from tests.support.clusters import ClusterPair
 from tests.support.control import eventually
 from tests.support.kafka import NewRecord, create_topic, delete_topic, read_topic, write
+from tests.support.lake_rows import now_of
 from tests.support.replication import lake_of, replicate_once, replicating, write_topology
 
 #: How often producers write, and come to rest.
@@ -23,8 +24,8 @@ BURSTS = 4
 
 
 def staged(lake: Lake, topic: str) -> list[tuple[int, int, bytes]]:
-    rows = lake.sql(f"SELECT partition, offset, value FROM {lake.name('records')} WHERE topic = '{topic}'").collect()
-    return [(row[0], row[1], bytes(row[2])) for row in rows]
+    rows = now_of(lake).rows(f"SELECT partition, offset, value FROM records WHERE topic = '{topic}'")
+    return [(row["partition"], row["offset"], row["value"]) for row in rows]
 
 
 def now_ms() -> int:
@@ -97,9 +98,9 @@ def test_transactions_that_go_on_while_it_lands_are_whole_as_of_any_time(
     # What is no transaction ends with the time itself, and no earlier.
     times = {
         row["offset"]: row["ms"]
-        for row in lake.sql(
-            f"SELECT offset, unix_millis(timestamp) AS ms FROM {lake.name('records')} WHERE topic = '{plain}'"
-        ).collect()
+        for row in now_of(lake).rows(
+            f"SELECT offset, unix_millis(timestamp) AS ms FROM records WHERE topic = '{plain}'"
+        )
     }
     end = staged_as_of(lake.reader, "east", moments[1])[plain, 0].end
     assert times[end - 1] <= moments[1] < times[end]
@@ -129,12 +130,11 @@ def test_in_the_middle_of_a_transaction(
     time.sleep(0.01)
     replicate_once(spark, topology)
     lake = lake_of(spark, topology)
+    rows = staged(lake, topic_name)
 
     def held(moment: int) -> list[bytes]:
         ends = staged_as_of(lake.reader, "east", moment)
-        return sorted(
-            value for partition, offset, value in staged(lake, topic_name) if offset < ends[topic_name, partition].end
-        )
+        return sorted(value for partition, offset, value in rows if offset < ends[topic_name, partition].end)
 
     assert held(middle) == [b"before"] * 2
     assert held(committed) == [b"before"] * 2 + [b"inside"] * 2  # landed later, and all of it is from before

@@ -214,20 +214,24 @@ def test_offsets_of_a_target_topic_that_was_made_again_lead_nowhere(lake: Lake) 
     def found(reverse: bool = False, *offsets: int) -> dict[int, tuple[int, bool]]:
         return all_positions(lake, target if reverse else topic, 0, list(offsets), reverse)
 
+    def is_over() -> list[bool]:
+        checkpoints = newest_checkpoints(now_of(lake), FLOW)
+        return [item.is_over for item, _ in checkpoints.values() if item.topic == topic]
+
     assert found(False, 4, 10) == {4: (104, True), 10: (110, True)}
-    assert [item.is_over for item, _ in newest_checkpoints(lake, FLOW).values() if item.topic == topic] == [False]
+    assert is_over() == [False]
     incident = {"flow": FLOW, "kind": "target_recreated", "topic": topic, "target_generation": 0, "at": ago(30)}
     append(lake, "incidents", [incident])
     for _ in ("waiting", "decided"):
         assert found(False, 0, 4, 10) == dict.fromkeys((0, 4, 10), (0, False))
         assert found(True, 0, 104, 110) == dict.fromkeys((0, 104, 110), (0, False))
         assert map_rows(lake, topic) == 0
-        assert [item.is_over for item, _ in newest_checkpoints(lake, FLOW).values() if item.topic == topic] == [True]
+        assert is_over() == [True]
         Incidents(lake).settle(FLOW, "target_recreated", topic, None, "again")
     note_targets(lake, FLOW, {(topic, target): NotedTarget(1, "new", "stage", (0,))})
     assert found(False, 4, 10) == {4: (0, False), 10: (0, False)}, "the sample is of the generation before"
     assert found(True, 104) == {104: (0, False)}
-    assert [item.is_over for item, _ in newest_checkpoints(lake, FLOW).values() if item.topic == topic] == [True]
+    assert is_over() == [True]
     append(lake, "offset_map", [run_row(0, 5, topic=topic, target_topic=target, target_generation=1)])
     assert found(False, 4, 10) == {4: (4, True), 10: (6, False)}
     assert found(True, 4, 104) == {4: (4, True), 104: (6, False)}

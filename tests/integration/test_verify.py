@@ -222,10 +222,10 @@ def test_what_is_chosen_is_compared(wide: Path) -> None:
     assert lake.verify(again=True, offsets=(1, 3)).records == WIDE * 3
     assert lake.verify(again=True, since=datetime.now(timezone.utc) + timedelta(days=1)).records == 0
     began = time.monotonic()
-    answer = lake.verify(again=True, since=datetime.now(timezone.utc) - timedelta(days=1), max_mb_per_s=0.01)
+    answer = lake.verify(again=True, since=datetime.now(timezone.utc) - timedelta(days=1), max_mb_per_s=0.04)
     assert answer.records == WIDE * 5
     source = answer.bytes_read / 3  # about what each cluster gave
-    assert time.monotonic() - began > source / 10_000 / 2, "the limit holds"
+    assert time.monotonic() - began > source / 40_000 / 2, "the limit holds"
     proofs = lake.status().proofs
     assert [(row["topic"], row["mapped_records"], row["proven_share"]) for row in proofs] == [("wide", WIDE * 5, 1.0)]
 

@@ -9,6 +9,7 @@ from mirrorlake.errors import ReplicationError
 from mirrorlake.lake.event_log import EventLog
 from mirrorlake.lake.lake import Lake
 from mirrorlake.run.control_news import KNOWN_SECONDS, ControlNews
+from tests.support.lake_rows import now_of
 from tests.support.sample_lake import empty_lake
 
 FLOW = "east->west"
@@ -23,7 +24,7 @@ def lake(spark: SparkSession, tmp_path: Path) -> Lake:
 
 def kinds(lake: Lake) -> set[tuple[str, str]]:
     """Flow and kind of what is open."""
-    return {(row["flow"], row["kind"]) for row in lake.table("open_incidents").collect()}
+    return {(row["flow"], row["kind"]) for row in now_of(lake).table_rows("open_incidents")}
 
 
 def test_the_second_failure_is_told_and_a_success_closes_it(lake: Lake) -> None:

@@ -6,6 +6,7 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from mirrorlake.lake.map_store import LakeMap
+from tests.support.lake_rows import now_of
 from tests.support.sample_lake import empty_lake
 
 
@@ -26,10 +27,6 @@ def test_an_append_of_an_older_process_is_not_taken_after_a_takeover(spark: Spar
     older.append_map(a_run(2), 2)
     newer.append_map(a_run(6), 6)
     ends, newest = newer.ends()
-    assert [
-        (row["batch_id"], row["source_first"]) for row in lake.table("offset_map").orderBy("batch_id").collect()
-    ] == [
-        (1, 1),
-        (6, 6),
-    ]
+    rows = now_of(lake).rows("SELECT batch_id, source_first FROM offset_map ORDER BY batch_id")
+    assert [tuple(row.values()) for row in rows] == [(1, 1), (6, 6)]
     assert (ends[0].source_position, newest) == (7, 6)

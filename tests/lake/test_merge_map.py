@@ -1,8 +1,9 @@
 """Merging rows of the map: what translates stays what it was, and rows become few."""
 
 import random
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -63,8 +64,8 @@ def rows_of(topic: str, batches: Batches, **more: object) -> Iterator[dict[str, 
 def pairs(lake: Lake, topic_prefix: str) -> list[tuple[object, ...]]:
     """All that the map says: a row per record."""
     found = []
-    for row in lake.table("offset_map").where(f"startswith(topic, '{topic_prefix}')").collect():
-        segments = [Segment(*segment) for segment in row["segments"]]
+    for row in now_of(lake).rows(f"SELECT * FROM offset_map WHERE startswith(topic, '{topic_prefix}')"):
+        segments = [Segment(**segment) for segment in row["segments"]]
         assert (row["source_first"], row["target_first"]) == (segments[0].source_first, segments[0].target_first), row
         assert (row["source_last"], row["target_last"]) == (segments[-1].source_last, segments[-1].target_last), row
         assert row["record_count"] == sum(segment.record_count for segment in segments), row
@@ -84,7 +85,7 @@ def both_ways(lake: Lake, topics: list[str]) -> list[object]:
 
 def rows_left(lake: Lake, topic: str) -> list[tuple[int, int, int | None]]:
     """(first and last source offset, first batch of a merged row) of each row of a topic's map."""
-    rows = lake.table("offset_map").where(f"topic = '{topic}'").orderBy("source_first").collect()
+    rows = now_of(lake).rows(f"SELECT * FROM offset_map WHERE topic = '{topic}' ORDER BY source_first")
     return [(row["source_first"], row["source_last"], row["first_batch_id"]) for row in rows]
 
 
@@ -143,56 +144,88 @@ def test_only_what_may_be_one_row_becomes_one(lake: Lake) -> None:
     assert rows_left(lake, "again") == [(0, 19, 0), (20, 29, None)]
     assert rows_left(lake, "flows") == [(0, 9, None), (10, 19, None)]
     # Offsets that go on on both sides are one segment; the row goes on with what has become old since.
-    assert [len(row["segments"]) for row in lake.table("offset_map").where("topic = 'ages'").collect()] == [1] * 3
+    ages = "SELECT * FROM offset_map WHERE topic = 'ages'"
+    assert [len(row["segments"]) for row in now_of(lake).rows(ages)] == [1] * 3
     lake.sql("UPDATE offset_map SET produced_at = current_timestamp() - INTERVAL 2 DAYS WHERE topic = 'ages'").collect()
     merge(lake)
     assert rows_left(lake, "ages") == [(0, 39, 0)]
-    newest = lake.table("offset_map").where("topic = 'ages'").collect()[0]
+    newest = now_of(lake).rows(ages)[0]
     assert (newest["batch_id"], newest["record_count"]) == (30, 40), "the number of the next batch goes by the newest"
 
 
-def test_maintain_merges_the_map_of_an_older_lake(spark: SparkSession, tmp_path: Path) -> None:
-    """100 partitions, 200 batches: what a process that starts has to read is what one day left."""
-    lake, topology = opened(spark, write_file(tmp_path))
-    lake.sql("ALTER TABLE offset_map SET TBLPROPERTIES ('delta.appendOnly' = 'true')")
-    lake.sql(
-        "INSERT INTO offset_map (flow, topic, partition, source_first, source_last, target_topic, target_partition, "
-        "target_first, target_last, record_count, produced_at, batch_id, generation, segments) "
-        f"SELECT '{FLOW}', 'orders', CAST(id % 100 AS INT), batch * 7, batch * 7 + 6, 'east.orders', "
-        "CAST(id % 100 AS INT), batch * 8, batch * 8 + 6, 7, current_timestamp() - INTERVAL 200 DAYS, batch, 0, "
-        "array(struct(batch * 7 AS source_first, 1L AS stride, batch * 8 AS target_first, 7L AS record_count)) "
-        "FROM (SELECT id, id DIV 100 AS batch FROM range(20000))"
-    )
+@dataclass(frozen=True)
+class Maintained:
+    """A lake of an earlier version behind one `maintain`: what was asked of it before, and is asked again."""
+
+    lake: Lake
+    found: dict[str, Any]
+    changes: int
+    before: tuple[object, ...]
+
+    @staticmethod
+    def answers(lake: Lake) -> tuple[object, ...]:
+        """What flows go by: translations, where they go on, and which ACLs are theirs."""
+        places = [("orders", partition, position) for partition in (0, 5, 99) for position in POSITIONS]
+        owned = owned_acls(EventLog(lake).history(FLOW, "acl"))
+        return translate_all(now_of(lake), FLOW, places), table_upkeep.floors_of(lake, FLOW), owned
+
+
+#: Positions of a partition whose batches are 7 records and a marker, in and between old ones, and in a young one.
+POSITIONS = (0, 6, 7, 703, 1_399, 1_405)
+PLACES = [(f"east.{name}", f"User:{who}") for name in "ab" for who in "xyz"]
+
+
+@pytest.fixture(scope="module")
+def maintained(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Maintained:
+    """100 partitions, 200 batches: what a process that starts has to read is what one day left. And ACLs, a topic and a
+    group that control has dealt with, over most of a year."""
+    lake, topology = opened(spark, write_file(tmp_path_factory.mktemp("maintained")))
+    old = [
+        run_row(batch * 7, batch * 7 + 6, 200 * DAY, partition=partition, target_partition=partition, batch_id=batch,
+                target_first=batch * 8, target_last=batch * 8 + 6,
+                segments=[vars(Segment(batch * 7, 1, batch * 8, 7))])
+        for batch in range(200)
+        for partition in range(100)
+    ]  # fmt: skip
+    append(lake, "offset_map", old)
     append(lake, "offset_map", [run_row(1_400, 1_409, 60, partition=5, batch_id=200)])
-    asked = [("orders", partition, position) for partition in (0, 5, 99) for position in (0, 6, 7, 703, 1_399, 1_405)]
-    before = translate_all(lake, FLOW, asked), table_upkeep.floors_of(lake, FLOW)
-    found = maintain(lake, topology, Maintenance())
-    assert found["map"] == {"rows_before": 20_000, "rows": 100}
-    assert lake.table("offset_map").count() == 101
-    assert (translate_all(lake, FLOW, asked), table_upkeep.floors_of(lake, FLOW)) == before
+    lake.sql("ALTER TABLE offset_map SET TBLPROPERTIES ('delta.appendOnly' = 'true')")
+    rows = list(noted_changes())
+    append(lake, "changes", rows)
+    before = Maintained.answers(lake)
+    found = maintain(lake, topology, Maintenance(history_days=90))
+    return Maintained(lake, found, len(rows), before)
 
 
-def test_changes_that_control_goes_by_stay(spark: SparkSession, tmp_path: Path) -> None:
-    lake, topology = opened(spark, write_file(tmp_path))
-    dice, rows = random.Random(7), []
-    places = [(f"east.{name}", f"User:{who}") for name in "ab" for who in "xyz"]
-    acls = [Acl("LITERAL", name, who, "*", "READ", "ALLOW") for name, who in places]
+def noted_changes() -> Iterator[dict[str, object]]:
+    """Rows of `changes`: ACLs that came and went, a topic that went three times, a group that was moved four times."""
+    dice = random.Random(7)
+    acls = [Acl("LITERAL", name, who, "*", "READ", "ALLOW") for name, who in PLACES]
     for number in range(60):
         text, added = dice.choice(acls).text(), dice.random() < 0.5
         outcome = "done" if added else dice.choice(OUTCOMES)
         told = Change("acl", "t", None if added else text, text if added else None, outcome)
-        rows.append({"flow": FLOW, "at": ago((200 - number) * DAY), **vars(told)})
+        yield {"flow": FLOW, "at": ago((200 - number) * DAY), **vars(told)}
     for age in (300, 200, 150):
-        rows.append({"flow": FLOW, "at": ago(age * DAY), **vars(Change("topic", "orders", None, None, "gone"))})
-        rows.append({"flow": FLOW, "at": ago(age * DAY), **vars(Change("group", "g east.orders-0", "1", str(age)))})
-    rows.append({"flow": FLOW, "at": ago(5), **vars(Change("group", "g east.orders-0", "1", "2"))})
-    append(lake, "changes", rows)
-    owned = owned_acls(EventLog(lake).history(FLOW, "acl"))
-    assert 0 < len(owned) < len(acls)
-    removed = maintain(lake, topology, Maintenance(history_days=90))["history"]["changes"]
-    assert owned_acls(EventLog(lake).history(FLOW, "acl")) == owned
-    left = lake.table("changes").where("kind <> 'acl'").collect()
+        yield {"flow": FLOW, "at": ago(age * DAY), **vars(Change("topic", "orders", None, None, "gone"))}
+        yield {"flow": FLOW, "at": ago(age * DAY), **vars(Change("group", "g east.orders-0", "1", str(age)))}
+    yield {"flow": FLOW, "at": ago(5), **vars(Change("group", "g east.orders-0", "1", "2"))}
+
+
+def test_maintain_merges_the_map_of_an_older_lake(maintained: Maintained) -> None:
+    assert maintained.found["map"] == {"rows_before": 20_000, "rows": 100}
+    assert now_of(maintained.lake).rows("SELECT count(*) AS n FROM offset_map") == [{"n": 101}]
+    assert Maintained.answers(maintained.lake)[:2] == maintained.before[:2]
+
+
+def test_changes_that_control_goes_by_stay(maintained: Maintained) -> None:
+    owned = maintained.before[2]
+    assert isinstance(owned, Mapping) and 0 < len(owned) < len(PLACES)
+    removed = maintained.found["history"]["changes"]
+    assert Maintained.answers(maintained.lake)[2] == owned
+    reader = now_of(maintained.lake)
+    left = reader.rows("SELECT * FROM changes WHERE kind <> 'acl'")
     assert sorted((row["kind"], row["after"]) for row in left if row["kind"] == "group") == [("group", "2")]
     assert len([row for row in left if row["kind"] == "topic"]) == 1
-    kept = lake.table("changes").where("kind <> 'maintain'").count()
-    assert kept == len(rows) - removed and kept <= 2 + 3 * len(acls)
+    (kept,) = reader.rows("SELECT count(*) AS n FROM changes WHERE kind <> 'maintain'")
+    assert kept["n"] == maintained.changes - removed and kept["n"] <= 2 + 3 * len(PLACES)

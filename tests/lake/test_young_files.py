@@ -15,6 +15,7 @@ from mirrorlake.lake.opening import open_lake
 from mirrorlake.lake.path_tables import PathTables
 from mirrorlake.lake.stage_index import StageFiles
 from mirrorlake.lake.young_files import YoungFiles
+from tests.support.lake_rows import now_of
 
 AT = datetime(2026, 11, 23, tzinfo=timezone.utc)
 
@@ -59,12 +60,13 @@ def test_order_within_partitions_statistics_and_the_index(lake: Lake) -> None:
         _land(tables, batch, headers=batch % 2 == 0)
         if batch == 9:
             assert stage.ends("east")["orders", 0] == (0, 20)  # the index follows from here on
-    before = lake.sql("SELECT * FROM records ORDER BY topic, partition, offset").collect()
+    ordered = "SELECT * FROM records ORDER BY topic, partition, offset"
+    before = now_of(lake).rows(ordered)
     assert young.compact(least=31) == []
     assert len(young.compact(least=10)) == 30
-    assert lake.sql("SELECT * FROM records ORDER BY topic, partition, offset").collect() == before
-    (file,) = lake.table("records").inputFiles()
-    found = pq.read_table(file.removeprefix("file://"), columns=["topic", "partition", "offset"]).to_pylist()
+    assert now_of(lake).rows(ordered) == before
+    (path,) = DeltaLog(directory / "records").snapshot()[1]["path"].to_pylist()
+    found = pq.read_table(directory / "records" / path, columns=["topic", "partition", "offset"]).to_pylist()
     assert [(row["topic"], row["partition"], row["offset"]) for row in found] == sorted(
         (row["topic"], row["partition"], row["offset"]) for row in found
     )
@@ -87,9 +89,10 @@ def test_commits_that_come_meanwhile(lake: Lake) -> None:
     _land(tables, 5)  # an append beside it
     assert young._replace(version, paths, sizes)
     assert not other._replace(version, paths, sizes), "its files are gone"
-    assert lake.table("records").count() == 6 * 8
-    assert len(lake.table("records").inputFiles()) == 2
-    known = {Path(path).name for path in lake.table("records").inputFiles()} | set(paths)
+    assert now_of(lake).rows("SELECT count(*) AS n FROM records") == [{"n": 6 * 8}]
+    now = DeltaLog(directory / "records").snapshot()[1]["path"].to_pylist()
+    assert len(now) == 2
+    known = {*now, *paths}
     assert {path.name for path in (directory / "records").glob("*.parquet")} == known, "nothing is left behind"
 
 

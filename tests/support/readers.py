@@ -95,7 +95,7 @@ def _read(bootstrap: str, reset: str, item: Reading) -> Numbers:
     try:
         consumer.subscribe([item.topic])
         while left != 0 and not (next_offsets and ended == next_offsets.keys()):
-            messages = consumer.consume(50_000, timeout=0.2)
+            messages = consumer.consume(1, timeout=0.2) + consumer.consume(50_000, timeout=0)
             if not next_offsets and (assigned := consumer.assignment()):
                 committed = consumer.committed(assigned, 20)
                 next_offsets = {place.partition: max(0, place.offset) for place in committed}
