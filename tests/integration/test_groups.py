@@ -17,7 +17,7 @@ from mirrorlake import failpoints
 from mirrorlake.cli.main import app
 from mirrorlake.config.topology import load_topology
 from mirrorlake.errors import InputError
-from mirrorlake.failover.failover import MoveOptions, move_groups
+from mirrorlake.failover.failover import MoveOptions, move_groups, planned_moves
 from mirrorlake.groups.checkpoint_plan import GONE, HELD_BACK, Checkpoint
 from mirrorlake.groups.checkpoint_sync import Checkpoints
 from mirrorlake.groups.shared_topics import Way
@@ -137,7 +137,10 @@ class Scene:
         connections = self.connections
         way = Way(connections.topology.flow(FLOW), reverse)
         named = tuple(self.group(group) for group in groups) or None
-        return move_groups(self.lake, connections, way, MoveOptions(named, **{"drain": False, **options}))
+        wanted = MoveOptions(named, **{"drain": False, **options})
+        if wanted.dry_run:  # as the library asks
+            return planned_moves(now_of(self.lake), connections, way, wanted)
+        return move_groups(self.lake, connections, way, wanted)
 
     def at_target(self, group: str, kind: str, partition: int = 0) -> tuple[int, str] | None:
         key = (f"east.{self.topic(kind)}", partition)

@@ -222,10 +222,10 @@ def test_what_is_chosen_is_compared(wide: Path) -> None:
     assert lake.verify(again=True, offsets=(1, 3)).records == WIDE * 3
     assert lake.verify(again=True, since=datetime.now(timezone.utc) + timedelta(days=1)).records == 0
     began = time.monotonic()
-    answer = lake.verify(again=True, since=datetime.now(timezone.utc) - timedelta(days=1), max_mb_per_s=0.04)
+    answer = lake.verify(again=True, since=datetime.now(timezone.utc) - timedelta(days=1), max_mb_per_s=0.01)
     assert answer.records == WIDE * 5
     source = answer.bytes_read / 3  # about what each cluster gave
-    assert time.monotonic() - began > source / 40_000 / 2, "the limit holds"
+    assert time.monotonic() - began > source / 10_000 / 2, "the limit holds"
     proofs = lake.status().proofs
     assert [(row["topic"], row["mapped_records"], row["proven_share"]) for row in proofs] == [("wide", WIDE * 5, 1.0)]
 
@@ -299,8 +299,9 @@ def test_two_flows_with_provenance_in_one_topic(
 
 
 def test_it_follows_a_running_replicator(
-    spark: SparkSession, clusters: ClusterPair, tmp_path: Path, topic_name: str
+    spark: SparkSession, clusters: ClusterPair, tmp_path: Path, topic_name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(verifying, "WATCH_SECONDS", 0.5)
     create_topic(clusters.east, topic_name)
     write(clusters.east, topic_name, numbered(100))
     topology = write_topology(tmp_path, clusters.east, clusters.west, {"topics": [topic_name]})

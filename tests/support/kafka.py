@@ -1,11 +1,18 @@
 """Topics written to and read back, record by record, as any other client of the clusters would."""
 
+import time
 import uuid
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
+
+from mirrorlake.offsets.positions import TopicAndPartition
+
+#: How long a transaction may be open until what is behind its beginning is left out, seconds: a broker writes markers
+#: some time after it has answered a commit.
+MARKERS_SECONDS = 1.0
 
 Headers = list[tuple[str, bytes | None]] | None
 
@@ -126,19 +133,24 @@ def read_topics(
         found = {topic: [[] for _ in (there[topic].partitions if topic in there else ())] for topic in topics}
         waiting = {(topic, partition) for topic, held in found.items() for partition in range(len(held))}
         consumer.assign([TopicPartition(topic, partition, OFFSET_BEGINNING) for topic, partition in waiting])
-        idle = 0
+        heard = time.monotonic()
+        opened: dict[TopicAndPartition, float] = {}
         while waiting:
-            messages = consumer.consume(1, timeout=1.0)
+            messages = consumer.consume(1, timeout=0.1)
             messages += consumer.consume(10_000, timeout=0)  # what is there: with a timeout it waits for 10,000
-            idle = 0 if messages else idle + 1
-            assert idle < 30, f"no answer for {sorted(waiting)}"
+            now = time.monotonic()
+            heard = now if messages else heard
+            assert now - heard < 30, f"no answer for {sorted(waiting)}"
             for message in messages:
-                if message.error() is not None:
-                    waiting.discard((message.topic(), message.partition()))
-                    continue
-                found[message.topic()][message.partition()].append(
-                    Record(message.offset(), message.key(), message.value(), message.headers(), message.timestamp()[1])
-                )
+                key = (message.topic(), message.partition())
+                if message.error() is None:
+                    value = (message.key(), message.value(), message.headers(), message.timestamp()[1])
+                    found[key[0]][key[1]].append(Record(message.offset(), *value))
+                elif message.offset() < consumer.get_watermark_offsets(TopicPartition(*key), cached=True)[1]:
+                    opened.setdefault(key, now)  # behind it is a transaction whose marker may be on its way
+                else:
+                    waiting.discard(key)
+            waiting -= {key for key, since in opened.items() if now - since > MARKERS_SECONDS}
     finally:
         consumer.close()
     return found
