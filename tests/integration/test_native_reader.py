@@ -74,13 +74,15 @@ def consumed(bootstrap: str, ranges: Mapping[tuple[str, int], tuple[int, int]]) 
             "enable.partition.eof": True,
             "isolation.level": "read_committed",
             "auto.offset.reset": "earliest",
+            "fetch.wait.max.ms": 10,
         }
     )
+    consumer.list_topics(timeout=20)  # one that does not know leaders asks for them half a second on
     consumer.assign([TopicPartition(*key, first) for key, (first, _) in ranges.items()])
     found: dict[tuple[str, int], list[tuple]] = {}
     ended: set[tuple[str, int]] = set()
     while len(ended) < len(ranges):
-        for message in consumer.consume(1_000, 1.0):
+        for message in consumer.consume(1, 1.0) + consumer.consume(1_000, 0):
             key = (message.topic(), message.partition())
             if message.error() is not None:
                 assert message.error().code() == KafkaError._PARTITION_EOF

@@ -81,14 +81,14 @@ def landed(spark: SparkSession, clusters: ClusterPair, tmp_path_factory: pytest.
     return here
 
 
-def assert_restored(here: Landed, spark: SparkSession, flow: str, names: dict[str, str]) -> None:
+def assert_restored(here: Landed, flow: str, names: dict[str, str]) -> None:
     """Each record of each topic is there once, in order, in its partition, and mapped exactly."""
     for topic, target in names.items():
         arrived = read_topic(here.clusters.west, target)
         assert len(arrived) == len(here.source[topic])
         for partition, (wanted, got) in enumerate(zip(here.source[topic], arrived, strict=True)):
             assert [one[1:] for one in got] == [one[1:] for one in wanted], f"{topic}-{partition}"
-            rows = here.lake(spark).rows(
+            rows = mirrorlake.open(here.topology).rows(
                 "SELECT segments FROM offset_map WHERE flow = :flow AND topic = :topic AND partition = :partition",
                 flow=flow,
                 topic=here.name(topic),
@@ -117,7 +117,7 @@ def test_killed_again_and_again(landed: Landed, spark: SparkSession, tmp_path: P
     counts = {topic: sum(map(len, records)) for topic, records in here.source.items()}
     assert {row["topic"]: row["records"] for row in found.topics} == {here.name(at): n for at, n in counts.items()}
     assert all(row["topic"] == row["target_topic"] for row in found.topics) and not found.warnings
-    assert_restored(here, spark, found.flow, {topic: here.name(topic) for topic in here.source})
+    assert_restored(here, found.flow, {topic: here.name(topic) for topic in here.source})
     assert partition_count(here.clusters.west, here.name("empty")) == 2
     assert configs(here.clusters.west, here.name("many")) >= {"retention.ms=-1", "max.message.bytes=2000000"}
     with pytest.raises(InputError, match="holds records; delete it"):

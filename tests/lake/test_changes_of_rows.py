@@ -90,7 +90,7 @@ def test_both_engines_make_the_same_rows(spark: SparkSession, tmp_path: Path, ca
             lake.change(query, frames, **args)
         else:
             lake.rows(sql_text("queries", query), args, frames)
-        now = lake.table_rows(table)
+        now = lake.ask_table(table)
         stamps = {key: {row[key] for row in now if row[key]} - {AT.replace(tzinfo=None)} for key in _stamps(now)}
         assert all(len(values) <= 1 for values in stamps.values())
         found.append(sorted(json.dumps(_without_now(row), sort_keys=True, default=str) for row in now))
