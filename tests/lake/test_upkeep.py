@@ -13,7 +13,7 @@ from mirrorlake.run.upkeep import Upkeep
 
 AT = datetime(2026, 11, 23, tzinfo=timezone.utc)
 #: Each is a round of the short way; look_over comes as often as it would at two rounds a second.
-ROUNDS, ROUNDS_A_TURN = 400, 10
+ROUNDS, ROUNDS_A_TURN = 250, 10
 
 
 def _round(tables: PathTables, number: int) -> None:
