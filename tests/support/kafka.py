@@ -94,6 +94,7 @@ def transactional_producer(bootstrap: str) -> Producer:
     producer = Producer(
         {"bootstrap.servers": bootstrap, "transactional.id": f"test-{uuid.uuid4().hex}", "linger.ms": 0}
     )
+    producer.list_topics(timeout=20)  # one that knows no broker yet asks for its coordinator half a second on
     producer.init_transactions(30)
     return producer
 
