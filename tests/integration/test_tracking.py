@@ -231,5 +231,5 @@ def test_run_once_is_recorded_and_a_server_that_is_down_does_not_delay_it(
     assert seconds["down"] < 2 * seconds["off"] + CLOSE_SECONDS, seconds
     (run,) = store_of(load_topology(topology)).runs()
     assert run.info.status == "FINISHED" and run.data.params["once"] == "true"
-    assert run.data.params["spark.master"].startswith("local[2") and run.data.params["cores"] == "2"
+    assert "spark.master" not in run.data.params, "so few records need no session"
     assert run.data.metrics["east-to-west/lag_records"] == 0 and "cpu_seconds" in run.data.metrics

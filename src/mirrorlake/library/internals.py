@@ -97,11 +97,16 @@ class Internals:
         """Whether `spark` is there without waiting."""
         return self._given is not None or "spark" in self.__dict__
 
-    def begin_session(self) -> SessionStart | None:
-        """Let the session start in the background, if this process has to start it; `spark` waits for it."""
+    @property
+    def starts_session(self) -> bool:
+        """Whether this process would have to start one for `spark`."""
         from mirrorlake.spark.session import starts_its_own
 
-        if self._start is None and not self.session_there and starts_its_own():
+        return not self.session_there and starts_its_own()
+
+    def begin_session(self) -> SessionStart | None:
+        """Let the session start in the background, if this process has to start it; `spark` waits for it."""
+        if self._start is None and self.starts_session:
             self._start = SessionStart(self._opened)
         return self._start
 

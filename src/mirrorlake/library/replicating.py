@@ -32,7 +32,7 @@ def replicated(
     # Where no record goes through the JVM, what makes that fast costs more than it ever gives back.
     known.short = topology.lake.path is not None and reader != "rows" and native_problem() is None
     # Nor is a session needed by a run with an end that finds few records: it starts when there are many.
-    later = once and known.short
+    later = once and known.short and known.starts_session
     flows = topology.active_flows(names)
     progress = known.progress or Progress()
     # Meanwhile the rest is asked, and wrong input is reported without waiting for it.
