@@ -221,13 +221,21 @@ def test_what_is_chosen_is_compared(wide: Path) -> None:
     lake = mirrorlake.open(wide)
     assert lake.verify(again=True, offsets=(1, 3)).records == WIDE * 3
     assert lake.verify(again=True, since=datetime.now(timezone.utc) + timedelta(days=1)).records == 0
-    began = time.monotonic()
-    answer = lake.verify(again=True, since=datetime.now(timezone.utc) - timedelta(days=1), max_mb_per_s=0.01)
-    assert answer.records == WIDE * 5
-    source = answer.bytes_read / 3  # about what each cluster gave
-    assert time.monotonic() - began > source / 10_000 / 2, "the limit holds"
+    assert lake.verify(again=True, since=datetime.now(timezone.utc) - timedelta(days=1)).records == WIDE * 5
     proofs = lake.status().proofs
     assert [(row["topic"], row["mapped_records"], row["proven_share"]) for row in proofs] == [("wide", WIDE * 5, 1.0)]
+
+
+def test_no_more_is_read_of_a_cluster_in_a_second(
+    spark: SparkSession, clusters: ClusterPair, tmp_path: Path, topic_name: str
+) -> None:
+    create_topic(clusters.east, topic_name)
+    write(clusters.east, topic_name, numbered(3_000, size=20))
+    topology = write_topology(tmp_path, clusters.east, clusters.west, {"topics": [topic_name]})
+    replicate_once(spark, topology)
+    began = time.monotonic()
+    assert mirrorlake.open(topology).verify(max_mb_per_s=0.05).records == 3_000
+    assert time.monotonic() - began > 3_000 * 100 / 50_000 / 2, "without a limit it takes half a second"
 
 
 def test_the_command_its_report_and_a_check_by_hand(planted: Planted, clusters: ClusterPair) -> None:
@@ -318,4 +326,7 @@ def test_it_follows_a_running_replicator(
         assert seen.wait(120), "what came meanwhile was compared"
         stop.set()
         answer = watch.result(60)
-    assert (answer.records, answer.proven, answer.differences) == (300, 300, [])
+    # The last stretch is compared once more where the target's log has grown behind it.
+    assert answer.records >= 300 and (answer.proven, answer.differences) == (answer.records, [])
+    (proof,) = mirrorlake.open(topology).status().proofs
+    assert (proof["mapped_records"], proof["proven_share"]) == (300, 1.0)

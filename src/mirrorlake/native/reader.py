@@ -41,11 +41,16 @@ _TUNED: Mapping[str, str | int | bool] = {
     "fetch.queue.backoff.ms": 10,  # librdkafka waits a second where as much as it may have is fetched already
     "queued.max.messages.kbytes": 16 << 10,
 }
+#: Of a reader that goes from range to range: the answer that is under way, of nothing or of what is read no more, is
+#: waited for. One that stays at the end of logs would ask the brokers twenty times a second.
+_RANGES_ONLY: Mapping[str, str | int | bool] = {"fetch.wait.max.ms": 50}
 #: Messages that are taken at a time, at most, and how long they are waited for, ms.
 _MESSAGES, _WAIT_MS = 50_000, 25
 #: Bytes of records that are copied at a time, about. Measured with records of 1 KB, 50,000 at a time: the kernel's
 #: clearing of fresh pages took a sixth of a landing's CPU; memory of this size is used again.
 _BYTES = 4 << 20
+#: How long an answer to who leads partitions is waited for, ms.
+_LOOK_UP_MS = 1_000
 #: How long a cluster may be silent, seconds.
 PATIENCE_SECONDS = 20.0
 #: Records behind the ends of ranges that a reader keeps for the next ranges.
@@ -67,10 +72,13 @@ class Reader:
         self._library = library()
         self._keep = keep
         self._patience = patience_seconds
-        self._handle: int | None = self._library.client(CONSUMER, {**_TUNED, **settings, **_REQUIRED})
+        self._handle: int | None = self._library.client(
+            CONSUMER, {**_TUNED, **({} if keep else _RANGES_ONLY), **settings, **_REQUIRED}
+        )
         self._library.poll_set_consumer(self._handle)
         self._queue = self._library.queue_get_consumer(self._handle)
         self._numbers: dict[Partition, int] = {}
+        self._topics: set[str] = set()
         self._names: list[C.c_char_p] = []
         self._ranges = np.zeros(0, RANGE)
         self._messages = np.zeros(_MESSAGES + 2 * _KEPT, np.uint64)
@@ -141,6 +149,17 @@ class Reader:
             fresh[number] = (name, 0, key[1], start, ranges[key][1], -1, *([0] * 7))
         self._ranges = np.concatenate([self._ranges, fresh])
         self._assign("incremental_assign", moved)
+        self._look_up({topic for topic, _ in moved})
+
+    def _look_up(self, topics: set[str]) -> None:
+        """Ask who leads the partitions of new topics: librdkafka looks for such topics once a second."""
+        if topics <= self._topics:
+            return
+        answer = C.c_void_p()
+        if self._library.metadata(self._handle, 0, None, C.byref(answer), _LOOK_UP_MS):
+            return  # nobody answers: it goes on asking
+        self._library.metadata_destroy(answer)
+        self._topics |= topics
 
     def _compact(self) -> None:
         """Leave no room for what is not read any more."""
