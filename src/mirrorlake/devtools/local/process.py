@@ -95,6 +95,9 @@ def start_detached(command: Sequence[str], marker: str, output: Path) -> JvmProc
         child = subprocess.Popen(
             list(command), stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
         )
+    pause = threading.Event()
+    while marker not in command_of(child.pid) and child.poll() is None:  # the system shows it a moment after it began
+        pause.wait(_POLL_SECONDS)
     return JvmProcess(child.pid, marker, child)
 
 
