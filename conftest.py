@@ -72,8 +72,6 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """The local session that in-process runs share, on two cores."""
     warehouse = tmp_path_factory.mktemp("warehouse")
     session = local_session(cores="2", settings={"spark.sql.warehouse.dir": str(warehouse)})
-    # Its workers have it from the JVM; a command that a test starts would take this process for its driver.
-    os.environ.pop("MIRRORLAKE_DRIVER_PID", None)
     yield session
     session.stop()
 

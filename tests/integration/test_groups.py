@@ -30,6 +30,7 @@ from tests.support.groups import checkpoints_of
 from tests.support.kafka import (
     NewRecord,
     Record,
+    assign,
     create_topic,
     numbered,
     read_topic,
@@ -80,8 +81,7 @@ def unread(bootstrap: str, group: str, topic: str, limit: int | None = None) -> 
             "fetch.wait.max.ms": 10,
         }
     )
-    consumer.list_topics(topic, timeout=20)  # one that does not know leaders asks for them half a second on
-    consumer.assign([TopicPartition(topic, 0)])  # from the committed position
+    assign(consumer, [TopicPartition(topic, 0)])  # from the committed position
     values: list[bytes | None] = []
     while limit is None or len(values) < limit:
         (message,) = consumer.consume(1, timeout=20)

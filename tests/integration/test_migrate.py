@@ -19,7 +19,7 @@ from mirrorlake.errors import InputError
 from mirrorlake.mm2.formats import OffsetSync, encode_offset_sync
 from tests.support.clusters import ClusterPair, own_topics
 from tests.support.groups import commit_all
-from tests.support.kafka import NewRecord, create_topic, read_topic, write
+from tests.support.kafka import NewRecord, assign, create_topic, read_topic, taken, write
 from tests.support.replication import FLOW, replicate_once, write_topology
 
 COUNT = 3_000
@@ -57,12 +57,11 @@ class Beside:
             | {"isolation.level": "read_committed", "enable.partition.eof": True, "auto.offset.reset": "error"}
             | {"fetch.wait.max.ms": 10}
         )
-        consumer.list_topics(topic, timeout=20)
-        consumer.assign([TopicPartition(topic, 0, OFFSET_STORED)])  # where the group stands, without joining it
+        assign(consumer, [TopicPartition(topic, 0, OFFSET_STORED)])  # where the group stands, without joining it
         found: list[int] = []
         try:
             while True:
-                for message in consumer.consume(1, 1.0) + consumer.consume(10_000, 0):
+                for message in taken(consumer, 1.0):
                     if message.error() is not None:
                         return found
                     found.append(int((message.value() or b"").split()[0]))

@@ -13,7 +13,17 @@ from hypothesis import strategies as st
 
 from mirrorlake.native.reader import PATIENCE_SECONDS, Reader
 from tests.support.clusters import ClusterPair
-from tests.support.kafka import NewRecord, create_topic, delete_topic, numbered, transactional_producer, truncate, write
+from tests.support.kafka import (
+    NewRecord,
+    assign,
+    create_topic,
+    delete_topic,
+    numbered,
+    taken,
+    transactional_producer,
+    truncate,
+    write,
+)
 
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 BYTES = st.none() | st.binary(max_size=40)
@@ -77,12 +87,11 @@ def consumed(bootstrap: str, ranges: Mapping[tuple[str, int], tuple[int, int]]) 
             "fetch.wait.max.ms": 10,
         }
     )
-    consumer.list_topics(timeout=20)  # one that does not know leaders asks for them half a second on
-    consumer.assign([TopicPartition(*key, first) for key, (first, _) in ranges.items()])
+    assign(consumer, [TopicPartition(*key, first) for key, (first, _) in ranges.items()])
     found: dict[tuple[str, int], list[tuple]] = {}
     ended: set[tuple[str, int]] = set()
     while len(ended) < len(ranges):
-        for message in consumer.consume(1, 1.0) + consumer.consume(1_000, 0):
+        for message in taken(consumer, 1.0):
             key = (message.topic(), message.partition())
             if message.error() is not None:
                 assert message.error().code() == KafkaError._PARTITION_EOF

@@ -70,7 +70,7 @@ def with_position(topic: str, partition: int, one: Record, replay: str) -> list[
     return [*(one.headers or []), *mine]
 
 
-def assert_arrived(here: Replicated, spark: SparkSession, flow: str, target: str, picked: list[list[Record]]) -> None:
+def assert_arrived(here: Replicated, flow: str, target: str, picked: list[list[Record]]) -> None:
     """Each picked record is at the target once, in order, with its headers, and mapped exactly."""
     replay = flow.split(":")[1]
     arrived = read_topic(here.clusters.west, target)
@@ -111,7 +111,7 @@ def test_killed_again_and_again_and_once_more(
     count = sum(map(len, here.picked()))
     assert found.complete and found.continued and found.flow is not None
     assert found.topics == [{"topic": here.topic, "target_topic": target, "records": count}]
-    assert_arrived(here, spark, found.flow, target, here.picked())
+    assert_arrived(here, found.flow, target, here.picked())
     assert partition_count(here.clusters.west, target) == PARTITIONS
     again = here.lake(spark).replay(here.topic, FAILED, target, cluster="west")
     assert not again.continued and again.flow != found.flow and again.records == count + 1

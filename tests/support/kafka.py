@@ -5,7 +5,7 @@ import uuid
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from confluent_kafka import OFFSET_BEGINNING, Consumer, Producer, TopicPartition
+from confluent_kafka import OFFSET_BEGINNING, Consumer, Message, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from mirrorlake.offsets.positions import TopicAndPartition
@@ -115,6 +115,17 @@ def read_topic(bootstrap: str, topic: str, isolation: str = "read_committed") ->
     return read_topics(bootstrap, [topic], isolation)[topic]
 
 
+def assign(consumer: Consumer, places: Iterable[TopicPartition]) -> None:
+    """Have a consumer read from some places: one that does not know leaders asks for them half a second on."""
+    consumer.list_topics(timeout=20)
+    consumer.assign(list(places))
+
+
+def taken(consumer: Consumer, seconds: float, most: int = 10_000) -> list[Message]:
+    """What a consumer has; if nothing yet, what comes within so many seconds: `consume` would wait for all of them."""
+    return consumer.consume(1, timeout=seconds) + consumer.consume(most, timeout=0)
+
+
 def read_topics(
     bootstrap: str, topics: Iterable[str], isolation: str = "read_committed"
 ) -> Mapping[str, list[list[Record]]]:
@@ -137,8 +148,7 @@ def read_topics(
         heard = time.monotonic()
         opened: dict[TopicAndPartition, float] = {}
         while waiting:
-            messages = consumer.consume(1, timeout=0.1)
-            messages += consumer.consume(10_000, timeout=0)  # what is there: with a timeout it waits for 10,000
+            messages = taken(consumer, 0.1)
             now = time.monotonic()
             heard = now if messages else heard
             assert now - heard < 30, f"no answer for {sorted(waiting)}"

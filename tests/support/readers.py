@@ -11,6 +11,7 @@ from typing import NamedTuple
 from confluent_kafka import Consumer, KafkaError, TopicPartition
 
 from mirrorlake.spark.java import find_java
+from tests.support.kafka import taken
 from tests.support.mirror_client import client_jars
 
 _READER = Path(__file__).parent / "java" / "GroupReader.java"
@@ -95,7 +96,7 @@ def _read(bootstrap: str, reset: str, item: Reading) -> Numbers:
     try:
         consumer.subscribe([item.topic])
         while left != 0 and not (next_offsets and ended == next_offsets.keys()):
-            messages = consumer.consume(1, timeout=0.2) + consumer.consume(50_000, timeout=0)
+            messages = taken(consumer, 0.2, 50_000)
             if not next_offsets and (assigned := consumer.assignment()):
                 committed = consumer.committed(assigned, 20)
                 next_offsets = {place.partition: max(0, place.offset) for place in committed}

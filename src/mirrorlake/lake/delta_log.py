@@ -16,6 +16,9 @@ from deltalake import DeltaTable
 
 from mirrorlake.lake.arrow_values import table_of
 
+#: Table features without which the files of a snapshot are the table.
+BARRED_FEATURES = frozenset({"deletionVectors", "columnMapping"})
+
 
 @dataclass(frozen=True)
 class Commit:

@@ -19,7 +19,7 @@ from deltalake import DeltaTable
 
 from mirrorlake.errors import InputError, LakeError, first_line
 from mirrorlake.lake.definitions import TABLES, VIEWS, sql_text
-from mirrorlake.lake.delta_log import files_of
+from mirrorlake.lake.delta_log import BARRED_FEATURES, files_of
 from mirrorlake.lake.dialect import PREPARED, Said, columns_of, said_for_duckdb, type_of
 from mirrorlake.lake.lake import has_table
 from mirrorlake.lake.opening import check_version
@@ -28,8 +28,6 @@ from mirrorlake.lake.reader import Found, Frame, Frames
 if TYPE_CHECKING:
     import pyarrow as pa
 
-#: Table features without which the files of a snapshot are the table.
-_BARRED_FEATURES = {"deletionVectors", "columnMapping"}
 _ZONED, _HUGE = "TIMESTAMP WITH TIME ZONE", re.compile(r"\bHUGEINT\b")
 
 
@@ -143,7 +141,7 @@ class DuckLake:
             files: list[str] = []
         else:
             table = DeltaTable(str(self._root / name))
-            barred = _BARRED_FEATURES & set(table.protocol().reader_features or ())
+            barred = BARRED_FEATURES & set(table.protocol().reader_features or ())
             if barred:
                 raise LakeError(
                     f"table {name} of the lake at {self._root} has {', '.join(sorted(barred))}, which only Spark "

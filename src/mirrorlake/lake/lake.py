@@ -33,14 +33,14 @@ class Lake:
 
     One that was opened to be read (`opening.reading_lake`) has no `checkpoints`; whatever lands or produces needs what
     only a lake opened for writing has: `checkpoints`, `leases` and `lake_id`. One in a folder is asked and appended to
-    without a session: it gets one when it is first needed, or never (`opening.path_lake`).
+    without a session: it gets one when it is first needed.
     """
 
     engine: ClassVar[str] = "Spark"
 
     def __init__(
         self,
-        opening: "Callable[[], SparkSession] | None",
+        opening: "Callable[[], SparkSession]",
         schema: str,
         directory: Path | None,
         checkpoints: Path | None,
@@ -59,12 +59,9 @@ class Lake:
 
     @property
     def spark(self) -> "SparkSession":
-        """The session, opened if it is the first time that it is needed. Raises LakeError where the lake was opened
-        without one, MissingJava."""
+        """The session, opened if it is the first time that it is needed. Raises MissingJava."""
         with _use:
             if self._session is None:
-                if self._opening is None:
-                    raise LakeError(f"the lake at {self.place} was opened without a session")
                 self._session = self._opening()
             return self._session
 

@@ -50,17 +50,6 @@ def open_lake(session: "SparkSession | Callable[[], SparkSession]", location: Lo
     return lake
 
 
-def path_lake(location: Location, directory: Path) -> Lake:
-    """Open the lake of a topology in a folder without a session, to append to its small tables and to ask them.
-
-    Raises LakeError when there is none yet, or it cannot be written to.
-    """
-    root, checkpoints = check_location(location, directory)
-    if root is None or not has_table(root, "records"):
-        raise no_lake(root or directory)
-    return _open_folder(root, checkpoints, None)
-
-
 def reading_lake(session: "SparkSession | Callable[[], SparkSession]", location: Location, directory: Path) -> Lake:
     """Open a lake to read it: one that is there already. In a catalog nothing is made, so readers need no more rights.
 
@@ -82,17 +71,16 @@ def reading_lake(session: "SparkSession | Callable[[], SparkSession]", location:
     return _open_folder(root, None, partial(_opened, session))
 
 
-def _open_folder(root: Path, checkpoints: Path | None, session: "Callable[[], SparkSession] | None") -> Lake:
+def _open_folder(root: Path, checkpoints: Path | None, session: "Callable[[], SparkSession]") -> Lake:
     """A session knows the lake under a schema of its own, and each table when it is first named there."""
     schema = f"lake_{hashlib.sha256(os.fsencode(root)).hexdigest()[:12]}"
 
     def opened() -> "SparkSession":
-        assert session is not None
         spark = session()
         spark.sql(f"CREATE SCHEMA IF NOT EXISTS {schema} LOCATION '{quoted(root)}'")
         return spark
 
-    lake = Lake(None if session is None else opened, schema, root, checkpoints)
+    lake = Lake(opened, schema, root, checkpoints)
     _create_tables(lake, [table for table in TABLES if not has_table(root, table)])
     _read_properties(lake)
     return lake

@@ -7,10 +7,10 @@ from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from mirrorlake.lake.delta_log import BARRED_FEATURES
 from mirrorlake.lake.lake import Lake
 from mirrorlake.offsets.stage_index import StagedRange
 
-_BARRED_FEATURES = frozenset({"deletionVectors", "columnMapping"})
 #: What reading commits may raise that are not there any more.
 COMMITS_GONE = (PySparkException, Py4JError)
 
@@ -18,9 +18,9 @@ COMMITS_GONE = (PySparkException, Py4JError)
 def readable_by_files(lake: Lake) -> bool:
     """Whether reading the table's files is reading the table: no deletion vectors, no column mapping."""
     if lake.path_tables is not None:
-        return _BARRED_FEATURES.isdisjoint(lake.path_tables.features("records"))
+        return BARRED_FEATURES.isdisjoint(lake.path_tables.features("records"))
     detail = lake.spark.sql(f"DESCRIBE DETAIL {lake.name('records')}").collect()[0].asDict()
-    return _BARRED_FEATURES.isdisjoint(detail.get("tableFeatures") or [])
+    return BARRED_FEATURES.isdisjoint(detail.get("tableFeatures") or [])
 
 
 def ranges_of_table(lake: Lake, version: int) -> Iterable[tuple[str, list[StagedRange]]]:

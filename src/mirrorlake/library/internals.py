@@ -16,7 +16,7 @@ from mirrorlake.errors import InputError, LakeError
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.lake.identity import PROPERTY
 from mirrorlake.lake.lake import Lake, has_table
-from mirrorlake.lake.opening import folder_of, no_lake, open_lake, path_lake, reading_lake
+from mirrorlake.lake.opening import folder_of, no_lake, open_lake, reading_lake
 from mirrorlake.lake.path_tables import PathTables
 from mirrorlake.lake.reader import Reader
 from mirrorlake.library.progress import Progress
@@ -136,13 +136,15 @@ class Internals:
         root = folder_of(self.location.path, self.directory)
         return PathTables(root).properties("records").get(PROPERTY) if has_table(root, "records") else None
 
-    @cached_property
+    @property
     def writable(self) -> Lake:
-        """The lake to append to, without a session where it is a folder. Raises LakeError, InputError."""
-        if self._is_folder and self._without_session() and "tables" not in self.__dict__:
+        """The lake to append to: one that is there already. Raises LakeError, InputError."""
+        if self.location.path is not None and self._without_session() and "tables" not in self.__dict__:
             if self.read_only:
                 raise LakeError("the lake was opened read-only; open it by the topology file")
-            return path_lake(self.location, self.directory)
+            root = folder_of(self.location.path, self.directory)
+            if not has_table(root, "records"):
+                raise no_lake(root)
         return self.tables
 
     @property

@@ -220,6 +220,15 @@ class Library:
             self.error_destroy(error)
             raise KafkaException(found)
 
+    def look_up(self, handle: int | None, topic: int | None, milliseconds: int) -> int:
+        """Ask a broker about a topic that a client knows, or, for None, about all of them: it goes by the answer.
+        Returns the code of the error, 0 where one answered."""
+        answer = C.c_void_p()
+        code = int(self.metadata(handle, 0, topic, C.byref(answer), milliseconds))
+        if not code:
+            self.metadata_destroy(answer)
+        return code
+
     def places(self, offsets: "dict[tuple[str, int], int]") -> int:
         """A list of partitions with offsets, as librdkafka has it; to be destroyed."""
         return self.annotated({place: (offset, "") for place, offset in offsets.items()})

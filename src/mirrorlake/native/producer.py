@@ -112,12 +112,10 @@ class Producer:
     def refresh(self, topic: str | None, seconds: float) -> None:
         """Ask a broker about a topic, or, for None, about those that this producer knows. Raises KafkaException where
         none answers."""
-        answer = C.c_void_p()
         known = None if topic is None else self._client.topic(topic)
-        code = self._lib.metadata(self._client.rk, 0, known, C.byref(answer), _ms(seconds))
+        code = self._lib.look_up(self._client.rk, known, _ms(seconds))
         if code:
             raise KafkaException(KafkaError(code))
-        self._lib.metadata_destroy(answer)
 
     def __len__(self) -> int:
         return int(self._lib.outq_len(self._client.rk))

@@ -153,13 +153,9 @@ class Reader:
 
     def _look_up(self, topics: set[str]) -> None:
         """Ask who leads the partitions of new topics: librdkafka looks for such topics once a second."""
-        if topics <= self._topics:
-            return
-        answer = C.c_void_p()
-        if self._library.metadata(self._handle, 0, None, C.byref(answer), _LOOK_UP_MS):
-            return  # nobody answers: it goes on asking
-        self._library.metadata_destroy(answer)
-        self._topics |= topics
+        # Where nobody answers it goes on asking by itself.
+        if not topics <= self._topics and not self._library.look_up(self._handle, None, _LOOK_UP_MS):
+            self._topics |= topics
 
     def _compact(self) -> None:
         """Leave no room for what is not read any more."""

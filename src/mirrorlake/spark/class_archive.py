@@ -31,23 +31,28 @@ _QUIET = ("-Xlog:cds=off", "-Xlog:cds+dynamic=off", "-Xlog:class+path=off")
 
 @dataclass(frozen=True)
 class Archive:
-    """The archive of one kind of JVM. `warmup` is the module that starts such a one, has it work, and ends; it gets
-    Java's flags by the environment variable `options`."""
+    """The archive of one kind of JVM, whose classes come from `jars`. `warmup` is the module that starts such a one,
+    has it work, and ends; it gets Java's flags by the environment variable `options`."""
 
     name: str
     warmup: str
     options: str
+    jars: Callable[[], Sequence[Path]]
 
 
-SESSIONS = Archive("classes", "mirrorlake.lake.warmup", "MIRRORLAKE_JAVA_OPTIONS")
-BROKERS = Archive("brokers", "mirrorlake.devtools.local.warmup", "MIRRORLAKE_BROKER_JAVA_OPTIONS")
+def _session_jars() -> list[Path]:
+    return [*sorted(pyspark_jars().glob("*.jar")), *spark_jars()]
 
 
-def archive_flags(archive: Archive, java: Path, jars: Sequence[Path]) -> list[str]:
+SESSIONS = Archive("classes", "mirrorlake.lake.warmup", "MIRRORLAKE_JAVA_OPTIONS", _session_jars)
+BROKERS = Archive("brokers", "mirrorlake.devtools.local.warmup", "MIRRORLAKE_BROKER_JAVA_OPTIONS", lambda: kafka_jars())
+
+
+def archive_flags(archive: Archive, java: Path) -> list[str]:
     """Flags with which `java` starts from an archive; none where there is none."""
     if os.environ.get(VARIABLE) == "off":
         return []
-    place = _place(archive, java, jars)
+    place = _place(archive, java)
     # An empty file says that it was tried in vain.
     there = place.exists() and place.stat().st_size
     return [f"-XX:SharedArchiveFile={place}", "-Xshare:auto", *_QUIET] if there else []
@@ -79,13 +84,12 @@ def make() -> None:
 
 def _places() -> dict[Archive, Path]:
     java = find_java()
-    return {SESSIONS: _place(SESSIONS, java, spark_jars()), BROKERS: _place(BROKERS, java, kafka_jars())}
+    return {archive: _place(archive, java) for archive in (SESSIONS, BROKERS)}
 
 
-def _place(archive: Archive, java: Path, jars: Sequence[Path]) -> Path:
-    """A name for this Java with these jars; both are identified by their paths, sizes and times."""
-    beside = sorted(pyspark_jars().glob("*.jar")) if archive is SESSIONS else ()
-    facts = [java, *beside, *jars]
+def _place(archive: Archive, java: Path) -> Path:
+    """A name for this Java with an archive's jars; both are identified by their paths, sizes and times."""
+    facts = [java, *archive.jars()]
     told = "\n".join(f"{path} {(stat := path.stat()).st_size} {stat.st_mtime_ns}" for path in facts)
     name = hashlib.sha256(told.encode()).hexdigest()[:12]
     return Path(sys.prefix) / "var" / "mirrorlake" / f"{archive.name}-{name}.jsa"

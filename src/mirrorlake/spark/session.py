@@ -123,7 +123,6 @@ def local_session(
     os.environ.setdefault("JAVA_HOME", str(java.resolve().parent.parent))
     # Else the Python workers take whatever python3 is first on PATH.
     os.environ["PYSPARK_PYTHON"] = sys.executable
-    os.environ["MIRRORLAKE_DRIVER_PID"] = str(os.getpid())
     # So many ms Arrow's allocator in the workers keeps memory for the next rows (docs/not_obvious.md).
     os.environ.setdefault("MIMALLOC_PURGE_DELAY", "1000")
     # A task is tried once: whoever started the job knows better when to try again (run/flow_worker.py), and a task
@@ -132,13 +131,15 @@ def local_session(
     short = short or os.environ.get(SHORT_VARIABLE) == "1"
     jars = spark_jars(progress)
     flags = ["-XX:+UseParallelGC", *(["-XX:TieredStopAtLevel=1"] if short else OPTIMISE_LESS)]
-    flags += archive_flags(SESSIONS, java, jars)
+    flags += archive_flags(SESSIONS, java)
     flags += os.environ.get("MIRRORLAKE_JAVA_OPTIONS", "").split()
     log_settings = Path(str(files("mirrorlake.spark") / "log4j2.properties"))
     wanted = {
         "spark.master": master,
         "spark.app.name": "mirrorlake",
         **{**LOCAL_SETTINGS, **(SHORT_SETTINGS if short else {}), **(settings or {})},
+        # For the workers alone (failpoints.py): a command that this process starts is a driver of its own.
+        "spark.executorEnv.MIRRORLAKE_DRIVER_PID": str(os.getpid()),
         "spark.jars": ",".join(str(jar) for jar in jars),
         "spark.driver.memory": driver_memory,
         "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={log_settings} {' '.join(flags)}",

@@ -32,19 +32,19 @@ def begun(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[list[str]]:
 
 
 def place(archive: Archive = SESSIONS) -> Path:
-    return class_archive._place(archive, Path(sys.executable), [])
+    return class_archive._place(archive, Path(sys.executable))
 
 
 def test_a_session_takes_it_only_where_it_is(begun: list[list[str]], monkeypatch: pytest.MonkeyPatch) -> None:
     java = Path(sys.executable)
-    assert class_archive.archive_flags(SESSIONS, java, []) == []
+    assert class_archive.archive_flags(SESSIONS, java) == []
     place().parent.mkdir(parents=True)
     place().touch()
-    assert class_archive.archive_flags(SESSIONS, java, []) == [], "tried in vain"
+    assert class_archive.archive_flags(SESSIONS, java) == [], "tried in vain"
     place().write_bytes(b"classes")
-    assert class_archive.archive_flags(SESSIONS, java, [])[0] == f"-XX:SharedArchiveFile={place()}"
+    assert class_archive.archive_flags(SESSIONS, java)[0] == f"-XX:SharedArchiveFile={place()}"
     monkeypatch.setenv(class_archive.VARIABLE, "off")
-    assert class_archive.archive_flags(SESSIONS, java, []) == []
+    assert class_archive.archive_flags(SESSIONS, java) == []
     assert not begun
 
 

@@ -98,11 +98,11 @@ class Broker:
 
     def _java(self, heap: str, main: str, *arguments: str) -> list[str]:
         """A command of Kafka's. MIRRORLAKE_BROKER_JAVA_OPTIONS adds flags of your own."""
-        java, jars = find_java(), kafka_jars()
+        java, class_path = find_java(), str(kafka_jars()[0].parent / "*")
         logging = f"-Dlog4j2.configurationFile={self._logging_file.as_uri()}"
         flags = [flag for flag in _JVM_FLAGS if main == "kafka.Kafka" or not flag.startswith("-Xms")]
-        flags += archive_flags(BROKERS, java, jars) + os.environ.get(BROKERS.options, "").split()
-        return [str(java), f"-Xmx{heap}", *flags, logging, "-cp", str(jars[0].parent / "*"), main, *arguments]
+        flags += archive_flags(BROKERS, java) + os.environ.get(BROKERS.options, "").split()
+        return [str(java), f"-Xmx{heap}", *flags, logging, "-cp", class_path, main, *arguments]
 
     @property
     def _logging_file(self) -> Path:

@@ -7,9 +7,10 @@ import tempfile
 from pathlib import Path
 
 from confluent_kafka import Consumer, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, NewTopic
 
 from mirrorlake.devtools.local.cluster import EmbeddedCluster
+from mirrorlake.kafka.admin import ClusterAdmin
+from mirrorlake.kafka.values import TopicInfo
 
 TOPIC = "warmup"
 _SECONDS = 30.0
@@ -19,8 +20,7 @@ def warm_up(directory: Path) -> None:
     """Make a topic, write to it in a transaction, read it, and commit a group's position."""
     with EmbeddedCluster(TOPIC, directory) as cluster:
         client = {"bootstrap.servers": cluster.bootstrap_servers}
-        for made in AdminClient(client).create_topics([NewTopic(TOPIC, 1, 1)]).values():
-            made.result(_SECONDS)
+        ClusterAdmin(TOPIC, client).create_topics([TopicInfo(TOPIC, 1, 1)])
         producer = Producer({**client, "transactional.id": TOPIC, "compression.type": "lz4"})
         producer.init_transactions(_SECONDS)
         producer.begin_transaction()
