@@ -308,7 +308,7 @@ class Chaos:
 
 def _is_daemon(process: psutil.Process) -> bool:
     try:
-        return "pyspark.daemon" in process.cmdline()
+        return not {"pyspark.daemon", "mirrorlake.spark.worker_daemon"}.isdisjoint(process.cmdline())
     except psutil.Error:
         return False
 

@@ -1,11 +1,16 @@
 """A replicator, run and recorded: what `OpenLake.run` is."""
 
+import logging
 import signal
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+
 from mirrorlake.checks.preflight import judge
+from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.opening import check_location, lake_exists
 from mirrorlake.library.answers import Produced, Rows
 from mirrorlake.library.internals import Internals
@@ -14,7 +19,10 @@ from mirrorlake.native.selfcheck import problem as native_problem
 from mirrorlake.produce.flow import BatchReport
 from mirrorlake.run.replicator import Replicator, RunOptions
 from mirrorlake.run.samples import FlowLag
+from mirrorlake.spark.session import start_workers
 from mirrorlake.tracking.runs import Tracked, tracked
+
+logger = logging.getLogger(__name__)
 
 Report = Callable[[Produced], None]
 
@@ -56,6 +64,8 @@ def replicated(
                 tracking.session(known.spark)
             with progress.phase("opening the lake"):
                 tables = known.tables
+            if start is not None:
+                _prepare_behind(tables)
             replicator = Replicator(tables, known.connections, flows, options, counts.batch, ending, counts.sampled)
             progress.incidents = replicator.event_log.incidents.open_counts
             replicator.run()
@@ -63,6 +73,20 @@ def replicated(
                 tracking.session(known.spark)
             tracking.report({"flows": counts.of_flows()})
     return counts.rows()
+
+
+def _prepare_behind(tables: Lake) -> None:
+    """Have a fresh session do, while the clusters are asked, what the first batch would wait for: learn of the lake,
+    and start the process that Python workers are forked from."""
+
+    def prepare() -> None:
+        try:
+            start_workers(tables.spark)
+        except (Py4JError, PySparkException) as error:
+            # Mostly the session ended meanwhile; else whoever needs it next meets and reports the same.
+            logger.debug("the session could not be prepared: %s", error)
+
+    threading.Thread(target=prepare, name="preparing the session", daemon=True).start()
 
 
 class _Counts:

@@ -18,7 +18,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from mirrorlake.spark.jars import kafka_jars, locked, pyspark_jars, spark_jars
+from mirrorlake.spark.home import spark_home
+from mirrorlake.spark.jars import kafka_jars, locked, spark_jars
 from mirrorlake.spark.java import find_java
 
 logger = logging.getLogger(__name__)
@@ -41,7 +42,8 @@ class Archive:
 
 
 def _session_jars() -> list[Path]:
-    return [*sorted(pyspark_jars().glob("*.jar")), *spark_jars()]
+    """Those of pyspark by the paths that the JVM is given."""
+    return [*sorted((spark_home() / "jars").glob("*.jar")), *spark_jars()]
 
 
 SESSIONS = Archive("classes", "mirrorlake.lake.warmup", "MIRRORLAKE_JAVA_OPTIONS", _session_jars)

@@ -7,10 +7,11 @@ tuned for many small Delta commits on one machine.
 import os
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib.resources import files
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkException
@@ -19,9 +20,13 @@ from pyspark.sql import SparkSession
 
 from mirrorlake.errors import LakeError
 from mirrorlake.spark.class_archive import SESSIONS, archive_flags
+from mirrorlake.spark.home import at_spark_home
 from mirrorlake.spark.jars import spark_jars
 from mirrorlake.spark.java import find_java
 from mirrorlake.spark.jvm_output import logged_stderr
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 #: Parts of the names of options whose values are secrets, as a Java regular expression.
 _SECRET_OPTIONS = "jaas|password|secret|token|credential|keystore[.]key"
@@ -74,6 +79,7 @@ LOCAL_SETTINGS: Mapping[str, str] = {
     "spark.hadoop.parquet.enable.dictionary#value": "false",
     "spark.hadoop.parquet.enable.dictionary#offset": "false",
     "spark.python.worker.reuse": "true",
+    "spark.python.daemon.module": "mirrorlake.spark.worker_daemon",
     "spark.sql.legacy.createHiveTableByDefault": "false",
     **REDACTIONS,
 }
@@ -155,7 +161,7 @@ def local_session(
 
 def _start_jvm(settings: Mapping[str, str]) -> None:
     """Start the JVM that the session will find, as pyspark itself would, except for where its stderr goes."""
-    with logged_stderr() as stderr:
+    with logged_stderr() as stderr, at_spark_home():
         conf = SparkConf().setAll(list(settings.items()))
         gateway = launch_gateway(conf, {"stderr": stderr})  # type: ignore[no-untyped-call]
     SparkContext._ensure_initialized(gateway=gateway)
@@ -170,6 +176,15 @@ def open_session(progress: Callable[[str], None] | None = None, short: bool = Tr
     if _GIVEN & os.environ.keys():
         return SparkSession.builder.getOrCreate()
     return local_session(os.environ.get("MIRRORLAKE_CORES", "*"), progress=progress, short=short)
+
+
+def start_workers(spark: SparkSession) -> None:
+    """Have a local session start the process that it forks its Python workers from, before somebody waits for it."""
+    spark.range(1, numPartitions=1).mapInArrow(_same, "id bigint").collect()
+
+
+def _same(batches: Iterable["pa.RecordBatch"]) -> Iterable["pa.RecordBatch"]:
+    return batches
 
 
 def starts_its_own() -> bool:

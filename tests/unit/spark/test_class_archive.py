@@ -38,7 +38,7 @@ def place(archive: Archive = SESSIONS) -> Path:
 def test_a_session_takes_it_only_where_it_is(begun: list[list[str]], monkeypatch: pytest.MonkeyPatch) -> None:
     java = Path(sys.executable)
     assert class_archive.archive_flags(SESSIONS, java) == []
-    place().parent.mkdir(parents=True)
+    place().parent.mkdir(parents=True, exist_ok=True)
     place().touch()
     assert class_archive.archive_flags(SESSIONS, java) == [], "tried in vain"
     place().write_bytes(b"classes")
@@ -52,7 +52,7 @@ def test_it_is_made_behind_whoever_asks(begun: list[list[str]], monkeypatch: pyt
     said: list[str] = []
     class_archive.make_behind(said.append)
     assert [command[1:] for command in begun] == [["-m", class_archive.__name__]] and len(said) == 1
-    place().parent.mkdir(parents=True)
+    place().parent.mkdir(parents=True, exist_ok=True)
     place().write_bytes(b"classes")
     class_archive.make_behind(said.append)
     assert len(begun) == 2, "that of brokers is missing"

@@ -70,7 +70,7 @@ def watch(
         )
         cpu, brokers_cpu = cpu_seconds(running.pids), cpu_seconds(brokers)
         driver_mib = memory_mib(running.pids, "mirrorlake.cli.main")
-        workers_mib = memory_mib(running.pids, "pyspark.daemon")
+        workers_mib = memory_mib(running.pids, "pyspark.worker")
         samples.append(Sample(time.time(), written, committed, landed, cpu, brokers_cpu, driver_mib, workers_mib))
         pause.wait(POLL_SECONDS)
     return Race(running.name, records, tuple(samples), first_read)

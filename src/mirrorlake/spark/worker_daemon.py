@@ -1,0 +1,21 @@
+"""The process that Spark's Python workers of a local session are forked from: pyspark's own, which has imported what
+each of them needs.
+
+A worker then begins at once instead of after a second of imports. After each task pyspark has a worker collect garbage;
+what was imported before is never looked at again (`gc.freeze`).
+"""
+
+import gc
+from importlib import import_module
+
+from pyspark.daemon import manager
+
+#: Arrow imports pandas where that is installed, whether or not a worker wants it.
+_NEEDED = ("confluent_kafka", "pandas", "pyarrow.parquet", "pydantic")
+
+if __name__ == "__main__":
+    for name in _NEEDED:
+        import_module(name)
+    gc.collect()
+    gc.freeze()
+    manager()  # type: ignore[no-untyped-call]

@@ -1,0 +1,24 @@
+"""Spark's Python workers of a local session: what they are forked from has imported what they need, and not from a zip."""
+
+import sys
+from collections.abc import Iterable, Iterator
+
+import pyarrow as pa
+import pyspark
+from pyspark.sql import SparkSession
+
+
+def test_workers_come_from_a_process_that_is_ready(spark: SparkSession) -> None:
+    def told(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        import os
+        from pathlib import Path
+
+        import pyspark
+
+        parent = Path(f"/proc/{os.getppid()}/cmdline").read_text(encoding="utf-8").split("\0")
+        for _ in batches:
+            yield pa.RecordBatch.from_pydict({"parent": [parent], "pyspark": [pyspark.__file__]})
+
+    (row,) = spark.range(1, numPartitions=1).mapInArrow(told, "parent array<string>, pyspark string").collect()
+    assert row.parent[:3] == [sys.executable, "-m", "mirrorlake.spark.worker_daemon"]
+    assert row.pyspark == pyspark.__file__, "the installed one, not that of python/lib/pyspark.zip"
