@@ -1,4 +1,4 @@
-"""Spark's Python workers of a local session: what they are forked from has imported what they need, and not from a zip."""
+"""Python workers of a local session: what they are forked from has imported what they need, and not from a zip."""
 
 import sys
 from collections.abc import Iterable, Iterator
