@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from mirrorlake.produce.batch import PartitionPlan, ShardPlan
-from mirrorlake.produce.stage_files import BATCH_ROWS, may_hold, open_file
+from mirrorlake.produce.stage_files import batch_rows, may_hold, open_file
 from mirrorlake.verify.digest import RECORDS
 
 _COORDINATES = ["source_cluster", "topic", "partition", "generation", "offset"]
@@ -20,7 +20,8 @@ def read_stage(shard: ShardPlan, plan: PartitionPlan) -> Iterator[pa.RecordBatch
         with open_file(uri) as file:
             groups = [index for index in range(file.num_row_groups) if may_hold(file, index, plans)]
             columns = [*_COORDINATES, *RECORDS.names[1:]]
-            for batch in file.iter_batches(BATCH_ROWS, row_groups=groups, columns=columns, use_threads=False):
+            size = batch_rows(file, groups)
+            for batch in file.iter_batches(size, row_groups=groups, columns=columns, use_threads=False):
                 rows = _records(_inside(batch, shard.source_cluster, plan))
                 if rows.num_rows:
                     yield rows

@@ -8,7 +8,7 @@ import pytest
 
 from mirrorlake.errors import LayoutError
 from mirrorlake.produce.batch import NOTHING_MAPPED, PartitionPlan, ShardPlan
-from mirrorlake.produce.stage_files import read_shard
+from mirrorlake.produce.stage_files import batch_rows, read_shard
 
 
 def written(path: Path, rows: list[tuple[str, int, int]], cluster: str = "east") -> str:
@@ -68,3 +68,15 @@ def test_nothing_is_handed_on_of_what_is_not_in_order(tmp_path: Path, files: lis
     named = [written(tmp_path / str(number), rows) for number, rows in enumerate(files)]
     with pytest.raises(LayoutError, match="rising order"):
         next(read_shard(shard(named)))
+
+
+@pytest.mark.parametrize(("size", "most"), [(100, 16_384), (1_000, 4_200), (100_000, 42), (10_000_000, 1)])
+def test_the_larger_records_are_the_fewer_are_decoded_at_a_time(tmp_path: Path, size: int, most: int) -> None:
+    count = min(20_000, 40_000_000 // size)
+    path = tmp_path / "x"
+    table = pa.table({"value": pa.repeat(pa.scalar(b"x" * size), count)})
+    pq.write_table(table, path, use_dictionary=False, row_group_size=count // 2)
+    with pq.ParquetFile(path) as file:
+        rows = batch_rows(file, [0, 1])
+        assert most * 0.95 <= rows <= most
+        assert batch_rows(file, []) >= 1
