@@ -22,6 +22,7 @@ class Part(str, Enum):
     latency = "latency"
     feel = "feel"
     control = "control"
+    soak = "soak"
 
 
 def register(app: typer.Typer) -> None:
@@ -37,7 +38,10 @@ def bench(
     laps: int = typer.Option(
         1, "--laps", min=1, help="How often to race; the median counts, and from 2 on warm brokers."
     ),
-    only: Part | None = typer.Option(None, "--only", help="Only this part; feel has latency too."),
+    only: Part | None = typer.Option(
+        None, "--only", help="Only this part; feel has latency too, and soak is no part of the whole."
+    ),
+    minutes: float = typer.Option(60.0, "--minutes", min=0.5, help="Minutes of the soak."),
     seconds: float = typer.Option(20.0, "--seconds", min=1.0, help="Seconds of latency that are measured."),
     warm_up: float = typer.Option(12.0, "--warm-up", min=0.0, help="Seconds before that, not measured."),
     rate: int = typer.Option(1000, "--rate", min=1, help="Records a second while latency is measured."),
@@ -63,6 +67,7 @@ def bench(
         only in (None, Part.control),
         keep=keep,
         laps=laps,
+        soak_minutes=minutes if only is Part.soak else 0.0,
     )
 
     def save(figures: dict[str, Any]) -> None:

@@ -30,6 +30,7 @@ from mirrorlake.devtools.bench.report import (
     throughput_document,
     throughput_of,
 )
+from mirrorlake.devtools.bench.soak import SoakSample, soak_document
 from mirrorlake.errors import InputError
 
 
@@ -227,3 +228,18 @@ def test_reading_since_is_the_oldest_first_batch(tmp_path: Path) -> None:
         os.utime(first, (at, at))
     assert running.reading_since() == 100.0
     assert Running("x", tmp_path).reading_since() is None
+
+
+def test_a_soak_compares_the_last_stretch_with_the_second() -> None:
+    """The first one has the start in it; a spike of a moment is no growth."""
+    samples = [
+        SoakSample(at, at * 1000, 300 + at // 60, 900, 5000 if at == 3500 else 700, at) for at in range(0, 3601, 5)
+    ]
+    found = soak_document(samples)
+    assert [one["minutes"] for one in found["stretches"]] == [10, 20, 30, 40, 50, 60]
+    assert {one["records_per_second"] for one in found["stretches"]} == {1000}
+    assert {one["cpu_seconds_per_million"] for one in found["stretches"]} == {1000.0}
+    assert found["growth"] == {"driver_mib": 40, "jvm_mib": 0, "workers_mib": 0}
+    text = Console(file=(out := StringIO()), width=120)
+    text.print(*tables({"soak": found}))
+    assert "+40" in out.getvalue() and "3,600,000 records" in out.getvalue()

@@ -58,14 +58,15 @@ def load_topic(source: ClusterAdmin, topic: str, size: int, records: int, direct
     payload.write_text("\n".join(payload_lines(size, LINES)) + "\n", encoding="utf-8")
     log = directory / f"load-{topic}.log"
     with log.open("wb") as output:
-        command = _load_command(source.address, topic, records, payload)
+        command = load_command(source.address, topic, records, payload)
         done = subprocess.run(command, stdout=output, stderr=output, timeout=_LOAD_SECONDS, check=False)
     ends = source.end_offsets([(topic, partition) for partition in range(PARTITIONS)])
     if done.returncode != 0 or sum(ends.values()) != records:
         raise InputError(f"topic {topic} could not be filled with {records} records: see {log}")
 
 
-def _load_command(bootstrap_servers: str, topic: str, records: int, payload: Path) -> list[str]:
+def load_command(bootstrap_servers: str, topic: str, records: int, payload: Path) -> list[str]:
+    """The command of Kafka's own load tool that fills a topic with lines of a file."""
     tool = [str(find_java()), "-Xmx512m", "-cp", str(mirror_jars()[0].parent / "*")]
     tool += ["org.apache.kafka.tools.ProducerPerformance", "--topic", topic, "--num-records", str(records)]
     tool += ["--throughput", "-1", "--payload-file", str(payload), "--producer-props"]

@@ -161,6 +161,7 @@ def tables(document: Mapping[str, Any]) -> list[Table]:
         for size, part in document.get(which, {}).items()
     ]
     made += [_proof_table(document["proof"])] if "proof" in document else []
+    made += [_soak_table(document["soak"])] if "soak" in document else []
     made += [_latency_table(document["latency"])] if "latency" in document else []
     made += [feel_table(document["feel"])] if "feel" in document else []
     made += [_control_table(document["control"])] if "control" in document else []
@@ -266,6 +267,22 @@ def _proof_table(part: Mapping[str, Mapping[str, Any]]) -> Table:
     for one in part.values():
         what = f"{one['records']:,} of {one['record_bytes']:,} B"
         table.add_row(what, f"{one['verify_seconds']:.1f}", f"{one['spark_seconds']:.1f}", f"{one['ratio']:.2f}x")
+    return table
+
+
+def _soak_table(part: Mapping[str, Any]) -> Table:
+    title = (
+        f"{part['records']:,} records at full rate: memory of mirrorlake's processes, files that they mapped left out"
+    )
+    table = Table(title=title, title_justify="left")
+    table.add_column("after", no_wrap=True)
+    for name in ("records/s", "CPU s/M", "driver MiB", "JVM MiB", "workers MiB"):
+        table.add_column(name, justify="right")
+    memory = ("driver_mib", "jvm_mib", "workers_mib")
+    for one in part["stretches"]:
+        figures = [f"{one['records_per_second']:,}", f"{one['cpu_seconds_per_million']:.2f}"]
+        table.add_row(f"{one['minutes']:.0f} min", *figures, *(f"{one[name]:,}" for name in memory))
+    table.add_row("last against second", "", "", *(f"{part['growth'][name]:+,}" for name in memory))
     return table
 
 

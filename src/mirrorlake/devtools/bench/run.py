@@ -46,6 +46,7 @@ from mirrorlake.devtools.bench.report import (
     throughput_document,
     throughput_of,
 )
+from mirrorlake.devtools.bench.soak import KEPT, measure_soak
 from mirrorlake.devtools.bench.stage_size import measure_stage
 from mirrorlake.devtools.bench.start import measure_starts
 from mirrorlake.devtools.local.cluster import EmbeddedCluster, start_clusters, stop_clusters
@@ -81,7 +82,7 @@ _PACED: Mapping[str, Start] = {
 class BenchOptions:
     """What to measure: `backlogs` are records by record size in bytes, `fan_out` such that go to three targets at once,
     and `proof` such that `verify` compares; empty, `pace` None, `feel` or `control` False, leaves a part out. `laps` is
-    how often a backlog is raced over."""
+    how often a backlog is raced over; `soak_minutes` how long memory is watched at full rate."""
 
     backlogs: Mapping[int, int]
     fan_out: Mapping[int, int] = field(default_factory=dict)
@@ -91,6 +92,7 @@ class BenchOptions:
     control: bool = True
     keep: bool = False
     laps: int = 1
+    soak_minutes: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -144,6 +146,9 @@ def run_bench(options: BenchOptions, parent: Path, say: Say, keep: Keep) -> dict
             keep(document)
         if options.proof:
             document["proof"] = {str(size): _proof(arena, size, records) for size, records in options.proof.items()}
+            keep(document)
+        if options.soak_minutes:
+            document["soak"] = _soak(arena, options.soak_minutes)
             keep(document)
         if options.pace is not None:
             document["latency"] = _latencies(arena, options.pace)
@@ -235,6 +240,15 @@ def _proof(arena: _Arena, size: int, records: int) -> dict[str, Any]:
     job = arena.job(MIRRORLAKE, f"proof-{size}", f"bench-proof-{size}", tuned=True)
     arena.say(f"proof: {records:,} records of {size} B, mirrored, compared by content, and read by Spark")
     return measure_proof(job, arena.source, size, records)
+
+
+def _soak(arena: _Arena, minutes: float) -> dict[str, Any]:
+    topic = "bench-soak"
+    arena.source.create_topics([TopicInfo(topic, PARTITIONS, 1, configs=KEPT)])
+    job = arena.job(MIRRORLAKE, "soak", topic, tuned=True)
+    arena.say(f"soak: {minutes:.0f} minutes at full rate")
+    with _running(arena, job, start_mirrorlake) as running:
+        return measure_soak(running, job, arena.target, minutes, arena.say)
 
 
 def _latencies(arena: _Arena, pace: Pace) -> dict[str, Any]:

@@ -1,0 +1,155 @@
+"""Whether memory grows while a flow goes at its full rate for long: `mirrorlake run` over a topic that is filled as
+fast as it is read, for as long as somebody wants."""
+
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import psutil
+
+from mirrorlake.devtools.bench.contestants import Job, Running
+from mirrorlake.devtools.bench.measure import ends_of
+from mirrorlake.devtools.bench.payload import load_command, payload_lines
+from mirrorlake.errors import InputError
+from mirrorlake.kafka.admin import ClusterAdmin
+from mirrorlake.processes import cpu_seconds, tree_of
+
+#: Records of a load; the next one begins when no more than that are left to mirror, so there is always a backlog.
+_SLICE = 6_000_000
+_BYTES = 120
+#: Few different records, which compress well: an hour of them fits on a laptop's disk.
+_LINES = 20
+#: Source and target keep this much a partition: many times what may be left to mirror.
+KEPT = {"retention.bytes": str(512 << 20), "segment.bytes": str(64 << 20)}
+_LOOK_SECONDS = 5.0
+#: After so many looks a line is said.
+_SAID = 12
+#: Into how many stretches the time is divided: memory is compared from the second one on, when all has warmed up.
+_STRETCHES = 6
+
+
+@dataclass(frozen=True)
+class SoakSample:
+    """Seconds since the first record, records at the target, and MiB that each kind of process needs for itself: the
+    files that it has mapped are left out, which the system takes back when it wants."""
+
+    at: float
+    written: int
+    driver_mib: float
+    jvm_mib: float
+    workers_mib: float
+    cpu: float
+
+
+def measure_soak(
+    running: Running, job: Job, target: ClusterAdmin, minutes: float, say: Callable[[str], None]
+) -> dict[str, Any]:
+    """Fill the job's topic, which is there and empty, and watch. Returns `soak_document`'s.
+
+    Raises ReplicationError when a process ends, InputError when the topic cannot be filled.
+    """
+    payload = job.directory / "payload.txt"
+    payload.write_text("\n".join(payload_lines(_BYTES, _LINES)) + "\n", encoding="utf-8")
+    feed = _Feed(job, payload)
+    samples: list[SoakSample] = []
+    pause = threading.Event()
+    begun: float | None = None
+    try:
+        while begun is None or time.monotonic() - begun < minutes * 60:
+            running.check()
+            written, _ = ends_of(target, job.target_topic) if job.target_topic in target.topics() else (0, 0)
+            feed.go_on(written)
+            if written:
+                begun = begun or time.monotonic()
+                samples.append(_sample(running, time.monotonic() - begun, written))
+                if len(samples) % _SAID == 0:
+                    say(_told(samples[-1]))
+            pause.wait(_LOOK_SECONDS)
+    finally:
+        feed.end()
+    return soak_document(samples)
+
+
+def soak_document(samples: Sequence[SoakSample]) -> dict[str, Any]:
+    """Rate and memory (medians) by stretch of time, and how much more memory the last one needs than the second."""
+    length = samples[-1].at / _STRETCHES
+    stretches = []
+    for number in range(_STRETCHES):
+        part = [one for one in samples if number * length <= one.at <= (number + 1) * length]
+        seconds, records = part[-1].at - part[0].at, part[-1].written - part[0].written
+        stretches.append(
+            {
+                "minutes": round(part[-1].at / 60, 1),
+                "records_per_second": round(records / seconds),
+                "cpu_seconds_per_million": round((part[-1].cpu - part[0].cpu) / records * 1e6, 2),
+                **{
+                    name: round(median(getattr(one, name) for one in part))
+                    for name in ("driver_mib", "jvm_mib", "workers_mib")
+                },
+            }
+        )
+    growth = {name: stretches[-1][name] - stretches[1][name] for name in ("driver_mib", "jvm_mib", "workers_mib")}
+    return {"records": samples[-1].written, "stretches": stretches, "growth": growth, "last": asdict(samples[-1])}
+
+
+class _Feed:
+    """Fills a topic slice by slice, so that what mirrors it always has something left and never falls far behind."""
+
+    def __init__(self, job: Job, payload: Path) -> None:
+        self._command = load_command(job.source, job.topic, _SLICE, payload)
+        self._log = job.directory / "load.log"
+        self._sent = 0
+        self._loading: subprocess.Popen[bytes] | None = None
+
+    def go_on(self, written: int) -> None:
+        """Begin the next slice if it is time. Raises InputError when the last one failed."""
+        if self._loading is not None and (code := self._loading.poll()) is not None:
+            if code != 0:
+                raise InputError(f"the topic could not be filled: see {self._log}")
+            self._sent, self._loading = self._sent + _SLICE, None
+        if self._loading is None and self._sent - written <= _SLICE:
+            with self._log.open("ab") as output:
+                self._loading = subprocess.Popen(self._command, stdout=output, stderr=output)
+
+    def end(self) -> None:
+        """Leave it as it is."""
+        if self._loading is not None:
+            self._loading.kill()
+            self._loading.wait()
+
+
+def _told(one: SoakSample) -> str:
+    memory = f"driver {one.driver_mib:,.0f}, JVM {one.jvm_mib:,.0f}, workers {one.workers_mib:,.0f} MiB"
+    return f"soak: {one.at / 60:.0f} min, {one.written:,} records, {memory}"
+
+
+def _sample(running: Running, at: float, written: int) -> SoakSample:
+    processes = [(one, _command(one)) for one in tree_of(running.pids)]
+    workers = [one for one, command in processes if "pyspark.worker" in command]
+    jvm = [one for one, command in processes if command and Path(command[0]).name == "java"]
+    driver = [one for one, command in processes if one.pid in running.pids]
+    cpu = round(cpu_seconds(running.pids), 1)
+    return SoakSample(round(at, 1), written, _own_mib(driver), _own_mib(jvm), _own_mib(workers), cpu)
+
+
+def _command(process: psutil.Process) -> list[str]:
+    try:
+        return process.cmdline()
+    except psutil.Error:  # it has just ended
+        return []
+
+
+def _own_mib(processes: Iterable[psutil.Process]) -> float:
+    size = 0
+    for process in processes:
+        try:
+            memory = process.memory_info()
+        except psutil.NoSuchProcess:
+            continue
+        size += memory.rss - memory.shared
+    return round(size / 2**20, 1)
