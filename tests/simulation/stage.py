@@ -200,7 +200,7 @@ class ParquetView:
     num_row_groups = 1
 
     class metadata:
-        num_columns = 0
+        num_columns = num_rows = total_byte_size = 0
 
         @classmethod
         def row_group(cls, _index: int) -> Any:
