@@ -8,6 +8,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from mirrorlake.config.topology import Lake as Location
+from mirrorlake.lake import young_files
 from mirrorlake.lake.definitions import rows_of
 from mirrorlake.lake.delta_log import DeltaLog
 from mirrorlake.lake.lake import Lake
@@ -25,7 +26,7 @@ def lake(spark: SparkSession, tmp_path: Path) -> Lake:
     return open_lake(spark, Location(path=str(tmp_path / "lake")), tmp_path)
 
 
-def _land(tables: PathTables, batch: int, headers: bool = False) -> None:
+def _land(tables: PathTables, batch: int, headers: bool = False, value: bytes = b"v" * 10) -> None:
     rows = [
         {
             "source_cluster": "east",
@@ -35,7 +36,7 @@ def _land(tables: PathTables, batch: int, headers: bool = False) -> None:
             "timestamp": AT,
             "timestamp_type": 0,
             "key": None,
-            "value": b"v" * 10,
+            "value": value + f"{topic}-{partition}-{at}".encode(),
             "headers": [{"key": "a", "value": None}] if headers else None,
             "landed_at": AT,
             "batch_id": batch,
@@ -77,6 +78,21 @@ def test_order_within_partitions_statistics_and_the_index(lake: Lake) -> None:
         assert followed.ends("east")["payments", 1] == (0, 62)
     # Statistics: a file that cannot hold the offsets is not read.
     assert lake.sql("SELECT count(*) AS n FROM records WHERE offset >= 60").collect()[0]["n"] == 8
+
+
+def test_few_bytes_in_files_that_are_many_in_memory(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Records of logs compress to a thirtieth: what is put in order at once is told by the rows, not by the files."""
+    tables, directory = _tables(lake)
+    young = YoungFiles(directory)
+    for batch in range(9):
+        _land(tables, batch, value=f"{batch:02}".encode() * (200_000 if batch in (2, 5) else 10_000))
+    sizes = DeltaLog(directory / "records").snapshot()[1]["size_bytes"].to_pylist()
+    assert max(sizes) < 8 * 400_000 // 15, "a batch of 8 records of 400 kB"
+    monkeypatch.setattr(young_files, "SMALL_ROWS", 1_000_000)
+    monkeypatch.setattr(young_files, "AT_ONCE", 800_000)
+    before = now_of(lake).rows("SELECT * FROM records ORDER BY topic, partition, offset")
+    assert [len(young.compact()) for _ in range(3)] == [4, 3, 0]
+    assert now_of(lake).rows("SELECT * FROM records ORDER BY topic, partition, offset") == before
 
 
 def test_commits_that_come_meanwhile(lake: Lake) -> None:

@@ -6,11 +6,12 @@ sort. So the rows are put in order here, and the commit is written here: one `ad
 reading them, until somebody deletes them (run/upkeep.py, `maintain`).
 """
 
+import itertools
 import json
 import os
 import time
 import uuid
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +22,17 @@ import pyarrow.parquet as pq
 from mirrorlake.lake.definitions import whole
 from mirrorlake.lake.delta_log import DeltaLog
 
-#: A file below this size is a small one, bytes; so much of them is made one file at once.
-SMALL_FILE, AT_ONCE = 4 << 20, 32 << 20
+#: A file below this size is a small one, bytes, if its rows are not many more in memory; so many bytes of rows are put
+#: in order at once, which takes three times as much. Few bytes in a file may be many rows: logs shrink to a thirtieth.
+SMALL_FILE, SMALL_ROWS, AT_ONCE = 4 << 20, 16 << 20, 64 << 20
+#: What a row of `records` takes in memory beside what a file says of it, where one text stands for many rows, bytes.
+_ROW_BYTES = 100
 _ROW_GROUP = 100_000
+#: Columns of few different values.
+_REPEATED = (
+    *("source_cluster", "topic", "partition", "timestamp_type", "landed_at", "batch_id", "generation"),
+    *("batch_end", "open_ends"),
+)
 _ORDER = [(name, "ascending") for name in ("source_cluster", "topic", "generation", "partition", "offset")]
 _KEYS = ("source_cluster", "topic", "partition", "offset", "batch_id", "generation")
 
@@ -34,6 +43,7 @@ class YoungFiles:
     def __init__(self, directory: Path) -> None:
         self._table = directory / "records"
         self._log = DeltaLog(self._table)
+        self._row_bytes: dict[str, int] = {}  # of small files, by their paths
 
     def compact(self, least: int = 2) -> list[Path]:
         """Make one file of the small ones where there are at least so many; returns those that were replaced, which are
@@ -42,14 +52,25 @@ class YoungFiles:
         small = files.filter(pc.less(files["size_bytes"], SMALL_FILE)).sort_by(
             [("modification_time", "ascending"), ("path", "ascending")]
         )
-        if small.num_rows < least:
+        sizes = dict(zip(small["path"].to_pylist(), small["size_bytes"].to_pylist(), strict=True))
+        chosen = self._chosen(sizes) if len(sizes) >= least else []
+        if len(chosen) < 2 or not self._replace(version, chosen, [sizes[path] for path in chosen]):
             return []
-        sums = pc.cumulative_sum(small["size_bytes"])
-        chosen = small.slice(0, max(2, pc.sum(pc.less_equal(sums, AT_ONCE)).as_py()))
-        paths = chosen["path"].to_pylist()
-        if not self._replace(version, paths, chosen["size_bytes"].to_pylist()):
-            return []
-        return [self._table / path for path in paths]
+        return [self._table / path for path in chosen]
+
+    def _chosen(self, small: Collection[str]) -> list[str]:
+        """The first of some files, as many as are put in order at once, without those that have many bytes of rows."""
+        known = self._row_bytes
+        self._row_bytes = {path: known.get(path) or self._in_memory(path) for path in small}
+        fitting = [path for path, size in self._row_bytes.items() if size < SMALL_ROWS]
+        sums = itertools.accumulate(self._row_bytes[path] for path in fitting)
+        return [path for path, total in zip(fitting, sums, strict=True) if total <= AT_ONCE]
+
+    def _in_memory(self, path: str) -> int:
+        """About how many bytes a file's rows are in memory."""
+        told = pq.read_metadata(self._table / path)
+        groups = (told.row_group(index).total_byte_size for index in range(told.num_row_groups))
+        return int(sum(groups) + _ROW_BYTES * told.num_rows)
 
     def _replace(self, version: int, paths: Sequence[str], sizes: Sequence[int]) -> bool:
         """Write the one file and commit it; False where another commit took one of the files away."""
@@ -57,7 +78,14 @@ class YoungFiles:
         read = (pq.read_table(self._table / path, partitioning=None) for path in paths)
         rows = pa.concat_tables(whole("records", part) for part in read).sort_by(_ORDER)
         name = f"part-00000-{uuid.uuid4()}-c000.zstd.parquet"
-        pq.write_table(rows, self._table / name, compression="zstd", compression_level=1, row_group_size=_ROW_GROUP)
+        pq.write_table(
+            rows,
+            self._table / name,
+            compression="zstd",
+            compression_level=1,
+            row_group_size=_ROW_GROUP,
+            use_dictionary=list(_REPEATED),  # as what is landed: one of values would hide how much they are in memory
+        )
         now = time.time_ns() // 1_000_000
         actions: list[dict[str, Any]] = [
             {
