@@ -41,7 +41,7 @@ def bench(
     only: Part | None = typer.Option(
         None, "--only", help="Only this part; feel has latency too, and soak is no part of the whole."
     ),
-    minutes: float = typer.Option(60.0, "--minutes", min=0.5, help="Minutes of the soak."),
+    minutes: float = typer.Option(60.0, "--minutes", min=2.0, help="Minutes of the soak."),
     seconds: float = typer.Option(20.0, "--seconds", min=1.0, help="Seconds of latency that are measured."),
     warm_up: float = typer.Option(12.0, "--warm-up", min=0.0, help="Seconds before that, not measured."),
     rate: int = typer.Option(1000, "--rate", min=1, help="Records a second while latency is measured."),

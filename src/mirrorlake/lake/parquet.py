@@ -16,6 +16,14 @@ _PLACE = ("source_cluster", "topic", "partition", "generation")
 _TYPES = (pa.string(), pa.string(), pa.int32(), pa.int32(), pa.int64())
 _COORDINATES = pa.schema(list(zip((*_PLACE, "offset"), _TYPES, strict=True)))
 
+#: How files of `records` are written: columns of few different values, which alone get a dictionary, and those that a
+#: commit has statistics of.
+REPEATED = (
+    *("source_cluster", "topic", "partition", "timestamp_type", "landed_at", "batch_id", "generation"),
+    *("batch_end", "open_ends"),
+)
+KEYS = ("source_cluster", "topic", "partition", "offset", "batch_id", "generation")
+
 
 def open_parquet(uri: str, coded: Sequence[str] = ()) -> pq.ParquetFile:
     """Open a file as Spark names it: `file:/…` and bare paths locally, any other scheme through Arrow's filesystems.

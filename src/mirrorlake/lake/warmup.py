@@ -4,7 +4,6 @@ Run by `spark/class_archive.py` as a process of its own; what it makes is thrown
 """
 
 import tempfile
-from collections.abc import Iterable
 from pathlib import Path
 
 import pyarrow as pa
@@ -14,7 +13,7 @@ from mirrorlake.config.topology import Lake as Location
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.opening import open_lake
 from mirrorlake.lake.translate import translate_all
-from mirrorlake.spark.session import local_session
+from mirrorlake.spark.session import local_session, same
 
 FLOW = "east->west"
 
@@ -40,11 +39,7 @@ def _stream(lake: Lake, directory: Path) -> None:
 
 
 def _copy_on(batch: DataFrame, _number: int) -> None:
-    batch.mapInArrow(_same, batch.schema).toArrow()
-
-
-def _same(batches: Iterable[pa.RecordBatch]) -> Iterable[pa.RecordBatch]:
-    yield from batches
+    batch.mapInArrow(same, batch.schema).toArrow()
 
 
 if __name__ == "__main__":

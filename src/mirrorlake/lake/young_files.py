@@ -21,6 +21,7 @@ import pyarrow.parquet as pq
 
 from mirrorlake.lake.definitions import whole
 from mirrorlake.lake.delta_log import DeltaLog
+from mirrorlake.lake.parquet import KEYS, REPEATED
 
 #: A file below this size is a small one, bytes, if its rows are not many more in memory; so many bytes of rows are put
 #: in order at once, which takes three times as much. Few bytes in a file may be many rows: logs shrink to a thirtieth.
@@ -28,13 +29,7 @@ SMALL_FILE, SMALL_ROWS, AT_ONCE = 4 << 20, 16 << 20, 64 << 20
 #: What a row of `records` takes in memory beside what a file says of it, where one text stands for many rows, bytes.
 _ROW_BYTES = 100
 _ROW_GROUP = 100_000
-#: Columns of few different values.
-_REPEATED = (
-    *("source_cluster", "topic", "partition", "timestamp_type", "landed_at", "batch_id", "generation"),
-    *("batch_end", "open_ends"),
-)
 _ORDER = [(name, "ascending") for name in ("source_cluster", "topic", "generation", "partition", "offset")]
-_KEYS = ("source_cluster", "topic", "partition", "offset", "batch_id", "generation")
 
 
 class YoungFiles:
@@ -84,7 +79,7 @@ class YoungFiles:
             compression="zstd",
             compression_level=1,
             row_group_size=_ROW_GROUP,
-            use_dictionary=list(_REPEATED),  # as what is landed: one of values would hide how much they are in memory
+            use_dictionary=list(REPEATED),  # as what is landed: one of values would hide how much they are in memory
         )
         now = time.time_ns() // 1_000_000
         actions: list[dict[str, Any]] = [
@@ -136,10 +131,10 @@ class YoungFiles:
 
 
 def _statistics(rows: pa.Table) -> dict[str, Any]:
-    sides = {name: pc.min_max(rows[name]).as_py() for name in _KEYS}
+    sides = {name: pc.min_max(rows[name]).as_py() for name in KEYS}
     return {
         "numRecords": rows.num_rows,
         "minValues": {name: side["min"] for name, side in sides.items() if side["min"] is not None},
         "maxValues": {name: side["max"] for name, side in sides.items() if side["max"] is not None},
-        "nullCount": {name: rows[name].null_count for name in _KEYS},
+        "nullCount": {name: rows[name].null_count for name in KEYS},
     }

@@ -15,17 +15,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from mirrorlake.lake.parquet import KEYS, REPEATED
 from mirrorlake.offsets.positions import TopicAndPartition
 
 #: Arrow's bytes that wait to be written together, and those from which a partition gets row groups of its own.
 GATHERED_BYTES, OWN_GROUP_BYTES = 64 << 20, 2 << 20
 #: Ranges that are written into a file's statistics; more would make a commit large, and are read from the file.
 _TOLD_RANGES = 200
-_CONSTANT = (
-    *("source_cluster", "topic", "partition", "timestamp_type", "landed_at", "batch_id", "generation"),
-    *("batch_end", "open_ends"),
-)
-_KEYS = ("source_cluster", "topic", "partition", "offset", "batch_id", "generation")
 #: What a task hands to the driver of each file: its name, its size in bytes, what the commit says of it, how many
 #: records it has and their bytes as Arrow has them, and the same a record by topic, as JSON.
 ADDED = pa.schema(
@@ -120,8 +116,8 @@ class StageFile:
                 self._path,
                 rows.schema,
                 compression="snappy",
-                use_dictionary=list(_CONSTANT),
-                write_statistics=list(_KEYS),
+                use_dictionary=list(REPEATED),
+                write_statistics=list(KEYS),
                 write_batch_size=64 << 10,  # rows encoded at a time: a tenth less CPU than with 1,024
                 store_schema=False,  # else readers would get dictionaries where others write plain columns
             )

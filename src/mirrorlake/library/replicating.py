@@ -6,9 +6,6 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
-from py4j.protocol import Py4JError
-from pyspark.errors import PySparkException
-
 from mirrorlake.checks.preflight import judge
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.opening import check_location, lake_exists
@@ -19,6 +16,7 @@ from mirrorlake.native.selfcheck import problem as native_problem
 from mirrorlake.produce.flow import BatchReport
 from mirrorlake.run.replicator import Replicator, RunOptions
 from mirrorlake.run.samples import FlowLag
+from mirrorlake.spark.causes import FAILURES, cause_of
 from mirrorlake.spark.session import start_workers
 from mirrorlake.tracking.runs import Tracked, tracked
 
@@ -82,9 +80,9 @@ def _prepare_behind(tables: Lake) -> None:
     def prepare() -> None:
         try:
             start_workers(tables.spark)
-        except (Py4JError, PySparkException) as error:
+        except FAILURES as error:
             # Mostly the session ended meanwhile; else whoever needs it next meets and reports the same.
-            logger.debug("the session could not be prepared: %s", error)
+            logger.debug("the session could not be prepared: %s", cause_of(error))
 
     threading.Thread(target=prepare, name="preparing the session", daemon=True).start()
 

@@ -38,7 +38,7 @@ def spark_home() -> Path:
 @contextmanager
 def at_spark_home() -> Iterator[None]:
     """A JVM that the block starts finds Spark there."""
-    chosen = _VARIABLE in os.environ
+    chosen = os.environ.get(_VARIABLE)
     os.environ[_VARIABLE] = str(spark_home())
     try:
         yield

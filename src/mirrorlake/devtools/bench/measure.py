@@ -14,6 +14,8 @@ from mirrorlake.kafka.admin import ClusterAdmin
 from mirrorlake.processes import cpu_seconds, memory_mib
 
 POLL_SECONDS = 0.2
+#: By which words of their commands mirrorlake's driver and Spark's Python workers are told.
+DRIVER, WORKERS = "mirrorlake.cli.main", "pyspark.worker"
 _NEW_TOPIC = frozenset(
     {KafkaError.NOT_LEADER_FOR_PARTITION, KafkaError.LEADER_NOT_AVAILABLE, KafkaError.UNKNOWN_TOPIC_OR_PART}
 )
@@ -64,13 +66,13 @@ def watch(
             raise ReplicationError(f"{running.name} was not done after {timeout:.0f} s: see {running.log}")
         first_read = first_read or running.reading_since()
         landed = rows.refresh() if rows is not None else 0
-        there += [target for target in targets if target not in there and _is_there(target, job.target_topic)]
+        there += [target for target in targets if target not in there and is_there(target, job.target_topic)]
         written, committed = map(
             sum, zip((0, 0), *(ends_of(target, job.target_topic) for target in there), strict=True)
         )
         cpu, brokers_cpu = cpu_seconds(running.pids), cpu_seconds(brokers)
-        driver_mib = memory_mib(running.pids, "mirrorlake.cli.main")
-        workers_mib = memory_mib(running.pids, "pyspark.worker")
+        driver_mib = memory_mib(running.pids, DRIVER)
+        workers_mib = memory_mib(running.pids, WORKERS)
         samples.append(Sample(time.time(), written, committed, landed, cpu, brokers_cpu, driver_mib, workers_mib))
         pause.wait(POLL_SECONDS)
     return Race(running.name, records, tuple(samples), first_read)
@@ -82,7 +84,8 @@ def finished(sample: Sample, records: int, targets: int, staged: bool) -> bool:
     return at_target and (not staged or sample.landed >= records)
 
 
-def _is_there(target: ClusterAdmin, topic: str) -> bool:
+def is_there(target: ClusterAdmin, topic: str) -> bool:
+    """Whether a target has a contestant's topic with all its partitions."""
     info = target.topics().get(topic)
     return info is not None and info.partitions >= PARTITIONS
 

@@ -54,8 +54,7 @@ def _record(chance: random.Random, size: int) -> str:
 def load_topic(source: ClusterAdmin, topic: str, size: int, records: int, directory: Path) -> None:
     """Create a topic and fill it from a payload file with Kafka's own load tool. Raises InputError when that fails."""
     source.create_topics([TopicInfo(topic, PARTITIONS, 1)])
-    payload = directory / f"payload-{size}.txt"
-    payload.write_text("\n".join(payload_lines(size, LINES)) + "\n", encoding="utf-8")
+    payload = payload_file(directory, size)
     log = directory / f"load-{topic}.log"
     with log.open("wb") as output:
         command = load_command(source.address, topic, records, payload)
@@ -63,6 +62,13 @@ def load_topic(source: ClusterAdmin, topic: str, size: int, records: int, direct
     ends = source.end_offsets([(topic, partition) for partition in range(PARTITIONS)])
     if done.returncode != 0 or sum(ends.values()) != records:
         raise InputError(f"topic {topic} could not be filled with {records} records: see {log}")
+
+
+def payload_file(directory: Path, size: int, lines: int = LINES) -> Path:
+    """Write so many different records of a size to a file that the load tool draws from."""
+    payload = directory / f"payload-{size}.txt"
+    payload.write_text("\n".join(payload_lines(size, lines)) + "\n", encoding="utf-8")
+    return payload
 
 
 def load_command(bootstrap_servers: str, topic: str, records: int, payload: Path) -> list[str]:

@@ -9,6 +9,7 @@ from rich.table import Table
 
 from mirrorlake.devtools.bench.latency import Arrivals
 from mirrorlake.devtools.bench.measure import Race, Sample
+from mirrorlake.devtools.bench.soak import MEMORY
 
 MIRRORLAKE, MIRROR, LANDING, NAIVE = "mirrorlake", "mirrormaker2", "mirrormaker2_and_landing", "naive_pipeline"
 COPIER = "plain_copier"
@@ -278,11 +279,10 @@ def _soak_table(part: Mapping[str, Any]) -> Table:
     table.add_column("after", no_wrap=True)
     for name in ("records/s", "CPU s/M", "driver MiB", "JVM MiB", "workers MiB"):
         table.add_column(name, justify="right")
-    memory = ("driver_mib", "jvm_mib", "workers_mib")
     for one in part["stretches"]:
         figures = [f"{one['records_per_second']:,}", f"{one['cpu_seconds_per_million']:.2f}"]
-        table.add_row(f"{one['minutes']:.0f} min", *figures, *(f"{one[name]:,}" for name in memory))
-    table.add_row("last against second", "", "", *(f"{part['growth'][name]:+,}" for name in memory))
+        table.add_row(f"{one['minutes']:.0f} min", *figures, *(f"{one[name]:,}" for name in MEMORY))
+    table.add_row("last against second", "", "", *(f"{part['growth'][name]:+,}" for name in MEMORY))
     return table
 
 

@@ -4,20 +4,18 @@ fast as it is read, for as long as somebody wants."""
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import median
 from typing import Any
 
-import psutil
-
 from mirrorlake.devtools.bench.contestants import Job, Running
-from mirrorlake.devtools.bench.measure import ends_of
-from mirrorlake.devtools.bench.payload import load_command, payload_lines
+from mirrorlake.devtools.bench.measure import DRIVER, WORKERS, ends_of, is_there
+from mirrorlake.devtools.bench.payload import load_command, payload_file
 from mirrorlake.errors import InputError
 from mirrorlake.kafka.admin import ClusterAdmin
-from mirrorlake.processes import cpu_seconds, tree_of
+from mirrorlake.processes import cpu_seconds, memory_mib
 
 #: Records of a load; the next one begins when no more than that are left to mirror, so there is always a backlog.
 _SLICE = 6_000_000
@@ -31,6 +29,8 @@ _LOOK_SECONDS = 5.0
 _SAID = 12
 #: Into how many stretches the time is divided: memory is compared from the second one on, when all has warmed up.
 _STRETCHES = 6
+#: Whose memory a sample tells.
+MEMORY = ("driver_mib", "jvm_mib", "workers_mib")
 
 
 @dataclass(frozen=True)
@@ -53,16 +53,14 @@ def measure_soak(
 
     Raises ReplicationError when a process ends, InputError when the topic cannot be filled.
     """
-    payload = job.directory / "payload.txt"
-    payload.write_text("\n".join(payload_lines(_BYTES, _LINES)) + "\n", encoding="utf-8")
-    feed = _Feed(job, payload)
+    feed = _Feed(job, payload_file(job.directory, _BYTES, _LINES))
     samples: list[SoakSample] = []
     pause = threading.Event()
     begun: float | None = None
     try:
         while begun is None or time.monotonic() - begun < minutes * 60:
             running.check()
-            written, _ = ends_of(target, job.target_topic) if job.target_topic in target.topics() else (0, 0)
+            written, _ = ends_of(target, job.target_topic) if is_there(target, job.target_topic) else (0, 0)
             feed.go_on(written)
             if written:
                 begun = begun or time.monotonic()
@@ -86,14 +84,11 @@ def soak_document(samples: Sequence[SoakSample]) -> dict[str, Any]:
             {
                 "minutes": round(part[-1].at / 60, 1),
                 "records_per_second": round(records / seconds),
-                "cpu_seconds_per_million": round((part[-1].cpu - part[0].cpu) / records * 1e6, 2),
-                **{
-                    name: round(median(getattr(one, name) for one in part))
-                    for name in ("driver_mib", "jvm_mib", "workers_mib")
-                },
+                "cpu_seconds_per_million": round((part[-1].cpu - part[0].cpu) / max(1, records) * 1e6, 2),
+                **{name: round(median(getattr(one, name) for one in part)) for name in MEMORY},
             }
         )
-    growth = {name: stretches[-1][name] - stretches[1][name] for name in ("driver_mib", "jvm_mib", "workers_mib")}
+    growth = {name: stretches[-1][name] - stretches[1][name] for name in MEMORY}
     return {"records": samples[-1].written, "stretches": stretches, "growth": growth, "last": asdict(samples[-1])}
 
 
@@ -129,27 +124,11 @@ def _told(one: SoakSample) -> str:
 
 
 def _sample(running: Running, at: float, written: int) -> SoakSample:
-    processes = [(one, _command(one)) for one in tree_of(running.pids)]
-    workers = [one for one, command in processes if "pyspark.worker" in command]
-    jvm = [one for one, command in processes if command and Path(command[0]).name == "java"]
-    driver = [one for one, command in processes if one.pid in running.pids]
-    cpu = round(cpu_seconds(running.pids), 1)
-    return SoakSample(round(at, 1), written, _own_mib(driver), _own_mib(jvm), _own_mib(workers), cpu)
-
-
-def _command(process: psutil.Process) -> list[str]:
-    try:
-        return process.cmdline()
-    except psutil.Error:  # it has just ended
-        return []
-
-
-def _own_mib(processes: Iterable[psutil.Process]) -> float:
-    size = 0
-    for process in processes:
-        try:
-            memory = process.memory_info()
-        except psutil.NoSuchProcess:
-            continue
-        size += memory.rss - memory.shared
-    return round(size / 2**20, 1)
+    return SoakSample(
+        at=round(at, 1),
+        written=written,
+        driver_mib=memory_mib(running.pids, DRIVER, own=True),
+        jvm_mib=memory_mib(running.pids, "org.apache.spark.deploy.SparkSubmit", program="java", own=True),
+        workers_mib=memory_mib(running.pids, WORKERS, own=True),
+        cpu=round(cpu_seconds(running.pids), 1),
+    )
