@@ -22,3 +22,16 @@ def test_workers_come_from_a_process_that_is_ready(spark: SparkSession) -> None:
     (row,) = spark.range(1, numPartitions=1).mapInArrow(told, "parent array<string>, pyspark string").collect()
     assert row.parent[:3] == [sys.executable, "-m", "mirrorlake.spark.worker_daemon"]
     assert row.pyspark == pyspark.__file__, "the installed one, not that of python/lib/pyspark.zip"
+
+
+def test_threads_of_workers_share_heaps(spark: SparkSession) -> None:
+    """Else memory of workers that go at full rate rises for an hour (docs/not_obvious.md)."""
+
+    def told(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        import os
+
+        for _ in batches:
+            yield pa.RecordBatch.from_pydict({"heaps": [os.environ["MALLOC_ARENA_MAX"]]})
+
+    (row,) = spark.range(1, numPartitions=1).mapInArrow(told, "heaps string").collect()
+    assert int(row.heaps) == 2

@@ -4,11 +4,15 @@ import os
 import time
 from datetime import datetime, timezone
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 from deltalake import DeltaTable
 
 from mirrorlake.lake.definitions import TABLES, rows_of
 from mirrorlake.lake.path_tables import KEPT, PathTables
+from mirrorlake.lake.reader import Reader
+from mirrorlake.lake.stage_index import StageFiles
 from mirrorlake.run.upkeep import Upkeep
 
 AT = datetime(2026, 11, 23, tzinfo=timezone.utc)
@@ -37,7 +41,8 @@ def test_tables_stay_small_while_rounds_go_on(tmp_path: Path) -> None:
     tables = PathTables(tmp_path)
     for table in TABLES:
         tables.create(table)
-    upkeep = Upkeep(tmp_path, tables)
+    lake = SimpleNamespace(directory=tmp_path, checkpoints=tmp_path)
+    upkeep = Upkeep(tmp_path, tables, StageFiles(cast(Reader, lake)))
     for number in range(ROUNDS):
         _round(tables, number)
         if number % ROUNDS_A_TURN == 0:

@@ -1,5 +1,6 @@
 """Small files of the stage become one while others write, and who follows the stage sees the same."""
 
+import os
 from datetime import datetime, timezone
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from mirrorlake.lake.opening import open_lake
 from mirrorlake.lake.path_tables import PathTables
 from mirrorlake.lake.stage_index import StageFiles
 from mirrorlake.lake.young_files import YoungFiles
+from mirrorlake.produce.batch import plan_batch
 from tests.support.lake_rows import now_of
 
 AT = datetime(2026, 11, 23, tzinfo=timezone.utc)
@@ -56,7 +58,7 @@ def _tables(lake: Lake) -> tuple[PathTables, Path]:
 
 def test_order_within_partitions_statistics_and_the_index(lake: Lake) -> None:
     tables, directory = _tables(lake)
-    stage, young = StageFiles(lake), YoungFiles(directory)
+    stage, young = StageFiles(lake), YoungFiles(directory, StageFiles(lake))
     for batch in range(30):
         _land(tables, batch, headers=batch % 2 == 0)
         if batch == 9:
@@ -83,9 +85,9 @@ def test_order_within_partitions_statistics_and_the_index(lake: Lake) -> None:
 def test_few_bytes_in_files_that_are_many_in_memory(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     """Records of logs compress to a thirtieth: what is put in order at once is told by the rows, not by the files."""
     tables, directory = _tables(lake)
-    young = YoungFiles(directory)
+    young = YoungFiles(directory, StageFiles(lake))
     for batch in range(9):
-        _land(tables, batch, value=f"{batch:02}".encode() * (200_000 if batch in (2, 5) else 10_000))
+        _land(tables, batch, value=f"{batch:02}".encode() * (200_000 if batch in (0, 1) else 10_000))
     sizes = DeltaLog(directory / "records").snapshot()[1]["size_bytes"].to_pylist()
     assert max(sizes) < 8 * 400_000 // 15, "a batch of 8 records of 400 kB"
     monkeypatch.setattr(young_files, "SMALL_ROWS", 1_000_000)
@@ -95,11 +97,24 @@ def test_few_bytes_in_files_that_are_many_in_memory(lake: Lake, monkeypatch: pyt
     assert now_of(lake).rows("SELECT * FROM records ORDER BY topic, partition, offset") == before
 
 
+def test_a_burst_between_quiet_times(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is behind a large file does not become one with what is before it: offsets would have to be sorted."""
+    tables, directory = _tables(lake)
+    young, stage = YoungFiles(directory, StageFiles(lake)), StageFiles(lake)
+    for batch in range(9):
+        _land(tables, batch, value=os.urandom(20_000) if batch == 4 else b"v")
+    monkeypatch.setattr(young_files, "SMALL_FILE", 20_000)
+    assert [len(young.compact()) for _ in range(3)] == [4, 4, 0]
+    with stage.reading() as index:
+        plan = plan_batch(index, "east", {}, lambda topic: topic, 2, 1_000)
+    assert plan.ordered and plan.record_count == 9 * 8 and len(plan.files) == 3
+
+
 def test_commits_that_come_meanwhile(lake: Lake) -> None:
     tables, directory = _tables(lake)
     for batch in range(5):
         _land(tables, batch)
-    young, other = YoungFiles(directory), YoungFiles(directory)
+    young, other = YoungFiles(directory, StageFiles(lake)), YoungFiles(directory, StageFiles(lake))
     version, files = DeltaLog(directory / "records").snapshot()
     paths, sizes = files["path"].to_pylist(), files["size_bytes"].to_pylist()
     _land(tables, 5)  # an append beside it
@@ -114,7 +129,7 @@ def test_commits_that_come_meanwhile(lake: Lake) -> None:
 
 def test_spark_optimizes_after_it_and_readers_of_changes_see_nothing_twice(lake: Lake) -> None:
     tables, directory = _tables(lake)
-    young = YoungFiles(directory)
+    young = YoungFiles(directory, StageFiles(lake))
     for batch in range(5):
         _land(tables, batch)
     replaced = young.compact(least=2)

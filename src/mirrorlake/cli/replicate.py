@@ -11,6 +11,7 @@ import typer
 import mirrorlake
 from mirrorlake.cli import logs
 from mirrorlake.cli.context import Context
+from mirrorlake.heaps import share_heaps
 
 if TYPE_CHECKING:
     from mirrorlake.library.progress import Progress
@@ -41,6 +42,7 @@ def run(
     from mirrorlake.library.progress import Progress
     from mirrorlake.library.waiting import wait_for_topology
 
+    share_heaps()
     shared: Context = context.obj
     stop = _stop_on_signals()
     logs.install(lambda: shared.err, shared.verbose, log)

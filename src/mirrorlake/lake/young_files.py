@@ -6,7 +6,6 @@ sort. So the rows are put in order here, and the commit is written here: one `ad
 reading them, until somebody deletes them (run/upkeep.py, `maintain`).
 """
 
-import itertools
 import json
 import os
 import time
@@ -22,6 +21,8 @@ import pyarrow.parquet as pq
 from mirrorlake.lake.definitions import whole
 from mirrorlake.lake.delta_log import DeltaLog
 from mirrorlake.lake.parquet import KEYS, REPEATED
+from mirrorlake.lake.stage_index import StageFiles
+from mirrorlake.offsets.merging import mergeable
 
 #: A file below this size is a small one, bytes, if its rows are not many more in memory; so many bytes of rows are put
 #: in order at once, which takes three times as much. Few bytes in a file may be many rows: logs shrink to a thirtieth.
@@ -35,7 +36,8 @@ _ORDER = [(name, "ascending") for name in ("source_cluster", "topic", "generatio
 class YoungFiles:
     """Compacts the table `records` of one lake. For one thread."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, stage: StageFiles) -> None:
+        self._stage = stage
         self._table = directory / "records"
         self._log = DeltaLog(self._table)
         self._row_bytes: dict[str, int] = {}  # of small files, by their paths
@@ -54,12 +56,13 @@ class YoungFiles:
         return [self._table / path for path in chosen]
 
     def _chosen(self, small: Collection[str]) -> list[str]:
-        """The first of some files, as many as are put in order at once, without those that have many bytes of rows."""
+        """The first of some files that become one: as many as are put in order at once, without those that have many
+        bytes of rows, and such that nobody has to sort what they are read with."""
         known = self._row_bytes
         self._row_bytes = {path: known.get(path) or self._in_memory(path) for path in small}
-        fitting = [path for path, size in self._row_bytes.items() if size < SMALL_ROWS]
-        sums = itertools.accumulate(self._row_bytes[path] for path in fitting)
-        return [path for path, total in zip(fitting, sums, strict=True) if total <= AT_ONCE]
+        fitting = {str(self._table / path): size for path, size in self._row_bytes.items() if size < SMALL_ROWS}
+        with self._stage.reading() as index:
+            return [str(Path(path).relative_to(self._table)) for path in mergeable(index, fitting, AT_ONCE)]
 
     def _in_memory(self, path: str) -> int:
         """About how many bytes a file's rows are in memory."""

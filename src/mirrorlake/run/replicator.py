@@ -126,7 +126,7 @@ class Replicator:
         """Who keeps the tables small while this process writes them."""
         if self.lake.directory is None or self.lake.path_tables is None:
             return None
-        upkeep = Upkeep(self.lake.directory, self.lake.path_tables)
+        upkeep = Upkeep(self.lake.directory, self.lake.path_tables, self._stage)
         upkeep.thread.start()
         return upkeep
 

@@ -11,7 +11,9 @@ from pathlib import Path
 
 from deltalake.exceptions import DeltaError
 
+from mirrorlake.heaps import give_back
 from mirrorlake.lake.path_tables import PathTables
+from mirrorlake.lake.stage_index import StageFiles
 from mirrorlake.lake.young_files import YoungFiles
 from mirrorlake.worker import Worker
 
@@ -26,9 +28,9 @@ STAGE = "records"
 class Upkeep:
     """Compacts what this process writes; several processes may do so side by side."""
 
-    def __init__(self, directory: Path, tables: PathTables) -> None:
+    def __init__(self, directory: Path, tables: PathTables, stage: StageFiles) -> None:
         self._tables = tables
-        self._young = YoungFiles(directory)
+        self._young = YoungFiles(directory, stage)
         self._replaced: list[tuple[float, Sequence[Path]]] = []
         self.thread = Worker("upkeep of the lake", self._turn)
 
@@ -42,6 +44,7 @@ class Upkeep:
                 logger.warning("table %s could not be made compact: %s", table, error)
                 continue
             self._replaced.append((time.monotonic(), replaced))
+            give_back()  # else the most that one of them ever took stays with the process
             logger.debug("table %s: %d files are one", table, len(replaced))
         self.delete_replaced(KEPT_SECONDS)
 

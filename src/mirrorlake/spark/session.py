@@ -19,6 +19,7 @@ from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
 from mirrorlake.errors import LakeError
+from mirrorlake.heaps import share_heaps_in_children
 from mirrorlake.spark.class_archive import SESSIONS, archive_flags
 from mirrorlake.spark.home import at_spark_home
 from mirrorlake.spark.jars import spark_jars
@@ -131,6 +132,7 @@ def local_session(
     os.environ["PYSPARK_PYTHON"] = sys.executable
     # So many ms Arrow's allocator in the workers keeps memory for the next rows (docs/not_obvious.md).
     os.environ.setdefault("MIMALLOC_PURGE_DELAY", "1000")
+    share_heaps_in_children()
     # A task is tried once: whoever started the job knows better when to try again (run/flow_worker.py), and a task
     # that waits for a cluster that is gone holds a core that other flows need.
     master = cores if "[" in cores or "://" in cores else f"local[{cores},1]"

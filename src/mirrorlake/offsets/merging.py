@@ -1,0 +1,63 @@
+"""Which small files of the stage may become one: those between whose records of a partition lie none of others. Pure.
+
+A file whose offsets lie before and behind those of another one cannot be read in order by reading files one after
+another (`produce/batch.py`: the rows are sorted then). A burst between two quiet times leaves just that: a large file
+between small ones.
+"""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping
+
+import numpy as np
+
+from mirrorlake.offsets.stage_index import StageIndex
+
+#: A partition, and how many of its ranges, of files that are not looked at, lie before a file's.
+_Place = tuple[tuple[str, str, int], int]
+
+
+def mergeable(index: StageIndex, sizes: Mapping[str, int], most: int) -> list[str]:
+    """The first of some files (path: bytes; in the order in which they came) that may become one, of `most` bytes in
+    all; none where no two may."""
+    left = {number: size for path, size in sizes.items() if (number := index.numbers().get(path)) is not None}
+    places = _places(index, left)
+    while len(left) > 1:
+        group = _first_group(left, places, most)
+        # A file that was left out may lie between two that were taken: a merged one came late, with old offsets.
+        if len(group) > 1 and _agree(place for of in _places(index, group).values() for place in of):
+            return [index.path(file) for file in group]
+        left.pop(next(iter(left)))
+    return []
+
+
+def _places(index: StageIndex, files: Collection[int]) -> Mapping[int, set[_Place]]:
+    """Where files lie in each partition that they have records of: two of the same place are neighbours."""
+    found: dict[int, set[_Place]] = defaultdict(set)
+    for cluster, topic, partition, ranges in index.parts():
+        numbers = np.frombuffer(ranges.columns()[-1], np.int64)
+        chosen = np.isin(numbers, list(files))
+        before = np.cumsum(~chosen)[chosen]
+        for file, others in zip(numbers[chosen].tolist(), before.tolist(), strict=True):
+            found[file].add(((cluster, topic, partition), others))
+    return found
+
+
+def _first_group(sizes: Mapping[int, int], places: Mapping[int, set[_Place]], most: int) -> list[int]:
+    """The first file, and all that may be with it: of a partition none behind one that was left out."""
+    group: list[int] = []
+    taken: set[_Place] = set()
+    closed: set[tuple[str, str, int]] = set()
+    total = 0
+    for file, size in sizes.items():
+        mine = places[file]
+        if total + size <= most and closed.isdisjoint(key for key, _ in mine) and _agree(taken | mine):
+            group, taken, total = [*group, file], taken | mine, total + size
+        else:
+            closed.update(key for key, _ in mine)
+    return group
+
+
+def _agree(places: Iterable[_Place]) -> bool:
+    """Whether each partition is there with one place only."""
+    found = set(places)
+    return len(found) == len({key for key, _ in found})
