@@ -17,7 +17,7 @@ ROOT = SRC / "mirrorlake"
 MODULES = sorted(SRC.rglob("*.py"))
 FLOORS: tuple[tuple[str, ...], ...] = (
     ("native",),
-    ("durations", "errors", "failpoints", "processes", "terminal"),
+    ("durations", "errors", "failpoints", "heaps", "processes", "terminal"),
     ("naming", "offsets", "worker"),
     ("config",),
     ("kafka", "spark"),
@@ -55,6 +55,7 @@ BELOW_THE_FACE = {
     ("cli.importing", "mm2.importer"): "a topology file is made, so there is none to open a lake by",
     ("cli.dashboard", "dashboard"): "a server of pages, which reads the tables again and again by a reader of its own",
     ("cli.dashboard", "config"): "the page names the place of the lake",
+    ("cli.replicate", "heaps"): "a process of its own may say how it keeps its memory; a library may not",
     ("cli.spark_queries", "failover"): "the checkpoint of somebody's query is a file, and no part of a lake",
     ("cli.spark_queries", "spark"): "its answer has the form of an option of Spark's Kafka source",
     ("notebook.capacity", "config"): "where runs of MLflow are, the widgets say",
