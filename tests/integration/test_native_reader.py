@@ -1,5 +1,6 @@
 """The native reader gives what any consumer gets, record by record, and knows when a range is over."""
 
+import ctypes as C
 import random
 import uuid
 from collections.abc import Iterator, Mapping
@@ -7,7 +8,7 @@ from contextlib import suppress
 
 import pyarrow as pa
 import pytest
-from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition, cimpl
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
@@ -24,6 +25,7 @@ from tests.support.kafka import (
     truncate,
     write,
 )
+from tests.support.topologies import until
 
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 BYTES = st.none() | st.binary(max_size=40)
@@ -170,6 +172,28 @@ def test_a_reader_goes_on_and_back(clusters: ClusterPair, topic_name: str) -> No
     write(clusters.east, topic_name, numbered(50, 1))
     assert [row[0] for row in native(clusters.east, {key: (1_000, 1_050)}, reader)[key]] == list(range(1_000, 1_050))
     reader.close()
+
+
+def test_what_nobody_will_read_is_let_go_of(clusters: ClusterPair, topic_name: str) -> None:
+    """A reader that stays at the ends of logs fetches ahead: a burst that others read would fill its memory."""
+    create_topic(clusters.east, topic_name)
+    write(clusters.east, topic_name, numbered(1_000, 1))
+    key = (topic_name, 0)
+    reader = opened(clusters.east, keep=True)
+    native(clusters.east, {key: (0, 10)}, reader)
+    until(lambda: _waiting(reader) > 500, "records were fetched ahead")
+    reader.keep_only(None)
+    assert _waiting(reader) == 0
+    write(clusters.east, topic_name, numbered(50, 1))
+    assert [row[0] for row in native(clusters.east, {key: (900, 1_050)}, reader)[key]] == list(range(900, 1_050))
+    reader.close()
+
+
+def _waiting(reader: Reader) -> int:
+    """How many messages wait in librdkafka for whoever takes them."""
+    length = C.CDLL(cimpl.__file__).rd_kafka_queue_length
+    length.restype, length.argtypes = C.c_size_t, [C.c_void_p]
+    return int(length(reader._queue))
 
 
 def test_a_range_that_was_trimmed_is_an_error(clusters: ClusterPair, topic_name: str) -> None:

@@ -86,7 +86,9 @@ class NativeSink:
         self._commit([] if added is None else added.to_pylist(), batch)
 
     def _read_by_tasks(self, frame: DataFrame, batch: int) -> None:
-        """Commit the files that tasks wrote."""
+        """Commit the files that tasks wrote. What the driver's client fetches ahead would be read by nobody."""
+        if self._reader is not None:
+            self._reader.keep_only(None)
         files = frame.toArrow().to_pylist()
         failpoints.reached("taken")
         self._commit(files, batch)

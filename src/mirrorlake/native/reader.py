@@ -111,10 +111,12 @@ class Reader:
                 raise self._silent()
             self._finish()
 
-    def keep_only(self, key: Partition) -> None:
-        """Fetch nothing ahead of any partition but one."""
+    def keep_only(self, key: Partition | None) -> None:
+        """Fetch nothing ahead of any partition but one, or of none at all."""
         if others := [known for known in self._numbers if known != key]:
             self._forget(others)
+        if not self._numbers:
+            self._drop()
 
     def close(self) -> None:
         """Let go of the client, and of what it fetched."""
@@ -189,10 +191,10 @@ class Reader:
         """How many offsets are still to be covered."""
         return int((self._ranges["end"] - self._ranges["next"]).sum())
 
-    def _take(self, most: int) -> int:
+    def _take(self, most: int, wait_ms: int = _WAIT_MS) -> int:
         """Take messages from the client, behind those that are kept. Returns how many there are in all."""
         at = self._messages.ctypes.data + 8 * self._kept
-        taken = self._library.consume_batch_queue(self._queue, _WAIT_MS, at, most)
+        taken = self._library.consume_batch_queue(self._queue, wait_ms, at, most)
         if taken < 0:
             raise KafkaException(KafkaError(KafkaError._FAIL, "no messages could be taken"))
         return self._kept + taken if taken else 0
@@ -261,8 +263,16 @@ class Reader:
         if over and (not self._keep or self._kept > _KEPT):
             self._forget(over)
         if not self._numbers:
-            self._names.clear()
-            self._ranges = np.zeros(0, RANGE)
+            self._drop()
+
+    def _drop(self) -> None:
+        """Let go of all where nothing is read any more: what was fetched ahead stays with librdkafka until it is asked for
+        more."""
+        while (taken := self._take(_MESSAGES, 0)) > 0:
+            self._kept = taken
+            self._release()
+        self._names.clear()
+        self._ranges = np.zeros(0, RANGE)
 
     def _release(self) -> None:
         self._kept = self._library.give_back(self._library.api, self._messages.ctypes.data, self._kept, None)

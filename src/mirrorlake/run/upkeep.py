@@ -44,9 +44,9 @@ class Upkeep:
                 logger.warning("table %s could not be made compact: %s", table, error)
                 continue
             self._replaced.append((time.monotonic(), replaced))
-            give_back()  # else the most that one of them ever took stays with the process
             logger.debug("table %s: %d files are one", table, len(replaced))
         self.delete_replaced(KEPT_SECONDS)
+        give_back()  # else the most that compaction, or a client's records, ever took stays with the process
 
     def delete_replaced(self, kept_seconds: float) -> None:
         """Delete the files that were replaced so many seconds ago."""
