@@ -266,7 +266,7 @@ class Reader:
             self._drop()
 
     def _drop(self) -> None:
-        """Let go of all where nothing is read any more: what was fetched ahead stays with librdkafka until it is asked for
+        """Let go of all where nothing is read any more: librdkafka keeps what it fetched ahead until it is asked for
         more."""
         while (taken := self._take(_MESSAGES, 0)) > 0:
             self._kept = taken
