@@ -17,7 +17,12 @@ POLL_SECONDS = 0.2
 #: By which words of their commands mirrorlake's driver and Spark's Python workers are told.
 DRIVER, WORKERS = "mirrorlake.cli.main", "pyspark.worker"
 _NEW_TOPIC = frozenset(
-    {KafkaError.NOT_LEADER_FOR_PARTITION, KafkaError.LEADER_NOT_AVAILABLE, KafkaError.UNKNOWN_TOPIC_OR_PART}
+    {
+        KafkaError.NOT_LEADER_FOR_PARTITION,
+        KafkaError.LEADER_NOT_AVAILABLE,
+        KafkaError.UNKNOWN_TOPIC_OR_PART,
+        KafkaError.UNKNOWN_LEADER_EPOCH,  # a leader that does not know yet that it is one (KIP-320)
+    }
 )
 
 
