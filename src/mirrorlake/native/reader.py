@@ -115,8 +115,6 @@ class Reader:
         """Fetch nothing ahead of any partition but one, or of none at all."""
         if others := [known for known in self._numbers if known != key]:
             self._forget(others)
-        if not self._numbers:
-            self._drop()
 
     def close(self) -> None:
         """Let go of the client, and of what it fetched."""
@@ -186,6 +184,8 @@ class Reader:
             self._kept = self._library.give_back(self._library.api, address, self._kept, row.ctypes.data)
             row["partition"] = _NOWHERE
             row["next"] = row["end"]
+        if not self._numbers:
+            self._drop()
 
     def _left(self) -> int:
         """How many offsets are still to be covered."""
@@ -262,8 +262,6 @@ class Reader:
         ]
         if over and (not self._keep or self._kept > _KEPT):
             self._forget(over)
-        if not self._numbers:
-            self._drop()
 
     def _drop(self) -> None:
         """Let go of all where nothing is read any more: librdkafka keeps what it fetched ahead until it is asked for

@@ -33,9 +33,10 @@ def mergeable(index: StageIndex, sizes: Mapping[str, int], most: int) -> list[st
 def _places(index: StageIndex, files: Collection[int]) -> Mapping[int, set[_Place]]:
     """Where files lie in each partition that they have records of: two of the same place are neighbours."""
     found: dict[int, set[_Place]] = defaultdict(set)
+    wanted = list(files)
     for cluster, topic, partition, ranges in index.parts():
         numbers = np.frombuffer(ranges.columns()[-1], np.int64)
-        chosen = np.isin(numbers, list(files))
+        chosen = np.isin(numbers, wanted)
         before = np.cumsum(~chosen)[chosen]
         for file, others in zip(numbers[chosen].tolist(), before.tolist(), strict=True):
             found[file].add(((cluster, topic, partition), others))
@@ -51,7 +52,9 @@ def _first_group(sizes: Mapping[int, int], places: Mapping[int, set[_Place]], mo
     for file, size in sizes.items():
         mine = places[file]
         if total + size <= most and closed.isdisjoint(key for key, _ in mine) and _agree(taken | mine):
-            group, taken, total = [*group, file], taken | mine, total + size
+            group.append(file)
+            taken |= mine
+            total += size
         else:
             closed.update(key for key, _ in mine)
     return group
