@@ -35,3 +35,16 @@ def test_threads_of_workers_share_heaps(spark: SparkSession) -> None:
 
     (row,) = spark.range(1, numPartitions=1).mapInArrow(told, "heaps string").collect()
     assert int(row.heaps) == 2
+
+
+def test_workers_do_not_list_a_jar_before_each_task(spark: SparkSession) -> None:
+    """The JVM names Spark's own among the places to import from; listing it takes 15 ms of CPU a task."""
+
+    def told(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        import sys
+
+        for _ in batches:
+            yield pa.RecordBatch.from_pydict({"places": [[*sys.path, *sys.path_importer_cache]]})
+
+    (row,) = spark.range(1, numPartitions=1).mapInArrow(told, "places array<string>").collect()
+    assert not [place for place in row.places if ".jar" in place]

@@ -86,7 +86,8 @@ class Refused:
 class Progress:
     """What a task knows of one partition: the position that the target has, what was written since the map was last
     appended to, which of that was lost with a process and is rebuilt here, and what is written now. `refused_records`
-    were refused by themselves: the first one, and, where the flow parks, what `search` found behind it."""
+    were refused by themselves: the first one, and, where the flow parks, what `search` found behind it. `landing` and
+    `replication` are how late each record was landed and acknowledged, microseconds."""
 
     plan: PartitionPlan
     position: int
@@ -106,10 +107,10 @@ class Progress:
 
 def measure(state: Progress, rows: pa.RecordBatch, acknowledged_ms: int) -> None:
     """Count rows that the target acknowledged, and how late they were landed and acknowledged."""
-    sent = rows.column("timestamp").cast(pa.timestamp("ms"), safe=False).cast(pa.int64())
-    landed = rows.column("landed_at").cast(pa.timestamp("ms"), safe=False).cast(pa.int64())
+    # In microseconds, as the stage has them: nothing is converted.
+    sent, landed = (rows.column(name).cast(pa.timestamp("us")).cast(pa.int64()) for name in ("timestamp", "landed_at"))
     state.landing.append(pc.subtract(landed, sent).to_numpy(zero_copy_only=False))
-    state.replication.append(pc.subtract(acknowledged_ms, sent).to_numpy(zero_copy_only=False))
+    state.replication.append(pc.subtract(acknowledged_ms * 1_000, sent).to_numpy(zero_copy_only=False))
     for name in ("key", "value"):
         state.byte_count += pc.sum(pc.binary_length(rows.column(name))).as_py() or 0
 
@@ -194,6 +195,6 @@ def _percentiles(kind: str, parts: Sequence[np.ndarray]) -> dict[str, object]:
     p50, p95, p99 = np.percentile(values, [50, 95, 99])
     found = (values.min(), values.mean(), p50, p95, p99, values.max())
     return {
-        f"{kind}_{name}_ms": float(value) if name == "avg" else round(float(value))
+        f"{kind}_{name}_ms": float(value) / 1_000 if name == "avg" else round(float(value) / 1_000)
         for name, value in zip(LATENCY, found, strict=True)
     }

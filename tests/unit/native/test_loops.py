@@ -7,10 +7,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from mirrorlake.native.library import RANGE, library
+from mirrorlake.native.columns import Room
+from mirrorlake.native.library import CURSOR_BYTES, RANGE, library
 from mirrorlake.native.selfcheck import _Message as Message
 
-DROPPED, LATER = -1, -2
+DROPPED, LATER, BARE = -1, -2, 1 << 30
 EOF, BAD_MESSAGE, NO_HEADERS, DENIED = -191, -199, -156, 29
 PARTITION = 0
 #: What stands for librdkafka's handle of a topic; its name is asked for once.
@@ -52,7 +53,7 @@ def survey(given: Sequence[Given], start: int = 0, end: int = 100) -> Surveyed:
 
 def test_records_of_a_range_are_taken_once_and_those_behind_it_are_left() -> None:
     found = survey([Given(4), Given(5), Given(7), Given(9), Given(10)], start=5, end=9)
-    assert found.places == [DROPPED, 0, 0, LATER, LATER]
+    assert found.places == [DROPPED, BARE, BARE, LATER, LATER]
     assert (found.range["next"], found.range["count"]) == (9, 2)
 
 
@@ -66,7 +67,7 @@ def test_an_error_about_no_partition_is_not_that_of_partition_0() -> None:
     """librdkafka's message has the number 0 then, and no topic. Nor has a range of which no record has come yet."""
     found = survey([Given(0, DENIED, rkt=None), Given(0)])
     assert (found.error, found.range["error"]) == (DENIED, 0)
-    assert (found.places, found.range["count"]) == ([DROPPED, 0], 1)
+    assert (found.places, found.range["count"]) == ([DROPPED, BARE], 1)
 
 
 @pytest.mark.parametrize("broken", [Given(1, DENIED), Given(1, headers=BAD_MESSAGE)], ids=["error", "headers"])
@@ -74,4 +75,29 @@ def test_nothing_is_taken_behind_what_cannot_be_read(broken: Given) -> None:
     """Headers that cannot be read are not left out, and there is no hole where they were."""
     found = survey([Given(0), broken, Given(2), Given(100), Given(200, EOF)])
     assert found.range["error"] == (broken.err or BAD_MESSAGE)
-    assert (found.places, found.range["next"]) == ([0, DROPPED, DROPPED, DROPPED, DROPPED], 1)
+    assert (found.places, found.range["next"]) == ([BARE, DROPPED, DROPPED, DROPPED, DROPPED], 1)
+
+
+def test_headers_that_a_record_does_not_have_are_asked_for_once() -> None:
+    """librdkafka looks for them each time."""
+    lib, message = library(), Message(rkt=TOPIC, partition=PARTITION, offset=3)
+    asked: list[int] = []
+
+    def no_headers(found: int, _out: int) -> int:
+        asked.append(found)
+        return NO_HEADERS
+
+    name = C.create_string_buffer(b"t")
+    topic_name = C.CFUNCTYPE(C.c_void_p, C.c_void_p)(lambda _rkt: C.addressof(name))
+    timestamp = C.CFUNCTYPE(C.c_int64, C.c_void_p, C.c_void_p)(lambda _message, _kind: 17)
+    headers = C.CFUNCTYPE(C.c_int, C.c_void_p, C.c_void_p)(no_headers)
+    api = (C.c_void_p * 11)(*(C.cast(each, C.c_void_p).value for each in (topic_name, timestamp, headers)))
+    ranges, places = np.zeros(1, RANGE), np.zeros(1, np.int32)
+    ranges[0] = (C.addressof(name), 0, PARTITION, 0, 100, -1, *[0] * 7)
+    pointers = np.array([C.addressof(message)], np.uint64)
+    given = (C.addressof(api), pointers.ctypes.data, 1)
+    lib.survey(*given, ranges.ctypes.data, 1, places.ctypes.data)
+    room, cursors = Room(ranges), np.zeros(CURSOR_BYTES, np.uint8)
+    lib.fill(*given, places.ctypes.data, ranges.ctypes.data, 1, cursors.ctypes.data, C.addressof(room.columns), 0)
+    (row,) = room.batch().to_pylist()
+    assert (row["offset"], row["headers"], len(asked)) == (3, None, 1)
