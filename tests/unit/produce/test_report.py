@@ -3,7 +3,8 @@
 import pyarrow as pa
 import pytest
 
-from mirrorlake.produce.batch import NOTHING_MAPPED, PartitionPlan
+from mirrorlake.offsets.progress import NOTHING_MAPPED
+from mirrorlake.produce.batch import PartitionPlan
 from mirrorlake.produce.report import LATENCY, Progress, measure, result_of
 
 PLAN = PartitionPlan("t", 0, "east.t", NOTHING_MAPPED, 0, 9)
