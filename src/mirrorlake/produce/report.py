@@ -193,8 +193,8 @@ def _percentiles(kind: str, parts: Sequence[np.ndarray]) -> dict[str, object]:
         return {}
     values = np.concatenate(parts)
     p50, p95, p99 = np.percentile(values, [50, 95, 99])
-    found = (values.min(), values.mean(), p50, p95, p99, values.max())
+    found = np.array([values.min(), values.mean(), p50, p95, p99, values.max()]) / 1_000
     return {
-        f"{kind}_{name}_ms": float(value) / 1_000 if name == "avg" else round(float(value) / 1_000)
+        f"{kind}_{name}_ms": float(value) if name == "avg" else round(float(value))
         for name, value in zip(LATENCY, found, strict=True)
     }
