@@ -196,6 +196,17 @@ class MapError(ReplicationError):
     incident_kind: ClassVar[str] = "map_contradiction"
 
 
+def text_of(error: BaseException | None) -> str:
+    """What an error says; what kind of error it is where it says nothing, or nothing that is a text. Never raises."""
+    if error is None:
+        return "unknown error"
+    try:
+        said = str(error).strip()
+    except Exception:  # noqa: BLE001 - it is on its way to a person, and its own text must not stop it
+        said = ""
+    return said or type(error).__name__
+
+
 def first_line(error: BaseException) -> str:
     """The first line of what an error says, for a sentence: engines and clients add pages."""
-    return str(error).strip().splitlines()[0]
+    return text_of(error).splitlines()[0]

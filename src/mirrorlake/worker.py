@@ -1,6 +1,8 @@
-"""A thread that takes turns at its work until it is told to stop: what the workers of a run have in common.
+"""A thread that takes turns at its work until it is told to stop: the one supervisor of all that a run does.
 
-It knows neither the work nor the clock. Whatever it waits for, `stop` ends the wait.
+It knows neither the work nor the clock. Whatever a turn ends with, of whatever kind, is reported and tried again, or
+ends the worker with an error that its owner sees: no thread ends in silence (DESIGN.md, "Nothing silently"). Whatever
+the worker waits for, `stop` ends the wait.
 """
 
 import logging
@@ -8,35 +10,57 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from mirrorlake.errors import MirrorlakeError, ReplicationError
+from mirrorlake.errors import MirrorlakeError, ReplicationError, text_of
 
 logger = logging.getLogger(__name__)
+
+#: How long a worker waits after failures in a row, seconds: a cluster, or a disk, that is away is asked less often.
+PAUSES = (1.0, 2.0, 5.0, 10.0, 30.0)
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A turn that failed.
+
+    Attributes:
+        error: what it raised.
+        problem: the same as a sentence for a person.
+        attempt: how many turns in a row failed before this one.
+        ends: whether the worker ends with it; else the turn is tried again.
+    """
+
+    error: BaseException
+    problem: MirrorlakeError
+    attempt: int
+    ends: bool
+
+
+def _never(_error: BaseException, _problem: MirrorlakeError, _attempt: int) -> bool:
+    return False
 
 
 @dataclass(frozen=True)
 class Retry:
-    """After which failures a worker goes on, and how long it waits before it does.
+    """What a worker does about turns that fail. All of them are tried again, unless `ends` says otherwise.
 
     Attributes:
-        failures: the kinds of errors that a turn may end with without ending the worker. Any other one ends it.
-        waits: seconds to wait after the first, second, … failure in a row; the last one is for all that follow.
-        ending: told of each such error and of how many went before it in a row; returns what the worker is to end with,
-            or None to go on.
+        ends: gets the error, the problem and how many failures went before it in a row; returns whether trying again
+            cannot help.
+        report: gets each failure, for the log and for operators. What it raises itself is logged, and it gets the next
+            failure; it gets one that ends the worker until it comes through.
+        pauses: seconds to wait after the first, second, … failure in a row; the last one is for all that follow.
     """
 
-    failures: tuple[type[Exception], ...]
-    waits: Sequence[float]
-    ending: Callable[[Exception, int], MirrorlakeError | None]
-
-
-def _text(error: BaseException) -> str:
-    return str(error)
+    ends: Callable[[BaseException, MirrorlakeError, int], bool] = _never
+    report: Callable[[Failure], None] | None = None
+    pauses: Sequence[float] = PAUSES
 
 
 class Worker:
     """Takes turns in a thread of its own until a turn says that it was the last one, or until `stop`.
 
-    `error` is what it ended with, None while it works and when it ended in order. `ended` is set at the very end.
+    `error` is what it ended with: what no further turn could help with, or what the last turn failed with when `stop`
+    came. None while it works, and when it ended in order. `ended` is set when no turn follows any more.
     """
 
     def __init__(
@@ -45,26 +69,25 @@ class Worker:
         turn: Callable[[], float | None],
         retry: Retry | None = None,
         at_end: Callable[[], None] = lambda: None,
-        cause: Callable[[BaseException], str] = _text,
+        in_words: Callable[[BaseException, str], MirrorlakeError] | None = None,
     ) -> None:
         """Make it; `start` starts it.
 
         Args:
-            name: whose work it is, for the thread and for what is said when it breaks, such as "flow east->west".
+            name: whose work it is, for the thread and for sentences, such as "flow east->west".
             turn: does some work; returns how many seconds to wait before the next turn, None if that was the last.
-            retry: after which failures it goes on; None: after none.
-            at_end: called in the thread when no turn follows, before `ended` is set. Not after an error that nothing
-                was said about in `retry`.
-            cause: the part of an error's text that says most.
+            retry: what is done about turns that fail; None: they are logged, and tried again.
+            at_end: called in the thread when no turn follows, before `ended` is set.
+            in_words: makes an error and the worker's name a sentence for a person.
         """
         self.name = name
         self.error: MirrorlakeError | None = None
         self.ended = threading.Event()
         self.stopping = threading.Event()
         self._turn = turn
-        self._retry = retry or Retry((), (0.0,), lambda _error, _attempt: None)
+        self._retry = retry or Retry()
         self._at_end = at_end
-        self._cause = cause
+        self._in_words = in_words
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
 
     def start(self) -> None:
@@ -76,34 +99,72 @@ class Worker:
         self.stopping.set()
 
     def join(self, seconds: float | None = None) -> bool:
-        """Wait for the end, for so many seconds at most, or for as long as it takes; returns whether it has come."""
-        self._thread.join(seconds)
+        """Wait for the end, for so many seconds at most, or for as long as it takes; returns whether it has come. One
+        that was never started has."""
+        if self._thread.ident is not None:
+            self._thread.join(seconds)
         return not self._thread.is_alive()
 
     def _run(self) -> None:
+        failure: Failure | None = None
         try:
-            self.error = self._take_turns()
+            failure = self._take_turns()
+            self.error = None if failure is None else failure.problem
             self._at_end()
-        except BaseException as error:  # of whatever kind: nobody else would tell that this thread is gone
-            self.error = ReplicationError(f"{self.name} stopped: {self._cause(error)}")
+        except BaseException as error:  # of whatever kind: nobody else would know that this thread is gone
+            self.error = self.error or self._problem(error)
             logger.exception("%s stopped", self.name)
         finally:
             self.ended.set()
+        if failure is not None and failure.ends:
+            self._report_until_heard(failure)
 
-    def _take_turns(self) -> MirrorlakeError | None:
-        """Returns what ended it, None for an end in order."""
-        attempt = 0
+    def _take_turns(self) -> Failure | None:
+        """Returns what it ended with, None for an end in order."""
+        failure: Failure | None = None
         while not self.stopping.is_set():
             try:
-                wait = self._turn()
-                attempt = 0
-            except self._retry.failures as error:
-                ending = self._retry.ending(error, attempt)
-                if ending is not None:
-                    return ending
-                wait = self._retry.waits[min(attempt, len(self._retry.waits) - 1)]
-                attempt += 1
-            if wait is None:
-                break
-            self.stopping.wait(wait)
-        return None
+                pause = self._turn()
+            except BaseException as error:  # noqa: BLE001 - a library's panic is no Exception
+                failure = self._failed(error, 0 if failure is None else failure.attempt + 1)
+                if failure.ends:
+                    return failure
+                self._report(failure)
+                pause = self._retry.pauses[min(failure.attempt, len(self._retry.pauses) - 1)]
+            else:
+                failure = None
+            if pause is None:
+                return None
+            self.stopping.wait(pause)
+        return failure
+
+    def _failed(self, error: BaseException, attempt: int) -> Failure:
+        problem = self._problem(error)
+        return Failure(error, problem, attempt, self._retry.ends(error, problem, attempt))
+
+    def _problem(self, error: BaseException) -> MirrorlakeError:
+        if isinstance(error, MirrorlakeError):
+            return error
+        if self._in_words is not None:
+            try:
+                return self._in_words(error, self.name)
+            except Exception:
+                logger.exception("%s: what it failed with cannot be said in other words", self.name)
+        return ReplicationError(f"{self.name} stopped: {text_of(error)}")
+
+    def _report(self, failure: Failure) -> bool:
+        """Report a failure; returns whether that came through."""
+        try:
+            if self._retry.report is not None:
+                self._retry.report(failure)
+            else:
+                logger.error("%s; trying again", failure.problem, exc_info=failure.error)
+        except Exception:
+            logger.exception("%s: that it failed could not be reported: %s", self.name, failure.problem)
+            return False
+        return True
+
+    def _report_until_heard(self, failure: Failure) -> None:
+        """An operator has to know what ended it, also where the lake takes no news just now."""
+        while not self._report(failure) and not self.stopping.wait(self._retry.pauses[-1]):
+            pass

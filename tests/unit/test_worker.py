@@ -5,8 +5,8 @@ from collections.abc import Callable
 
 import pytest
 
-from mirrorlake.errors import ClusterUnreachable, MirrorlakeError, ReplicationError
-from mirrorlake.worker import Retry, Worker
+from mirrorlake.errors import ClusterUnreachable, MirrorlakeError
+from mirrorlake.worker import Failure, Retry, Worker
 
 SECONDS = 20.0
 
@@ -15,37 +15,54 @@ class Turns:
     """Turns that do, one after another, what they were given: end with an error, or return. The last one goes on for
     ever; `waits` is what the worker was asked to wait, and nothing waits."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, *given: Exception | float | None) -> None:
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, *given: BaseException | float | None) -> None:
         self.given = list(given)
         self.taken = 0
-        self.attempts: list[int] = []
+        self.reported: list[Failure] = []
         self.waits: list[float] = []
-        self.said: MirrorlakeError | None = None
+        self.last: int | None = None  # the attempt after which trying again cannot help
         self.patch = monkeypatch
 
     def turn(self) -> float | None:
         """The next one."""
         item = self.given[min(self.taken, len(self.given) - 1)]
         self.taken += 1
-        if isinstance(item, Exception):
+        if isinstance(item, BaseException):
             raise item
         return item
 
-    def ending(self, _error: Exception, attempt: int) -> MirrorlakeError | None:
-        """Goes on until something is to be said."""
-        self.attempts.append(attempt)
-        return self.said
+    def ends(self, _error: BaseException, _problem: MirrorlakeError, attempt: int) -> bool:
+        """Whether it was the last attempt."""
+        return attempt == self.last
 
     def worker(self, at_end: Callable[[], None] = lambda: None) -> Worker:
-        """One that tries again after a cluster was away."""
-        made = Worker("work", self.turn, Retry((ClusterUnreachable,), (1.0, 5.0), self.ending), at_end)
+        """One that tries again, and reports to the list."""
+        made = Worker("work", self.turn, Retry(self.ends, self.reported.append, (1.0, 5.0)), at_end)
+        self.at_once(made)
+        return made
+
+    def at_once(self, worker: Worker) -> None:
+        """Let its waits pass at once."""
 
         def wait(seconds: float) -> bool:
             self.waits.append(seconds)
-            return made.stopping.is_set()
+            return worker.stopping.is_set()
 
-        self.patch.setattr(made.stopping, "wait", wait)
-        return made
+        self.patch.setattr(worker.stopping, "wait", wait)
+
+
+class Mute(Exception):
+    """One whose text is no text."""
+
+    def __str__(self) -> str:
+        return None  # type: ignore[return-value]
+
+
+class Breaks(Exception):
+    """One whose text cannot be asked for."""
+
+    def __str__(self) -> str:
+        raise RuntimeError("no text")
 
 
 def ended(worker: Worker) -> Worker:
@@ -65,32 +82,140 @@ def test_failures_in_a_row_wait_longer_and_a_turn_that_goes_well_begins_anew(mon
     away = ClusterUnreachable("no answer", alias="west")
     turns = Turns(monkeypatch, away, away, away, 0.0, away, None)
     assert ended(turns.worker()).error is None
-    assert turns.attempts == [0, 1, 2, 0]
+    assert [(failure.attempt, failure.ends) for failure in turns.reported] == [
+        (0, False),
+        (1, False),
+        (2, False),
+        (0, False),
+    ]
     assert turns.waits == [1.0, 5.0, 5.0, 0.0, 1.0]
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        AssertionError(),
+        OSError(28, "No space left on device"),
+        Mute(),
+        Breaks(),
+        KeyError("x"),
+        SystemExit(3),
+        GeneratorExit(),
+        MemoryError(),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_whatever_a_turn_ends_with_is_tried_again(error: BaseException, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The panic of a library in Rust is no Exception either."""
+    turns = Turns(monkeypatch, error, 0.0, None)
+    assert ended(turns.worker()).error is None
+    assert turns.taken == 3 and turns.waits == [1.0, 0.0]
+    assert [failure.error for failure in turns.reported] == [error]
+    assert str(turns.reported[0].problem).startswith("work stopped: ")
+
+
+def test_an_error_that_is_raised_while_another_is_handled_is_one_like_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    turns = Turns(monkeypatch, 0.0)
+
+    def turn() -> float | None:
+        turns.taken += 1
+        if turns.taken > 1:
+            return None
+        try:
+            raise Breaks
+        except Breaks:
+            raise IndexError("in its error path") from None
+
+    worker = Worker("work", turn, Retry(report=turns.reported.append, pauses=(1.0,)))
+    turns.at_once(worker)
+    assert ended(worker).error is None and turns.taken == 2
+    assert str(turns.reported[0].problem) == "work stopped: in its error path"
 
 
 def test_it_ends_with_what_a_failure_was_said_to_mean(monkeypatch: pytest.MonkeyPatch) -> None:
     turns = Turns(monkeypatch, ClusterUnreachable("no answer", alias="west"))
-    turns.said = ReplicationError("the cluster is gone")
-    assert ended(turns.worker()).error is turns.said
-    assert turns.taken == 1 and not turns.waits
+    turns.last = 1
+    assert ended(turns.worker()).error is turns.given[0]
+    assert turns.taken == 2 and turns.waits == [1.0]
+    assert [failure.ends for failure in turns.reported] == [False, True]
 
 
-def test_any_other_error_ends_it_and_is_told(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
-    turns = Turns(monkeypatch, KeyError("x"))
-    worker = ended(turns.worker())
-    assert str(worker.error) == "work stopped: 'x'" and not turns.attempts
-    assert "work stopped" in caplog.text and "KeyError" in caplog.text, "with its traceback"
+def test_what_the_last_turn_failed_with_is_what_a_stop_finds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody may take it for the end of a worker that is well."""
+    turns = Turns(monkeypatch, OSError("disk full"))
+    worker = turns.worker()
+
+    def wait(_seconds: float) -> bool:
+        worker.stopping.set()
+        return True
+
+    monkeypatch.setattr(worker.stopping, "wait", wait)
+    assert str(ended(worker).error) == "work stopped: disk full" and turns.taken == 1
 
 
-def test_what_breaks_while_a_failure_is_told_ends_it_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    turns = Turns(monkeypatch, ClusterUnreachable("no answer", alias="west"))
+def test_a_report_that_breaks_does_not_stop_the_work(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    turns = Turns(monkeypatch, OSError("disk full"), OSError("disk full"), 0.0, None)
+    reports: list[Failure] = []
 
-    def breaks(_error: Exception, _attempt: int) -> MirrorlakeError | None:
-        raise ClusterUnreachable("nor does the lake", alias="west")
+    def report(failure: Failure) -> None:
+        reports.append(failure)
+        if len(reports) == 1:
+            raise OSError("nor does the lake take it")
 
-    worker = ended(Worker("work", turns.turn, Retry((ClusterUnreachable,), (1.0,), breaks)))
-    assert str(worker.error) == "work stopped: nor does the lake"
+    worker = Worker("work", turns.turn, Retry(report=report, pauses=(1.0,)))
+    turns.at_once(worker)
+    assert ended(worker).error is None and turns.taken == 4
+    assert [failure.attempt for failure in reports] == [0, 1], "the next failure is reported again"
+    assert "could not be reported" in caplog.text
+
+
+def test_what_ended_it_is_reported_until_that_comes_through(monkeypatch: pytest.MonkeyPatch) -> None:
+    turns = Turns(monkeypatch, OSError("disk full"))
+    turns.last = 0
+    reports: list[bool] = []
+
+    def report(_failure: Failure) -> None:
+        reports.append(worker.ended.is_set())
+        if len(reports) < 3:
+            raise OSError("nor does the lake take it")
+
+    worker = Worker("work", turns.turn, Retry(turns.ends, report, (1.0, 7.0)))
+    turns.at_once(worker)
+    assert str(ended(worker).error) == "work stopped: disk full"
+    assert reports == [True] * 3, "others see the end meanwhile"
+    assert turns.waits == [7.0, 7.0]
+
+
+@pytest.mark.parametrize("error", [Mute(), Breaks(), AssertionError()], ids=lambda error: type(error).__name__)
+def test_words_that_break_are_done_without(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
+    turns = Turns(monkeypatch, error, None)
+
+    def in_words(_error: BaseException, _what: str) -> MirrorlakeError:
+        raise IndexError
+
+    worker = Worker("work", turns.turn, Retry(report=turns.reported.append, pauses=(1.0,)), in_words=in_words)
+    turns.at_once(worker)
+    assert ended(worker).error is None
+    assert str(turns.reported[0].problem) == f"work stopped: {type(error).__name__}"
+
+
+def test_without_a_report_a_failure_is_logged_with_its_traceback(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    turns = Turns(monkeypatch, KeyError("x"), None)
+    worker = Worker("work", turns.turn)
+    turns.at_once(worker)
+    assert ended(worker).error is None
+    assert "work stopped: 'x'; trying again" in caplog.text and "Traceback" in caplog.text
+
+
+def test_an_end_that_breaks_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    def breaks() -> None:
+        raise AssertionError
+
+    assert str(ended(Turns(monkeypatch, None).worker(breaks)).error) == "work stopped: AssertionError"
 
 
 def test_the_end_is_told_before_anybody_sees_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -98,13 +223,6 @@ def test_the_end_is_told_before_anybody_sees_it(monkeypatch: pytest.MonkeyPatch)
     worker = Turns(monkeypatch, None).worker(lambda: seen.append(worker.ended.is_set()))
     ended(worker)
     assert seen == [False]
-
-
-def test_without_patience_every_error_ends_it() -> None:
-    def turn() -> None:
-        raise ClusterUnreachable("no answer", alias="west")
-
-    assert "no answer" in str(ended(Worker("work", turn)).error)
 
 
 def test_stop_ends_a_wait_at_once() -> None:

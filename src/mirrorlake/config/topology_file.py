@@ -13,7 +13,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from mirrorlake.config.flow_reasons import normal, reason
-from mirrorlake.errors import TopologyError
+from mirrorlake.errors import TopologyError, first_line
 
 _TYPES = {
     "string": "a text",
@@ -135,4 +135,4 @@ def _where(error: Exception) -> str:
     if isinstance(error, yaml.MarkedYAMLError):
         mark = error.problem_mark or error.context_mark
         return f" in line {mark.line + 1}: {error.problem}" if mark else f": {error.problem}"
-    return f": {str(error).splitlines()[0]}"
+    return f": {first_line(error)}"

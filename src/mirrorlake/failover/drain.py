@@ -4,7 +4,7 @@ import logging
 import time
 
 from mirrorlake.config.topology import ResolvedFlow
-from mirrorlake.errors import LakeError, LeaseTaken
+from mirrorlake.errors import LakeError, LeaseTaken, MirrorlakeError
 from mirrorlake.failover.drained import Drained
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.lake.lake import Lake
@@ -13,7 +13,6 @@ from mirrorlake.lake.translate import Translator
 from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.run.elsewhere import run_elsewhere
 from mirrorlake.run.replicator import Replicator, RunOptions
-from mirrorlake.spark.causes import FAILURES, in_our_words
 
 logger = logging.getLogger(__name__)
 
@@ -41,8 +40,8 @@ def drain(lake: Lake, connections: Connections, flow: ResolvedFlow) -> Drained:
                 RunOptions(once=True),
                 lambda _flow, batch: counted.append(batch.record_count),
             ).run()
-        except FAILURES as error:
-            detail = str(in_our_words(error, f"draining flow {flow.name}"))
+        except MirrorlakeError as error:
+            detail = str(error)
         missing = _missing(Translator(lake, flow.name), ends)
     else:
         missing = _wait(lake, flow, ends)

@@ -15,7 +15,8 @@ def keep_views(lake: Lake) -> None:
     Two processes may do this at once. Raises LakeError where a view can be neither made nor altered: it is somebody
     else's.
     """
-    from mirrorlake.spark.causes import FAILURES, cause_of  # only who has a session has Spark
+    from mirrorlake.spark.causes import cause_of
+    from mirrorlake.spark.failures import SPARK_FAILURES  # only who has a session has Spark
 
     lake.known_already(views=VIEWS)
     for view in VIEWS:
@@ -26,7 +27,7 @@ def keep_views(lake: Lake) -> None:
         verb = f"CREATE VIEW IF NOT EXISTS {view}" if there is None else f"ALTER VIEW {view}"
         try:
             lake.sql(f"{verb} AS\n{query}")
-        except FAILURES as error:
+        except SPARK_FAILURES as error:
             done = "made" if there is None else "altered, which only its owner may"
             raise LakeError(
                 f"the view {view} in {lake.place} cannot be {done} ({cause_of(error)}); let whoever runs this command, "

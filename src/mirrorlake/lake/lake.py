@@ -206,11 +206,12 @@ class Lake:
 
     def arrow(self, text: str, args: Mapping[str, object] | None = None) -> pa.RecordBatchReader:
         """See `Reader.arrow`."""
-        from mirrorlake.spark.causes import FAILURES, cause_of
+        from mirrorlake.spark.causes import cause_of
+        from mirrorlake.spark.failures import SPARK_FAILURES
 
         try:
             return self.sql(text, args).toArrow().to_reader()
-        except FAILURES as error:
+        except SPARK_FAILURES as error:
             raise InputError(cause_of(error)) from error
 
     def refresh(self) -> None:

@@ -136,7 +136,8 @@ class PathTables:
 
     def due(self) -> list[str]:
         """The tables to which this process has committed often since they were compact."""
-        return [table for table, count in self._commits.items() if count >= COMPACT_AFTER]
+        commits = self._commits.copy()  # others commit to further tables meanwhile
+        return [table for table, count in commits.items() if count >= COMPACT_AFTER]
 
     def _commit(self, table: str, rows: pa.Table, application: str | None, version: int) -> None:
         def commit(found: DeltaTable, properties: CommitProperties | None) -> None:

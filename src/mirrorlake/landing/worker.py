@@ -29,15 +29,15 @@ from mirrorlake.landing.source_states import note_fresh_topics
 from mirrorlake.naming.policy import is_heartbeats
 from mirrorlake.naming.selection import TopicSelection
 from mirrorlake.offsets.positions import TopicAndPartition
-from mirrorlake.spark.causes import FAILURES, cause_of, causes_of, in_our_words, places_in
-from mirrorlake.worker import Retry, Worker
+from mirrorlake.spark.causes import cause_of, causes_of, in_our_words, places_in
+from mirrorlake.worker import Failure, Retry, Worker
 
 logger = logging.getLogger(__name__)
 
-#: How often the query is checked, how often its source's topics are, and the waits after failures, seconds.
+#: How often the query is checked, how often its source's topics are, and the pauses after failures, seconds.
 LOOK_SECONDS = 0.2
 COMPARE_SECONDS = 5.0
-RETRY_SECONDS = (1.0, 2.0, 5.0, 10.0)
+PAUSES = (1.0, 2.0, 5.0, 10.0)
 #: A partition that has just lost its leader mostly has another one soon: how often it is waited for, and how long.
 LEADERLESS_TRIES, LEADERLESS_SECONDS = 3, 2.0
 #: How long `--once` waits for another process that lands the same cluster.
@@ -59,8 +59,8 @@ class LandingWorker:
         once: bool,
     ) -> None:
         self.alias = alias
-        retry = Retry(FAILURES, RETRY_SECONDS, self._ending)
-        self.thread = Worker(f"landing of cluster {alias}", self._turn, retry, cause=cause_of)
+        retry = Retry(self._ends, self._report_failure, PAUSES)
+        self.thread = Worker(f"landing from cluster {alias}", self._turn, retry, in_words=in_our_words)
         self._waiting: MirrorlakeError | None = None
         self._lake = lake
         self._connections = connections
@@ -125,11 +125,15 @@ class LandingWorker:
     def _turn(self) -> float | None:
         return None if self._hold(self._land) else 0.0
 
-    def _ending(self, error: Exception, attempt: int) -> MirrorlakeError | None:
-        """Report a failure; a run with an end does not try for ever, and never what somebody has to fix."""
-        problem = self._told(error)
-        over = self._once and (isinstance(error, MirrorlakeError) or attempt >= ONCE_TRIES)
-        return problem if over else None
+    def _ends(self, error: BaseException, _problem: MirrorlakeError, attempt: int) -> bool:
+        """Whether a failure ends landing: a run with an end does not try for ever, and never what an operator has to
+        fix."""
+        return self._once and (isinstance(error, MirrorlakeError) or attempt >= ONCE_TRIES)
+
+    def _report_failure(self, failure: Failure) -> None:
+        """Tell the operators of every flow that reads from here."""
+        logger.error("%s", failure.problem)
+        self._news.failed(self._flow_names(), failure.problem)
 
     def _hold(self, work: Callable[[], bool]) -> bool:
         """Do it as the only process that does."""
@@ -230,10 +234,3 @@ class LandingWorker:
         if not refused:
             raise error
         self._planner.refuse(refused)
-
-    def _told(self, error: BaseException) -> MirrorlakeError:
-        """Report to the operators of every flow that reads from here; returns the error in our words."""
-        problem = in_our_words(error, f"landing from cluster {self.alias}")
-        logger.error("%s", problem)
-        self._news.failed(self._flow_names(), problem)
-        return problem

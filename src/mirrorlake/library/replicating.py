@@ -16,7 +16,7 @@ from mirrorlake.native.selfcheck import problem as native_problem
 from mirrorlake.produce.flow import BatchReport
 from mirrorlake.run.replicator import Replicator, RunOptions
 from mirrorlake.run.samples import FlowLag
-from mirrorlake.spark.causes import FAILURES, cause_of
+from mirrorlake.spark.causes import cause_of
 from mirrorlake.spark.session import start_workers
 from mirrorlake.tracking.runs import Tracked, tracked
 
@@ -80,7 +80,7 @@ def _prepare_behind(tables: Lake) -> None:
     def prepare() -> None:
         try:
             start_workers(tables.spark)
-        except FAILURES as error:
+        except Exception as error:  # noqa: BLE001 - it only prepares
             # Mostly the session ended meanwhile; else whoever needs it next meets and reports the same.
             logger.debug("the session could not be prepared: %s", cause_of(error))
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Protocol
 
-from mirrorlake.errors import TopologyError
+from mirrorlake.errors import TopologyError, first_line
 from mirrorlake.naming.policy import ReplicationPolicy, default_names, heartbeats_cycle_regex, is_heartbeats
 
 _METHODS = ("remote_topic", "source_of", "upstream_topic")
@@ -192,5 +192,5 @@ def _construct(spec: str, made_by: type, offered: dict[str, Any]) -> Any:
 
 def _said(error: Exception) -> str:
     """Kind and first line of an error's text."""
-    lines = str(error).splitlines()
-    return f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
+    kind, line = type(error).__name__, first_line(error)
+    return kind if line == kind else f"{kind}: {line}"

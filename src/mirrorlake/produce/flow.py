@@ -104,6 +104,7 @@ class FlowProducer:
     def step(self) -> BatchReport | None:
         """Produce the next batch; None when the stage holds nothing above the flow's progress."""
         spec = self.spec
+        self._map_writer.check()
         with self._stage.reading() as index:
             version = index.version
             if version == self._produced_version:

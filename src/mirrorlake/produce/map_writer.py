@@ -73,6 +73,13 @@ class MapWriter:
                 joined = add_written(joined, [Segment(item.source_first, 1, item.target_first, item.record_count)])
             return tuple(joined)
 
+    def check(self) -> None:
+        """Raise what the last append raised: where no further batch comes, nothing else would say that its rows are
+        not in the map."""
+        running = self._running
+        if running is not None and running.done():
+            running.result()
+
     def drain(self) -> None:
         """Wait until the queue is empty. Raises what an append raised."""
         running = self._running

@@ -13,7 +13,8 @@ from mirrorlake.lake.lake import Lake
 from mirrorlake.offsets.stage_index import StagedRange
 from mirrorlake.produce.stage_rows import Selection
 from mirrorlake.resend.note import first_of
-from mirrorlake.spark.causes import FAILURES, cause_of
+from mirrorlake.spark.causes import cause_of
+from mirrorlake.spark.failures import SPARK_FAILURES
 
 #: Names of the headers that a replayed record gets behind its own: the replay's id, and where it was at the source.
 REPLAY_HEADER = "mirrorlake-replay"
@@ -72,7 +73,7 @@ def _collected(rows: DataFrame) -> list[Row]:
     """Rows, few of them. Raises InputError where the predicate fails for a record, as a cast may."""
     try:
         return rows.collect()
-    except FAILURES as error:
+    except SPARK_FAILURES as error:
         raise InputError(f"the predicate cannot be used: {cause_of(error)}") from error
 
 

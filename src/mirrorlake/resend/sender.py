@@ -27,13 +27,11 @@ from mirrorlake.produce.workers import SparkWorkers
 from mirrorlake.resend.extras import ExtrasDone
 from mirrorlake.resend.note import Resend
 from mirrorlake.resend.stage import BoundedStage
-from mirrorlake.spark.causes import FAILURES, cause_of, in_our_words
-from mirrorlake.worker import Retry, Worker
+from mirrorlake.spark.causes import in_our_words
+from mirrorlake.worker import PAUSES, Failure, Retry, Worker
 
 logger = logging.getLogger(__name__)
 
-#: How long it waits after failures in a row, seconds; after the last of them it ends.
-RETRY_SECONDS = (1.0, 2.0, 5.0, 10.0, 30.0)
 #: How often whoever waits for it looks whether it was told to stop, seconds.
 LOOK_SECONDS = 0.2
 #: About how many records one batch has at most.
@@ -86,7 +84,8 @@ class Sender:
         self._stage = BoundedStage(stage, resend.ranges)
         self._outcome = Outcome()
         self._failures = 0  # since the last batch
-        self._worker = Worker(resend.name, self._turn, Retry(FAILURES, RETRY_SECONDS, self._ending), cause=cause_of)
+        retry = Retry(self._ends, self._report_failure)
+        self._worker = Worker(resend.name, self._turn, retry, in_words=in_our_words)
 
     def send(self, stop: threading.Event) -> Outcome:
         """Send; what was sent by calls before is not sent again. Raises MirrorlakeError for what ended it."""
@@ -100,15 +99,15 @@ class Sender:
         self._outcome.records = {row["target_topic"]: row["record_count"] for row in rows}
         return self._outcome
 
-    def _ending(self, error: Exception, _attempt: int) -> MirrorlakeError | None:
-        """What it ends with, None to try again: a broker, or a task, that is away comes back."""
+    def _ends(self, error: BaseException, problem: MirrorlakeError, _attempt: int) -> bool:
+        """Whether a failure ends it: a broker, a disk or a task that is away comes back."""
         self._failures += 1
-        problem = in_our_words(error, self._resend.name)
         comes_back = isinstance(error, ClusterUnusable) or not isinstance(error, MirrorlakeError)
-        if not comes_back or isinstance(problem, MapError) or self._failures > len(RETRY_SECONDS):
-            return problem
-        logger.warning("%s: %s; trying again", self._resend.name, problem)
-        return None
+        return not comes_back or isinstance(problem, MapError) or self._failures > len(PAUSES)
+
+    def _report_failure(self, failure: Failure) -> None:
+        if not failure.ends:
+            logger.warning("%s: %s; trying again", self._resend.name, failure.problem)
 
     def _turn(self) -> float | None:
         """All of it, by one producer."""

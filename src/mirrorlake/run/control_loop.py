@@ -22,7 +22,7 @@ from mirrorlake.mm2.mirror_topics import CheckpointTopic, Heartbeats
 from mirrorlake.run.control_news import ControlNews
 from mirrorlake.run.flow_worker import FlowWorker
 from mirrorlake.run.samples import FlowLag, Sampler
-from mirrorlake.spark.causes import FAILURES, cause_of
+from mirrorlake.spark.causes import in_our_words
 from mirrorlake.worker import Worker
 
 HEARTBEATS, SAMPLES = "heartbeats", "samples"
@@ -73,7 +73,7 @@ class ControlLoop:
         self._acls_left: Mapping[Acl, str | None] | None = None  # not checked yet
         self._tasks = self._made()
         self._begun: list[Task] | None = None  # those of the thread
-        self.thread = Worker(f"control of flow {flow.name}", self._turn, cause=cause_of)
+        self.thread = Worker(f"control of flow {flow.name}", self._turn, in_words=in_our_words)
 
     def _made(self) -> list[Task]:
         settings, flow = self.flow.settings, self.flow
@@ -121,7 +121,10 @@ class ControlLoop:
         self._do_all([task for task in self._tasks if task.once])
 
     def sample(self) -> None:
-        """Write one sample of where every partition is."""
+        """Write one sample of where every partition is; none of a flow that ended with an error, or it would look as
+        if it ran."""
+        if self._flow_worker.thread.error is not None and not self.thread.stopping.is_set():
+            return
         lag = self._sampler.sample(self._flow_worker.snapshot)
         if lag is not None:
             self._sampled(self.flow.name, lag)
@@ -175,7 +178,7 @@ def beat_once(flow: ResolvedFlow, connections: Connections, event_log: EventLog)
     for _attempt in range(2):
         try:
             heartbeats.beat()
-        except FAILURES as error:
+        except Exception as error:  # noqa: BLE001 - records go on without it, and an operator is told
             problem = news.failed(HEARTBEATS, error)
         else:
             news.came_through(HEARTBEATS)

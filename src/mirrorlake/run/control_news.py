@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 
 from mirrorlake.errors import ReplicationError
 from mirrorlake.lake.event_log import EventLog
-from mirrorlake.spark.causes import FAILURES, cause_of
+from mirrorlake.spark.causes import cause_of
 
 logger = logging.getLogger(__name__)
 
@@ -71,7 +71,7 @@ class ControlNews:
         """Control goes on where the lake takes no news just now: the next turn reports them again."""
         try:
             work()
-        except FAILURES as error:
+        except Exception as error:  # noqa: BLE001 - of whatever kind: the task itself may be well
             self._checked = float("-inf")
             logger.error("flow %s: news of control of %s were not written: %s", self._flow, task, cause_of(error))
 

@@ -11,7 +11,7 @@ from mirrorlake.lake.changes import Change, ChangeOutcome
 from mirrorlake.lake.event_log import EventLog
 from mirrorlake.lake.lake import Lake
 from mirrorlake.run.watch import TopologyWatch
-from mirrorlake.spark.causes import FAILURES, in_our_words
+from mirrorlake.spark.causes import in_our_words
 
 logger = logging.getLogger(__name__)
 
@@ -36,10 +36,14 @@ class Edits:
         self._event_log = event_log
         self._chosen = chosen
         self._apply = apply
+        self._untold: tuple[Sequence[ResolvedFlow], ReplicationError] | None = None
 
     def take_over(self, connections: Connections, flows: Sequence[ResolvedFlow]) -> None:
         """Take over an edit, if there is one, where these run. An invalid one is reported, one that cannot be in force
-        yet (a cluster does not answer, a secret is missing) waits; meanwhile the old one stays in force."""
+        yet (a cluster does not answer, a secret is missing) waits; meanwhile the old one stays in force. Raises what
+        the lake raises that cannot be told of it: the next call tells."""
+        if self._untold is not None:
+            self._tell(*self._untold)
         waiting: Topology | None = None
         try:
             topology = self._watch.edited()
@@ -48,16 +52,16 @@ class Edits:
             wanted = wanted_flows(topology, connections.topology, self._chosen)
             waiting = topology
             verdict = judge(self._lake, connections.renewed(topology), wanted)
-        except FAILURES as error:
+            self._apply(verdict)
+            in_force(self._event_log, verdict.connections, verdict.flows, [flow.name for flow in flows])
+            self._note(verdict.flows, "done", None)
+        except Exception as error:  # noqa: BLE001 - of whatever kind: what runs goes on, and an operator is told
             if waiting is not None:
                 self._watch.wait(waiting)
             self._not_in_force(flows, error, "" if waiting is None else "; it is tried again until it succeeds")
             return
         logger.warning("the edited %s is in force", self._watch.path)
         self._watch.done()
-        self._apply(verdict)
-        in_force(self._event_log, verdict.connections, verdict.flows, [flow.name for flow in flows])
-        self._note(verdict.flows, "done", None)
 
     def _not_in_force(self, flows: Sequence[ResolvedFlow], error: BaseException, later: str) -> None:
         """Say that what runs is not what the file says: in the log once, and as an incident while that is so."""
@@ -68,8 +72,13 @@ class Edits:
             if isinstance(problem, TopologyError):
                 self._note(flows, "refused", str(problem))
         said = ReplicationError(f"the edited {path} is not in force: {problem}{later}")
+        self._tell(flows, said)
+
+    def _tell(self, flows: Sequence[ResolvedFlow], said: ReplicationError) -> None:
+        self._untold = flows, said
         for flow in flows:
             self._event_log.incidents.tell(flow.name, EDIT, said)
+        self._untold = None
 
     def _note(self, flows: Sequence[ResolvedFlow], outcome: ChangeOutcome, error: str | None) -> None:
         change = Change("topology", str(self._watch.path), None, None, outcome, error)

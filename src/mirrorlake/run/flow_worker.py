@@ -33,14 +33,15 @@ from mirrorlake.run.flow_spec import Settings, flow_spec, provenance_of
 from mirrorlake.run.samples import reached
 from mirrorlake.run.snapshot import Snapshot, Snapshots, snapshot_of
 from mirrorlake.run.stopped_partitions import StoppedPartitions
-from mirrorlake.spark.causes import FAILURES, cause_of, in_our_words
-from mirrorlake.worker import Retry, Worker
+from mirrorlake.spark.causes import in_our_words, said_by
+from mirrorlake.worker import PAUSES, Failure, Retry, Worker
 
 logger = logging.getLogger(__name__)
 
-#: How often a flow looks for new commits, and how long it waits after failures in a row, seconds.
+#: How often a flow looks for new commits, seconds.
 LOOK_SECONDS = 0.05
-RETRY_SECONDS = (1.0, 2.0, 5.0, 10.0, 30.0)
+#: After how many failures in a row an operator is told: the first ones mostly pass within some seconds.
+QUIET_FAILURES = 2
 #: How long somebody who wants to know where the flow is waits for its next poll, seconds.
 SNAPSHOT_SECONDS = 5.0
 #: Incidents of a flow that are over when it comes through again.
@@ -67,15 +68,15 @@ class FlowWorker:
         left_out: Mapping[str, str] | None = None,
     ) -> None:
         self.flow = flow
-        retry = Retry(FAILURES, RETRY_SECONDS, self._ending)
-        self.thread = Worker(f"flow {flow.name}", self._turn, retry, self._note_closed, cause_of)
+        retry = Retry(self._ends, self._report_failure)
+        self.thread = Worker(f"flow {flow.name}", self._turn, retry, self._note_closed, in_our_words)
         self.targets = TargetTopics(flow, lake, connections, event_log, left_out)
         self._lake = lake
         self._stage = stage
         self._connections = connections
         self._event_log = event_log
         self._landing = landing
-        self._report = report
+        self._report_batch = report
         self._once = once
         self._reader = reader
         self._snapshots = Snapshots()
@@ -125,22 +126,24 @@ class FlowWorker:
         """At the end, a topic that gets nothing for now is what an operator has to know."""
         self._stopped.note(next((why for why in self.targets.closed().values() if why is not None), None))
 
-    def _ending(self, error: Exception, attempt: int) -> MirrorlakeError | None:
-        """What the flow ends with, None to try again: what can pass by itself is tried for ever by a continuous run,
-        and some times by `--once`; what only an operator can fix is not."""
-        problem = in_our_words(error, f"flow {self.flow.name}")
-        over = self._once and (isinstance(error, InputError) or attempt >= len(RETRY_SECONDS))
-        if isinstance(error, ReplicationError) or isinstance(problem, MapError) or over:
+    def _ends(self, error: BaseException, problem: MirrorlakeError, attempt: int) -> bool:
+        """Whether a failure ends the flow: what only an operator can fix does. What can pass by itself is tried for
+        ever by a continuous run, and some times by `--once`."""
+        over = self._once and (isinstance(error, InputError) or attempt >= len(PAUSES))
+        return over or isinstance(error, ReplicationError) or isinstance(problem, MapError)
+
+    def _report_failure(self, failure: Failure) -> None:
+        """Tell operators what ended the flow, or what it cannot come through for now."""
+        problem, incidents = failure.problem, self._event_log.incidents
+        if failure.ends:
             logger.error("%s", problem)
-            if not isinstance(error, LeaseTaken):  # the flow is healthy: somebody else does it
-                self._event_log.incidents.tell(self.flow.name, problem.incident_kind, problem)
-            return problem
-        said = error if isinstance(error, MirrorlakeError) else cause_of(error)
-        logger.warning("flow %s: %s; trying again", self.flow.name, said)
-        if attempt == 2:
-            kind = "cluster_unreachable" if isinstance(error, InputError) else "flow_waits"
-            self._event_log.incidents.tell(self.flow.name, kind, problem)
-        return None
+            if not isinstance(failure.error, LeaseTaken):  # the flow is healthy: another process does it
+                incidents.tell(self.flow.name, problem.incident_kind, problem)
+            return
+        logger.warning("flow %s: %s; trying again", self.flow.name, said_by(failure.error))
+        if failure.attempt >= QUIET_FAILURES:
+            kind = "cluster_unreachable" if isinstance(failure.error, InputError) else "flow_waits"
+            incidents.tell(self.flow.name, kind, problem)
 
     def _hold(self) -> bool:
         """Produce as the only process that does. True at the end, False to begin again."""
@@ -184,8 +187,8 @@ class FlowWorker:
                 except TopicsUnmade:
                     return False
                 if report is not None:
-                    self._report(self.flow.name, report)
-                if not told and (report is not None or ended):
+                    self._report_batch(self.flow.name, report)
+                if not told:  # it came through a poll, which does not need to have anything to produce
                     self._event_log.incidents.came_through([self.flow.name], PASSING)
                     told = True
                 last = self.thread.stopping.is_set() or (ended and report is None)

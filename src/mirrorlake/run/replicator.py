@@ -26,7 +26,7 @@ from mirrorlake.run.flow_worker import FlowWorker
 from mirrorlake.run.samples import FlowLag
 from mirrorlake.run.upkeep import Upkeep
 from mirrorlake.run.watch import TopologyWatch
-from mirrorlake.spark.causes import FAILURES, in_our_words
+from mirrorlake.spark.causes import in_our_words
 
 logger = logging.getLogger(__name__)
 
@@ -79,6 +79,10 @@ class Replicator:
         self._report = report or (lambda flow, batch: None)
         self._stop = stop or threading.Event()
         self._sampled = sampled
+        #: Keeps the tables small while this process writes them.
+        self._upkeep: Upkeep | None = None
+        if lake.directory is not None and lake.path_tables is not None:
+            self._upkeep = Upkeep(lake.directory, lake.path_tables, self._stage, self.event_log.incidents)
         self._landings: dict[str, LandingWorker] = {}
         self._running: dict[str, _Running] = {}
         self._errors: list[MirrorlakeError] = []
@@ -97,22 +101,37 @@ class Replicator:
             LakeError: the lake was opened to be read; nothing was done.
             MirrorlakeError: the first thing that an operator has to know about, after all else has ended.
         """
-        begun_with = self._connections.topology
+        edits = self._edits(self._connections.topology)
+        try:
+            self._begin()
+            self._watch(edits)
+        except MirrorlakeError:
+            raise
+        except Exception as error:
+            raise in_our_words(error, "the run") from error
+        finally:
+            self._end()
+        for problem in (*self._errors, *self._control_errors, *self._complaints):
+            raise problem
+
+    def _begin(self) -> None:
         store_identity(self.lake)  # first of all: everything at the targets is named by it
         self._check_alone()
         self._apply(judge(self.lake, self._connections, self._flows))
         in_force(self.event_log, self._connections, self._flows)
-        edits, upkeep = self._edits(begun_with), self._upkeep()
+        if self._upkeep is not None:
+            self._upkeep.thread.start()
+
+    def _watch(self, edits: Edits | None) -> None:
+        """Until the end, or until there is nothing left to do, follow the topology file."""
         checked_at = time.monotonic()
         while not self._stop.wait(LOOK_SECONDS) and not self._all_ended():
             if edits is not None and time.monotonic() - checked_at >= WATCH_SECONDS:
                 checked_at = time.monotonic()
-                edits.take_over(self._connections, self._flows)
-        if upkeep is not None:
-            upkeep.thread.stop()
-        self._end()
-        for error in (*self._errors, *self._control_errors, *self._complaints):
-            raise error
+                try:
+                    edits.take_over(self._connections, self._flows)
+                except Exception as error:  # noqa: BLE001 - what runs goes on; the next look tells what this could not
+                    logger.error("%s; it is tried again", in_our_words(error, "following the topology file"))
 
     def _edits(self, begun_with: Topology) -> Edits | None:
         """Who follows the topology file; None where there is none to follow."""
@@ -121,14 +140,6 @@ class Replicator:
             return None
         watch = TopologyWatch(config, begun_with)
         return Edits(watch, self.lake, self.event_log, self._options.chosen, self._apply)
-
-    def _upkeep(self) -> Upkeep | None:
-        """Who keeps the tables small while this process writes them."""
-        if self.lake.directory is None or self.lake.path_tables is None:
-            return None
-        upkeep = Upkeep(self.lake.directory, self.lake.path_tables, self._stage)
-        upkeep.thread.start()
-        return upkeep
 
     def _check_alone(self) -> None:
         """Raise LeaseTaken where leases are no locks, and another process runs one of the flows: both would write,
@@ -173,7 +184,7 @@ class Replicator:
         that fails; the run's end reports it."""
         try:
             note_objectives(self.lake, self._connections.topology, dict.fromkeys(flows, mode), gone)
-        except FAILURES as error:
+        except Exception as error:  # noqa: BLE001 - of whatever kind: records go on
             problem = in_our_words(error, "noting the objectives of the flows")
             logger.error("%s", problem)
             self._errors.append(problem)
@@ -228,17 +239,19 @@ class Replicator:
         running.worker.thread.stop()
         running.worker.thread.join()
         running.control.thread.join()
-        if running.worker.error is not None:
-            self._errors.append(running.worker.error)
+        self._errors += [error for error in (running.worker.error, running.control.thread.error) if error is not None]
 
     def _end(self) -> None:
-        """End everything; in a run that came to its end, sample where it is."""
-        for landing in self._landings.values():
-            landing.thread.stop()
+        """End everything; in a run that came to its end, sample where it is. What did not end in order is an error of
+        the run."""
+        threads = [landing.thread for landing in self._landings.values()]
+        threads += [running.control.thread for running in self._running.values()]
+        if self._upkeep is not None:
+            threads.append(self._upkeep.thread)
+        for thread in threads:
+            thread.stop()
         for running in self._running.values():
-            running.control.thread.stop()
-            if self._stop.is_set():
-                running.worker.thread.stop()
+            running.worker.thread.stop()
         for landing in self._landings.values():
             landing.thread.join()
         for running in self._running.values():
@@ -250,6 +263,10 @@ class Replicator:
             running.control.finish()
         found = [landing.error for landing in self._landings.values()]
         found += [running.worker.error for running in self._running.values()]
+        found += [running.control.thread.error for running in self._running.values()]
+        if self._upkeep is not None:
+            self._upkeep.thread.join()
+            found.append(self._upkeep.thread.error)
         self._errors += [error for error in found if error is not None]
         if self._options.once:
             self._control_errors += [error for item in self._running.values() for error in item.control.errors]

@@ -9,13 +9,15 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from deltalake.exceptions import DeltaError
-
+from mirrorlake.errors import ReplicationError
 from mirrorlake.heaps import give_back
+from mirrorlake.lake.changes import WHOLE_LAKE
+from mirrorlake.lake.incidents import Incidents
 from mirrorlake.lake.path_tables import PathTables
 from mirrorlake.lake.stage_index import StageFiles
 from mirrorlake.lake.young_files import YoungFiles
-from mirrorlake.worker import Worker
+from mirrorlake.spark.causes import in_our_words
+from mirrorlake.worker import Failure, Retry, Worker
 
 logger = logging.getLogger(__name__)
 
@@ -23,30 +25,43 @@ logger = logging.getLogger(__name__)
 TURN_SECONDS = 5.0
 KEPT_SECONDS = 900.0
 STAGE = "records"
+#: The kind of incident while a table stays many files.
+FAILED = "upkeep_failed"
 
 
 class Upkeep:
     """Compacts what this process writes; several processes may do so side by side."""
 
-    def __init__(self, directory: Path, tables: PathTables, stage: StageFiles) -> None:
+    def __init__(self, directory: Path, tables: PathTables, stage: StageFiles, incidents: Incidents) -> None:
         self._tables = tables
+        self._incidents = incidents
+        self._told = True  # by an earlier process, as far as is known
         self._young = YoungFiles(directory, stage)
         self._replaced: list[tuple[float, Sequence[Path]]] = []
-        self.thread = Worker("upkeep of the lake", self._turn)
+        self.thread = Worker("upkeep of the lake", self._turn, Retry(report=self._report), in_words=in_our_words)
 
     def look_over(self) -> None:
-        """Compact the tables that have become many files, and delete what was replaced long enough ago."""
+        """Compact the tables that have become many files, and delete what was replaced long enough ago.
+
+        Raises ReplicationError with the first table that could not be made compact, once all others are.
+        """
+        failed: dict[str, Exception] = {}
         for table in self._tables.due():
             try:
-                replaced = self._young.compact() if table == STAGE else self._tables.compact(table)
-                self._tables.checkpoint(table)
-            except (DeltaError, OSError) as error:  # the next turn tries again; records go on without it
-                logger.warning("table %s could not be made compact: %s", table, error)
-                continue
-            self._replaced.append((time.monotonic(), replaced))
-            logger.debug("table %s: %d files are one", table, len(replaced))
+                self._compact(table)
+            except Exception as error:  # noqa: BLE001 - of whatever kind: the other tables come first
+                failed[table] = error
         self.delete_replaced(KEPT_SECONDS)
         give_back()  # else the most that compaction, or a client's records, ever took stays with the process
+        for table, first in failed.items():
+            why = in_our_words(first, f"making table {table} few files")
+            raise ReplicationError(f"{why}; records go on, and it is tried again") from first
+
+    def _compact(self, table: str) -> None:
+        replaced = self._young.compact() if table == STAGE else self._tables.compact(table)
+        self._replaced.append((time.monotonic(), replaced))
+        self._tables.checkpoint(table)
+        logger.debug("table %s: %d files are one", table, len(replaced))
 
     def delete_replaced(self, kept_seconds: float) -> None:
         """Delete the files that were replaced so many seconds ago."""
@@ -57,4 +72,14 @@ class Upkeep:
 
     def _turn(self) -> float:
         self.look_over()
+        if self._told:
+            self._incidents.came_through([WHOLE_LAKE], [FAILED])
+            self._told = False
         return TURN_SECONDS
+
+    def _report(self, failure: Failure) -> None:
+        """Tell operators: until it comes through, each commit and each answer costs a little more."""
+        logger.warning("%s", failure.problem)
+        if failure.attempt:  # the first one mostly met another process's commit
+            self._told = True
+            self._incidents.tell(WHOLE_LAKE, FAILED, failure.problem)

@@ -7,16 +7,11 @@ the text of an error of py4j, or of Spark Connect: neither has a class or attrib
 import re
 from collections.abc import Callable, Collection
 
-from confluent_kafka import KafkaException
-from py4j.protocol import Py4JError
-from pyspark.errors import PySparkException
+from confluent_kafka import KafkaError, KafkaException
 
-from mirrorlake.errors import FilesUnreadable, LayoutError, MapError, MirrorlakeError, ReplicationError
+from mirrorlake.errors import FilesUnreadable, LayoutError, MapError, MirrorlakeError, ReplicationError, text_of
 from mirrorlake.offsets.positions import TopicAndPartition
 
-#: What a worker's thread may meet and try again after. A job that fails while its rows are on their way to the driver
-#: comes as an error of py4j, not of Spark.
-FAILURES = (MirrorlakeError, KafkaException, PySparkException, Py4JError)
 #: What a task raises for the driver to go by, as the last line of its traceback begins.
 _FROM_TASKS: dict[str, Callable[[str], BaseException]] = {
     "mirrorlake.errors.MapError": MapError,
@@ -32,11 +27,11 @@ _PLACE = re.compile(r"[A-Za-z0-9._-]+-\d+")
 
 
 def cause_of(error: BaseException | None) -> str:
-    """The line of an error text that says most: what a worker raised, or the innermost cause."""
-    text = str(error or "unknown error").strip()
-    raised = [line for line in text.splitlines() if re.match(r"[\w.]*(Error|Exception|Refused): ", line)]
-    causes = [line.split("Caused by: ", 1)[1] for line in text.splitlines() if "Caused by: " in line]
-    return ((raised[:1] or causes[-1:] or text.splitlines()[:1])[0])[:500]
+    """The line of an error text that says most: what a worker raised, or the innermost cause. Never raises."""
+    lines = text_of(error).splitlines()
+    raised = [line for line in lines if re.match(r"[\w.]*(Error|Exception|Refused): ", line)]
+    causes = [line.split("Caused by: ", 1)[1] for line in lines if "Caused by: " in line]
+    return (raised[:1] or causes[-1:] or lines[:1])[0][:500]
 
 
 def causes_of(error: BaseException | None) -> str:
@@ -44,7 +39,7 @@ def causes_of(error: BaseException | None) -> str:
     texts: list[str] = []
     while error is not None and len(texts) < 20:
         # The text itself has no causes in it, and those of the JVM are without their types.
-        texts += [str(error), str(getattr(error, "_stackTrace", None) or getattr(error, "_stacktrace", None) or "")]
+        texts += [text_of(error), str(getattr(error, "_stackTrace", None) or getattr(error, "_stacktrace", None) or "")]
         error = getattr(error, "_cause", None) or error.__cause__
     return "\nCaused by: ".join(text for text in texts if text)
 
@@ -56,8 +51,14 @@ def in_our_words(error: BaseException, what: str) -> MirrorlakeError:
     raised = raised_by_task(error)
     if isinstance(raised, MapError):
         return raised
-    told = error.args[0].str() if isinstance(error, KafkaException) else cause_of(error)
-    return ReplicationError(f"{what} stopped: {told}")
+    return ReplicationError(f"{what} stopped: {said_by(error)}")
+
+
+def said_by(error: BaseException) -> str:
+    """What an error says, as a part of a sentence: Kafka's own words where it is one of Kafka's."""
+    if isinstance(error, KafkaException) and error.args and isinstance(error.args[0], KafkaError):
+        return str(error.args[0].str())
+    return cause_of(error)
 
 
 def raised_by_task(error: BaseException) -> BaseException:
@@ -66,7 +67,7 @@ def raised_by_task(error: BaseException) -> BaseException:
     if isinstance(error, (MirrorlakeError, OSError)):
         return error
     for name, kind in _FROM_TASKS.items():
-        found = re.search(rf"^{re.escape(name)}: (.*)$", str(error), re.MULTILINE)
+        found = re.search(rf"^{re.escape(name)}: (.*)$", text_of(error), re.MULTILINE)
         if found is not None:
             return kind(found[1])
     return error
@@ -74,7 +75,7 @@ def raised_by_task(error: BaseException) -> BaseException:
 
 def is_conflict(error: BaseException) -> bool:
     """Whether Delta refused a commit since another one came in between: it may be tried again."""
-    return any(name in str(error) for name in _CONFLICTS)
+    return any(name in text_of(error) for name in _CONFLICTS)
 
 
 def places_in(error: str, keys: Collection[TopicAndPartition]) -> dict[TopicAndPartition, str]:

@@ -106,11 +106,12 @@ def _ran(frame: "DataFrame", task: "_Task | _RowTask") -> dict[int, Compared]:
     """What tasks give back, by the number of the range. Raises ReplicationError with what made one fail."""
     from pyspark.sql.pandas.types import from_arrow_schema
 
-    from mirrorlake.spark.causes import FAILURES, cause_of
+    from mirrorlake.spark.causes import cause_of
+    from mirrorlake.spark.failures import SPARK_FAILURES
 
     try:
         rows = frame.mapInArrow(task, from_arrow_schema(RESULT)).toArrow().to_pylist()
-    except FAILURES as error:
+    except SPARK_FAILURES as error:
         raise ReplicationError(f"ranges could not be compared: {cause_of(error)}") from error
     return {row["number"]: _compared(row) for row in rows}
 

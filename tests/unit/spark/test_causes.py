@@ -1,11 +1,13 @@
 """What is made of the errors that Spark hands over (spark/causes.py)."""
 
 import pytest
+from confluent_kafka import KafkaError, KafkaException
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
-from mirrorlake.errors import FilesUnreadable, LayoutError, MapError, ReplicationError, TargetRefused
-from mirrorlake.spark.causes import FAILURES, cause_of, in_our_words, is_conflict, places_in, raised_by_task
+from mirrorlake.errors import FilesUnreadable, LayoutError, MapError, ReplicationError, TargetRefused, first_line
+from mirrorlake.spark.causes import cause_of, causes_of, in_our_words, is_conflict, places_in, raised_by_task
+from mirrorlake.spark.failures import SPARK_FAILURES
 
 TASK = """An error occurred while calling o667.getResult.
 : org.apache.spark.SparkException: Exception thrown in awaitResult:
@@ -19,7 +21,7 @@ Caused by: java.io.EOFException
 def test_a_job_that_fails_on_its_way_to_the_driver_can_be_tried_again() -> None:
     """Rows that are fetched by toArrow fail with an error of py4j, which is none of pyspark's."""
     assert not issubclass(Py4JError, PySparkException)
-    assert issubclass(Py4JError, FAILURES)
+    assert issubclass(Py4JError, SPARK_FAILURES)
 
 
 def test_a_contradiction_that_a_task_found_is_known_as_one() -> None:
@@ -71,3 +73,28 @@ Caused by: org.apache.kafka.common.KafkaException: Received exception when fetch
     assert places_in(error, keys)["b.c_d", 12].startswith("org.apache.kafka.common.KafkaException: Received")
     assert places_in("java.lang.IllegalStateException: a-1-0 and a-1.", keys).keys() == {("a-1", 0), ("a", 1)}
     assert not places_in("no partition", keys)
+
+
+class Mute(Exception):
+    """One whose text is no text."""
+
+    def __str__(self) -> str:
+        return None  # type: ignore[return-value]
+
+
+@pytest.mark.parametrize("error", [AssertionError(), Mute(), RuntimeError("  \n "), KafkaException()])
+def test_an_error_without_a_text_is_called_by_its_kind(error: Exception) -> None:
+    """What makes a sentence of an error runs where an error is handled: it must not raise another one."""
+    assert cause_of(error) == first_line(error) == type(error).__name__
+    assert str(in_our_words(error, "flow a->b")) == f"flow a->b stopped: {type(error).__name__}"
+    assert raised_by_task(error) is error and not is_conflict(error)
+    assert not places_in(causes_of(error), {("a", 0)})
+
+
+def test_an_error_of_kafkas_speaks_for_itself() -> None:
+    said = in_our_words(KafkaException(KafkaError(KafkaError._ALL_BROKERS_DOWN, "3/3 brokers are down")), "flow a->b")
+    assert str(said) == "flow a->b stopped: 3/3 brokers are down"
+
+
+def test_no_error_at_all_is_unknown() -> None:
+    assert cause_of(None) == "unknown error"
