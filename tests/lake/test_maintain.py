@@ -14,13 +14,13 @@ from typer.testing import CliRunner
 
 from mirrorlake.cli.main import app
 from mirrorlake.config.maintenance import Maintenance
-from mirrorlake.lake import stage, table_upkeep
+from mirrorlake.lake import table_upkeep
 from mirrorlake.lake.definitions import TABLES, sql_text
 from mirrorlake.lake.delta_log import DeltaLog
 from mirrorlake.lake.duck import DuckLake
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.maintain import maintain
-from mirrorlake.lake.stage_index import StageFiles, _SparkStage
+from mirrorlake.lake.stage_index import StageFiles, _SparkStage, readable_by_files
 from mirrorlake.lake.targets import note_targets
 from mirrorlake.lake.translate import translate
 from mirrorlake.offsets.generations import NotedTarget
@@ -206,7 +206,7 @@ def test_files_stay_readable_by_workers(spark: SparkSession, tmp_path: Path) -> 
     append(lake, "records", staged(range(100), 30 * DAY))
     append(lake, "offset_map", [run_row(0, 49)])
     maintain(lake, topology, WEEK)
-    assert stage.readable_by_files(lake)
+    assert readable_by_files(lake)
     log = "".join(path.read_text() for path in (tmp_path / "lake" / "records" / "_delta_log").glob("*.json"))
     assert '"deletionVector"' not in log and "columnMapping" not in log and '"remove"' in log
 

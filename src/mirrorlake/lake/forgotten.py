@@ -3,6 +3,9 @@
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
+import numpy as np
+import pyarrow as pa
+
 from mirrorlake import failpoints
 from mirrorlake.lake.changes import WHOLE_LAKE, Change
 from mirrorlake.lake.event_log import EventLog
@@ -24,6 +27,17 @@ def forgotten_ends(lake: Lake, source_cluster: str) -> Mapping[Place, int]:
     """The offsets behind the last records that were deleted."""
     rows = lake.ask("forgotten_ends", source_cluster=source_cluster)
     return {(row["topic"], row["partition"], row["generation"]): row["position"] for row in rows}
+
+
+def without_forgotten(rows: pa.RecordBatch, ranges: Sequence[tuple[int, int]]) -> pa.RecordBatch:
+    """Rows of `records` without those whose offsets lie in ranges, both ends inclusive."""
+    if not ranges:
+        return rows
+    offsets = rows.column("offset").to_numpy(zero_copy_only=False)
+    gone = np.zeros(len(offsets), dtype=bool)
+    for first, last in ranges:
+        gone |= (offsets >= first) & (offsets <= last)
+    return rows.filter(pa.array(~gone))
 
 
 def finish(lake: Lake) -> int:

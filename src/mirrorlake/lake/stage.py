@@ -2,25 +2,11 @@
 
 from collections.abc import Iterable
 
-from py4j.protocol import Py4JError
-from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from mirrorlake.lake.delta_log import BARRED_FEATURES
 from mirrorlake.lake.lake import Lake
 from mirrorlake.offsets.stage_index import StagedRange
-
-#: What reading commits may raise that are not there any more.
-COMMITS_GONE = (PySparkException, Py4JError)
-
-
-def readable_by_files(lake: Lake) -> bool:
-    """Whether reading the table's files is reading the table: no deletion vectors, no column mapping."""
-    if lake.path_tables is not None:
-        return BARRED_FEATURES.isdisjoint(lake.path_tables.features("records"))
-    detail = lake.spark.sql(f"DESCRIBE DETAIL {lake.name('records')}").collect()[0].asDict()
-    return BARRED_FEATURES.isdisjoint(detail.get("tableFeatures") or [])
 
 
 def ranges_of_table(lake: Lake, version: int) -> Iterable[tuple[str, list[StagedRange]]]:
@@ -31,7 +17,7 @@ def ranges_of_table(lake: Lake, version: int) -> Iterable[tuple[str, list[Staged
 
 def ranges_of_commits(lake: Lake, after_version: int, up_to_version: int) -> Iterable[tuple[str, list[StagedRange]]]:
     """What the commits behind `after_version`, up to `up_to_version` inclusive, brought, per file. Raises one of
-    COMMITS_GONE."""
+    SPARK_FAILURES where they are not there any more."""
     feed = (
         lake.spark.read.format("delta")
         .option("readChangeFeed", "true")

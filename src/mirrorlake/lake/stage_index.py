@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from mirrorlake.lake.arrow_values import FALSE, fill_null, int64, int64s
-from mirrorlake.lake.delta_log import Commit, DeltaLog
+from mirrorlake.lake.delta_log import BARRED_FEATURES, Commit, DeltaLog
 from mirrorlake.lake.index_copy import IndexCopy
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.parquet import ranges_of_files
@@ -204,13 +204,14 @@ class _SparkStage:
         """Take over what commits behind the index's version brought. A file that they took away stays in the index
         until somebody finds it gone: which offsets there are, it says all the same."""
         from mirrorlake.lake import stage
+        from mirrorlake.spark.failures import SPARK_FAILURES
 
         version = self._lake.version_of("records")
         if version <= index.version:
             return
         try:
             added = stage.ranges_of_commits(self._lake, index.version, version)
-        except stage.COMMITS_GONE:
+        except SPARK_FAILURES:
             logger.info("commits of the stage behind version %d are gone; reading it as a whole", index.version)
             self.build(index)
             return
@@ -235,3 +236,11 @@ class _AskedStage:
     def follow(self, index: StageIndex) -> None:
         """The same: who asks now and then has no need of commits."""
         self.build(index)
+
+
+def readable_by_files(lake: Lake) -> bool:
+    """Whether reading the table's files is reading the table: no deletion vectors, no column mapping."""
+    if lake.path_tables is not None:
+        return BARRED_FEATURES.isdisjoint(lake.path_tables.features("records"))
+    detail = lake.spark.sql(f"DESCRIBE DETAIL {lake.name('records')}").collect()[0].asDict()
+    return BARRED_FEATURES.isdisjoint(detail.get("tableFeatures") or [])

@@ -20,7 +20,6 @@ from mirrorlake.offsets.generations import TargetGeneration, counts_from
 from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.offsets.progress import floors_of as floors_of_map
 from mirrorlake.offsets.runs import MAX_SEGMENTS
-from mirrorlake.spark.session import settings_for_now
 
 #: What tables of lakes that were made by an older version lack; `sql/tables` says the same.
 SETTINGS: Mapping[str, Mapping[str, str]] = {
@@ -165,6 +164,8 @@ def optimize(lake: Lake, table: str) -> None:
 
 def vacuum(lake: Lake, table: str, hours: int) -> None:
     """Remove files that no version has needed for so many hours. 0 hours is for a lake that nobody writes to."""
+    from mirrorlake.spark.session import settings_for_now  # a run asks this module too, and may need no session
+
     unchecked = {} if hours >= _SAFE_VACUUM_HOURS else {_VACUUM_CHECK: "false"}
     with settings_for_now(lake.spark, unchecked):
         lake.sql(f"VACUUM {table} RETAIN {hours} HOURS").collect()

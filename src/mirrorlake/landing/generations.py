@@ -4,19 +4,18 @@ decided."""
 import json
 from collections.abc import Collection, Mapping
 from datetime import datetime, timezone
-from functools import reduce
-from operator import or_
 
 from mirrorlake.kafka.values import Row
 from mirrorlake.lake.definitions import rows_of
 from mirrorlake.lake.forgotten import forgotten_ends, forgotten_from
 from mirrorlake.lake.lake import Lake
+from mirrorlake.lake.reader import Frame
 from mirrorlake.lake.stage_index import StageFiles
 from mirrorlake.landing.source_comparison import Branch, CurrentGenerations, Decision, TopicGeneration
 from mirrorlake.offsets.positions import TopicAndPartition
 
-#: Single records that one statement asks for.
-_ROWS_AT_ONCE = 100
+#: Single records that are asked for: their offsets, each in a generation or a newer one.
+_OFFSETS = (("topic", "STRING"), ("partition", "INT"), ("offset", "BIGINT"), ("since", "INT"))
 
 
 def generations_of(lake: Lake, alias: str) -> CurrentGenerations:
@@ -125,23 +124,11 @@ class LakeLandingStore:
     ) -> Mapping[TopicAndPartition, Row]:
         """The staged records of these offsets, one a partition, of the newest generation since one that has it; missing
         where none has."""
-        from pyspark.sql import functions as F
-
-        wanted_offsets = list(offsets.items())
-        found = {}
-        for start in range(0, len(wanted_offsets), _ROWS_AT_ONCE):
-            wanted = [
-                (F.col("topic") == topic)
-                & (F.col("partition") == partition)
-                & (F.col("offset") == offset)
-                & (F.coalesce("generation", F.lit(0)) >= since[topic, partition])
-                for (topic, partition), offset in wanted_offsets[start : start + _ROWS_AT_ONCE]
-            ]
-            rows = self._lake.table("records").where((F.col("source_cluster") == self._alias) & reduce(or_, wanted))
-            columns = ("topic", "partition", "offset", F.unix_millis("timestamp").alias("ms"), "key", "value")
-            for row in rows.orderBy("generation").select(*columns).collect():
-                key, value = (None if item is None else bytes(item) for item in (row["key"], row["value"]))
-                found[row["topic"], row["partition"]] = Row(row["offset"], row["ms"], key, value)
+        asked = [(*key, offset, since[key]) for key, offset in offsets.items()]
+        rows = self._lake.ask("staged_rows", {"offsets": Frame(_OFFSETS, asked)}, source_cluster=self._alias)
+        found = {
+            (row["topic"], row["partition"]): Row(row["offset"], row["ms"], row["key"], row["value"]) for row in rows
+        }
         lacking = offsets.keys() - found.keys()
         forgotten = forgotten_from(self._lake, self._alias) if lacking else {}
         for (topic, partition, generation), ranges in forgotten.items():

@@ -1,6 +1,6 @@
 """Starts landing natively: a streaming query, or, of few records and with an end, none at all."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,8 +10,8 @@ from mirrorlake.config.topology import Landing
 from mirrorlake.kafka.admin import ClusterAdmin
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.path_tables import PathTables
+from mirrorlake.landing.job import LandJob
 from mirrorlake.landing.native_sink import NativeSink, Ranges
-from mirrorlake.landing.native_source import LandJob, source_of
 from mirrorlake.landing.query import LandingQuery
 from mirrorlake.offsets.as_of import noted_ends
 from mirrorlake.offsets.positions import TopicAndPartition
@@ -47,6 +47,8 @@ def _start(
     lake: Lake, job: LandJob, landing: Landing, sink: NativeSink, final: Mapping[TopicAndPartition, int] | None
 ) -> LandingQuery:
     """One query for all partitions: which of them wait for others is decided for each batch."""
+    from mirrorlake.landing.native_source import source_of
+
     source = source_of(job)
     lake.spark.dataSource.register(source)
     checkpoint = Path(job.checkpoint)
@@ -55,6 +57,23 @@ def _start(
     writer = writer.option("checkpointLocation", job.checkpoint).foreachBatch(sink)
     writer = writer.trigger(processingTime=f"{landing.trigger_ms} milliseconds")
     return LandingQuery(writer.start(), final=final, close=sink.close)
+
+
+def land_again_natively(
+    tables: PathTables,
+    job: LandJob,
+    ends: Mapping[TopicAndPartition, int],
+    forgotten: Mapping[TopicAndPartition, Sequence[tuple[int, int]]],
+    application: str,
+    version: int,
+) -> None:
+    """Land few offsets of a job, up to `ends`, without those that are `forgotten` (inclusive), in one commit of that
+    version of an application. Raises KafkaException."""
+    sink = NativeSink(tables, job, application, 0)
+    try:
+        sink.read_here({key: (job.starts[key], end) for key, end in ends.items()}, version, None, forgotten)
+    finally:
+        sink.close()
 
 
 class _LandedAtOnce(LandingQuery):

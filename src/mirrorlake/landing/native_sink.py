@@ -8,20 +8,23 @@ import json
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from deltalake.transaction import AddAction
-from pyspark.sql import DataFrame
 
 from mirrorlake import failpoints
+from mirrorlake.lake.forgotten import without_forgotten
 from mirrorlake.lake.path_tables import PathTables
 from mirrorlake.lake.small_batches import SmallBatches
 from mirrorlake.landing import open_ends
-from mirrorlake.landing.native_source import SIZES_FILE, LandJob, document
+from mirrorlake.landing.job import SIZES_FILE, LandJob, document
 from mirrorlake.landing.stage_file import Batch, StageFile
 from mirrorlake.native.reader import Reader
 from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.spark.query_files import read_position
+
+if TYPE_CHECKING:  # few records are landed without a session
+    from pyspark.sql import DataFrame
 
 #: First offset, inclusive, and end, exclusive, by partition.
 Ranges = Mapping[TopicAndPartition, tuple[int, int]]
@@ -39,7 +42,7 @@ class NativeSink:
         self._reader: Reader | None = None
         self._record_bytes: dict[str, float] = {}
 
-    def __call__(self, frame: DataFrame, batch: int) -> None:
+    def __call__(self, frame: "DataFrame", batch: int) -> None:
         """Commit a batch."""
         ranges, noted = self._noted(batch)
         if self.is_small(ranges):
@@ -66,9 +69,16 @@ class NativeSink:
         self._before.update(ends)
         return ranges, open_ends.left(Path(self._job.checkpoint), document(ends))
 
-    def read_here(self, ranges: Ranges, batch: int, noted: str | None) -> None:
-        """Read the records in this process and commit them, with what is `noted` of logs that go on behind them; its
-        client is at the end of the log already and has them, as a rule. Raises KafkaException."""
+    def read_here(
+        self,
+        ranges: Ranges,
+        batch: int,
+        noted: str | None,
+        forgotten: Mapping[TopicAndPartition, Sequence[tuple[int, int]]] | None = None,
+    ) -> None:
+        """Read the records in this process and commit them, with what is `noted` of logs that go on behind them and
+        without those that are `forgotten`; its client is at the end of the log already and has them, as a rule. Raises
+        KafkaException."""
         landed_at = time.time_ns() // 1_000_000
         if self._reader is None:
             self._reader = Reader(self._job.client, keep=True)
@@ -77,7 +87,9 @@ class NativeSink:
         file = StageFile(Path(self._job.directory), self._job.schema, shared, "driver")
         try:
             for key, rows in self._reader.read(ranges):
-                file.add(key, rows)
+                kept = without_forgotten(rows, (forgotten or {}).get(key, ()))
+                if kept.num_rows:
+                    file.add(key, kept)
         except BaseException:
             self.close()
             raise
@@ -85,7 +97,7 @@ class NativeSink:
         added = file.close()
         self._commit([] if added is None else added.to_pylist(), batch)
 
-    def _read_by_tasks(self, frame: DataFrame, batch: int) -> None:
+    def _read_by_tasks(self, frame: "DataFrame", batch: int) -> None:
         """Commit the files that tasks wrote. What the driver's client fetches ahead would be read by nobody."""
         if self._reader is not None:
             self._reader.keep_only(None)

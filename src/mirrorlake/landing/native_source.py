@@ -12,7 +12,6 @@ import logging
 import math
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +20,7 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPart
 from mirrorlake import failpoints
 from mirrorlake.errors import ClusterUnreachable
 from mirrorlake.landing import open_ends
+from mirrorlake.landing.job import SIZES_FILE, LandJob, document
 from mirrorlake.landing.ranges import OffsetRange, next_ends, shared_out
 from mirrorlake.offsets.as_of import noted_ends
 from mirrorlake.offsets.positions import TopicAndPartition
@@ -29,72 +29,13 @@ if TYPE_CHECKING:  # three processes import this before a query begins, and each
     import pyarrow as pa
     from pyspark.sql.types import StructType
 
-    from mirrorlake.config.topology import Landing
     from mirrorlake.kafka.admin import ClusterAdmin
-    from mirrorlake.landing.source_comparison import LandingPlan
     from mirrorlake.native.reader import Reader
 
-#: What the driver learned of the topics' records, for the next batch; in the query's checkpoint.
-SIZES_FILE = "record_bytes.json"
 #: A reader of each source that this worker process has read from.
 _readers: "dict[str, Reader]" = {}
 #: How long no leader may answer before the query fails, seconds.
 PATIENCE_SECONDS = 20.0
-
-
-@dataclass(frozen=True)
-class LandJob:
-    """What a query reads, and how. `client` holds secrets: it travels with the pickled source, never as an option.
-
-    `starts` and `final` are offsets by partition; None reads on for ever. `final_noted` is what the batch notes that
-    comes to `final` (offsets/as_of.py). `waiting` are partitions that wait for others, `waiting_seconds` at most.
-    `directory` and `schema` are those of the table `records`.
-    """
-
-    alias: str
-    client: Mapping[str, str | int | bool]
-    starts: Mapping[TopicAndPartition, int]
-    generations: Mapping[TopicAndPartition, int]
-    final: Mapping[TopicAndPartition, int] | None
-    most: int
-    tasks: int
-    waiting: frozenset[TopicAndPartition]
-    waiting_seconds: float
-    directory: str
-    schema: "pa.Schema"
-    checkpoint: str
-    final_noted: str | None = None
-
-    @staticmethod
-    def of(
-        plan: "LandingPlan",
-        client: Mapping[str, str | int | bool],
-        landing: "Landing",
-        directory: Path,
-        checkpoint: Path,
-        waiting: frozenset[TopicAndPartition],
-        waiting_seconds: float,
-    ) -> "LandJob":
-        """The job of a plan. `directory` is the lake's."""
-        from mirrorlake.lake.definitions import definition
-
-        return LandJob(
-            alias=plan.alias,
-            client=dict(client),
-            starts=plan.starts,
-            generations=plan.generations,
-            final=None,
-            most=landing.max_records_per_batch,
-            tasks=landing.files_per_batch,
-            waiting=waiting,
-            waiting_seconds=waiting_seconds,
-            directory=str(directory / "records"),
-            schema=definition("records").rows,
-            checkpoint=str(checkpoint),
-        )
-
-    def __repr__(self) -> str:
-        return f"LandJob({self.alias}, {len(self.starts)} partitions)"
 
 
 def source_of(job: LandJob) -> type[DataSource]:
@@ -231,14 +172,6 @@ def read_ranges(
         reader.close()
         raise
     _readers[name] = reader
-
-
-def document(offsets: Mapping[TopicAndPartition, int]) -> dict[str, dict[str, int]]:
-    """Offsets as Spark's own Kafka source writes them into a checkpoint."""
-    found: dict[str, dict[str, int]] = {}
-    for (topic, partition), offset in sorted(offsets.items()):
-        found.setdefault(topic, {})[str(partition)] = offset
-    return found
 
 
 def _offsets(document: Mapping[str, Mapping[str, int]]) -> dict[TopicAndPartition, int]:

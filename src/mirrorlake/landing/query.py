@@ -4,10 +4,12 @@ import json
 import threading
 import time
 from collections.abc import Callable, Mapping
-
-from pyspark.sql.streaming.query import StreamingQuery
+from typing import TYPE_CHECKING
 
 from mirrorlake.offsets.positions import TopicAndPartition
+
+if TYPE_CHECKING:  # few records are landed without a query
+    from pyspark.sql.streaming.query import StreamingQuery
 
 
 class LandingQuery:
@@ -20,7 +22,7 @@ class LandingQuery:
 
     def __init__(
         self,
-        *queries: StreamingQuery,
+        *queries: "StreamingQuery",
         final: Mapping[TopicAndPartition, int] | None = None,
         close: Callable[[], None] = lambda: None,
     ) -> None:
@@ -66,7 +68,7 @@ class LandingQuery:
         self._close()
 
 
-def _progress_ends(query: StreamingQuery) -> dict[TopicAndPartition, int]:
+def _progress_ends(query: "StreamingQuery") -> dict[TopicAndPartition, int]:
     progress = query.lastProgress
     if progress is None:
         return {}
@@ -80,7 +82,7 @@ def _parse_ends(offsets: Mapping[str, Mapping[str, int]]) -> dict[TopicAndPartit
     return {(topic, int(partition)): end for topic, parts in offsets.items() for partition, end in parts.items()}
 
 
-def _stop_between_batches(query: StreamingQuery) -> None:
+def _stop_between_batches(query: "StreamingQuery") -> None:
     deadline = time.monotonic() + 60
     pause = threading.Event()
     while query.isActive and query.status["isTriggerActive"] and time.monotonic() < deadline:

@@ -55,7 +55,10 @@ def read_again(lake: Lake, connections: Connections, alias: str, incident: Mappi
         if start == end:
             return int(start)
         plan = LandingPlan(alias, {key: start}, {key: generation} if generation else {})
-        land_again(lake, connections.spark(alias), plan, {key: end}, int(incident["at"].timestamp() * 1000))
+        landing = connections.topology.clusters[alias].landing
+        client = connections.client(alias, "consumer")
+        version = int(incident["at"].timestamp() * 1000)
+        land_again(lake, connections.spark(alias), plan, landing, {key: end}, version, client)
         logger.info("offsets %d to %d of %s were read from cluster %s again", start, end - 1, name, alias)
         return int(start)
     finally:

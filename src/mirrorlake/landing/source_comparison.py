@@ -6,6 +6,7 @@ comparing what the source has with what was landed. Where a partition goes on is
 else (DESIGN.md, "The stage is the truth").
 """
 
+import json
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
@@ -57,6 +58,14 @@ class LandingPlan:
     alias: str
     starts: Mapping[TopicAndPartition, int]
     generations: Mapping[TopicAndPartition, int] = field(default_factory=dict)
+
+    @property
+    def assigned(self) -> str:
+        """The partitions, as the option `assign` of Spark's Kafka source wants them."""
+        topics: dict[str, list[int]] = {}
+        for topic, partition in sorted(self.starts):
+            topics.setdefault(topic, []).append(partition)
+        return json.dumps(topics, ensure_ascii=False, separators=(",", ":"))
 
 
 @dataclass(frozen=True)

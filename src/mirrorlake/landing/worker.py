@@ -18,8 +18,9 @@ from mirrorlake.lake.event_log import EventLog
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.lease import Lease
 from mirrorlake.lake.stage_index import StageFiles
+from mirrorlake.landing.checkpoints import end_queries, forget_query
 from mirrorlake.landing.generations import LakeLandingStore
-from mirrorlake.landing.land import end_queries, forget_query, start_landing
+from mirrorlake.landing.land import start_landing
 from mirrorlake.landing.losses import LandingNews
 from mirrorlake.landing.plan import LandingPlanner, Planned
 from mirrorlake.landing.query import LandingQuery

@@ -17,7 +17,6 @@ from mirrorlake.produce.flow import BatchReport
 from mirrorlake.run.replicator import Replicator, RunOptions
 from mirrorlake.run.samples import FlowLag
 from mirrorlake.spark.causes import cause_of
-from mirrorlake.spark.session import start_workers
 from mirrorlake.tracking.runs import Tracked, tracked
 
 logger = logging.getLogger(__name__)
@@ -78,6 +77,8 @@ def _prepare_behind(tables: Lake) -> None:
     and start the process that Python workers are forked from."""
 
     def prepare() -> None:
+        from mirrorlake.spark.session import start_workers
+
         try:
             start_workers(tables.spark)
         except Exception as error:  # noqa: BLE001 - it only prepares

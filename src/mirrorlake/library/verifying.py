@@ -6,10 +6,11 @@ from dataclasses import replace
 from datetime import datetime, timezone
 
 from mirrorlake.errors import InputError
-from mirrorlake.lake.stage_index import StageFiles
+from mirrorlake.lake.stage_index import StageFiles, readable_by_files
 from mirrorlake.library.answers import Rows, Verified
 from mirrorlake.library.internals import Internals
 from mirrorlake.library.replicating import stopping
+from mirrorlake.produce.probe import files_readable
 from mirrorlake.verify.auditor import Auditor, Outcome
 from mirrorlake.verify.plan import Choice
 from mirrorlake.verify.workers import Executors, RowExecutors, ThisProcess, Workers, cores_of
@@ -55,9 +56,6 @@ def _workers(known: Internals, offsets: int) -> Workers:
     """This process for little, if it can open the stage's files; executors for more, by files where they can."""
     if offsets <= SMALL_OFFSETS and known.location.path is not None:
         return ThisProcess()
-    from mirrorlake.lake.stage import readable_by_files  # Spark, which the small case does without
-    from mirrorlake.produce.probe import files_readable
-
     tables = known.tables
     count = cores_of(tables.spark)
     with StageFiles(tables).reading() as index:

@@ -11,10 +11,13 @@ import subprocess
 import sys
 from collections.abc import Iterable, Iterator
 from threading import Lock
+from typing import TYPE_CHECKING
 from urllib.parse import urlparse
 
 import pyarrow as pa
-from pyspark.sql import SparkSession
+
+if TYPE_CHECKING:  # a path of this host is not tried, and needs no session
+    from pyspark.sql import SparkSession
 
 logger = logging.getLogger(__name__)
 
@@ -34,7 +37,7 @@ _known: dict[str, bool] = {}
 _lock = Lock()
 
 
-def files_readable(spark: SparkSession, uri: str) -> bool:
+def files_readable(spark: "SparkSession", uri: str) -> bool:
     """Whether the session's workers can open a file of the stage, and so its others. Says in the log why they cannot.
 
     A local path is not tried: opening it can fail, but kills nobody.

@@ -2,28 +2,30 @@
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql.pandas.types import from_arrow_schema
 
 from mirrorlake.errors import FilesUnreadable
-from mirrorlake.lake import stage
 from mirrorlake.lake.lake import Lake
+from mirrorlake.lake.stage_index import readable_by_files
 from mirrorlake.produce.batch import PartitionPlan
 from mirrorlake.produce.ports import Way
 from mirrorlake.produce.probe import files_readable
 from mirrorlake.produce.readers import ReadFiles, ReadRows
 from mirrorlake.produce.report import RESULT
 from mirrorlake.produce.stage_files import read_shard
-from mirrorlake.produce.stage_rows import Selection, sorted_rows
 from mirrorlake.produce.task import ShardJob, forget_writers, produce_shard
+
+if TYPE_CHECKING:  # small batches of a lake in a folder need no session
+    from pyspark.sql import DataFrame
+
+    from mirrorlake.produce.stage_rows import Selection
 
 #: What a small batch may hold of rows that Spark hands over, and what a record is taken for before there were some, B.
 SMALL_BYTES = 16 << 20
 UNKNOWN_RECORD_BYTES = 2_000
-#: What tasks report, for Spark.
-_RESULT = from_arrow_schema(RESULT)
 
 
 class SparkWorkers:
@@ -36,7 +38,7 @@ class SparkWorkers:
     """
 
     def __init__(
-        self, lake: Lake, source_cluster: str, small_batch_records: int = 0, selection: Selection | None = None
+        self, lake: Lake, source_cluster: str, small_batch_records: int = 0, selection: "Selection | None" = None
     ) -> None:
         self._lake = lake
         self._source_cluster = source_cluster
@@ -48,7 +50,7 @@ class SparkWorkers:
 
     def can_read_files(self) -> bool:
         """Whether reading the table's files is reading the table."""
-        return stage.readable_by_files(self._lake)
+        return readable_by_files(self._lake)
 
     def files(self, jobs: Sequence[ShardJob]) -> tuple[Way, pa.Table]:
         """Run jobs that read the stage's files themselves. Raises FilesUnreadable where workers must not try."""
@@ -58,7 +60,7 @@ class SparkWorkers:
         if paths and not files_readable(self._lake.spark, paths[0]):
             raise FilesUnreadable(f"workers cannot open files as {paths[0]}")
         frame = self._lake.spark.range(0, len(jobs), 1, len(jobs))
-        return "long", frame.mapInArrow(ReadFiles(jobs), _RESULT).toArrow()
+        return "long", _by_tasks(frame, ReadFiles(jobs))
 
     def _here(self, jobs: Sequence[ShardJob]) -> pa.Table:
         self._note(jobs)
@@ -74,16 +76,25 @@ class SparkWorkers:
         self, jobs: Sequence[ShardJob], plans: Sequence[PartitionPlan], produce_tasks: int
     ) -> tuple[Way, pa.Table]:
         """Run jobs over rows that Spark reads and sorts."""
+        from mirrorlake.produce.stage_rows import sorted_rows
+
         frame = sorted_rows(self._lake, self._source_cluster, plans, produce_tasks, self._selection)
         way: Way = "long"
         if sum(job.plan.record_count for job in jobs) <= min(self._small, SMALL_BYTES // self._record_bytes):
             self._note(jobs)
             way, result = "short", pa.Table.from_batches(ReadRows(jobs)(frame.toArrow().to_batches()), RESULT)
         else:
-            result = frame.mapInArrow(ReadRows(jobs), _RESULT).toArrow()
+            result = _by_tasks(frame, ReadRows(jobs))
         if records := pc.sum(result["record_count"]).as_py():
             self._record_bytes = max(100, pc.sum(result["byte_count"]).as_py() // records)
         return way, result
 
     def _note(self, jobs: Sequence[ShardJob]) -> None:
         self._written_here |= {job.target.transactional_id for job in jobs}
+
+
+def _by_tasks(frame: "DataFrame", read: ReadFiles | ReadRows) -> pa.Table:
+    """What Spark's tasks report, as rows of RESULT."""
+    from pyspark.sql.pandas.types import from_arrow_schema
+
+    return frame.mapInArrow(read, from_arrow_schema(RESULT)).toArrow()

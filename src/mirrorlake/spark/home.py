@@ -55,3 +55,12 @@ def _link(link: Path, target: Path) -> None:
     fresh.unlink(missing_ok=True)
     fresh.symlink_to(target)
     fresh.replace(link)
+
+
+def over_connect() -> bool:
+    """Whether this process's session is one of Spark Connect; while pyspark is not imported there is no session."""
+    if "pyspark.sql" not in sys.modules:
+        return False
+    from pyspark.sql.utils import is_remote
+
+    return bool(is_remote())

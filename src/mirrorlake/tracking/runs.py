@@ -9,9 +9,9 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import yaml
-from pyspark.sql import SparkSession
 
 from mirrorlake.config.redaction import redacted, topology_hash
 from mirrorlake.config.topology import Topology
@@ -22,6 +22,9 @@ from mirrorlake.run.samples import FlowLag
 from mirrorlake.tracking.meter import Meter
 from mirrorlake.tracking.recorder import TICK_SECONDS, Begin, Recorder
 from mirrorlake.tracking.store import described, open_store
+
+if TYPE_CHECKING:  # a run over few records needs no session
+    from pyspark.sql import SparkSession
 
 #: Set to off, it switches recording off whatever the topology file says.
 SWITCH = "MIRRORLAKE_TRACKING"
@@ -74,7 +77,7 @@ class Tracked:
         """A sample of positions was written."""
         self._meter.sampled(flow, lag)
 
-    def session(self, spark: SparkSession) -> None:
+    def session(self, spark: "SparkSession") -> None:
         """The session that the work is done in."""
         if self._recorder is not None:
             self._recorder.params(spark_facts(spark))
@@ -168,7 +171,7 @@ def versions() -> dict[str, str]:
     }
 
 
-def spark_facts(spark: SparkSession) -> dict[str, str]:
+def spark_facts(spark: "SparkSession") -> dict[str, str]:
     """The settings of a session that make a run comparable with another; `cores` where its master says so."""
     found = {name: value for name in _SPARK if (value := spark.conf.get(name, None)) is not None}
     master = found.get("spark.master", "")

@@ -8,6 +8,7 @@ import pytest
 from pyspark.errors import PySparkRuntimeError
 
 from mirrorlake.library import replicating
+from mirrorlake.spark import session
 
 
 def prepared(tables: Any) -> None:
@@ -19,7 +20,7 @@ def prepared(tables: Any) -> None:
 
 def test_workers_are_started_in_the_session_of_the_lake(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[Any] = []
-    monkeypatch.setattr(replicating, "start_workers", seen.append)
+    monkeypatch.setattr(session, "start_workers", seen.append)
     prepared(SimpleNamespace(spark="the session"))
     assert seen == ["the session"]
 
@@ -31,7 +32,7 @@ def test_a_session_that_ends_meanwhile_is_no_failure(
     def ended(_session: Any) -> None:
         raise PySparkRuntimeError("the session was stopped")
 
-    monkeypatch.setattr(replicating, "start_workers", ended)
+    monkeypatch.setattr(session, "start_workers", ended)
     caplog.set_level("DEBUG")
     prepared(SimpleNamespace(spark=None))
     assert "the session was stopped" in caplog.text

@@ -1,0 +1,56 @@
+"""The checkpoints of landing queries, and the names by which their commits to `records` are known.
+
+No query goes on from the checkpoint of another: a batch is committed whole, so the offset after the newest one in the
+table is where a partition goes on, and a process that died between Delta's commit and Spark's has left nothing that
+could contradict it.
+"""
+
+import json
+import shutil
+import uuid
+from pathlib import Path
+
+from mirrorlake.lake.lake import Lake
+
+#: More than any batch's number: Delta takes no batch of a query that has come so far.
+_NO_MORE = 2**62
+
+
+def end_queries(lake: Lake, alias: str) -> None:
+    """See to it that no query before now can commit to `records` any more, and forget their checkpoints.
+
+    To be called before the table is asked where to go on: a process that was killed may leave a query that still runs.
+    """
+    root = _root(lake, alias)
+    for checkpoint in root.iterdir() if root.is_dir() else ():
+        for application in (application_of(checkpoint), _query_id(checkpoint)):
+            if application is not None:
+                lake.fence("records", application, _NO_MORE)
+        shutil.rmtree(checkpoint)
+
+
+def forget_query(lake: Lake, alias: str) -> None:
+    """Remove the checkpoint of a query that has ended."""
+    shutil.rmtree(_root(lake, alias), ignore_errors=True)
+
+
+def new_checkpoint(lake: Lake, alias: str) -> Path:
+    """Where a query that starts now keeps its offsets; nothing is made."""
+    return _root(lake, alias) / uuid.uuid4().hex[:12]
+
+
+def application_of(checkpoint: Path) -> str:
+    """What the commits of a query with this checkpoint are known by, where they are the driver's."""
+    return f"mirrorlake land {checkpoint.name}"
+
+
+def _query_id(checkpoint: Path) -> str | None:
+    """The id under which Delta's own sink commits the batches of a checkpoint; None if it never came to begin."""
+    try:
+        return str(json.loads((checkpoint / "metadata").read_text(encoding="utf-8"))["id"])
+    except (FileNotFoundError, NotADirectoryError, ValueError, KeyError):
+        return None
+
+
+def _root(lake: Lake, alias: str) -> Path:
+    return lake.checkpoints / "land" / alias

@@ -1,0 +1,80 @@
+"""What a native landing query reads: handed to Spark's tasks, or done by the driver itself. Needs no Spark."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mirrorlake.offsets.positions import TopicAndPartition
+
+if TYPE_CHECKING:  # three processes import this before a query begins, and each needs a part of the rest, or none
+    import pyarrow as pa
+
+    from mirrorlake.config.topology import Landing
+    from mirrorlake.landing.source_comparison import LandingPlan
+
+#: What the driver learned of the topics' records, for the next batch; in the query's checkpoint.
+SIZES_FILE = "record_bytes.json"
+
+
+@dataclass(frozen=True)
+class LandJob:
+    """What a query reads, and how. `client` holds secrets: it travels with the pickled source, never as an option.
+
+    `starts` and `final` are offsets by partition; None reads on for ever. `final_noted` is what the batch notes that
+    comes to `final` (offsets/as_of.py). `waiting` are partitions that wait for others, `waiting_seconds` at most.
+    `directory` and `schema` are those of the table `records`.
+    """
+
+    alias: str
+    client: Mapping[str, str | int | bool]
+    starts: Mapping[TopicAndPartition, int]
+    generations: Mapping[TopicAndPartition, int]
+    final: Mapping[TopicAndPartition, int] | None
+    most: int
+    tasks: int
+    waiting: frozenset[TopicAndPartition]
+    waiting_seconds: float
+    directory: str
+    schema: "pa.Schema"
+    checkpoint: str
+    final_noted: str | None = None
+
+    @staticmethod
+    def of(
+        plan: "LandingPlan",
+        client: Mapping[str, str | int | bool],
+        landing: "Landing",
+        directory: Path,
+        checkpoint: Path,
+        waiting: frozenset[TopicAndPartition],
+        waiting_seconds: float,
+    ) -> "LandJob":
+        """The job of a plan. `directory` is the lake's."""
+        from mirrorlake.lake.definitions import definition
+
+        return LandJob(
+            alias=plan.alias,
+            client=dict(client),
+            starts=plan.starts,
+            generations=plan.generations,
+            final=None,
+            most=landing.max_records_per_batch,
+            tasks=landing.files_per_batch,
+            waiting=waiting,
+            waiting_seconds=waiting_seconds,
+            directory=str(directory / "records"),
+            schema=definition("records").rows,
+            checkpoint=str(checkpoint),
+        )
+
+    def __repr__(self) -> str:
+        return f"LandJob({self.alias}, {len(self.starts)} partitions)"
+
+
+def document(offsets: Mapping[TopicAndPartition, int]) -> dict[str, dict[str, int]]:
+    """Offsets as Spark's own Kafka source writes them into a checkpoint."""
+    found: dict[str, dict[str, int]] = {}
+    for (topic, partition), offset in sorted(offsets.items()):
+        found.setdefault(topic, {})[str(partition)] = offset
+    return found
