@@ -126,32 +126,48 @@ def test_modes(
     east_mode: str,
     west_mode: str,
 ) -> None:
-    """Flows both ways, so that each mode is read by Java's client, and asked and written by librdkafka."""
-    flow = {"topics": [topic_name], **RECORDS_ONLY}
-    path = topology(
-        tmp_path,
-        secure.cluster("east", east_mode),
-        secure.cluster("west", west_mode),
-        {FLOW: flow, BACK: flow},
-    )
+    """Flows both ways, so that each mode is read from, asked and written to."""
+    path = both_ways(secure, topic_name, tmp_path, (east_mode, west_mode))
+    replicate_once(spark, path)
+    assert_mirrored_without_secrets(secure, spark, path, topic_name, caplog.text)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("session", [False, True], ids=["no session", "session"])
+def test_no_process_of_a_run_shows_a_secret(
+    secure: SecureClusters, spark: SparkSession, topic_name: str, tmp_path: Path, session: bool
+) -> None:
+    """Of few records a run with an end opens no Spark session; where it opens one, Java and workers are looked at."""
+    landing = {"small_batch_records": 0} if session else {}
+    path = both_ways(secure, topic_name, tmp_path, MODES[0], landing=landing)
+    code, lines = run_once(path)
+    assert code == 0, said(path)
+    assert ("java" in lines) is session
+    assert_mirrored_without_secrets(secure, spark, path, topic_name, lines)
+
+
+def both_ways(secure: SecureClusters, topic: str, folder: Path, modes: tuple[str, str], **settings: object) -> Path:
+    """A topology of two flows between clusters that are reached by these modes, and records in both."""
+    flow = {"topics": [topic], **RECORDS_ONLY}
+    east, west = (secure.cluster(name, mode) | settings for name, mode in zip(("east", "west"), modes, strict=True))
     for name in ("east", "west"):
         grant(secure.admin(name), EVERYTHING)
-        create_topic(secure.open_door(name), topic_name, 2)
-        write(secure.open_door(name), topic_name, numbered(20, 2))
-    if (east_mode, west_mode) == MODES[0]:
-        code, lines = run_once(path)  # as a command, to see what its processes show
-        assert code == 0, said(path)
-        assert "java" in lines
-    else:
-        replicate_once(spark, path)
-        lines = caplog.text
-    for name, mirror in (("west", f"east.{topic_name}"), ("east", f"west.{topic_name}")):
+        create_topic(secure.open_door(name), topic, 2)
+        write(secure.open_door(name), topic, numbered(20, 2))
+    return topology(folder, east, west, {FLOW: flow, BACK: flow})
+
+
+def assert_mirrored_without_secrets(
+    secure: SecureClusters, spark: SparkSession, path: Path, topic: str, lines: str
+) -> None:
+    """What `both_ways` wrote is on the other side, and no secret is in `lines` or in what the run left."""
+    for name, mirror in (("west", f"east.{topic}"), ("east", f"west.{topic}")):
         assert [len(partition) for partition in read_topic(secure.open_door(name), mirror)] == [10, 10]
     lake = lake_of(spark, path)
     for name in (FLOW, BACK):
-        assert translate(lake, name, topic_name, 1, 7).offset == 7
+        assert translate(lake, name, topic, 1, 7).offset == 7
     tables = "\n".join(str(lake.table(name).collect()) for name in TABLES)
-    assert_no_secret(secure, tmp_path, lines, tables)
+    assert_no_secret(secure, path.parent, lines, tables)
 
 
 def assert_no_secret(secure: SecureClusters, folder: Path, lines: str, tables: str = "") -> None:
@@ -228,31 +244,36 @@ def test_refused_logins(secure: SecureClusters, tmp_path: Path, case: str) -> No
 
 
 @pytest.mark.slow
-def test_the_documented_acls_are_enough_and_none_too_many(secure: SecureClusters, tmp_path: Path) -> None:
+@pytest.mark.parametrize("session", [False, True], ids=["no session", "session"])
+def test_the_documented_acls_are_enough_and_none_too_many(
+    secure: SecureClusters, tmp_path: Path, session: bool
+) -> None:
+    landing = {"landing": {"small_batch_records": 0}} if session else {}
     acls = documented_acls("records")
     for name, side in (("east", "source"), ("west", "target")):
         grant(secure.admin(name), [acl for acl in acls if acl["cluster"] == side])
     path = topology(
         tmp_path,
-        secure.cluster("east", "SCRAM-SHA-512"),
+        secure.cluster("east", "SCRAM-SHA-512") | landing,
         secure.cluster("west", "SCRAM-SHA-512"),
         {FLOW: {"topics": ["orders.*"], **RECORDS_ONLY}},
     )
-    create_topic(secure.open_door("east"), "orders-eu", 2)
+    made, grown = topics = [f"orders-{place}-{session}" for place in ("eu", "us")]
+    create_topic(secure.open_door("east"), made, 2)
     # One mirror is there with too few partitions, so that it has to grow.
-    create_topic(secure.open_door("east"), "orders-us", 2)
-    create_topic(secure.open_door("west"), "east.orders-us", 1)
-    for topic in ("orders-eu", "orders-us"):
+    create_topic(secure.open_door("east"), grown, 2)
+    create_topic(secure.open_door("west"), f"east.{grown}", 1)
+    for topic in topics:
         write(secure.open_door("east"), topic, numbered(20, 2))
     seen = {name: len(secure.authorizer_lines(name)) for name in ("east", "west")}
     assert problems(path) == []
     assert run_once(path)[0] == 0, said(path)
-    for topic in ("orders-eu", "orders-us"):
+    for topic in topics:
         assert sum(map(len, read_topic(secure.open_door("west"), f"east.{topic}"))) == 20
     for name, side in (("east", "source"), ("west", "target")):
         lines = secure.authorizer_lines(name)[seen[name] :]
         denied = [line for line in lines if " is Denied " in line]
-        assert not denied, denied
+        assert not denied, "\n".join(denied)
         for acl in acls:
             if acl["cluster"] == side:
                 assert any(_by_rule(line, acl) for line in lines), f"{acl} was not needed"

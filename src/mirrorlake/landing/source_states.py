@@ -4,6 +4,7 @@ for. Whoever keeps them alike at a target asks; for a flow that does not, `Sourc
 from collections.abc import Mapping
 
 from mirrorlake.config.topology import ResolvedFlow
+from mirrorlake.kafka.access import topic_rights
 from mirrorlake.kafka.admin import ClusterAdmin
 from mirrorlake.kafka.admin_acls import NoAcls, describe_topic_acls
 from mirrorlake.kafka.admin_configs import describe_topic_configs
@@ -65,19 +66,30 @@ def note_configs(
 
 class SourceNotes:
     """What a flow notes of its source although it does not keep it alike at its target: topics can be restored with
-    their configs and ACLs all the same. What the source does not let us ask stays as it was noted last, or unknown."""
+    their configs and ACLs all the same. What the source does not let us ask stays as it was noted last, or unknown.
+
+    A cluster writes each question that it refuses into its security log. It says without such a line which topics'
+    configs may be described (KIP-430), and nothing of that kind about its ACLs: a principal without that right on any
+    topic is not asked for them, and one that was refused is not asked again by this process.
+    """
 
     def __init__(self, flow: ResolvedFlow, source: ClusterAdmin, states: States) -> None:
         self._flow, self._source, self._states = flow, source, states
+        self._acls_refused = False
 
     def note(self) -> None:
-        """Ask the source once. Raises ClusterUnreachable."""
+        """Ask the source once. Raises ClusterUnreachable, or KafkaException when nobody answers."""
+        topics = {name: info for name, info in self._source.topics().items() if self._flow.selection.selects(name)}
+        may = {
+            name: topics[name]
+            for name, rights in topic_rights(self._source.client, topics).items()
+            if rights is None or "DESCRIBE_CONFIGS" in rights
+        }
         if not self._flow.settings.sync_topic_configs_enabled:
-            there = {
-                topic: info for topic, info in self._source.topics().items() if self._flow.selection.selects(topic)
-            }
-            note_configs(self._states, self._source.alias, there, describe_topic_configs(self._source, there).configs)
-        if not self._flow.settings.sync_topic_acls_enabled:
+            note_configs(self._states, self._source.alias, may, describe_topic_configs(self._source, may).configs)
+        if may and not (self._flow.settings.sync_topic_acls_enabled or self._acls_refused):
             told = describe_topic_acls(self._source)
-            if not isinstance(told, NoAcls):
+            if isinstance(told, NoAcls):
+                self._acls_refused = not told.disabled
+            else:
                 self._states.note_acls(self._source.alias, told)

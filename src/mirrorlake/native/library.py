@@ -65,12 +65,11 @@ _FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "topic_partition_list_new": (_P, C.c_int),
     "topic_partition_list_add": (_P, _P, _S, _I32),
     "topic_partition_list_destroy": (None, _P),
-    "incremental_assign": (_P, _P, _P),
-    "incremental_unassign": (_P, _P, _P),
-    "poll_set_consumer": (C.c_int, _P),
-    "consumer_close": (C.c_int, _P),
+    "consume_start_queue": (C.c_int, _P, _I32, _I64, _P),
+    "consume_stop": (C.c_int, _P, _I32),
     "sasl_background_callbacks_enable": (_P, _P),
-    "queue_get_consumer": (_P, _P),
+    "queue_new": (_P, _P),
+    "queue_forward": (None, _P, _P),
     "queue_get_main": (_P, _P),
     "queue_poll": (_P, _P, C.c_int),
     "queue_destroy": (None, _P),
@@ -229,12 +228,8 @@ class Library:
             self.metadata_destroy(answer)
         return code
 
-    def places(self, offsets: "dict[tuple[str, int], int]") -> int:
-        """A list of partitions with offsets, as librdkafka has it; to be destroyed."""
-        return self.annotated({place: (offset, "") for place, offset in offsets.items()})
-
     def annotated(self, offsets: "dict[tuple[str, int], tuple[int, str]]") -> int:
-        """The same, each offset with metadata."""
+        """A list of partitions with offsets and their metadata, as librdkafka has it; to be destroyed."""
         places = self.topic_partition_list_new(len(offsets))
         for (topic, partition), (offset, metadata) in offsets.items():
             place = Place.from_address(self.topic_partition_list_add(places, topic.encode(), partition))

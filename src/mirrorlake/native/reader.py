@@ -8,7 +8,7 @@ lies between are aborted records, transaction markers, or what compaction left.
 import ctypes as C
 import logging
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -23,7 +23,7 @@ logger = logging.getLogger(__name__)
 Partition = tuple[str, int]
 #: What the rule above asks of a consumer.
 _REQUIRED: Mapping[str, str | int | bool] = {
-    "group.id": "native-reader",  # nothing is committed; a consumer has to have one
+    "group.id": "",  # with one librdkafka looks for its coordinator, which takes a right on the group
     "isolation.level": "read_committed",
     "enable.auto.commit": False,
     "enable.partition.eof": True,
@@ -75,10 +75,12 @@ class Reader:
         self._handle: int | None = self._library.client(
             CONSUMER, {**_TUNED, **({} if keep else _RANGES_ONLY), **settings, **_REQUIRED}
         )
-        self._library.poll_set_consumer(self._handle)
-        self._queue = self._library.queue_get_consumer(self._handle)
+        self._queue = self._library.queue_new(self._handle)
+        main = self._library.queue_get_main(self._handle)
+        self._library.queue_forward(main, self._queue)
+        self._library.queue_destroy(main)
         self._numbers: dict[Partition, int] = {}
-        self._topics: set[str] = set()
+        self._topics: dict[str, int] = {}
         self._names: list[C.c_char_p] = []
         self._ranges = np.zeros(0, RANGE)
         self._messages = np.zeros(_MESSAGES + 2 * _KEPT, np.uint64)
@@ -120,8 +122,10 @@ class Reader:
         """Let go of the client, and of what it fetched."""
         if self._handle is not None:
             self._release()
+            self._stop(self._numbers)
+            for topic in self._topics.values():
+                self._library.topic_destroy(topic)
             self._library.queue_destroy(self._queue)
-            self._library.consumer_close(self._handle)
             self._library.destroy(self._handle)
             self._handle = None
 
@@ -148,14 +152,24 @@ class Reader:
             name = C.cast(self._names[-1], C.c_void_p).value
             fresh[number] = (name, 0, key[1], start, ranges[key][1], -1, *([0] * 7))
         self._ranges = np.concatenate([self._ranges, fresh])
-        self._assign("incremental_assign", moved)
-        self._look_up({topic for topic, _ in moved})
+        self._start(moved)
 
-    def _look_up(self, topics: set[str]) -> None:
-        """Ask who leads the partitions of new topics: librdkafka looks for such topics once a second."""
-        # Where nobody answers it goes on asking by itself.
-        if not topics <= self._topics and not self._library.look_up(self._handle, None, _LOOK_UP_MS):
-            self._topics |= topics
+    def _start(self, offsets: Mapping[Partition, int]) -> None:
+        """Have partitions fetched from these offsets on, as a consumer of no group does."""
+        lib, known = self._library, len(self._topics)
+        for (topic, partition), offset in offsets.items():
+            if topic not in self._topics:
+                self._topics[topic] = lib.topic_new(self._handle, topic.encode(), None)
+            if lib.consume_start_queue(self._topics[topic], partition, offset, self._queue) != 0:
+                raise KafkaException(KafkaError(lib.last_error()))
+        if len(self._topics) > known:
+            # Ask who leads the partitions of new topics: librdkafka looks for such topics once a second. Where nobody
+            # answers it goes on asking by itself.
+            lib.look_up(self._handle, None, _LOOK_UP_MS)
+
+    def _stop(self, keys: Iterable[Partition]) -> None:
+        for topic, partition in keys:
+            self._library.consume_stop(self._topics[topic], partition)
 
     def _compact(self) -> None:
         """Leave no room for what is not read any more."""
@@ -168,16 +182,9 @@ class Reader:
         told = (self._ranges["log_end"] >= self._ranges["end"]) & (self._ranges["next"] < self._ranges["end"])
         self._ranges["next"][told] = self._ranges["end"][told]
 
-    def _assign(self, how: str, offsets: Mapping[Partition, int]) -> None:
-        places = self._library.places(dict(offsets))
-        try:
-            self._library.check(getattr(self._library, how)(self._handle, places))
-        finally:
-            self._library.topic_partition_list_destroy(places)
-
     def _forget(self, keys: list[Partition]) -> None:
         """Read some partitions no more, and drop what is kept of them."""
-        self._assign("incremental_unassign", dict.fromkeys(keys, 0))
+        self._stop(keys)
         for key in keys:
             row = self._ranges[self._numbers.pop(key) :][:1]
             address = self._messages.ctypes.data
