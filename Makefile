@@ -23,9 +23,18 @@ test: env ## what CI runs: check, then the tests of every law, command and forma
 	@$(MAKE) --no-print-directory -j 2 check classes
 	$(BIN)/pytest -n auto --dist loadfile --no-loadscope-reorder -m "not slow"
 
-# The slow ones one by one: many of them measure times, or take clusters away.
-test-all: test ## those, and what takes an hour: every lane, topology and security mode, dead clusters, other sessions
-	$(BIN)/pytest -m slow
+# The slow ones one by one: many of them measure times, or take clusters away. In chunks, each of which goes on where it
+# stopped (tests/support/chunks.py), and none of which ends the others.
+CHUNKS := 8
+ifdef CHUNK
+test-all: env
+	$(BIN)/pytest -m slow --chunk $(CHUNK)
+else
+test-all: test ## those and the slow ones, an hour: every lane, topology, security mode; CHUNK=3/8 goes on with an eighth
+	@left=; for number in $$(seq $(CHUNKS)); do \
+		$(BIN)/pytest -m slow --chunk $$number/$(CHUNKS) || left="$$left CHUNK=$$number/$(CHUNKS)"; \
+	done; test -z "$$left" || { echo "go on with make test-all and one after another of$$left" >&2; exit 1; }
+endif
 
 # Tests start many sessions: with Java's classes in an archive each takes half the time. Instant when it is there.
 classes: env
