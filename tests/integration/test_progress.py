@@ -214,7 +214,7 @@ def test_positions_that_the_target_forgot_stop_only_what_cannot_be_known(bench: 
     bench.run()
     _forget_positions(bench)
     bench.land({0: range(10, 20), 1: range(10, 20)})
-    bench.run(on_refused=told.append)
+    bench.run(on_refused=told.extend)
     assert told == []
     bench.assert_exact()
     with pytest.MonkeyPatch.context() as patch:
@@ -223,10 +223,10 @@ def test_positions_that_the_target_forgot_stop_only_what_cannot_be_known(bench: 
         bench.run()
     _forget_positions(bench)
     bench.land({1: range(20, 30)})
-    bench.run(on_refused=told.append)
+    bench.run(on_refused=told.extend)
     assert [(type(error), error.partition, error.first_offset) for error in told] == [(PositionLost, 0, 20)]
     assert [len(records) for records in read_topic(bench.west, bench.topic)] == [30, 30]
-    bench.run(on_refused=told.append, known_foreign={(bench.topic, 0): 20})
+    bench.run(on_refused=told.extend, known_foreign={(bench.topic, 0): 20})
     assert len(told) == 1
     assert [len(records) for records in read_topic(bench.west, bench.topic)] == [40, 30]
 
@@ -236,7 +236,7 @@ def test_nothing_mapped_and_no_position_is_a_beginning_only_where_the_target_has
     write(bench.west, bench.topic, numbered(5, PARTITIONS))  # somebody else's, before the flow began
     targets = {bench.topic: TargetGeneration(0, 0, (3, 0))}
     bench.land({0: range(10), 1: range(10)})
-    bench.run(on_refused=told.append, targets=targets)
+    bench.run(on_refused=told.extend, targets=targets)
     assert [(type(error), error.partition) for error in told] == [(PositionLost, 1)]
     assert [len(records) for records in read_topic(bench.west, bench.topic)] == [13, 2]
 

@@ -34,7 +34,16 @@ INCIDENTS: list[dict[str, Any]] = [
     {"flow": "a->b", "at": AT, "kind": "flow_stopped", "topic": None, "partition": None},
     {"flow": "a->b", "at": AT, "kind": "target_recreated", "topic": "t", "target_generation": 1},
 ]
-KIND = {"flow": "a->b", "resolution": "over"}
+OVER = {"resolution": "over"}
+
+
+def settled(*keys: tuple[str, str | None, int | None]) -> dict[str, Frame]:
+    """Kinds, topics and partitions that are closed."""
+    columns = (("flow", "STRING"), ("kind", "STRING"), ("topic", "STRING"), ("partition", "INT"))
+    return {"settled": Frame(columns, [("a->b", *key) for key in keys])}
+
+
+NOTED = Frame((("topic", "STRING"), ("target_generation", "INT")), [("t", 1), ("u", 0)])
 CASES: dict[str, tuple[str, list[dict[str, Any]], dict[str, Frame], dict[str, Any]]] = {
     "a new cluster": ("clusters_seen", [], {"seen": SEEN}, {}),
     "a known one": (
@@ -50,29 +59,24 @@ CASES: dict[str, tuple[str, list[dict[str, Any]], dict[str, Frame], dict[str, An
         {},
     ),
     "a refusal settled": (
-        "settle_incident",
+        "settle_incidents",
         INCIDENTS,
-        {},
-        {**KIND, "kind": "target_refused", "topic": "t", "partition": 0},
+        settled(("target_refused", "t", 0), ("target_refused", "t", 1)),
+        OVER,
     ),
     "one without a topic": (
-        "settle_incident",
+        "settle_incidents",
         INCIDENTS,
-        {},
-        {**KIND, "kind": "flow_stopped", "topic": None, "partition": None},
+        settled(("flow_stopped", None, None)),
+        OVER,
     ),
-    "nothing to settle": ("settle_incident", INCIDENTS, {}, {**KIND, "kind": "no", "topic": None, "partition": None}),
-    "an unfounded target": (
-        "close_unfounded_target",
-        INCIDENTS,
-        {},
-        {"flow": "a->b", "topic": "t", "target_generation": 1},
-    ),
+    "nothing to settle": ("settle_incidents", INCIDENTS, settled(("no", None, None)), OVER),
+    "unfounded targets": ("close_unfounded_targets", INCIDENTS, {"noted": NOTED}, {"flow": "a->b"}),
 }
 
 
 #: Each statement once; the others are slow.
-ONE_OF_EACH = ("a known one", "objectives", "a refusal settled", "an unfounded target")
+ONE_OF_EACH = ("a known one", "objectives", "a refusal settled", "unfounded targets")
 
 
 @pytest.mark.parametrize(
@@ -112,14 +116,14 @@ def test_what_others_append_and_change_meanwhile_is_kept(spark: SparkSession, tm
     lake = open_lake(spark, Location(path=str(tmp_path / "lake")), tmp_path)
     lake.append("incidents", rows_of("incidents", INCIDENTS))
     other = PathTables(tmp_path / "lake")
-    text, asked = sql_text("queries", "settle_incident"), []
+    text, asked = sql_text("queries", "settle_incidents"), []
 
     def while_somebody_writes(rows: Any) -> Any:
         if not asked:
             other.append("incidents", rows_of("incidents", [{**INCIDENTS[2], "kind": "flow_waits"}]))
             _settle(lake, "flow_stopped")
         asked.append(len(rows))
-        return Change(text, {**KIND, "kind": "target_refused", "topic": "t", "partition": 0}, {}).of(rows)
+        return Change(text, OVER, settled(("target_refused", "t", 0))).of(rows)
 
     PathTables(tmp_path / "lake").rewrite("incidents", while_somebody_writes)
     kinds = {(row["kind"], row["resolution"]) for row in lake.ask_table("incidents")}
@@ -133,7 +137,7 @@ def test_what_others_append_and_change_meanwhile_is_kept(spark: SparkSession, tm
 
 
 def _settle(lake: Lake, kind: str) -> None:
-    args = {**KIND, "kind": kind, "topic": None, "partition": None}
-    thread = threading.Thread(target=lambda: lake.change("settle_incident", **args))
+    frames = settled((kind, None, None))
+    thread = threading.Thread(target=lambda: lake.change("settle_incidents", frames, **OVER))
     thread.start()
     thread.join()

@@ -444,6 +444,7 @@ class Driver:
             park_at=decided["park"],
         )
 
-    def _refused(self, error: TargetRefused) -> None:
-        first, last = error.first_offset, error.last_offset
-        self.world.tell(error.incident_kind, *error.topic_partition, first=first, last=last, detail=str(error))
+    def _refused(self, errors: Sequence[TargetRefused]) -> None:
+        for error in errors:
+            first, last = error.first_offset, error.last_offset
+            self.world.tell(error.incident_kind, *error.topic_partition, first=first, last=last, detail=str(error))

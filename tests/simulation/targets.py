@@ -101,16 +101,19 @@ class _Incidents:
     def __init__(self, world: World) -> None:
         self._world = world
 
-    def tell(self, _flow: str, kind: str, problem: TargetRecreated) -> None:
+    def tell_all(self, _flow: str, kind: str, problems: Sequence[TargetRecreated]) -> None:
+        if not problems:
+            return
         self._world.steps.reach("incident append", timed_out)
-        self._world.tell(
-            kind,
-            problem.topic,
-            first=problem.first_offset,
-            last=problem.last_offset,
-            detail=problem.message,
-            target_generation=problem.target_generation,
-        )
+        for problem in problems:
+            self._world.tell(
+                kind,
+                problem.topic,
+                first=problem.first_offset,
+                last=problem.last_offset,
+                detail=problem.message,
+                target_generation=problem.target_generation,
+            )
         self._world.steps.reach("incident appended", timed_out)
 
 
@@ -167,8 +170,8 @@ def _mapped(world: World, _flow: str, topics: Collection[str]) -> dict[str, list
     return found
 
 
-def _close_unfounded(world: World, _flow: str, topic: str, generation: int) -> None:
+def _close_unfounded(world: World, _flow: str, noted: Mapping[str, int]) -> None:
     for item in world.incidents:
-        about = (item.kind, item.topic, item.target_generation) == ("target_recreated", topic, generation)
+        about = item.kind == "target_recreated" and noted.get(str(item.topic)) == item.target_generation
         if about and item.resolution in (None, "again", "continue"):
             item.resolution = "the topic is the one that it was"

@@ -88,8 +88,8 @@ class TargetGenerations:
         if gone:
             confirmed, still = self._until_known(gone, GONE_SECONDS)
             comparison = self._compared(names, {**found, **confirmed}, (missing - gone) | still)
-        for topic in comparison.unfounded:
-            close_unfounded(self._lake, self._flow, topic, comparison.living[topic].number)
+        unfounded = {topic: comparison.living[topic].number for topic in comparison.unfounded}
+        close_unfounded(self._lake, self._flow, unfounded)
         self._take(names, comparison)
         return comparison
 
@@ -134,8 +134,7 @@ class TargetGenerations:
             self.living.pop(names[topic], None)
         for topic in comparison.living:
             self._live(names[topic])
-        for loss in comparison.losses:
-            self._tell(loss)
+        self._tell(comparison.losses)
         self.waiting = {
             topic: self.waiting.get(topic) or self._reminder(topic, names[topic])
             for topic in sorted(comparison.waiting)
@@ -206,16 +205,17 @@ class TargetGenerations:
                 logger.info("flow %s: the ends of target topics are not known yet: %s", self._flow, error)
                 time.sleep(_PAUSE_SECONDS)
 
-    def _tell(self, loss: TargetLoss) -> None:
-        mapped = [
-            item
-            for item in mapped_targets(self._lake, self._flow, [loss.topic]).get(loss.target_topic, [])
-            if item.generation == loss.generation
-        ]
-        problem = _lost(self._flow, self._target.alias, loss, mapped)
-        logger.error("%s", problem)
-        self._incidents.tell(self._flow, "target_recreated", problem)
-        self.waiting[loss.topic] = problem
+    def _tell(self, losses: Sequence[TargetLoss]) -> None:
+        mapped = mapped_targets(self._lake, self._flow, {loss.topic for loss in losses})
+        problems = []
+        for loss in losses:
+            about = (loss.topic, loss.generation)
+            parts = [item for item in mapped.get(loss.target_topic, []) if (item.topic, item.generation) == about]
+            problems.append(_lost(self._flow, self._target.alias, loss, parts))
+        for problem in problems:
+            logger.error("%s", problem)
+        self._incidents.tell_all(self._flow, "target_recreated", problems)
+        self.waiting |= {loss.topic: problem for loss, problem in zip(losses, problems, strict=True)}
 
     def _reminder(self, topic: str, target: str) -> TargetRecreated:
         return TargetRecreated(

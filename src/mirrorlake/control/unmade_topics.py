@@ -36,15 +36,17 @@ class UnmadeTopics:
     def tell_plans(self, plans: Sequence[TopicPlan]) -> list[TopicPlan]:
         """Report planned topics that must not be mirrored; returns the plans except those reported before."""
         fresh = [plan for plan in plans if plan not in self._told]
-        for plan in refusals(fresh):
-            self._told.add(plan)
-            self._incidents.tell(self._flow, _KIND, _refused(self._flow, plan))
+        found = refusals(fresh)
+        self._told.update(found)
+        self._incidents.tell_all(self._flow, _KIND, [_refused(self._flow, plan) for plan in found])
         return fresh
 
     def _tell(self, refused: Mapping[str, TargetRefused]) -> None:
-        for topic in refused.keys() - self.topics.keys():
-            problem = ReplicationError(f"{refused[topic]}; the flow goes on without it", topic=topic)
-            self._incidents.tell(self._flow, _KIND, problem)
+        problems = [
+            ReplicationError(f"{refused[topic]}; the flow goes on without it", topic=topic)
+            for topic in sorted(refused.keys() - self.topics.keys())
+        ]
+        self._incidents.tell_all(self._flow, _KIND, problems)
 
 
 def _refused(flow: str, plan: TopicPlan) -> ReplicationError:

@@ -20,7 +20,8 @@ from deltalake import DeltaTable
 from mirrorlake.errors import InputError, LakeError, first_line
 from mirrorlake.lake.definitions import TABLES, VIEWS, sql_text
 from mirrorlake.lake.delta_log import BARRED_FEATURES, files_of
-from mirrorlake.lake.dialect import PREPARED, Said, columns_of, said_for_duckdb, type_of
+from mirrorlake.lake.dialect import PREPARED, Said, columns_of, said_for_duckdb
+from mirrorlake.lake.duck_changes import give
 from mirrorlake.lake.lake import has_table
 from mirrorlake.lake.opening import check_version
 from mirrorlake.lake.reader import Found, Frame, Frames
@@ -105,19 +106,10 @@ class DuckLake:
             text = text.replace(f"{{{name}}}", f"({frame})" if isinstance(frame, str) else f"`frame {name}`")
         for name, frame in frames.items():
             if isinstance(frame, Frame):
-                self._give(f"frame {name}", frame)
+                give(self._connection, name, frame)
         said = said_for_duckdb(text)
         self._make_known(said)
         return self._connection.sql(said.text, params={name: args[name] for name in said.parameters & args.keys()})
-
-    def _give(self, name: str, frame: Frame) -> None:
-        """Make a table of rows."""
-        kinds = ", ".join(f'"{column}" {type_of(kind)}' for column, kind in frame.columns)
-        self._connection.execute(f'CREATE OR REPLACE TEMP TABLE "{name}" ({kinds})')
-        columns = [list(column) for column in zip(*frame.rows, strict=True)]
-        if columns:
-            values = ", ".join(f"unnest(${number})" for number in range(1, len(columns) + 1))
-            self._connection.execute(f'INSERT INTO "{name}" SELECT {values}', columns)
 
     def _make_known(self, said: Said) -> None:
         """Open what a query names, and what that is made of."""

@@ -12,6 +12,16 @@ from mirrorlake.lake.dialect import PREPARED, change_for_duckdb, type_of
 from mirrorlake.lake.reader import Frame
 
 
+def give(connection: duckdb.DuckDBPyConnection, name: str, frame: Frame) -> None:
+    """Make a table `frame <name>` of rows, all by one statement: one a row takes half a millisecond."""
+    kinds = ", ".join(f'"{column}" {type_of(kind)}' for column, kind in frame.columns)
+    connection.execute(f'CREATE OR REPLACE TEMP TABLE "frame {name}" ({kinds})')
+    columns = [list(column) for column in zip(*frame.rows, strict=True)]
+    if columns:
+        values = ", ".join(f"unnest(${number})" for number in range(1, len(columns) + 1))
+        connection.execute(f'INSERT INTO "frame {name}" SELECT {values}', columns)
+
+
 class Change:
     """A MERGE or UPDATE. `table` is what it changes."""
 
@@ -35,11 +45,7 @@ class Change:
             connection.register("as_it_was", rows)
             connection.execute(f'CREATE TABLE "{self.table}" AS SELECT * FROM as_it_was')
             for name, frame in self._frames.items():
-                kinds = ", ".join(f'"{column}" {type_of(kind)}' for column, kind in frame.columns)
-                connection.execute(f'CREATE TABLE "frame {name}" ({kinds})')
-                if frame.rows:
-                    marks = ", ".join("?" for _ in frame.columns)
-                    connection.executemany(f'INSERT INTO "frame {name}" VALUES ({marks})', list(frame.rows))
+                give(connection, name, frame)
             given = {name: self._args[name] for name in self._said.parameters & self._args.keys()}
             (count,) = connection.execute(self._said.text, given).fetchone() or (0,)
             if not count:

@@ -6,16 +6,27 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timezone
 from typing import NamedTuple, cast
 
-from mirrorlake.errors import ReplicationError, first_line
+from mirrorlake.errors import MirrorlakeError, ReplicationError, first_line
 from mirrorlake.lake.definitions import rows_of
 from mirrorlake.lake.lake import Lake
+from mirrorlake.lake.reader import Frame
 from mirrorlake.offsets.positions import TopicAndPartition
 
 #: How records that the stage had lost are staged again; with ` from <offset>` behind it, only from there on.
 READ_AGAIN = "read-again"
 #: How a flow goes on behind records that its target refuses, which stay to be sent later.
 PARK = "park"
+#: Flow, kind, topic and partition.
 IncidentKey = tuple[str, str, str | None, int | None]
+_KEY = (("flow", "STRING"), ("kind", "STRING"), ("topic", "STRING"), ("partition", "INT"))
+
+
+class Incident(NamedTuple):
+    """What is wrong with a flow: the kind of it, and the error, whose attributes say where."""
+
+    flow: str
+    kind: str
+    error: MirrorlakeError
 
 
 class Refusal(NamedTuple):
@@ -48,32 +59,38 @@ class Incidents:
         self._use = threading.RLock()
         self._seen: frozenset[IncidentKey] = frozenset()  # what was open when that was last asked
 
-    def tell(self, flow: str, kind: str, error: BaseException) -> None:
+    def tell(self, flow: str, kind: str, error: MirrorlakeError) -> None:
         """Record an incident; one of the same kind, topic and partition that is open is not repeated."""
-        self.tell_all(flow, kind, [error])
+        self.report([Incident(flow, kind, error)])
 
-    def tell_all(self, flow: str, kind: str, errors: Sequence[BaseException]) -> None:
-        """The same of many incidents, in one commit."""
-        rows = [_row(flow, kind, error) for error in errors]
+    def tell_all(self, flow: str, kind: str, errors: Iterable[MirrorlakeError]) -> None:
+        """The same of many errors, in one commit."""
+        self.report([Incident(flow, kind, error) for error in errors])
+
+    def report(self, incidents: Iterable[Incident]) -> None:
+        """The same of incidents of any flows and kinds, in one commit: a topic may have thousands of partitions, and
+        who reports does nothing else meanwhile."""
+        rows: dict[IncidentKey, dict[str, object]] = {}
+        for row in map(_row, incidents):
+            rows.setdefault(_key(row), row)
+        if not rows:
+            return
         with self._use:
             known = self._open()
-            fresh = [row for row in rows if _key(flow, kind, row) not in known]
-            self._lake.append("incidents", rows_of("incidents", fresh))
-            self._seen |= frozenset(_key(flow, kind, row) for row in fresh)
+            fresh = {key: row for key, row in rows.items() if key not in known}
+            self._lake.append("incidents", rows_of("incidents", list(fresh.values())))
+            self._seen |= fresh.keys()
 
-    def note(self, flow: str, kind: str, error: BaseException, resolution: str) -> None:
-        """Record what is decided already."""
-        row = _row(flow, kind, error)
-        self._lake.append(
-            "incidents", rows_of("incidents", [{**row, "resolved_at": row["at"], "resolution": resolution}])
-        )
+    def note(self, incidents: Iterable[Incident], resolution: str) -> None:
+        """Record what is decided already, in one commit."""
+        rows = [{**row, "resolved_at": row["at"], "resolution": resolution} for row in map(_row, incidents)]
+        self._lake.append("incidents", rows_of("incidents", rows))
 
     def close(self, over: Callable[[str, str, str | None, int | None], bool]) -> None:
-        """Close what went away by itself: `over` is asked with flow, kind, topic and partition of what is open."""
+        """Close what went away by itself, in one commit: `over` is asked with flow, kind, topic and partition of what
+        is open."""
         with self._use:
-            for incident in self._open():
-                if over(*incident):
-                    self.settle(*incident, "it came through again")
+            self.settle_all((key for key in self._open() if over(*key)), "it came through again")
 
     def came_through(self, flows: Iterable[str], kinds: Iterable[str]) -> None:
         """Close what is over: what was wrong with these flows went away by itself."""
@@ -94,11 +111,16 @@ class Incidents:
 
     def settle(self, flow: str, kind: str, topic: str | None, partition: int | None, resolution: str) -> None:
         """Close the incidents of one kind, topic and partition. Those stopped by an operator are closed again."""
+        self.settle_all([(flow, kind, topic, partition)], resolution)
+
+    def settle_all(self, keys: Iterable[IncidentKey], resolution: str) -> None:
+        """The same of many, in one commit: each rewrites the table."""
+        settled = frozenset(keys)
+        if not settled:
+            return
         with self._use:
-            self._lake.change(
-                "settle_incident", flow=flow, kind=kind, topic=topic, partition=partition, resolution=resolution
-            )
-            self._seen -= {(flow, kind, topic, partition)}
+            self._lake.change("settle_incidents", {"settled": Frame(_KEY, list(settled))}, resolution=resolution)
+            self._seen -= settled
 
     def refused(self, flow: str) -> list[Refusal]:
         """Partitions that stopped at a record, or for a lost position, and that nobody decided about."""
@@ -109,21 +131,21 @@ class Incidents:
         """What an operator said about partitions that stopped."""
         rows = self._lake.ask("refusals", flow=flow)
         stopped = frozenset((row["topic"], row["partition"]) for row in rows if row["resolution"] == "stop")
-        skipped: dict[TopicAndPartition, tuple[tuple[int, int], ...]] = {}
+        skipped: dict[TopicAndPartition, list[tuple[int, int]]] = {}
         foreign: dict[TopicAndPartition, int] = {}
-        trimmed: dict[TopicAndPartition, tuple[tuple[int, int], ...]] = {}
-        parked: dict[TopicAndPartition, tuple[tuple[int, int], ...]] = {}
+        trimmed: dict[TopicAndPartition, list[tuple[int, int]]] = {}
+        parked: dict[TopicAndPartition, list[tuple[int, int]]] = {}
         for row in rows:
             key, offsets = (row["topic"], row["partition"]), (row["first_offset"], row["last_offset"])
             if row["resolution"] == "skip":
-                skipped[key] = (*skipped.get(key, ()), offsets)
+                skipped.setdefault(key, []).append(offsets)
             elif row["resolution"] == PARK:
-                parked[key] = (*parked.get(key, ()), offsets)
+                parked.setdefault(key, []).append(offsets)
             elif row["kind"] == "stage_trimmed" and row["resolution"] in ("continue", READ_AGAIN):
-                trimmed[key] = (*trimmed.get(key, ()), offsets)
+                trimmed.setdefault(key, []).append(offsets)
             elif row["kind"] == "position_lost" and row["resolution"] == "continue":
                 foreign[key] = max(foreign.get(key, -1), row["first_offset"])
-        return Decided(stopped, skipped, foreign, trimmed, parked)
+        return Decided(stopped, _ranges(skipped), foreign, _ranges(trimmed), _ranges(parked))
 
     def _open(self) -> set[IncidentKey]:
         rows = self._lake.ask_table("open_incidents")
@@ -131,11 +153,18 @@ class Incidents:
         return set(self._seen)
 
 
-def _key(flow: str, kind: str, row: Mapping[str, object]) -> IncidentKey:
-    return flow, kind, cast("str | None", row["topic"]), cast("int | None", row["partition"])
+def _ranges(
+    found: Mapping[TopicAndPartition, Sequence[tuple[int, int]]],
+) -> dict[TopicAndPartition, tuple[tuple[int, int], ...]]:
+    return {key: tuple(ranges) for key, ranges in found.items()}
 
 
-def _row(flow: str, kind: str, error: BaseException) -> dict[str, object]:
+def _key(row: Mapping[str, object]) -> IncidentKey:
+    return cast("IncidentKey", tuple(row[name] for name, _ in _KEY))
+
+
+def _row(incident: Incident) -> dict[str, object]:
+    flow, kind, error = incident
     place = error if isinstance(error, ReplicationError) else ReplicationError("about no place")
     return {
         "flow": flow,

@@ -6,7 +6,7 @@ from datetime import datetime, timezone
 
 from mirrorlake.lake.definitions import rows_of
 from mirrorlake.lake.lake import Lake
-from mirrorlake.lake.reader import Reader
+from mirrorlake.lake.reader import Frame, Reader
 from mirrorlake.offsets.generations import NotedTarget, TargetDecision
 
 
@@ -85,9 +85,12 @@ def mapped_targets(lake: Lake, flow: str, topics: Collection[str]) -> dict[str, 
     return found
 
 
-def close_unfounded(lake: Lake, flow: str, topic: str, generation: int) -> None:
-    """Close what an incident said, and an operator decided, of a target topic that is the one that was noted."""
-    lake.change("close_unfounded_target", flow=flow, topic=topic, target_generation=generation)
+def close_unfounded(lake: Lake, flow: str, noted: Mapping[str, int]) -> None:
+    """Close what incidents said, and an operator decided, of target topics that are the ones that were noted: their
+    generations, by source topic."""
+    if noted:
+        frame = Frame((("topic", "STRING"), ("target_generation", "INT")), list(noted.items()))
+        lake.change("close_unfounded_targets", {"noted": frame}, flow=flow)
 
 
 def living_targets(lake: Reader, flow: str) -> dict[str, LivingTarget]:

@@ -6,6 +6,7 @@ from collections.abc import Collection, Sequence
 from mirrorlake.errors import MirrorlakeError, ReplicationError, SourceDataLost
 from mirrorlake.lake.changes import Change
 from mirrorlake.lake.event_log import EventLog
+from mirrorlake.lake.incidents import Incident
 from mirrorlake.landing.plan import Planned
 from mirrorlake.landing.source_comparison import Loss
 from mirrorlake.naming.selection import TopicSelection
@@ -17,6 +18,8 @@ Flows = Sequence[tuple[str, TopicSelection]]
 """Names of the flows that read from a cluster, with what they select."""
 REFUSED = "source_refused"
 FAILED = "landing_failed"
+#: How many incidents of one plan the log has in full; the table has all.
+_LOGGED = 8
 
 
 class LandingNews:
@@ -28,27 +31,37 @@ class LandingNews:
 
     def tell(self, planned: Planned, flows: Flows) -> MirrorlakeError | None:
         """Report what a plan found, before its query runs. Returns what operators have to know, if anything."""
-        for loss in planned.given_up:
-            for flow in _concerned(flows, loss.topic):
-                self._event_log.incidents.note(flow, loss.kind, given_up(self.alias, loss), "continue")
-        problems: list[MirrorlakeError] = []
-        if planned.open:
-            problems.append(waiting(self.alias, planned.open))
-        for loss in planned.losses:
-            for flow in _concerned(flows, loss.topic):
-                problems.append(lost(self.alias, flow, loss))
-                self._tell(flow, loss.kind, problems[-1])
-        for key, reason in sorted(planned.refused.items()):
-            for flow in _concerned(flows, key[0]):
-                problems.append(refused(self.alias, key, reason))
-                self._tell(flow, REFUSED, problems[-1])
+        accepted = [
+            Incident(flow, loss.kind, given_up(self.alias, loss))
+            for loss in planned.given_up
+            for flow in _concerned(flows, loss.topic)
+        ]
+        self._event_log.incidents.note(accepted, "continue")
+        found = [
+            *(
+                Incident(flow, loss.kind, lost(self.alias, flow, loss))
+                for loss in planned.losses
+                for flow in _concerned(flows, loss.topic)
+            ),
+            *(
+                Incident(flow, REFUSED, refused(self.alias, key, reason))
+                for key, reason in sorted(planned.refused.items())
+                for flow in _concerned(flows, key[0])
+            ),
+        ]
+        for incident in found[:_LOGGED]:
+            logger.error("%s", incident.error)
+        if len(found) > _LOGGED:
+            logger.error("landing from cluster %s: %d incidents more", self.alias, len(found) - _LOGGED)
+        self._event_log.incidents.report(found)
         self._tell_gone(flows, planned.current_generations.topics.keys() - planned.topics.keys())
-        return problems[0] if problems else None
+        if planned.open:
+            return waiting(self.alias, planned.open)
+        return found[0].error if found else None
 
     def failed(self, flows: Collection[str], problem: MirrorlakeError) -> None:
         """Landing as a whole failed."""
-        for flow in flows:
-            self._event_log.incidents.tell(flow, FAILED, problem)
+        self._event_log.incidents.report([Incident(flow, FAILED, problem) for flow in flows])
 
     def came_through(self, flows: Collection[str], planned: Planned) -> None:
         """A query has read what was planned: close what is over."""
@@ -62,10 +75,6 @@ class LandingNews:
                 )
             )
         )
-
-    def _tell(self, flow: str, kind: str, problem: MirrorlakeError) -> None:
-        logger.error("%s", problem)
-        self._event_log.incidents.tell(flow, kind, problem)
 
     def _tell_gone(self, flows: Flows, gone: Collection[str]) -> None:
         """A topic that was deleted at the source stays on the target; it is said once."""

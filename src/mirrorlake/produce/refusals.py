@@ -56,10 +56,10 @@ class Refusals:
         if parking:
             self._park(parking, spec)
         stopped = [_refusal(row) for row in rows if row not in parking]
-        for refusal in stopped:
+        if stopped:
             if spec.on_refused is None:
-                raise refusal
-            spec.on_refused(refusal)
+                raise stopped[0]
+            spec.on_refused(stopped)
         return frozenset(refusal.topic_partition for refusal in stopped)
 
     def _park(self, rows: Iterable[Mapping[str, Any]], spec: FlowSpec) -> None:

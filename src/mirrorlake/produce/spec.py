@@ -45,7 +45,7 @@ class FlowSpec:
     known_foreign: Mapping[TopicAndPartition, int] = field(default_factory=dict)
     targets: Mapping[str, TargetGeneration] = field(default_factory=dict)
     provenance: Provenance | None = None
-    on_refused: Callable[[TargetRefused], None] | None = None
+    on_refused: Callable[[Sequence[TargetRefused]], None] | None = None
     forgotten: Mapping[tuple[str, int, int], Sequence[tuple[int, int]]] = field(default_factory=dict)
     parks: bool = False
     park_at: Mapping[TopicAndPartition, tuple[tuple[int, int], ...]] = field(default_factory=dict)

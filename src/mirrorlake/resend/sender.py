@@ -7,7 +7,7 @@ selected; and no row goes to `latency`, which is about records on their way from
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -165,15 +165,18 @@ class Sender:
         cluster = self._connections.topology.clusters.get(self._resend.source)
         return 0 if cluster is None else cluster.landing.small_batch_records
 
-    def _refused(self, error: TargetRefused) -> None:
-        if isinstance(error, PositionLost):
-            error = PositionLost(
+    def _refused(self, errors: Sequence[TargetRefused]) -> None:
+        self._outcome.refused += [
+            PositionLost(
                 f"{error.topic}-{error.partition}: the target does not know any more how far {self._resend.name} is, "
                 "and holds records that may be of it; start over, into another topic",
                 topic=error.topic,
                 partition=error.partition,
             )
-        self._outcome.refused.append(error)
+            if isinstance(error, PositionLost)
+            else error
+            for error in errors
+        ]
 
 
 def batch_size(rate: int, resend: Resend) -> int:

@@ -9,6 +9,7 @@ from mirrorlake.errors import ReplicationError, TopologyError
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.lake.changes import Change, ChangeOutcome
 from mirrorlake.lake.event_log import EventLog
+from mirrorlake.lake.incidents import Incident
 from mirrorlake.lake.lake import Lake
 from mirrorlake.run.watch import TopologyWatch
 from mirrorlake.spark.causes import in_our_words
@@ -76,8 +77,7 @@ class Edits:
 
     def _tell(self, flows: Sequence[ResolvedFlow], said: ReplicationError) -> None:
         self._untold = flows, said
-        for flow in flows:
-            self._event_log.incidents.tell(flow.name, EDIT, said)
+        self._event_log.incidents.report(Incident(flow.name, EDIT, said) for flow in flows)
         self._untold = None
 
     def _note(self, flows: Sequence[ResolvedFlow], outcome: ChangeOutcome, error: str | None) -> None:

@@ -25,7 +25,7 @@ def flow_spec(
     closed: Collection[str],
     reader: str,
     provenance: Provenance | None,
-    on_refused: Callable[[TargetRefused], None],
+    on_refused: Callable[[Sequence[TargetRefused]], None],
     on_parked: Callable[[Sequence[TopicAndPartition]], None],
 ) -> FlowSpec:
     """What a flow is produced by, as of now: what follows the stage must not change under its feet.

@@ -8,7 +8,7 @@ from mirrorlake.control.acl_sync import LEFT, AclSync
 from mirrorlake.errors import InputError
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.lake.event_log import EventLog
-from mirrorlake.lake.incidents import PARK, READ_AGAIN, Incidents
+from mirrorlake.lake.incidents import PARK, READ_AGAIN, IncidentKey, Incidents
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.reader import Reader
 from mirrorlake.landing.generations import begin_branches, begin_generations, decisions_of, generations_of
@@ -101,7 +101,8 @@ def resolve(lake: Lake, connections: Connections, wanted: Wanted, choice: str) -
         ClusterUnreachable: a new generation cannot be looked up, ACLs not be changed, or records not be read.
         ReplicationError: the target does not let us.
     """
-    found = open_incidents(lake, wanted)
+    lake.reader.refresh()
+    found = open_incidents(lake.reader, wanted)
     deciding = [incident for incident in found if choice in incident["choices"]]
     if not deciding:
         raise InputError(_nothing(found, choice))
@@ -111,12 +112,18 @@ def resolve(lake: Lake, connections: Connections, wanted: Wanted, choice: str) -
         _begin(lake, connections, alias, sorted({item["topic"] for item in here if item["partition"] is None}))
         _branch(lake, alias, [item for item in here if item["partition"] is not None])
     incidents = Incidents(lake)
-    for item in deciding:
+    if choice != READ_AGAIN and all(item["kind"] != LEFT for item in deciding):
+        incidents.settle_all(map(_key, deciding), choice)
+        return deciding
+    for item in deciding:  # each is closed when it is done
         if item["kind"] == LEFT:
             _settle_acls(lake, connections, item["flow"], choice == "revoke")
-        resolution = _read(lake, connections, item) if choice == READ_AGAIN else choice
-        incidents.settle(item["flow"], item["kind"], item["topic"], item["partition"], resolution)
+        incidents.settle(*_key(item), _read(lake, connections, item) if choice == READ_AGAIN else choice)
     return deciding
+
+
+def _key(incident: Mapping[str, Any]) -> IncidentKey:
+    return incident["flow"], incident["kind"], incident["topic"], incident["partition"]
 
 
 def _begin(lake: Lake, connections: Connections, alias: str, topics: Sequence[str]) -> None:

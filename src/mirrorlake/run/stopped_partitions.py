@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from mirrorlake.control.topic_sync import TargetTopics
 from mirrorlake.errors import MapError, MirrorlakeError, TargetRecreated, TargetRefused
-from mirrorlake.lake.incidents import PARK, Decided, Incidents
+from mirrorlake.lake.incidents import PARK, Decided, Incident, Incidents
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.stage_index import StageFiles
 from mirrorlake.offsets.positions import TopicAndPartition
@@ -51,39 +51,26 @@ class StoppedPartitions:
             self._incidents.tell_all(self._flow, problem.incident_kind, list(news.values()))
             producer.spec = replace(producer.spec, blocked=producer.spec.blocked | news.keys())
 
-    def refused(self, refusal: TargetRefused) -> None:
-        """A partition stops, the others go on; a row in `incidents` says what and which offsets (DESIGN.md, "Nothing
-        silently")."""
-        logger.error("%s", refusal)
+    def refused(self, refusals: Sequence[TargetRefused]) -> None:
+        """Partitions stop, the others go on; a row of each in `incidents` says what and which offsets (DESIGN.md,
+        "Nothing silently")."""
+        for refusal in refusals:
+            logger.error("%s", refusal)
         self._targets.check()
-        if refusal.topic in self._targets.closed():
+        closed = self._targets.closed()
+        if any(refusal.topic in closed for refusal in refusals):
             self._begin_anew()  # the topic is gone or another one; that has an incident of its own
-            return
-        if isinstance(refusal, TargetRecreated):
-            self._contradicted(refusal)
-            return
-        self.note(refusal)
-        self._here.add(refusal.topic_partition)
-        self._incidents.tell(self._flow, refusal.incident_kind, refusal)
+        found = [refusal for refusal in refusals if refusal.topic not in closed]
+        self._here |= {item.topic_partition for item in found if not isinstance(item, TargetRecreated)}
+        problems = [_contradicted(item) if isinstance(item, TargetRecreated) else item for item in found]
+        self.note(problems[0] if problems else None)
+        self._incidents.report(Incident(self._flow, problem.incident_kind, problem) for problem in problems)
 
     def parked(self, keys: Sequence[TopicAndPartition]) -> None:
         """Partitions go on behind refused records: what was told of them before, if anything, is decided."""
         kind = TargetRefused.incident_kind
         open_ones = {(item.topic, item.partition) for item in self._incidents.refused(self._flow) if item.kind == kind}
-        for topic, partition in open_ones.intersection(keys):
-            self._incidents.settle(self._flow, kind, topic, partition, PARK)
-
-    def _contradicted(self, refusal: TargetRecreated) -> None:
-        """Offsets below the map's end in the topic that was noted: it has fewer records than it had."""
-        problem = MapError(
-            f"{refusal.message}; its id is the one that it was, so the target has lost records of it",
-            topic=refusal.topic,
-            partition=refusal.partition,
-            first_offset=refusal.first_offset,
-            last_offset=refusal.last_offset,
-        )
-        self.note(problem)
-        self._incidents.tell(self._flow, problem.incident_kind, problem)
+        self._incidents.settle_all(((self._flow, kind, *key) for key in open_ones.intersection(keys)), PARK)
 
     def check(self, snapshot: Snapshot | None) -> None:
         """Close incidents of refused records that were taken since, as of a poll, and go on where an operator said
@@ -92,11 +79,26 @@ class StoppedPartitions:
             return  # nobody else records them
         waiting = self._incidents.refused(self._flow)
         self._before = bool(waiting)
-        for kind, topic, partition, last in waiting:
-            taken = snapshot is not None and snapshot.floors.get((topic, partition), 0) > last
-            if taken and kind == TargetRefused.incident_kind:
-                self._incidents.settle(self._flow, kind, topic, partition, "the flow went on behind the records")
+        taken = [
+            (self._flow, kind, topic, partition)
+            for kind, topic, partition, last in waiting
+            if kind == TargetRefused.incident_kind
+            and snapshot is not None
+            and snapshot.floors.get((topic, partition), 0) > last
+        ]
+        self._incidents.settle_all(taken, "the flow went on behind the records")
         if self._here - {(item.topic, item.partition) for item in waiting}:
             self._here.clear()
             self.error = None
             self._begin_anew()
+
+
+def _contradicted(refusal: TargetRecreated) -> MapError:
+    """Offsets below the map's end in the topic that was noted: it has fewer records than it had."""
+    return MapError(
+        f"{refusal.message}; its id is the one that it was, so the target has lost records of it",
+        topic=refusal.topic,
+        partition=refusal.partition,
+        first_offset=refusal.first_offset,
+        last_offset=refusal.last_offset,
+    )

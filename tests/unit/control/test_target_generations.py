@@ -1,5 +1,6 @@
 """What a flow notes of its target topics, and when: over a target and a lake in memory."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
@@ -68,14 +69,14 @@ class World:
     def over(self, *_: object) -> None:
         """Nothing of what other kinds say is kept."""
 
-    def tell(self, flow: str, kind: str, error: Any) -> None:
+    def tell_all(self, flow: str, kind: str, errors: Sequence[Any]) -> None:
         """Told, and open until somebody decides."""
         if kind == "topic_refused":
-            self.told.append({"said": str(error)})
+            self.told += [{"said": str(error)} for error in errors]
             return
         assert (flow, kind) == (FLOW, "target_recreated")
-        self.told.append({**vars(error), "said": str(error)})
-        self.decisions.append(TargetDecision(error.topic, error.target_generation, None))
+        self.told += [{**vars(error), "said": str(error)} for error in errors]
+        self.decisions += [TargetDecision(error.topic, error.target_generation, None) for error in errors]
 
 
 @pytest.fixture

@@ -1,6 +1,6 @@
 """What a running replicator does with an edit of its topology file that cannot be in force yet. No Kafka, no Spark."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ from mirrorlake.config.topology import load_topology
 from mirrorlake.errors import ClusterUnreachable, TopologyError
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.lake.changes import Change
+from mirrorlake.lake.incidents import Incident
 from mirrorlake.run import edits as module
 from mirrorlake.run.edits import EDIT, Edits
 from mirrorlake.run.watch import RETRY_SECONDS, TopologyWatch
@@ -30,9 +31,10 @@ class News:
         self.changes: list[tuple[str, str]] = []
         self.incidents = self
 
-    def tell(self, flow: str, kind: str, error: BaseException) -> None:
+    def report(self, incidents: Iterable[Incident]) -> None:
         """An incident is open once."""
-        self.open.setdefault((flow, kind), str(error))
+        for flow, kind, error in incidents:
+            self.open.setdefault((flow, kind), str(error))
 
     def close(self, over: Callable[[str, str, str | None, int | None], bool]) -> None:
         """Close what is over."""
