@@ -9,6 +9,7 @@
     │   ├── LakeError                 the lake cannot be read or written
     │   ├── UnknownOffset             a flow, topic or partition that the map has never seen
     │   └── MissingJava               no Java runtime that Spark and Kafka can use
+    ├── PlanOutdated                  a batch was planned before another process fenced its producers
     └── ReplicationError              the replication itself is in a state that needs an operator
         ├── SourceDataLost            records vanished from the source before they were staged
         ├── TargetRefused             the target cluster refused a write
@@ -184,6 +185,11 @@ class LayoutError(ReplicationError):
 
 class FilesUnreadable(ReplicationError):
     """Raised when workers cannot open files of the stage themselves; Spark then reads them."""
+
+
+class PlanOutdated(MirrorlakeError):
+    """Raised by a produce task that was planned before another process fenced its transactional id: it writes nothing.
+    Who planned it begins anew, asks for the newest token, and works on if the lease of the flow lets it."""
 
 
 class LeaseTaken(ReplicationError):

@@ -11,7 +11,7 @@ from confluent_kafka import KafkaException, Producer
 from confluent_kafka.admin import AdminClient
 from pyspark.sql import SparkSession
 
-from mirrorlake.errors import LeaseTaken, PositionLost, ReplicationError, TargetRefused
+from mirrorlake.errors import PlanOutdated, PositionLost, ReplicationError, TargetRefused
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.map_store import LakeMap
 from mirrorlake.lake.stage_index import StageFiles
@@ -192,7 +192,7 @@ def test_a_task_that_begins_after_it_was_fenced_writes_nothing(bench: Bench, mon
     assert len(late) == 2
     bench.run(produce_tasks=1)
     for job in late:
-        with pytest.raises(LeaseTaken, match="before another process fenced it"):
+        with pytest.raises(PlanOutdated, match="before another process fenced it"):
             produce_shard(replace(job, owner=None), iter(()))
     bench.land({0: [4], 1: [4]})
     bench.run(produce_tasks=1)

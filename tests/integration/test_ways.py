@@ -3,16 +3,20 @@
 import json
 import re
 from collections.abc import Mapping
+from contextlib import closing
 from pathlib import Path
 
 import pytest
+from confluent_kafka import Consumer, TopicPartition
 from pyspark.sql import DataFrame, SparkSession
 
 from mirrorlake.lake.lake import Lake
+from mirrorlake.produce.spec import name_at_target
 from tests.support.clusters import ClusterPair
 from tests.support.groups import commit_all
-from tests.support.kafka import create_topic, numbered, write
-from tests.support.replication import assert_same, in_catalog, replicate_once, write_topology
+from tests.support.kafka import NewRecord, create_topic, numbered, read_topic, write
+from tests.support.replication import FLOW, assert_same, in_catalog, replicate_once, replicating, write_topology
+from tests.support.topologies import until
 
 LIMIT, PARTITIONS = 300, 2
 
@@ -91,6 +95,33 @@ def test_rows_that_spark_reads_go_both_ways_too(
         ways += [(report.reader, report.way) for report in run.reports if report.record_count]
     assert ways == [("rows", "short"), ("rows", "long"), ("rows", "short")]
     assert_same(run.lake, clusters.east, clusters.west, {topic_name: f"east.{topic_name}"}, written)
+
+
+@pytest.mark.parametrize(("way", "limit"), [("short", LIMIT), pytest.param("long", 0, marks=pytest.mark.slow)])
+def test_a_flow_that_was_fenced_begins_anew(
+    spark: SparkSession, clusters: ClusterPair, tmp_path: Path, topic_name: str, way: str, limit: int
+) -> None:
+    """Another process noted a newer token, and is gone: what was planned before writes nothing, what is planned then
+    does. The task's error comes to the driver as itself on the short way, and as a text of Spark's on the long one."""
+    settings = {"topics": [topic_name], "produce_tasks": 1}
+    topology = write_topology(tmp_path, clusters.east, clusters.west, settings, {"small_batch_records": limit})
+    create_topic(clusters.east, topic_name, PARTITIONS)
+    write(clusters.east, topic_name, [NewRecord(b"0", b"0", 0)])
+    mirror = f"east.{topic_name}"
+
+    def counts() -> list[int]:
+        return [len(records) for records in read_topic(clusters.west, mirror)]
+
+    with replicating(spark, topology) as run:
+        until(lambda: counts() == [1, 0], "the first record")
+        group = f"{name_at_target(run.lake, FLOW)}-fencing"
+        token = TopicPartition(mirror, 0, 7)
+        with closing(Consumer({"bootstrap.servers": clusters.west, "group.id": group})) as consumer:
+            consumer.commit(offsets=[token], asynchronous=False)
+        write(clusters.east, topic_name, [NewRecord(b"1", b"1", 1)])
+        until(lambda: counts() == [1, 1], "the record behind the token")
+    assert {report.way for report in run.reports if report.record_count} == {way}
+    assert_same(run.lake, clusters.east, clusters.west, {topic_name: mirror}, 2)
 
 
 def test_a_run_asks_spark_for_nothing_of_a_small_table(

@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
 from mirrorlake import failpoints
-from mirrorlake.errors import LeaseTaken
+from mirrorlake.errors import PlanOutdated
 from mirrorlake.kafka.values import COORDINATOR_MOVES
 from mirrorlake.produce.patience import CALL_SECONDS
 from mirrorlake.produce.writer import ShardWriter, Target
@@ -51,10 +51,10 @@ def fence_all(shards: Sequence[Target], topics: Collection[str]) -> int:
 def check_token(target: Target, topics: Collection[str]) -> None:
     """Be sure that the caller's token is the newest one of its topics; it has initialised its transactional id before.
 
-    Raises LeaseTaken, KafkaException.
+    Raises PlanOutdated, KafkaException.
     """
     if newest_token(target, topics) > target.fencing_token:
-        raise LeaseTaken(
+        raise PlanOutdated(
             f"{target.transactional_id} was planned before another process fenced it: it writes nothing; a flow that "
             "runs restarts by itself"
         )

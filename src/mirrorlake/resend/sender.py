@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from mirrorlake.config.flow import Flow
-from mirrorlake.errors import ClusterUnusable, MapError, MirrorlakeError, PositionLost, TargetRefused
+from mirrorlake.errors import ClusterUnusable, MapError, MirrorlakeError, PlanOutdated, PositionLost, TargetRefused
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.map_store import LakeMap
@@ -102,7 +102,7 @@ class Sender:
     def _ends(self, error: BaseException, problem: MirrorlakeError, _attempt: int) -> bool:
         """Whether a failure ends it: a broker, a disk or a task that is away comes back."""
         self._failures += 1
-        comes_back = isinstance(error, ClusterUnusable) or not isinstance(error, MirrorlakeError)
+        comes_back = isinstance(error, (ClusterUnusable, PlanOutdated)) or not isinstance(error, MirrorlakeError)
         return not comes_back or isinstance(problem, MapError) or self._failures > len(PAUSES)
 
     def _report_failure(self, failure: Failure) -> None:

@@ -9,12 +9,21 @@ from collections.abc import Callable, Collection
 
 from confluent_kafka import KafkaError, KafkaException
 
-from mirrorlake.errors import FilesUnreadable, LayoutError, MapError, MirrorlakeError, ReplicationError, text_of
+from mirrorlake.errors import (
+    FilesUnreadable,
+    LayoutError,
+    MapError,
+    MirrorlakeError,
+    PlanOutdated,
+    ReplicationError,
+    text_of,
+)
 from mirrorlake.offsets.positions import TopicAndPartition
 
 #: What a task raises for the driver to go by, as the last line of its traceback begins.
 _FROM_TASKS: dict[str, Callable[[str], BaseException]] = {
     "mirrorlake.errors.MapError": MapError,
+    "mirrorlake.errors.PlanOutdated": PlanOutdated,
     "mirrorlake.errors.FilesUnreadable": FilesUnreadable,
     "mirrorlake.errors.LayoutError": LayoutError,
     "FileNotFoundError": FileNotFoundError,
@@ -49,7 +58,7 @@ def in_our_words(error: BaseException, what: str) -> MirrorlakeError:
     if isinstance(error, MirrorlakeError):
         return error
     raised = raised_by_task(error)
-    if isinstance(raised, MapError):
+    if isinstance(raised, (MapError, PlanOutdated)):
         return raised
     return ReplicationError(f"{what} stopped: {said_by(error)}")
 

@@ -5,7 +5,15 @@ from confluent_kafka import KafkaError, KafkaException
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
-from mirrorlake.errors import FilesUnreadable, LayoutError, MapError, ReplicationError, TargetRefused, first_line
+from mirrorlake.errors import (
+    FilesUnreadable,
+    LayoutError,
+    MapError,
+    PlanOutdated,
+    ReplicationError,
+    TargetRefused,
+    first_line,
+)
 from mirrorlake.spark.causes import cause_of, causes_of, in_our_words, is_conflict, places_in, raised_by_task
 from mirrorlake.spark.failures import SPARK_FAILURES
 
@@ -30,6 +38,11 @@ def test_a_contradiction_that_a_task_found_is_known_as_one() -> None:
     assert str(problem) == "the target's position of a-0 carries metadata that this version cannot read"
 
 
+def test_a_plan_that_is_outdated_is_told_alike_whoever_ran_the_task() -> None:
+    by_spark = in_our_words(Py4JError(TASK.replace("MapError", "PlanOutdated")), "flow a->b")
+    assert isinstance(by_spark, PlanOutdated) and not isinstance(by_spark, ReplicationError), "it is tried again"
+
+
 def test_an_error_of_ours_stays_as_it_is_and_others_name_their_cause() -> None:
     refusal = TargetRefused("no", topic="t")
     assert in_our_words(refusal, "flow a->b") is refusal
@@ -42,7 +55,7 @@ def test_what_a_worker_raised_says_more_than_the_innermost_cause() -> None:
     assert cause_of(RuntimeError(TASK)).startswith("mirrorlake.errors.MapError: ")
 
 
-@pytest.mark.parametrize("kind", [MapError, LayoutError, FilesUnreadable, FileNotFoundError])
+@pytest.mark.parametrize("kind", [MapError, PlanOutdated, LayoutError, FilesUnreadable, FileNotFoundError])
 def test_what_a_task_raised_for_the_driver_to_go_by_is_known_by_its_class(kind: type[Exception]) -> None:
     name = kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__name__}"
     raised = raised_by_task(Py4JError(TASK.replace("mirrorlake.errors.MapError", name)))
