@@ -6,7 +6,7 @@ import pytest
 
 from mirrorlake import errors
 from mirrorlake.errors import ClusterUnreachable, MapError, MirrorlakeError, TargetRecreated, TargetRefused
-from mirrorlake.lake.incidents import _row
+from mirrorlake.lake.incidents import Incident, _row
 from mirrorlake.library.flows import UnknownFlow
 
 KINDS = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, MirrorlakeError)]
@@ -51,7 +51,7 @@ def test_a_refusal_names_its_partition_unless_it_is_about_a_topic() -> None:
 
 def test_an_incident_has_the_place_of_its_error() -> None:
     place = {"topic": "t", "partition": 1, "first_offset": 2, "last_offset": 3, "target_generation": 4}
-    told = _row("a->b", "target_recreated", TargetRecreated("gone", **place))  # type: ignore[arg-type]
+    told = _row(Incident("a->b", "target_recreated", TargetRecreated("gone", **place)))  # type: ignore[arg-type]
     assert {name: told[name] for name in place} == place
-    bare = _row("a->b", "cluster_unreachable", ClusterUnreachable("silent\nfor long", alias="a"))
+    bare = _row(Incident("a->b", "cluster_unreachable", ClusterUnreachable("silent\nfor long", alias="a")))
     assert {bare[name] for name in place} == {None} and bare["detail"] == "silent"
