@@ -21,6 +21,7 @@ from mirrorlake.forget.doubts import Committed, Doubt, Known, doubts
 from mirrorlake.offsets.parked import Parked
 from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.offsets.progress import MappedEnd, floors_of
+from mirrorlake.offsets.ranges import OffsetRanges
 from mirrorlake.offsets.runs import decode_written
 from mirrorlake.offsets.stage_index import StagedRange, StageIndex
 from mirrorlake.produce import (
@@ -435,11 +436,11 @@ class Driver:
             max_records=world.settings.max_records,
             reader=world.settings.reader,
             blocked=frozenset(stopped),
-            skipped=decided["skip"],
+            skipped={key: OffsetRanges(ranges) for key, ranges in decided["skip"].items()},
             known_foreign=foreign,
             targets=self._targets.living,
             on_refused=self._refused,
-            forgotten=forgotten,
+            forgotten={place: OffsetRanges(ranges) for place, ranges in forgotten.items()},
             parks=world.settings.parks,
             park_at=decided["park"],
         )

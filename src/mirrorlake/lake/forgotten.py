@@ -1,7 +1,7 @@
 """What was deleted from the stage by predicate: the table `forgotten`, which names offsets only."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import numpy as np
 import pyarrow as pa
@@ -10,17 +10,18 @@ from mirrorlake import failpoints
 from mirrorlake.lake.changes import WHOLE_LAKE, Change
 from mirrorlake.lake.event_log import EventLog
 from mirrorlake.lake.lake import Lake
+from mirrorlake.offsets.ranges import OffsetRanges
 
 Place = tuple[str, int, int]
 """Topic, partition and generation."""
 
 
-def forgotten_from(lake: Lake, source_cluster: str) -> Mapping[Place, Sequence[tuple[int, int]]]:
+def forgotten_from(lake: Lake, source_cluster: str) -> Mapping[Place, OffsetRanges]:
     """Ranges of source offsets (inclusive) that were deleted, or are about to be, of what was landed from a cluster."""
     found: dict[Place, list[tuple[int, int]]] = defaultdict(list)
     for row in lake.ask("forgotten_of", source_cluster=source_cluster):
         found[row["topic"], row["partition"], row["generation"]].append((row["first_offset"], row["last_offset"]))
-    return dict(found)
+    return {place: OffsetRanges(ranges) for place, ranges in found.items()}
 
 
 def forgotten_ends(lake: Lake, source_cluster: str) -> Mapping[Place, int]:
@@ -29,13 +30,11 @@ def forgotten_ends(lake: Lake, source_cluster: str) -> Mapping[Place, int]:
     return {(row["topic"], row["partition"], row["generation"]): row["position"] for row in rows}
 
 
-def without_forgotten(rows: pa.RecordBatch, ranges: Sequence[tuple[int, int]]) -> pa.RecordBatch:
-    """Rows of `records` without those whose offsets lie in ranges, both ends inclusive."""
-    if not ranges:
-        return rows
+def without_forgotten(rows: pa.RecordBatch, ranges: OffsetRanges) -> pa.RecordBatch:
+    """Rows of `records`, in the order of offsets, without those whose offsets lie in ranges."""
     offsets = rows.column("offset").to_numpy(zero_copy_only=False)
     gone = np.zeros(len(offsets), dtype=bool)
-    for first, last in ranges:
+    for first, last in ranges.within(int(offsets[0]), int(offsets[-1])) if len(offsets) else ():
         gone |= (offsets >= first) & (offsets <= last)
     return rows.filter(pa.array(~gone))
 

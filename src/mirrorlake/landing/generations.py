@@ -133,7 +133,7 @@ class LakeLandingStore:
         forgotten = forgotten_from(self._lake, self._alias) if lacking else {}
         for (topic, partition, generation), ranges in forgotten.items():
             place, offset = (topic, partition), offsets.get((topic, partition), -1)
-            if place in lacking and generation >= since[place] and any(a <= offset <= b for a, b in ranges):
+            if place in lacking and generation >= since[place] and ranges.within(offset, offset):
                 found[place] = Row(offset, 0, None, None, forgotten=True)
         return found
 

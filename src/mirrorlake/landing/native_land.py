@@ -1,6 +1,6 @@
 """Starts landing natively: a streaming query, or, of few records and with an end, none at all."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,6 +15,7 @@ from mirrorlake.landing.native_sink import NativeSink, Ranges
 from mirrorlake.landing.query import LandingQuery
 from mirrorlake.offsets.as_of import noted_ends
 from mirrorlake.offsets.positions import TopicAndPartition
+from mirrorlake.offsets.ranges import OffsetRanges
 
 
 def land_natively(
@@ -63,7 +64,7 @@ def land_again_natively(
     tables: PathTables,
     job: LandJob,
     ends: Mapping[TopicAndPartition, int],
-    forgotten: Mapping[TopicAndPartition, Sequence[tuple[int, int]]],
+    forgotten: Mapping[TopicAndPartition, OffsetRanges],
     application: str,
     version: int,
 ) -> None:

@@ -21,6 +21,7 @@ from mirrorlake.landing.job import SIZES_FILE, LandJob, document
 from mirrorlake.landing.stage_file import Batch, StageFile
 from mirrorlake.native.reader import Reader
 from mirrorlake.offsets.positions import TopicAndPartition
+from mirrorlake.offsets.ranges import OffsetRanges
 from mirrorlake.spark.query_files import read_position
 
 if TYPE_CHECKING:  # few records are landed without a session
@@ -74,7 +75,7 @@ class NativeSink:
         ranges: Ranges,
         batch: int,
         noted: str | None,
-        forgotten: Mapping[TopicAndPartition, Sequence[tuple[int, int]]] | None = None,
+        forgotten: Mapping[TopicAndPartition, OffsetRanges] | None = None,
     ) -> None:
         """Read the records in this process and commit them, with what is `noted` of logs that go on behind them and
         without those that are `forgotten`; its client is at the end of the log already and has them, as a rule. Raises
@@ -87,7 +88,8 @@ class NativeSink:
         file = StageFile(Path(self._job.directory), self._job.schema, shared, "driver")
         try:
             for key, rows in self._reader.read(ranges):
-                kept = without_forgotten(rows, (forgotten or {}).get(key, ()))
+                gone = (forgotten or {}).get(key)
+                kept = rows if gone is None else without_forgotten(rows, gone)
                 if kept.num_rows:
                     file.add(key, kept)
         except BaseException:

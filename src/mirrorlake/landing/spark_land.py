@@ -1,6 +1,6 @@
 """Landing by Spark's own Kafka source: into a catalog, over Spark Connect, and where there is no native reader."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import reduce
 from operator import or_
@@ -16,6 +16,7 @@ from mirrorlake.landing.query import LandingQuery
 from mirrorlake.landing.source_comparison import LandingPlan
 from mirrorlake.landing.stage_sink import StageSink
 from mirrorlake.offsets.positions import TopicAndPartition
+from mirrorlake.offsets.ranges import OffsetRanges
 from mirrorlake.spark.home import over_connect
 from mirrorlake.spark.query_files import starting_offsets
 from mirrorlake.spark.session import redact_secrets
@@ -96,7 +97,7 @@ def land_again_by_spark(
     options: Mapping[str, str],
     plan: LandingPlan,
     ends: Mapping[TopicAndPartition, int],
-    forgotten: Mapping[TopicAndPartition, Sequence[tuple[int, int]]],
+    forgotten: Mapping[TopicAndPartition, OffsetRanges],
     application: str,
     version: int,
 ) -> None:

@@ -4,6 +4,8 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from mirrorlake.offsets.ranges import OffsetRanges
+
 
 @dataclass(frozen=True)
 class Parked:
@@ -29,14 +31,18 @@ class ParkedOffsets:
     """The source offsets that a flow leaves out, by `Parked.place`."""
 
     def __init__(self, rows: Iterable[Parked] = ()) -> None:
-        self._offsets: dict[tuple[str, int, int, str, int], set[int]] = defaultdict(set)
+        self._offsets: dict[tuple[str, int, int, str, int], OffsetRanges] = {}
         self.add(rows)
 
     def add(self, rows: Iterable[Parked]) -> None:
         """Leave these out too."""
+        fresh: dict[tuple[str, int, int, str, int], list[tuple[int, int]]] = defaultdict(list)
         for row in rows:
-            self._offsets[row.place].add(row.offset)
+            fresh[row.place].append((row.offset, row.offset))
+        for place, ranges in fresh.items():
+            self._offsets.setdefault(place, OffsetRanges()).add(ranges)
 
     def within(self, place: tuple[str, int, int, str, int], first: int, last: int) -> tuple[tuple[int, int], ...]:
         """Those from `first` to `last` as ranges; all bounds are inclusive."""
-        return tuple((at, at) for at in sorted(self._offsets.get(place, ())) if first <= at <= last)
+        found = self._offsets.get(place)
+        return () if found is None else found.within(first, last)

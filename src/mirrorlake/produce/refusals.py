@@ -5,6 +5,7 @@ What is parked is noted before anything behind it is produced. Who dies in betwe
 
 import logging
 from collections.abc import Iterable, Mapping
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -14,6 +15,7 @@ from mirrorlake import failpoints
 from mirrorlake.errors import PositionLost, TargetRecreated, TargetRefused
 from mirrorlake.offsets.parked import Parked, ParkedOffsets
 from mirrorlake.offsets.positions import TopicAndPartition
+from mirrorlake.offsets.ranges import OffsetRanges
 from mirrorlake.produce.batch import PartitionPlan
 from mirrorlake.produce.ports import MapStore
 from mirrorlake.produce.skipped import Skipped
@@ -22,6 +24,7 @@ from mirrorlake.produce.spec import FlowSpec
 logger = logging.getLogger(__name__)
 
 _REFUSALS = {kind.incident_kind: kind for kind in (TargetRefused, TargetRecreated, PositionLost)}
+_NONE = OffsetRanges()
 _PLACE = ("topic", "partition", "generation", "target_topic", "target_generation")
 
 
@@ -38,9 +41,12 @@ class Refusals:
         for plan in plans:
             key = (plan.topic, plan.partition)
             place = (*key, plan.generation, plan.target_topic, plan.floor.target_generation)
-            forgotten = spec.forgotten.get((*key, plan.generation), ())
-            gone = (item for item in forgotten if item[0] <= plan.last and item[1] >= plan.first)
-            if ranges := (*spec.skipped.get(key, ()), *self._parked.within(place, plan.first, plan.last), *gone):
+            given_up, forgotten = spec.skipped.get(key, _NONE), spec.forgotten.get((*key, plan.generation), _NONE)
+            if ranges := tuple(
+                item
+                for known in (given_up.within, partial(self._parked.within, place), forgotten.within)
+                for item in known(plan.first, plan.last)
+            ):
                 found[key] = ranges
         return found
 

@@ -7,6 +7,7 @@ from mirrorlake.errors import TargetRefused
 from mirrorlake.lake.lake import Lake
 from mirrorlake.offsets.generations import TargetGeneration
 from mirrorlake.offsets.positions import TopicAndPartition
+from mirrorlake.offsets.ranges import OffsetRanges
 from mirrorlake.produce.provenance import Provenance
 
 
@@ -41,12 +42,12 @@ class FlowSpec:
     reader: str = "auto"
     left_out: tuple[str, ...] = ()
     blocked: frozenset[TopicAndPartition] = frozenset()
-    skipped: Mapping[TopicAndPartition, tuple[tuple[int, int], ...]] = field(default_factory=dict)
+    skipped: Mapping[TopicAndPartition, OffsetRanges] = field(default_factory=dict)
     known_foreign: Mapping[TopicAndPartition, int] = field(default_factory=dict)
     targets: Mapping[str, TargetGeneration] = field(default_factory=dict)
     provenance: Provenance | None = None
     on_refused: Callable[[Sequence[TargetRefused]], None] | None = None
-    forgotten: Mapping[tuple[str, int, int], Sequence[tuple[int, int]]] = field(default_factory=dict)
+    forgotten: Mapping[tuple[str, int, int], OffsetRanges] = field(default_factory=dict)
     parks: bool = False
     park_at: Mapping[TopicAndPartition, tuple[tuple[int, int], ...]] = field(default_factory=dict)
     on_parked: Callable[[Sequence[TopicAndPartition]], None] | None = None

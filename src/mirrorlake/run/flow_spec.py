@@ -10,6 +10,7 @@ from mirrorlake.lake.forgotten import forgotten_from
 from mirrorlake.lake.incidents import Decided
 from mirrorlake.lake.lake import Lake
 from mirrorlake.offsets.positions import TopicAndPartition
+from mirrorlake.offsets.ranges import OffsetRanges
 from mirrorlake.produce.provenance import Provenance
 from mirrorlake.produce.spec import FlowSpec, name_at_target
 
@@ -60,7 +61,7 @@ def flow_spec(
             *(() if isinstance(settings.paused, bool) else settings.paused),
         ),
         blocked=decided.stopped,
-        skipped=decided.skipped,
+        skipped={key: OffsetRanges(ranges) for key, ranges in decided.skipped.items()},
         known_foreign=decided.foreign,
         targets=targets.generations.living,
         provenance=provenance,

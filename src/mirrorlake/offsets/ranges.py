@@ -1,0 +1,43 @@
+"""Ranges of offsets, kept in order, so that what a batch needs of a hundred thousand is not searched for. Pure."""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator
+
+
+class OffsetRanges:
+    """Ranges of offsets of one partition, first and last inclusive. Given in any order, with overlaps; kept sorted and
+    without."""
+
+    def __init__(self, ranges: Iterable[tuple[int, int]] = ()) -> None:
+        self._firsts: list[int] = []
+        self._lasts: list[int] = []
+        self._fresh = list(ranges)
+
+    def add(self, ranges: Iterable[tuple[int, int]]) -> None:
+        """Take in more of them."""
+        self._fresh.extend(ranges)
+
+    def __iter__(self) -> Iterator[tuple[int, int]]:
+        self._sort()
+        return iter(zip(self._firsts, self._lasts, strict=True))
+
+    def within(self, first: int, last: int) -> tuple[tuple[int, int], ...]:
+        """What lies between two offsets, both inclusive, cut to these."""
+        self._sort()
+        here = slice(bisect_left(self._lasts, first), bisect_right(self._firsts, last))
+        parts = zip(self._firsts[here], self._lasts[here], strict=True)
+        return tuple((max(one, first), min(other, last)) for one, other in parts)
+
+    def _sort(self) -> None:
+        """Bring what was added since into order."""
+        if not self._fresh:
+            return
+        given = sorted([*zip(self._firsts, self._lasts, strict=True), *self._fresh])
+        self._fresh = []
+        self._firsts, self._lasts = [], []
+        for first, last in given:
+            if self._lasts and first <= self._lasts[-1]:
+                self._lasts[-1] = max(self._lasts[-1], last)
+            else:
+                self._firsts.append(first)
+                self._lasts.append(last)

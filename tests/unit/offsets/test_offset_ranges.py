@@ -1,0 +1,83 @@
+"""Ranges of offsets are found by their order: a batch that needs few of many takes no longer for it."""
+
+from dataclasses import replace
+from itertools import chain
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mirrorlake.offsets.parked import Parked
+from mirrorlake.offsets.ranges import OffsetRanges
+from mirrorlake.produce.batch import NOTHING_MAPPED, PartitionPlan
+from mirrorlake.produce.refusals import Refusals
+from mirrorlake.produce.spec import FlowSpec
+
+PAIRS = st.tuples(st.integers(0, 40), st.integers(0, 40)).map(lambda pair: (min(pair), max(pair)))
+
+
+@given(st.lists(PAIRS, max_size=6), st.lists(PAIRS, max_size=6), PAIRS)
+def test_they_hold_what_they_were_given(
+    before: list[tuple[int, int]], later: list[tuple[int, int]], asked: tuple[int, int]
+) -> None:
+    ranges = OffsetRanges(before)
+    assert _offsets(ranges.within(0, 40)) == _offsets(before)
+    ranges.add(later)
+    assert _offsets(ranges.within(*asked)) == _offsets([*before, *later]) & set(range(asked[0], asked[1] + 1))
+    found = list(ranges)
+    assert all(one[1] < two[0] for one, two in zip(found, found[1:], strict=False)), "in order, without overlaps"
+
+
+def _offsets(ranges: Any) -> set[int]:
+    return set(chain.from_iterable(range(first, last + 1) for first, last in ranges))
+
+
+class Looked(int):
+    """An offset that counts how often anybody looks at one."""
+
+    times = 0
+
+    def _counted(name: str) -> Any:  # type: ignore[misc]
+        def compared(self: int, other: int) -> bool:
+            Looked.times += 1
+            return bool(getattr(int, name)(self, other))
+
+        return compared
+
+    __lt__, __le__, __gt__, __ge__ = map(_counted, ("__lt__", "__le__", "__gt__", "__ge__"))
+
+
+class Store:
+    """A map in which `rows` are parked."""
+
+    def __init__(self, rows: list[Parked]) -> None:
+        self.rows = rows
+
+    def parked(self) -> list[Parked]:
+        return self.rows
+
+
+def looks(count: int) -> int:
+    """How many offsets a batch in the middle looks at, where so many are left out for each reason."""
+    parked = [Parked("orders", 0, 0, Looked(10 * n), "east.orders", 0, "RECORD_TOO_LARGE", 1) for n in range(count)]
+    ranges = [(Looked(10 * n), Looked(10 * n + 1)) for n in range(count)]
+    spec = replace(
+        FlowSpec("a->b", "a", "name", lambda topic: topic, {}, {}, 1, True),
+        skipped={("orders", 0): OffsetRanges(ranges)},
+        forgotten={("orders", 0, 0): OffsetRanges(ranges)},
+    )
+    refusals = Refusals(Store(parked))  # type: ignore[arg-type]
+    plan = PartitionPlan("orders", 0, "east.orders", NOTHING_MAPPED, 5 * count, 5 * count + 9)
+    first = refusals.skipped([plan], spec)  # the first batch of a flow brings them into order
+    Looked.times = 0
+    assert refusals.skipped([plan], spec) == first
+    assert _offsets(first["orders", 0]) == {5 * count, 5 * count + 1}
+    return Looked.times
+
+
+@pytest.mark.parametrize("count", [1_000])
+def test_four_times_as_many_are_two_steps_more(count: int) -> None:
+    few, many = looks(count), looks(4 * count)
+    assert few < 100, "it is no scan"
+    assert many - few <= 6 * 4, (few, many)
