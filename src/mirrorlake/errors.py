@@ -21,6 +21,7 @@
         ├── FilesUnreadable           workers cannot open files of the stage themselves
         ├── LeaseTaken             another process does this already
         └── MapError                  the stage, the map and the target's positions contradict each other
+            └── CountDiffers          a reader of the stage gave another number of records than were planned
 
 Each reads as one sentence: what is wrong, where, and what to do. What code goes by is an attribute, never the text.
 """
@@ -200,6 +201,10 @@ class MapError(ReplicationError):
     """Raised when stage, offset map and target positions contradict each other; writing on would break the map."""
 
     incident_kind: ClassVar[str] = "map_contradiction"
+
+
+class CountDiffers(MapError):
+    """Raised when a reader of the stage gave more or fewer records than its index names: they are read again."""
 
 
 def text_of(error: BaseException | None) -> str:

@@ -6,12 +6,14 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 import pytest
 from confluent_kafka import KafkaException, Producer
 from confluent_kafka.admin import AdminClient
 from pyspark.sql import SparkSession
 
-from mirrorlake.errors import PlanOutdated, PositionLost, ReplicationError, TargetRefused
+from mirrorlake.errors import MapError, PlanOutdated, PositionLost, ReplicationError, TargetRefused
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.map_store import LakeMap
 from mirrorlake.lake.stage_index import StageFiles
@@ -21,6 +23,7 @@ from mirrorlake.produce.flow import BatchReport, FlowProducer
 from mirrorlake.produce.spec import FlowSpec, name_at_target
 from mirrorlake.produce.task import ShardJob, produce_shard
 from mirrorlake.produce.workers import SparkWorkers
+from mirrorlake.spark.causes import raised_by_task
 from tests.support.clusters import ClusterPair
 from tests.support.kafka import create_topic, numbered, read_topic, write
 from tests.support.lake_rows import FLOW, commit, now_of, opened, staged, write_file
@@ -153,6 +156,38 @@ def test_a_fallback_in_the_middle_of_a_batch_writes_nothing_twice(bench: Bench) 
     finally:
         producer.close()
     bench.assert_exact()
+
+
+@pytest.mark.parametrize("reader", ["files", "rows"])
+@pytest.mark.parametrize("left", [0, 40])
+def test_a_reader_that_gives_less_than_was_planned_moves_no_position(bench: Bench, reader: str, left: int) -> None:
+    """A file of the stage gives fewer rows than it was landed with: none of a partition, or all but some."""
+    bench.land({0: range(0, 200, 2), 1: range(10)})
+    bench.run()
+    before = set(_files(bench))
+    bench.land({0: range(200, 400, 2), 1: range(10, 20)})
+    (fresh,) = set(_files(bench)) - before
+    with bench.stage.reading():
+        pass
+    whole = pq.read_table(fresh)
+    rows = pc.field("partition") == 1
+    pq.write_table(whole.filter(rows | (pc.field("offset") < 200 + 2 * left)), fresh)
+    shards = {"reader": reader, "produce_tasks": 2}
+    for _ in range(2):  # trying again does not get used to it
+        with pytest.raises(Exception, match="-0 was not read as it was planned, from offset 199 to 398") as raised:
+            bench.run(**shards)
+        assert isinstance(raised_by_task(raised.value), MapError)
+    assert not any(int(record.value) > 200 + 2 * left for record in read_topic(bench.west, bench.topic)[0])
+    pq.write_table(whole, fresh)
+    bench.run(**shards)
+    bench.assert_exact()
+
+
+def _files(bench: Bench) -> list[Path]:
+    """The files of the stage that hold the topic."""
+    records = bench.lake.directory / "records"  # type: ignore[operator]
+    found = records.glob("*.parquet")
+    return [path for path in found if bench.topic in pq.read_table(path, columns=["topic"])["topic"].to_pylist()]
 
 
 def test_a_task_of_another_number_of_shards_writes_no_more(bench: Bench) -> None:

@@ -10,10 +10,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal, TypeVar
 
-Kind = Literal["driver", "worker", "zombie", "error", "foreign"]
+Kind = Literal["driver", "worker", "zombie", "error", "foreign", "less"]
 #: What can strike: the driver dies and its workers with it; one worker dies; the driver dies and the task goes on
-#: later, when others have taken over; a call fails; somebody else writes into the target partition.
-KINDS: tuple[Kind, ...] = ("driver", "worker", "zombie", "error", "foreign")
+#: later, when others have taken over; a call fails; somebody else writes into the target partition; a reader of the
+#: stage ends early and says nothing.
+KINDS: tuple[Kind, ...] = ("driver", "worker", "zombie", "error", "foreign", "less")
 Answer = TypeVar("Answer")
 
 
@@ -48,7 +49,7 @@ class Steps:
 
     def reach(self, name: str, error: Callable[[], Exception], foreign: Callable[[], None] | None = None) -> None:
         """A step. `error` makes what a failing call would raise here, `foreign` is what a stranger could do here."""
-        if self.fault is None or (self.fault.kind == "foreign" and foreign is None):
+        if self.fault is None or self.fault.kind == "less" or (self.fault.kind == "foreign" and foreign is None):
             return
         if self.fault.kind in ("worker", "zombie") and self._task is None:
             return
@@ -67,6 +68,17 @@ class Steps:
             self._task.park()
         elif kind == "driver":
             raise Death
+
+    def ends_early(self, name: str) -> bool:
+        """A step of a reader: whether it ends early, without an error."""
+        if self.fault is None or self.fault.kind != "less":
+            return False
+        self.fault.steps -= 1
+        if self.fault.steps > 0:
+            return False
+        self.fault = None
+        self.taken.append(f"less at {name}")
+        return True
 
     def run_task(self, work: Callable[[], Answer]) -> Answer:
         """Run what a worker does. Raises Death when the driver died meanwhile, the work going on or not."""

@@ -93,6 +93,7 @@ class Scene:
             True,
             max_records=6,
             reader="auto" if self.picks is None else "rows",
+            counted=self.picks is None,
             targets={"t0.again": TargetGeneration(began=(0, 0)), "t1.again": TargetGeneration(began=(0,))},
         )
         workers = MemoryWorkers(self.world) if self.picks is None else Picking(self.world, self.picks)

@@ -16,6 +16,7 @@ INCIDENT_KINDS = {
     "PositionLost": "position_lost",
     "StageTrimmed": "stage_trimmed",
     "MapError": "map_contradiction",
+    "CountDiffers": "map_contradiction",
     "ContentDiffers": "content_differs",
 }
 

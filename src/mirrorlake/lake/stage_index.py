@@ -63,6 +63,11 @@ class StageFiles:
         with self._use:
             self._index = None
 
+    def doubt(self) -> None:
+        """Build it again where it does not follow every commit as a whole: what was read of the stage differs."""
+        if not isinstance(self._source, _LocalStage):
+            self.forget()
+
     def ends(self, cluster: str) -> dict[TopicAndPartition, tuple[int, int]]:
         """(newest generation, next offset) of each staged partition of a source cluster."""
         with self.reading() as index:
@@ -88,9 +93,10 @@ class _LocalStage:
         told = _told_by_statistics(files.take(int64s(fresh)))
         left = [number for at, number in enumerate(fresh) if at not in told]
         constants = _constants(files.take(int64s(left)))
+        counts = files["num_records"].take(int64s(left)).to_pylist() if "num_records" in files.column_names else []
         del files  # of every file more than the index keeps
         pa.default_memory_pool().release_unused()
-        unread = _ranges([paths[number] for number in left], constants)
+        unread = _ranges([paths[number] for number in left], counts or [None] * len(left), constants)
         for start in range(0, len(fresh), _AT_ONCE):
             picked = range(start, min(start + _AT_ONCE, len(fresh)))
             index.apply(((paths[fresh[at]], told.get(at) or next(unread)) for at in picked), (), index.version)
@@ -113,17 +119,37 @@ class _LocalStage:
     def _take(self, index: StageIndex, commit: Commit) -> None:
         paths = [str(self._log.table / path) for path in commit.added]
         told = [_told(stats) for stats in commit.added.values()]
-        read = _ranges([path for path, ranges in zip(paths, told, strict=True) if ranges is None])
+        unread = [path for path, ranges in zip(commit.added, told, strict=True) if ranges is None]
+        read = _ranges(
+            [str(self._log.table / path) for path in unread], [_count(commit.added[path]) for path in unread]
+        )
         added = [(path, next(read) if ranges is None else ranges) for path, ranges in zip(paths, told, strict=True)]
         index.apply(added, [str(self._log.table / path) for path in commit.removed], index.version + 1)
         self._copy.note(index, len(added))
 
 
 def _ranges(
-    paths: Sequence[str], constants: tuple[str | None, int | None] = (None, None)
+    paths: Sequence[str], counts: Sequence[int | None], constants: tuple[str | None, int | None] = (None, None)
 ) -> Iterator[list[StagedRange]]:
-    """What files hold, one after another, that have a source cluster and a generation in common where it is said: while
-    one part is taken over, a thread reads the next one."""
+    """What files hold, one after another, of so many records each by the log, that have a source cluster and a
+    generation in common where it is said: while one part is taken over, a thread reads the next one."""
+    found = _read(paths, constants)
+    for path, count in zip(paths, counts, strict=True):
+        yield _as_landed(path, next(found), count)
+
+
+def _as_landed(path: str, ranges: list[StagedRange], count: int | None) -> list[StagedRange]:
+    """Ranges as they were before a file lost records that the log says it has. Of which partition they were nobody
+    knows: so each range counts them, and what has gaps is not taken for whole by whoever reads it."""
+    lacking = (count or 0) - sum(item.record_count for item in ranges)
+    if lacking <= 0:
+        return ranges
+    logger.error("%s lacks %d of the records that the log of the stage says it has", path, lacking)
+    return [item._replace(record_count=item.record_count + lacking) for item in ranges]
+
+
+def _read(paths: Sequence[str], constants: tuple[str | None, int | None]) -> Iterator[list[StagedRange]]:
+    """What files hold, one after another: while one part is taken over, a thread reads the next one."""
     parts = [paths[start : start + _AT_A_TIME] for start in range(0, len(paths), _AT_A_TIME)]
     with ThreadPoolExecutor(1) as reader:  # a second one would only wait for the interpreter's lock
         ahead = [reader.submit(ranges_of_files, part, *constants) for part in parts[:1]]
@@ -145,6 +171,11 @@ def _constants(files: pa.Table) -> tuple[str | None, int | None]:
         found.append(values[0] if len(values) == 1 and nulls == 0 else None)
     cluster, generation = found
     return None if cluster is None or len(cluster) > _EXACT_TEXT else cluster, generation
+
+
+def _count(stats: str) -> int | None:
+    """How many records a file has by its statistics."""
+    return json.loads(stats).get("numRecords") if stats else None
 
 
 def _told(stats: str) -> list[StagedRange] | None:

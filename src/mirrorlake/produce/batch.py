@@ -17,6 +17,7 @@ from mirrorlake.offsets.generations import FIRST, TargetGeneration
 from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.offsets.progress import NOTHING_MAPPED, Floor
 from mirrorlake.offsets.runs import Written
+from mirrorlake.offsets.spans import Span, spans_of
 from mirrorlake.offsets.stage_index import FileRange, PartitionRanges, StageIndex
 
 
@@ -26,7 +27,7 @@ class PartitionPlan:
 
     `floor` is where the map ends; between it and `first` there is nothing to produce. `unmapped` is what was produced
     behind the floor and is still on its way into the map; it stays in the metadata of the committed position until it
-    has arrived there.
+    has arrived there. `spans` say how many records there are; None where the index does not know what will be read.
     """
 
     topic: str
@@ -36,6 +37,7 @@ class PartitionPlan:
     first: int
     last: int
     unmapped: tuple[Written, ...] = ()
+    spans: tuple[Span, ...] | None = None
 
     @property
     def generation(self) -> int:
@@ -123,13 +125,14 @@ def plan_batch(
             members[shard_of(*key, produce_tasks)].append(takes[key])
     shards, ordered = [], True
     for shard in sorted(members):
-        chains = [take.files() for take in members[shard]]
+        held = [take.held() for take in members[shard]]
+        chains = [_chain(items) for items in held]
         files = None if None in chains else _in_order([chain for chain in chains if chain is not None])
         ordered = ordered and files is not None
         shards.append(
             ShardPlan(
                 shard,
-                tuple(take.plan() for take in members[shard]),
+                tuple(take.plan(items) for take, items in zip(members[shard], held, strict=True)),
                 tuple(index.path(file) for file in files or ()),
                 sum(take.record_count for take in members[shard]),
                 source_cluster,
@@ -166,15 +169,22 @@ class _PartitionTake:
         self.record_count += count
         return count
 
-    def files(self) -> list[int] | None:
-        """The files of the range in the order of their offsets; None if ranges overlap."""
-        items = self._ranges.within(self.floor.generation, self.first, self.last)
-        if any(one.last >= two.first for one, two in zip(items, items[1:], strict=False)):
-            return None
-        return [item.file for item in items]
+    def held(self) -> list[FileRange]:
+        """The ranges of files that hold what was taken."""
+        return self._ranges.within(self.floor.generation, self.first, self.last)
 
-    def plan(self) -> PartitionPlan:
-        return PartitionPlan(self.topic, self.partition, self.target_topic, self.floor, self.first, self.last)
+    def plan(self, held: Sequence[FileRange]) -> PartitionPlan:
+        spans = spans_of(held, self.first, self.last)
+        return PartitionPlan(
+            self.topic, self.partition, self.target_topic, self.floor, self.first, self.last, spans=spans
+        )
+
+
+def _chain(held: Sequence[FileRange]) -> list[int] | None:
+    """The files of ranges in the order of their offsets; None if ranges overlap."""
+    if any(one.last >= two.first for one, two in zip(held, held[1:], strict=False)):
+        return None
+    return [item.file for item in held]
 
 
 def _fill(takes: Sequence[_PartitionTake], produce_tasks: int, max_records: int) -> None:

@@ -15,12 +15,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from mirrorlake import failpoints
-from mirrorlake.errors import FilesUnreadable, LayoutError
+from mirrorlake.errors import CountDiffers, FilesUnreadable, LayoutError
 from mirrorlake.naming.policy import called_heartbeats
 from mirrorlake.offsets.generations import FIRST
 from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.offsets.progress import NOTHING_MAPPED, Floor, floors_of
 from mirrorlake.produce.batch import BatchPlan, PartitionPlan, ShardPlan, plan_batch
+from mirrorlake.produce.counted import check_unread
 from mirrorlake.produce.fencing import fence_all, newest_token
 from mirrorlake.produce.map_writer import MapWriter, map_rows
 from mirrorlake.produce.ports import MapStore, Stage, Way, Workers
@@ -175,9 +176,14 @@ class FlowProducer:
                     if self.spec.reader == "files" or not isinstance(reason, _READER_FAILURES):
                         raise
                     self._distrust(plan, reason)
-            return ("rows", *self._workers.rows(self._jobs(plan), plan.partitions, self.spec.produce_tasks))
-        except BaseException:
+            jobs = self._jobs(plan)
+            way, result = self._workers.rows(jobs, plan.partitions, self.spec.produce_tasks)
+            _check_unread(jobs, result)
+            return "rows", way, result
+        except BaseException as error:
             self._owners.clear()
+            if isinstance(raised_by_task(error), CountDiffers):
+                self._stage.doubt()  # files may have been rewritten, or rows deleted, and the index not have followed
             raise
 
     def _distrust(self, plan: BatchPlan, reason: BaseException) -> None:
@@ -204,11 +210,16 @@ class FlowProducer:
         ]
 
     def _with_unmapped(self, shard: ShardPlan) -> ShardPlan:
-        """Tell the tasks what is not in the map yet, so that the target keeps it in its metadata."""
+        """Tell the tasks what is not in the map yet, so that the target keeps it in its metadata; and how many records
+        they will read, where that is known."""
         return replace(
             shard,
             partitions=tuple(
-                replace(plan, unmapped=self._map_writer.unmapped(plan.topic, plan.partition))
+                replace(
+                    plan,
+                    unmapped=self._map_writer.unmapped(plan.topic, plan.partition),
+                    spans=plan.spans if self.spec.counted else None,
+                )
                 for plan in shard.partitions
             ),
         )
@@ -262,11 +273,20 @@ class FlowProducer:
             self._owners.pop(shard, None)  # the target has more than was rebuilt: the next task asks again
 
     def _skip_empty(self, plan: BatchPlan, result: pa.Table) -> None:
-        """Skip the ranges of shards that reported nothing: Spark runs no task where it finds no row."""
+        """Skip the ranges of shards that reported nothing: Spark runs no task where it finds no row, and there is none
+        (`_check_unread`)."""
         reported = set(result["shard"].to_pylist())
         for item in (item for shard in plan.shards if shard.shard not in reported for item in shard.partitions):
             floor = self._floors.get((item.topic, item.partition), item.floor).of_generation(item.generation)
             self._floors[item.topic, item.partition] = replace(floor, reached=max(floor.reached, item.last + 1))
+
+
+def _check_unread(jobs: Sequence[ShardJob], result: pa.Table) -> None:
+    """See that shards that reported nothing had nothing to read. Raises CountDiffers."""
+    reported = set(result["shard"].to_pylist())
+    for job in jobs:
+        if job.plan.shard not in reported:
+            check_unread(job.plan.partitions, job.skipped)
 
 
 def _next_batch(newest: int) -> int:

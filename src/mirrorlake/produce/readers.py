@@ -23,7 +23,7 @@ class ReadFiles:
         for batch in batches:
             for number in batch.column(0).to_pylist():
                 job = self._jobs[number]
-                yield produce_shard(job, read_shard(job.plan))
+                yield produce_shard(job, read_shard(job.plan, job.skipped))
 
 
 class ReadRows:

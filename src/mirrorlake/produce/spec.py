@@ -27,7 +27,8 @@ class FlowSpec:
     flow went on at this source offset. `targets` are the living generations of target topics. `mark` is a header that
     each of its records has when it comes from the stage: what is without it at the target is somebody else's.
     With `parks`, and in the offsets of `park_at`, it goes on behind single records that the target refuses; `on_parked`
-    is told in which partitions. `forgotten` are ranges of offsets that `forget` noted.
+    is told in which partitions. `forgotten` are ranges of offsets that `forget` noted. `counted`: the workers read all
+    that the stage holds of a range, and not a selection.
     """
 
     name: str
@@ -52,3 +53,4 @@ class FlowSpec:
     park_at: Mapping[TopicAndPartition, tuple[tuple[int, int], ...]] = field(default_factory=dict)
     on_parked: Callable[[Sequence[TopicAndPartition]], None] | None = None
     mark: tuple[str, bytes] | None = None
+    counted: bool = True

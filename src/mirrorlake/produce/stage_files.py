@@ -4,6 +4,7 @@ Sound only for files of a committed snapshot of a table without deletion vectors
 that before it chooses this reader (`produce/flow.py`).
 """
 
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
@@ -11,10 +12,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from mirrorlake.errors import FilesUnreadable, LayoutError
+from mirrorlake.errors import CountDiffers, FilesUnreadable, LayoutError
 from mirrorlake.lake.parquet import open_parquet
 from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.produce.batch import PartitionPlan, ShardPlan
+from mirrorlake.produce.counted import counted
+from mirrorlake.produce.skipped import Rows, Skipped
 
 COORDINATES = ["source_cluster", "topic", "partition", "generation", "offset"]
 COLUMNS = [*COORDINATES, "timestamp", "key", "value", "headers", "landed_at"]
@@ -26,20 +29,32 @@ _CODED = ("source_cluster", "topic")
 _BATCH_ROWS, _BATCH_BYTES = 16_384, 4 << 20
 
 
-def read_shard(shard: ShardPlan) -> Iterator[tuple[PartitionPlan, pa.RecordBatch]]:
+def read_shard(shard: ShardPlan, skipped: Skipped) -> Iterator[tuple[PartitionPlan, pa.RecordBatch]]:
     """Yield chunks of rows of the shard's partitions, file by file, in the order in which the files hold them.
 
-    Raises LayoutError before the first one where offsets do not rise: later, when some are at the target in the wrong
-    order, would be too late. That costs a reading of the coordinates, a few bytes a record.
+    Raises LayoutError before the first one where offsets do not rise, and CountDiffers where there are not as many as
+    were planned, `skipped` ones aside: later, when some are at the target, would be too late. That costs a reading of
+    the coordinates, a few bytes a record.
     """
+    rows = _rising(_chunks(shard, COORDINATES))
+    try:
+        deque(counted(rows, shard.partitions, skipped), maxlen=0)
+    except CountDiffers:
+        deque(rows, maxlen=0)  # rows that do not rise are read sorted, and counted there
+        raise
+    yield from _chunks(shard, COLUMNS)
+
+
+def _rising(rows: Rows) -> Rows:
+    """The same rows. Raises LayoutError where a partition's chunk does not begin behind the one before it."""
     reached: dict[TopicAndPartition, int] = {}
-    for plan, chunk in _chunks(shard, COORDINATES):
+    for plan, chunk in rows:
         offsets = chunk.column("offset")
         key = (plan.topic, plan.partition)
         if offsets[0].as_py() <= reached.get(key, -1):
             raise disordered(plan, offsets[0].as_py())
         reached[key] = offsets[-1].as_py()
-    yield from _chunks(shard, COLUMNS)
+        yield plan, chunk
 
 
 def disordered(plan: PartitionPlan, offset: int) -> LayoutError:

@@ -18,6 +18,7 @@ from mirrorlake.errors import MapError, PositionLost, TargetRefused
 from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.offsets.runs import CommittedMetadata, decode_written, trim_written
 from mirrorlake.produce.batch import PartitionPlan, ShardPlan
+from mirrorlake.produce.counted import counted
 from mirrorlake.produce.delivery import Chunk, check_rising, size_of
 from mirrorlake.produce.fencing import check_token
 from mirrorlake.produce.pace import Pace
@@ -63,7 +64,8 @@ def produce_shard(job: ShardJob, rows: Iterator[tuple[PartitionPlan, pa.RecordBa
     try:
         writer = _writer(job)
         progress = _progress(job, writer)
-        complete = _write_all(writer, progress, without(unsent(rows, job.target.provenance), job.skipped))
+        found = unsent(counted(rows, job.plan.partitions, job.skipped), job.target.provenance)
+        complete = _write_all(writer, progress, without(found, job.skipped))
         if complete and job.target.transactional:
             _skip_left_out(writer, progress.values())
     except BaseException:

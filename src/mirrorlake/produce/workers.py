@@ -65,7 +65,7 @@ class SparkWorkers:
     def _here(self, jobs: Sequence[ShardJob]) -> pa.Table:
         self._note(jobs)
         with ThreadPoolExecutor(len(jobs), "produce") as pool:
-            done = pool.map(lambda job: produce_shard(job, read_shard(job.plan)), jobs)
+            done = pool.map(lambda job: produce_shard(job, read_shard(job.plan, job.skipped)), jobs)
             return pa.Table.from_batches(done, RESULT)
 
     def close(self) -> None:

@@ -13,7 +13,15 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from mirrorlake.config.flow import Flow
-from mirrorlake.errors import ClusterUnusable, MapError, MirrorlakeError, PlanOutdated, PositionLost, TargetRefused
+from mirrorlake.errors import (
+    ClusterUnusable,
+    CountDiffers,
+    MapError,
+    MirrorlakeError,
+    PlanOutdated,
+    PositionLost,
+    TargetRefused,
+)
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.map_store import LakeMap
@@ -102,8 +110,9 @@ class Sender:
     def _ends(self, error: BaseException, problem: MirrorlakeError, _attempt: int) -> bool:
         """Whether a failure ends it: a broker, a disk or a task that is away comes back."""
         self._failures += 1
-        comes_back = isinstance(error, (ClusterUnusable, PlanOutdated)) or not isinstance(error, MirrorlakeError)
-        return not comes_back or isinstance(problem, MapError) or self._failures > len(PAUSES)
+        final = isinstance(problem, MapError) or isinstance(error, MirrorlakeError)
+        comes_back = isinstance(error, (ClusterUnusable, PlanOutdated)) or isinstance(problem, CountDiffers)
+        return not (comes_back or not final) or self._failures > len(PAUSES)
 
     def _report_failure(self, failure: Failure) -> None:
         if not failure.ends:
@@ -155,6 +164,7 @@ class Sender:
             parks=self._sending.goes_on,
             provenance=self._sending.provenance,
             mark=self._sending.mark,
+            counted=self._sending.selection is None,
         )
 
     @property

@@ -27,3 +27,8 @@ class BoundedStage:
         """See `produce.ports.Stage`."""
         self._seen = None
         self._stage.forget()
+
+    def doubt(self) -> None:
+        """See `produce.ports.Stage`."""
+        self._seen = None
+        self._stage.doubt()

@@ -11,6 +11,7 @@ from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.control.topic_sync import TargetTopics, TopicsUnmade
 from mirrorlake.errors import (
     ClusterUnusable,
+    CountDiffers,
     InputError,
     LeaseTaken,
     MapError,
@@ -42,6 +43,8 @@ logger = logging.getLogger(__name__)
 LOOK_SECONDS = 0.05
 #: After how many failures in a row an operator is told: the first ones mostly pass within some seconds.
 QUIET_FAILURES = 2
+#: How often in a row what is read of the stage is compared with its index before the flow ends.
+COUNT_TRIES = 3
 #: How long somebody who wants to know where the flow is waits for its next poll, seconds.
 SNAPSHOT_SECONDS = 5.0
 #: Incidents of a flow that are over when it comes through again.
@@ -83,6 +86,7 @@ class FlowWorker:
         self._again = threading.Event()
         self._stopped = StoppedPartitions(flow.name, lake, self.targets, event_log.incidents, self._again.set)
         self._written_to: dict[str, int] = {}
+        self._miscounts = 0  # since the last batch
         self._closed: frozenset[str] | None = None
         self._lease = Lease(lake, f"flow {flow.name}")
 
@@ -129,6 +133,9 @@ class FlowWorker:
     def _ends(self, error: BaseException, problem: MirrorlakeError, attempt: int) -> bool:
         """Whether a failure ends the flow: what only an operator can fix does. What can pass by itself is tried for
         ever by a continuous run, and some times by `--once`."""
+        if isinstance(problem, CountDiffers):
+            self._miscounts += 1
+            return self._miscounts >= COUNT_TRIES
         over = self._once and (isinstance(error, InputError) or attempt >= len(PAUSES))
         return over or isinstance(error, ReplicationError) or isinstance(problem, MapError)
 
@@ -187,6 +194,7 @@ class FlowWorker:
                 except TopicsUnmade:
                     return False
                 if report is not None:
+                    self._miscounts = 0
                     self._report_batch(self.flow.name, report)
                 if not told:  # it came through a poll, which does not need to have anything to produce
                     self._event_log.incidents.came_through([self.flow.name], PASSING)

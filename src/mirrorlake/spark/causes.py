@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection
 from confluent_kafka import KafkaError, KafkaException
 
 from mirrorlake.errors import (
+    CountDiffers,
     FilesUnreadable,
     LayoutError,
     MapError,
@@ -24,6 +25,7 @@ from mirrorlake.offsets.positions import TopicAndPartition
 _FROM_TASKS: dict[str, Callable[[str], BaseException]] = {
     "mirrorlake.errors.MapError": MapError,
     "mirrorlake.errors.PlanOutdated": PlanOutdated,
+    "mirrorlake.errors.CountDiffers": CountDiffers,
     "mirrorlake.errors.FilesUnreadable": FilesUnreadable,
     "mirrorlake.errors.LayoutError": LayoutError,
     "FileNotFoundError": FileNotFoundError,

@@ -61,9 +61,9 @@ def test_one_that_never_answers() -> None:
 @pytest.mark.parametrize("uri", ["s3n://bucket/part-0.parquet", REFUSED])
 def test_a_task_says_so_in_one_error(uri: str) -> None:
     with pytest.raises(FilesUnreadable, match=uri.split("?")[0]):
-        next(read_shard(ShardPlan(0, (), (uri,), 0)))
+        next(read_shard(ShardPlan(0, (), (uri,), 0), {}))
 
 
 def test_a_task_tells_what_is_gone_from_what_it_cannot_open(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
-        next(read_shard(ShardPlan(0, (), (str(tmp_path / "gone.parquet"),), 0)))
+        next(read_shard(ShardPlan(0, (), (str(tmp_path / "gone.parquet"),), 0), {}))

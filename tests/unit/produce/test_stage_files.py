@@ -30,7 +30,7 @@ def shard(files: list[str], first: int = 0, last: int = 9) -> ShardPlan:
 
 
 def offsets(plan: ShardPlan) -> list[int]:
-    return [offset for _, chunk in read_shard(plan) for offset in chunk.column("offset").to_pylist()]
+    return [offset for _, chunk in read_shard(plan, {}) for offset in chunk.column("offset").to_pylist()]
 
 
 def test_a_range_is_read_whatever_lies_beside_it(tmp_path: Path) -> None:
@@ -67,7 +67,7 @@ def test_rows_of_several_clusters_lie_in_a_file(tmp_path: Path, group: int) -> N
 def test_nothing_is_handed_on_of_what_is_not_in_order(tmp_path: Path, files: list[list[tuple[str, int, int]]]) -> None:
     named = [written(tmp_path / str(number), rows) for number, rows in enumerate(files)]
     with pytest.raises(LayoutError, match="rising order"):
-        next(read_shard(shard(named)))
+        next(read_shard(shard(named), {}))
 
 
 @pytest.mark.parametrize(("size", "most"), [(100, 16_384), (1_000, 4_200), (100_000, 42), (10_000_000, 1)])

@@ -1,0 +1,54 @@
+"""What a reader of the stage gives is counted against what was planned: a position moves behind records only that were
+read. A reader that ends early, or leaves something out, would else look like gaps that nothing is missing from."""
+
+from collections.abc import Sequence
+
+from mirrorlake.errors import CountDiffers
+from mirrorlake.offsets.spans import CountError, Tally
+from mirrorlake.produce.batch import PartitionPlan
+from mirrorlake.produce.skipped import Rows, Skipped
+
+
+def counted(rows: Rows, plans: Sequence[PartitionPlan], skipped: Skipped) -> Rows:
+    """Hand on rows, chunks whose offsets rise, of partitions as they are planned. Raises CountDiffers where there are
+    more or fewer of a partition than the plan says; what is `skipped` may be there or not."""
+    tallies = {
+        (plan.topic, plan.partition): Tally(plan.spans, skipped.get((plan.topic, plan.partition), ()))
+        for plan in plans
+        if plan.spans is not None
+    }
+    for plan, chunk in rows:
+        tally = tallies.get((plan.topic, plan.partition))
+        if tally is not None:
+            try:
+                tally.take(chunk.column("offset").to_numpy(zero_copy_only=False))
+            except CountError as error:
+                raise _differs(plan, error) from error
+        yield plan, chunk
+    for plan in plans:
+        if plan.spans is not None:
+            _end(plan, tallies[plan.topic, plan.partition])
+
+
+def check_unread(plans: Sequence[PartitionPlan], skipped: Skipped) -> None:
+    """See that partitions of which no row was read have none. Raises CountDiffers."""
+    for _ in counted(iter(()), plans, skipped):
+        pass
+
+
+def _end(plan: PartitionPlan, tally: Tally) -> None:
+    try:
+        tally.end()
+    except CountError as error:
+        raise _differs(plan, error) from error
+
+
+def _differs(plan: PartitionPlan, error: CountError) -> CountDiffers:
+    return CountDiffers(
+        f"{plan.topic}-{plan.partition} was not read as it was planned, from offset {plan.first} to {plan.last}: "
+        f"{error}; nothing behind them is taken for produced, and it is read again",
+        topic=plan.topic,
+        partition=plan.partition,
+        first_offset=error.first,
+        last_offset=error.last,
+    )
