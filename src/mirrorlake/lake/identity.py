@@ -35,18 +35,19 @@ def store_identity(lake: Lake) -> str:
     Such a lake was named by the place of its checkpoints, and its flows have groups and transactional ids of that name
     at their targets. Raises LakeError when the lake was opened to be read, or does not let its identity be stored.
     """
+    if lake.stored_id:
+        return lake.lake_id
     from pyspark.errors import PySparkException  # only who stores one needs it
 
-    if not lake.stored_id:
-        identity = _identity_by_place(lake.checkpoints)
-        try:
-            lake.retrying(lambda: _store(lake, identity))
-        except PySparkException as error:
-            raise LakeError(
-                f"the identity of the lake at {lake.place} cannot be stored as a property of its table records "
-                f"({first_line(error)}); give this process the right to change the table",
-            ) from error
-        lake.stored_id = properties_of(lake).get(PROPERTY)  # what another process stored just before is the lake's
+    identity = _identity_by_place(lake.checkpoints)
+    try:
+        lake.retrying(lambda: _store(lake, identity))
+    except PySparkException as error:
+        raise LakeError(
+            f"the identity of the lake at {lake.place} cannot be stored as a property of its table records "
+            f"({first_line(error)}); give this process the right to change the table",
+        ) from error
+    lake.stored_id = properties_of(lake).get(PROPERTY)  # what another process stored just before is the lake's
     return lake.lake_id
 
 

@@ -100,7 +100,7 @@ class Internals:
     @property
     def starts_session(self) -> bool:
         """Whether this process would have to start one for `spark`."""
-        from mirrorlake.spark.session import starts_its_own
+        from mirrorlake.spark.home import starts_its_own
 
         return not self.session_there and starts_its_own()
 

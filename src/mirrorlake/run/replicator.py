@@ -108,6 +108,7 @@ class Replicator:
         except MirrorlakeError:
             raise
         except Exception as error:
+            logger.debug("where it stopped", exc_info=True)
             raise in_our_words(error, "the run") from error
         finally:
             self._end()

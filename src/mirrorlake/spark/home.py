@@ -17,6 +17,8 @@ from mirrorlake.spark.jars import pyspark_jars
 logger = logging.getLogger(__name__)
 
 _VARIABLE = "SPARK_HOME"
+#: Variables of those who decide which session this process has: Databricks, Spark Connect, spark-submit.
+_GIVEN = {"DATABRICKS_RUNTIME_VERSION", "SPARK_REMOTE", "PYSPARK_GATEWAY_PORT"}
 
 
 def spark_home() -> Path:
@@ -55,6 +57,20 @@ def _link(link: Path, target: Path) -> None:
     fresh.unlink(missing_ok=True)
     fresh.symlink_to(target)
     fresh.replace(link)
+
+
+def session_is_given() -> bool:
+    """Whether the session of this process is not ours to start: Databricks, Spark Connect or spark-submit has it."""
+    return bool(_GIVEN & os.environ.keys())
+
+
+def starts_its_own() -> bool:
+    """Whether `session.open_session` would start a JVM here: no session is there, and none is given."""
+    if session_is_given() or "pyspark.sql" not in sys.modules:
+        return not session_is_given()
+    from pyspark.sql import SparkSession
+
+    return SparkSession.getActiveSession() is None
 
 
 def over_connect() -> bool:

@@ -21,7 +21,7 @@ from pyspark.sql import SparkSession
 from mirrorlake.errors import LakeError
 from mirrorlake.heaps import share_heaps_in_children
 from mirrorlake.spark.class_archive import SESSIONS, archive_flags
-from mirrorlake.spark.home import at_spark_home
+from mirrorlake.spark.home import at_spark_home, session_is_given
 from mirrorlake.spark.jars import spark_jars
 from mirrorlake.spark.java import find_java
 from mirrorlake.spark.jvm_output import logged_stderr
@@ -102,8 +102,6 @@ OPTIMISE_LESS = (
 #: Set to 1, it makes every session of this process and its children a short one.
 SHORT_VARIABLE = "MIRRORLAKE_SHORT_SESSIONS"
 _STARTING = threading.Lock()
-#: Variables of those who decide which session this process has: Databricks, Spark Connect, spark-submit.
-_GIVEN = {"DATABRICKS_RUNTIME_VERSION", "SPARK_REMOTE", "PYSPARK_GATEWAY_PORT"}
 
 
 def local_session(
@@ -175,7 +173,7 @@ def open_session(progress: Callable[[str], None] | None = None, short: bool = Tr
     active = SparkSession.getActiveSession()
     if active is not None:
         return active
-    if _GIVEN & os.environ.keys():
+    if session_is_given():
         return SparkSession.builder.getOrCreate()
     return local_session(os.environ.get("MIRRORLAKE_CORES", "*"), progress=progress, short=short)
 
@@ -188,11 +186,6 @@ def start_workers(spark: SparkSession) -> None:
 def same(batches: Iterable["pa.RecordBatch"]) -> Iterable["pa.RecordBatch"]:
     """What a worker is asked for where it is its start that matters: the rows as they are."""
     return batches
-
-
-def starts_its_own() -> bool:
-    """Whether `open_session` would start a JVM here: no session is there, and nobody else decides which there is."""
-    return SparkSession.getActiveSession() is None and not _GIVEN & os.environ.keys()
 
 
 def redact_secrets(spark: SparkSession) -> None:
