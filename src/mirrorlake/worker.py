@@ -52,7 +52,7 @@ class Retry:
     """
 
     ends: Callable[[BaseException, MirrorlakeError, int], bool] = _never
-    report: Callable[[Failure], None] | None = None
+    report: Callable[[Failure], object] | None = None
     pauses: Sequence[float] = PAUSES
 
 

@@ -15,6 +15,7 @@ from typing import get_args
 from mirrorlake import errors
 from mirrorlake.errors import MirrorlakeError
 from mirrorlake.landing.source_comparison import LossKind
+from mirrorlake.run.control_loop import TURN
 from mirrorlake.run.control_news import kind_of
 from mirrorlake.run.resolve import CHOICES
 
@@ -53,7 +54,8 @@ def control() -> set[str]:
     tree = parsed(ROOT / "src/mirrorlake/run/control_loop.py")
     constants = dict(constants_of(tree))
     names = [call.args[0] for call in calls(tree) if named(call.func) == "Task"]
-    return {kind_of(text) for name in names for text in strings(name, constants, tree)}
+    found = {kind_of(text) for name in names for text in strings(name, constants, tree)}
+    return found | {kind_of(TURN)}  # all of them together
 
 
 def constants_of(tree: ast.Module) -> Iterator[tuple[str, str]]:

@@ -23,9 +23,9 @@ from mirrorlake.run.control_news import ControlNews
 from mirrorlake.run.flow_worker import FlowWorker
 from mirrorlake.run.samples import FlowLag, Sampler
 from mirrorlake.spark.causes import in_our_words
-from mirrorlake.worker import Worker
+from mirrorlake.worker import Retry, Worker
 
-HEARTBEATS, SAMPLES = "heartbeats", "samples"
+HEARTBEATS, SAMPLES, TURN = "heartbeats", "samples", "turn"
 #: How often target topics are compared, at least, and refused records are looked at, seconds.
 CHECK_SECONDS = 10.0
 #: How often a source is asked for configs and ACLs that the flow does not keep alike, seconds.
@@ -73,7 +73,8 @@ class ControlLoop:
         self._acls_left: Mapping[Acl, str | None] | None = None  # not checked yet
         self._tasks = self._made()
         self._begun: list[Task] | None = None  # those of the thread
-        self.thread = Worker(f"control of flow {flow.name}", self._turn, in_words=in_our_words)
+        retry = Retry(report=lambda failure: self._news.failed(TURN, failure.error))
+        self.thread = Worker(f"control of flow {flow.name}", self._turn, retry, in_words=in_our_words)
 
     def _made(self) -> list[Task]:
         settings, flow = self.flow.settings, self.flow
@@ -141,6 +142,8 @@ class ControlLoop:
                 self._do(task)
                 pause = RETRY_SECONDS if self._news.is_failing(task.name) else 0.0
                 task.due = time.monotonic() + max(pause, task.seconds)
+        if self._news.is_failing(TURN):
+            self._news.came_through(TURN)
         return max(0.05, min(task.due for task in tasks) - time.monotonic())
 
     def _sampling(self) -> Task:

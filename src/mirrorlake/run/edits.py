@@ -41,8 +41,10 @@ class Edits:
 
     def take_over(self, connections: Connections, flows: Sequence[ResolvedFlow]) -> None:
         """Take over an edit, if there is one, where these run. An invalid one is reported, one that cannot be in force
-        yet (a cluster does not answer, a secret is missing) waits; meanwhile the old one stays in force. Raises what
-        the lake raises that cannot be told of it: the next call tells."""
+        yet (a cluster does not answer, a secret is missing) waits; meanwhile the old one stays in force.
+
+        Raises what reading the file, or telling of it, raises: the next call does that again.
+        """
         if self._untold is not None:
             self._tell(*self._untold)
         waiting: Topology | None = None
@@ -56,9 +58,11 @@ class Edits:
             self._apply(verdict)
             in_force(self._event_log, verdict.connections, verdict.flows, [flow.name for flow in flows])
             self._note(verdict.flows, "done", None)
-        except Exception as error:  # noqa: BLE001 - of whatever kind: what runs goes on, and an operator is told
+        except Exception as error:
             if waiting is not None:
                 self._watch.wait(waiting)
+            elif not isinstance(error, TopologyError):
+                raise  # the file could not be read, which says nothing about an edit
             self._not_in_force(flows, error, "" if waiting is None else "; it is tried again until it succeeds")
             return
         logger.warning("the edited %s is in force", self._watch.path)

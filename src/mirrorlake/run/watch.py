@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from mirrorlake.config.topology import Topology, load_topology
+from mirrorlake.errors import TopologyError
 
 #: How long an edit that cannot be in force yet waits until it is tried again, seconds.
 RETRY_SECONDS = 10.0
@@ -33,10 +34,17 @@ class TopologyWatch:
         if content == self._known and self._in_force is None:
             self.again = True
             return self._waiting if self._clock() - self._tried >= RETRY_SECONDS else None
-        self._known, self._waiting, self.again = content, None, False
-        begun_with, self._in_force = self._in_force, None
-        topology = load_topology(self.path)
-        return None if topology == begun_with else topology
+        try:
+            topology: Topology | None = load_topology(self.path)
+        except TopologyError:
+            self._looked_at(content)
+            raise
+        topology = None if topology == self._in_force else topology
+        self._looked_at(content)  # not before it is known what it says: else an edit that could not be read is none
+        return topology
+
+    def _looked_at(self, content: bytes | None) -> None:
+        self._known, self._waiting, self._in_force, self.again = content, None, None, False
 
     def wait(self, topology: Topology) -> None:
         """Keep an edit that cannot be in force now, until it can or the file is edited once more."""

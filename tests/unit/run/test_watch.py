@@ -95,3 +95,22 @@ def test_an_invalid_edit_is_told_once_and_ends_the_waiting(edits: Edits) -> None
         edits.watch.edited()
     edits.now += RETRY_SECONDS
     assert edits.seen() is None
+
+
+def test_an_edit_that_could_not_be_read_is_one_still(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever reading it ended with, as too many open files do: only what a file says settles what it is."""
+    path = tmp_path / "mirrorlake.yml"
+    path.write_text(FILE % "a", encoding="utf-8")
+    watch = TopologyWatch(path, load_topology(path))
+    assert watch.edited() is None
+    path.write_text(FILE % "b", encoding="utf-8")
+
+    def breaks(_path: Path) -> None:
+        raise OSError(24, "Too many open files")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("mirrorlake.run.watch.load_topology", breaks)
+        with pytest.raises(OSError, match="Too many"):
+            watch.edited()
+    found = watch.edited()
+    assert found is not None and found.flows["east->west"].topics == ("b",)
