@@ -6,6 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 from pyspark.sql import SparkSession
 
@@ -22,7 +23,7 @@ from mirrorlake.run.watch import TopologyWatch
 from mirrorlake.worker import Worker
 from tests.support.clusters import ClusterPair
 from tests.support.kafka import create_topic, read_topic
-from tests.support.replication import replicate_once, write_topology
+from tests.support.replication import finish, replicate_once, start_run, write_topology
 from tests.support.topologies import fill, incidents, live, texts, until, values
 
 
@@ -165,3 +166,22 @@ def test_a_worker_that_is_broken_when_the_run_is_stopped_is_what_the_run_ends_wi
         assert not status.healthy
     assert {row["flow"] for row in told} == {WHOLE_LAKE if name.startswith("upkeep") else "east->west"}
     assert len(run.raised) == 1 and isinstance(run.raised[0], MirrorlakeError)
+
+
+@pytest.mark.slow
+def test_a_session_that_dies_ends_the_run_which_says_so(clusters: ClusterPair, topic_name: str, tmp_path: Path) -> None:
+    """No other JVM can be had in that process: who started it starts it again."""
+    create_topic(clusters.east, topic_name)
+    fill(clusters.east, topic_name, "a", 10, 1)
+    topology = write_topology(tmp_path, clusters.east, clusters.west, {"topics": [topic_name]})
+    run = start_run(topology)
+    until(partial(arrived, clusters.west, f"east.{topic_name}", 10), "it runs")
+    (jvm,) = [child for child in psutil.Process(run.pid).children(recursive=True) if child.name() == "java"]
+    jvm.kill()
+    fill(clusters.east, topic_name, "b", 10, 1)
+    assert finish(run, 60) == 1
+    assert "the JVM of this process's Spark session is gone" in (tmp_path / "run.log").read_text(encoding="utf-8")
+    assert not mirrorlake.open(topology).status().healthy
+    assert finish(start_run(topology, "--once")) == 0
+    assert mirrorlake.open(topology).status().healthy
+    assert values(read_topic(clusters.west, f"east.{topic_name}")[0]) == texts("a", 10, 1) + texts("b", 10, 1)

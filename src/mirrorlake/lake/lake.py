@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 import pyarrow as pa
 
-from mirrorlake.errors import InputError, LakeError, first_line
+from mirrorlake.errors import InputError, LakeError, ReplicationError, first_line
 from mirrorlake.lake.definitions import TABLES, VIEWS, definition, sql_text
 from mirrorlake.lake.group_commit import GroupCommit
 from mirrorlake.lake.path_tables import PathTables
@@ -64,6 +64,21 @@ class Lake:
             if self._session is None:
                 self._session = self._opening()
             return self._session
+
+    def check_session(self) -> None:
+        """Raise ReplicationError where the session was opened and its JVM is gone, killed or out of memory: this
+        process gets no other one. A Spark Connect server may come back, and is not asked."""
+        from mirrorlake.spark.home import over_connect
+
+        if self._session is None or over_connect():
+            return
+        try:
+            self._session.conf.get("spark.app.id", None)  # the JVM answers it
+        except Exception as error:
+            raise ReplicationError(
+                "the JVM of this process's Spark session is gone (killed, or out of memory), so nothing more can be "
+                "landed here; start `mirrorlake run` again"
+            ) from error
 
     @property
     def place(self) -> str:

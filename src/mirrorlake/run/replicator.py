@@ -31,7 +31,7 @@ from mirrorlake.spark.causes import in_our_words
 logger = logging.getLogger(__name__)
 
 LOOK_SECONDS = 0.1
-#: How often the topology file is checked; an edit is in force within 15 seconds.
+#: How often the topology file and the session are checked; an edit is in force within 15 seconds.
 WATCH_SECONDS = 3.0
 
 Report = Callable[[str, BatchReport], None]
@@ -124,11 +124,15 @@ class Replicator:
             self._upkeep.thread.start()
 
     def _watch(self, edits: Edits | None) -> None:
-        """Until the end, or until there is nothing left to do, follow the topology file."""
+        """Until the end, or until there is nothing left to do, follow the topology file. Raises ReplicationError where
+        only another process can go on."""
         checked_at = time.monotonic()
         while not self._stop.wait(LOOK_SECONDS) and not self._all_ended():
-            if edits is not None and time.monotonic() - checked_at >= WATCH_SECONDS:
-                checked_at = time.monotonic()
+            if time.monotonic() - checked_at < WATCH_SECONDS:
+                continue
+            checked_at = time.monotonic()
+            self.lake.check_session()
+            if edits is not None:
                 try:
                     edits.take_over(self._connections, self._flows)
                 except Exception as error:  # noqa: BLE001 - what runs goes on; the next look tells what this could not
