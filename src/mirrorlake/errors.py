@@ -11,6 +11,7 @@
     │   └── MissingJava               no Java runtime that Spark and Kafka can use
     ├── PlanOutdated                  a batch was planned before another process fenced its producers
     └── ReplicationError              the replication itself is in a state that needs an operator
+        ├── StagingError              a record of the source cannot be staged
         ├── SourceDataLost            records vanished from the source before they were staged
         ├── TargetRefused             the target cluster refused a write
         │   ├── TargetRecreated       the target topic is another one than the map knows
@@ -113,6 +114,10 @@ class ReplicationError(MirrorlakeError):
         self.first_offset = first_offset
         self.last_offset = last_offset
         self.target_generation = target_generation
+
+
+class StagingError(ReplicationError):
+    """Raised when a record of the source cannot be a row of `records`; it is at `first_offset`."""
 
 
 class SourceDataLost(ReplicationError):

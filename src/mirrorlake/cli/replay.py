@@ -1,5 +1,6 @@
 """`mirrorlake replay`: staged records, picked by a predicate, sent again."""
 
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 import typer
@@ -86,7 +87,7 @@ def _show(shared: Context, found: "Resent") -> None:
     if found.examples:
         examples = plain_table("partition", "offset", "timestamp", "key", "value")
         for row in found.examples:
-            told = f"{row['timestamp']:%Y-%m-%d %H:%M:%S}", row["key"] or "-", row["value"] or "-"
+            told = _date(row["timestamp"]), row["key"] or "-", row["value"] or "-"
             examples.add_row(str(row["partition"]), str(row["offset"]), *told)
         shared.out.print(examples)
     _show_rest(shared, found)
@@ -96,12 +97,16 @@ def _show(shared: Context, found: "Resent") -> None:
         shared.say(f"done; {found.flow} is its name in offset_map and changes")
 
 
+def _date(at: datetime | None) -> str:
+    return "no date" if at is None else f"{at:%Y-%m-%d %H:%M:%S}"
+
+
 def _show_rest(shared: Context, found: "Resent") -> None:
     """What a restore tells beside its records."""
     if found.reached:
         ends = plain_table("topic", "partition", "up to offset", "newest record")
         for row in found.reached:
-            ends.add_row(row["topic"], str(row["partition"]), str(row["end"]), f"{row['newest_at']:%Y-%m-%d %H:%M:%S}")
+            ends.add_row(row["topic"], str(row["partition"]), str(row["end"]), _date(row["newest_at"]))
         shared.out.print(ends)
     if found.configs or found.acls:
         made = plain_table("topic", "what", "error")

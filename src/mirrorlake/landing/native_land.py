@@ -7,6 +7,7 @@ from pathlib import Path
 from confluent_kafka import KafkaException
 
 from mirrorlake.config.topology import Landing
+from mirrorlake.errors import StagingError
 from mirrorlake.kafka.admin import ClusterAdmin
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.path_tables import PathTables
@@ -88,7 +89,7 @@ class _LandedAtOnce(LandingQuery):
         checkpoint.mkdir(parents=True, exist_ok=True)
         try:
             sink.read_here(ranges, 0, noted)
-        except KafkaException as error:
+        except (KafkaException, StagingError) as error:
             self._covered = {}
             self._error = error
 

@@ -15,7 +15,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from mirrorlake.errors import StagingError
 from mirrorlake.lake.parquet import KEYS, REPEATED
+from mirrorlake.native.exact import split_times
 from mirrorlake.offsets.positions import TopicAndPartition
 
 #: Arrow's bytes that wait to be written together, and those from which a partition gets row groups of its own.
@@ -99,7 +101,7 @@ class StageFile:
         group: list[pa.Table] = []
         size = 0
         for key in sorted(self._waiting):
-            rows = self._rows(key, self._waiting[key])
+            rows = self._staged(key, self._waiting[key])
             if group and (size >= OWN_GROUP_BYTES or rows.nbytes >= OWN_GROUP_BYTES):
                 self._write_group(group)
                 group, size = [], 0
@@ -123,17 +125,45 @@ class StageFile:
             )
         self._writer.write_table(rows, row_group_size=rows.num_rows)
 
-    def _rows(self, key: TopicAndPartition, batches: list[pa.RecordBatch]) -> pa.Table:
+    def _staged(self, key: TopicAndPartition, batches: list[pa.RecordBatch]) -> pa.Table:
+        """The columns of `records`, for rows of one partition. Raises StagingError, which names it and the record."""
+        try:
+            return self._rows(key, _together(batches))
+        except (pa.ArrowException, ArithmeticError, ValueError) as error:
+            offset = self._first_odd(key, _together(batches))
+            raise StagingError(
+                f"{key[0]}-{key[1]} cannot be staged from offset {offset}, since its record cannot be: {error}",
+                topic=key[0],
+                partition=key[1],
+                first_offset=offset,
+                last_offset=offset,
+            ) from error
+
+    def _first_odd(self, key: TopicAndPartition, rows: pa.Table) -> int:
+        """The offset of the first of some rows of which no columns can be made, where there is one."""
+        while rows.num_rows > 1:
+            middle = rows.num_rows // 2
+            try:
+                self._rows(key, rows.slice(0, middle))
+                rows = rows.slice(middle)
+            except (pa.ArrowException, ArithmeticError, ValueError):
+                rows = rows.slice(0, middle)
+        return int(rows["offset"][0].as_py())
+
+    def _rows(self, key: TopicAndPartition, found: pa.Table) -> pa.Table:
         """The columns of `records`, for rows of one partition."""
-        found = pa.Table.from_batches(batches)
         count = found.num_rows
         same = self._batch.columns(key)
+        times, exact = split_times(found["timestamp"])
+        read = {**dict(zip(found.column_names, found.columns, strict=True)), "timestamp": times, "timestamp_ms": exact}
         columns = []
         for item in self._schema:
+            column = read.get(item.name)
             if item.name in same:
                 columns.append(_repeated(same[item.name], item.type, count))
+            elif column is None:
+                columns.append(pa.nulls(count, item.type))
             else:
-                column = found[item.name]
                 columns.append(column if column.type == item.type else column.cast(item.type))
         return pa.table(columns, self._schema.names)
 
@@ -162,6 +192,12 @@ class StageFile:
         if len(ranges) <= _TOLD_RANGES:
             stats["ranges"] = ranges
         return json.dumps(stats, ensure_ascii=False, separators=(",", ":"))
+
+
+def _together(batches: list[pa.RecordBatch]) -> pa.Table:
+    """Rows of one partition, of which some batches may have a column that others lack."""
+    tables = [pa.Table.from_batches([batch]) for batch in batches]
+    return pa.concat_tables(tables, promote_options="default")
 
 
 def _repeated(value: object, kind: pa.DataType, count: int) -> pa.Array:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from mirrorlake.library.answers import Rows
 from mirrorlake.library.resent import Resent, shown
+from mirrorlake.native.exact import FIRST_MS, LAST_MS
 
 if TYPE_CHECKING:  # what only Spark needs is imported by who uses it
     from mirrorlake.resend.extras import ExtrasDone
@@ -24,7 +25,7 @@ def planned_answer(planned: "Planned") -> Resent:
     examples = [
         {
             **row,
-            "timestamp": datetime.fromtimestamp(row["timestamp"] / 1_000, timezone.utc),
+            "timestamp": _moment(row["timestamp"]),
             "key": shown(row["key"]),
             "value": shown(row["value"]),
         }
@@ -39,7 +40,7 @@ def with_extras(found: Resent, done: "ExtrasDone", reached: Sequence[Mapping[str
     ends = Rows(
         {
             **{name: row[name] for name in ("topic", "partition", "end")},
-            "newest_at": datetime.fromtimestamp(row["newest_ms"] / 1_000, timezone.utc),
+            "newest_at": _moment(row["newest_ms"]),
         }
         for row in reached
     )
@@ -59,6 +60,11 @@ def with_extras(found: Resent, done: "ExtrasDone", reached: Sequence[Mapping[str
         acls=Rows(done.acls),
         groups=Rows(done.groups),
     )
+
+
+def _moment(ms: int) -> datetime | None:
+    """A record's time; None where it is no date, as nanoseconds are none."""
+    return datetime.fromtimestamp(ms / 1_000, timezone.utc) if FIRST_MS <= ms <= LAST_MS else None
 
 
 def _topic(part: "Part", records: int) -> dict[str, Any]:

@@ -6,12 +6,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from mirrorlake.native.exact import exact_names, readable
 from mirrorlake.native.library import Columns
 
 _HEADER = pa.struct([pa.field("key", pa.string()), pa.field("value", pa.binary())])
 HEADERS = pa.list_(_HEADER)
 #: What a batch of records has. `timestamp` in ms; `timestamp_type` 0 CreateTime, 1 LogAppendTime, -1 none. Headers in
-#: their order; null for a record that has none.
+#: their order; null for a record that has none. Where a name of a header is no UTF-8 it has `header_names` too, as
+#: native/exact.py says.
 SCHEMA = pa.schema(
     [
         ("partition", pa.int32()),
@@ -63,13 +65,17 @@ class Room:
         ]
         key = self._binary(self.rows, "has_key", "key_ends", "keys", self.columns.keyless)
         value = self._binary(self.rows, "has_value", "value_ends", "values", self.columns.valueless)
-        return pa.RecordBatch.from_arrays([*plain, key, value, self._all_headers()], schema=SCHEMA)
-
-    def _all_headers(self) -> pa.Array:
         if not self._headers:
-            return pa.nulls(self.rows, HEADERS)
+            return pa.RecordBatch.from_arrays([*plain, key, value, pa.nulls(self.rows, HEADERS)], schema=SCHEMA)
+        names = self._binary(self._headers, None, "name_ends", "names", 0)
+        headers = self._all_headers(shown := readable(names))
+        found = pa.RecordBatch.from_arrays([*plain, key, value, headers], schema=SCHEMA)
+        if shown.buffers()[2] is None or shown.buffers()[2].address == names.buffers()[2].address:
+            return found
+        return found.append_column("header_names", exact_names(headers, names))
+
+    def _all_headers(self, names: pa.Array) -> pa.Array:
         valueless = self.columns.header_valueless
-        names = _text(self._binary(self._headers, None, "name_ends", "names", 0))
         values = self._binary(self._headers, "has_header_value", "header_value_ends", "header_values", valueless)
         pairs = pa.StructArray.from_arrays([names, values], fields=list(_HEADER))
         buffers = [self._buffers["has_headers"], self._buffers["header_ends"]]
@@ -79,16 +85,6 @@ class Room:
         bitmap = self._buffers[valid] if valid is not None and nulls else None
         buffers = [bitmap, self._buffers[ends], self._buffers[data]]
         return pa.Array.from_buffers(pa.binary(), count, buffers, nulls)
-
-
-def _text(names: pa.Array) -> pa.Array:
-    """Names of headers as text. Bytes that are no UTF-8 become U+FFFD, as Kafka's Java client makes of them."""
-    text = pa.Array.from_buffers(pa.string(), len(names), names.buffers())
-    try:
-        text.validate(full=True)
-    except pa.ArrowInvalid:
-        return pa.array([name.decode(errors="replace") for name in names.to_pylist()], pa.string())
-    return text
 
 
 def address(buffer: pa.Buffer | None) -> int | None:

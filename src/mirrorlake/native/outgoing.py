@@ -5,16 +5,16 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from mirrorlake.native.exact import headers_of, times_to_send
 from mirrorlake.native.library import PENDING, Binary, Rows
 
 
 class Outgoing:
     """Rows of one partition on their way to it, and what became of each.
 
-    `rows` has the columns `key`, `value`, `headers` (a list of structs `key`, `value`) and `timestamp`; where that is
-    null 0 is sent, which librdkafka takes for now. `added` is a header that each record gets behind its own; headers of
+    `rows` has the columns `key`, `value`, `headers` (a list of structs `key`, `value`) and `timestamp`, and beside them
+    those of native/exact.py, if any. `added` is a header that each record gets behind its own; headers of
     the name `removed` are left out.
     """
 
@@ -27,12 +27,12 @@ class Outgoing:
         self.rows = Rows(count=rows.num_rows)
         if rows.num_rows == 0:
             return
-        times = pc.fill_null(rows.column("timestamp").cast(pa.timestamp("ms"), safe=False).cast(pa.int64()), 0)
+        times = times_to_send(rows)
         self._held.append(times)
         self.rows.timestamp = _buffer(times, 1, 8 * times.offset)
         self.rows.key = self._binary(rows.column("key"))
         self.rows.value = self._binary(rows.column("value"))
-        self._take_headers(rows.column("headers"))
+        self._take_headers(headers_of(rows))
         if added is not None:
             self.rows.added_name, self.rows.added_value = added[0].encode(), added[1]
             self.rows.added_size = len(added[1])

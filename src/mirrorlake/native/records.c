@@ -229,7 +229,8 @@ int64_t fill(const api *lib, message **messages, int64_t count, const int32_t *p
             int type = 0;
             out->partition[row] = m->partition;
             out->offset[row] = m->offset;
-            out->timestamp[row] = lib->timestamp(m, &type);
+            int64_t ms = lib->timestamp(m, &type);
+            out->timestamp[row] = type ? ms : -1; /* librdkafka says 0 where there is none, Kafka -1 */
             out->timestamp_type[row] = type - 1; /* Kafka's own numbers: -1 none, 0 CreateTime, 1 LogAppendTime */
             if (m->key) {
                 copy(out->keys + c->key, m->key, m->key_len);

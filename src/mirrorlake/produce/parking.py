@@ -14,6 +14,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from mirrorlake.native.exact import times_of
+
 #: Refusals that are about one record, by Kafka's names.
 SIZE_REFUSALS = frozenset({"MSG_SIZE_TOO_LARGE", "_MSG_SIZE_TOO_LARGE"})
 RECORD_REFUSALS = SIZE_REFUSALS | {"INVALID_RECORD", "INVALID_TIMESTAMP"}
@@ -95,8 +97,7 @@ def _compressed(rows: pa.RecordBatch) -> np.ndarray:
 
 
 def _times(rows: pa.RecordBatch) -> np.ndarray:
-    times = rows.column("timestamp").cast(pa.timestamp("ms"), safe=False).cast(pa.int64())
-    return np.asarray(pc.fill_null(times, 0).to_numpy(zero_copy_only=False))
+    return np.asarray(times_of(rows).to_numpy(zero_copy_only=False))
 
 
 def _without_key(rows: pa.RecordBatch) -> np.ndarray:

@@ -13,15 +13,15 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, ThrottleEvent, TopicPartition
 
+from mirrorlake.native.exact import headers_of, times_to_send
 from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.produce.record_producer import OnceMore
 
 logger = logging.getLogger(__name__)
 
-Headers = list[tuple[str, bytes | None]]
+Headers = list[tuple[str | bytes, bytes | None]]
 
 
 class PythonProducer:
@@ -84,14 +84,13 @@ class PythonShipment:
         self._count = rows.num_rows
         self._targets = np.full(self._count if self._ask_each else 2, -1, dtype=np.int64)
         self._error: KafkaError | None = None
-        times = pc.fill_null(rows.column("timestamp").cast(pa.timestamp("ms"), safe=False).cast(pa.int64()), 0)
         self._columns: list[Any] = [
             _objects(rows.column("key")),
             repeat(partition),
             self._callbacks(self._count),
             repeat(None),  # on_delivery by position: the argument before, its deprecated name, is what counts
-            times.to_pylist(),
-            _headers(rows.column("headers"), added, removed),
+            times_to_send(rows).to_pylist(),
+            _headers(headers_of(rows), added, removed),
         ]
         self._values = rows.column("value").to_pylist()
 

@@ -107,10 +107,13 @@ class Progress:
 
 def measure(state: Progress, rows: pa.RecordBatch, acknowledged_ms: int) -> None:
     """Count rows that the target acknowledged, and how late they were landed and acknowledged."""
-    # In microseconds, as the stage has them: nothing is converted.
+    # In microseconds, as the stage has them: nothing is converted. A time that the stage has beside is none of a clock.
     sent, landed = (rows.column(name).cast(pa.timestamp("us")).cast(pa.int64()) for name in ("timestamp", "landed_at"))
-    state.landing.append(pc.subtract(landed, sent).to_numpy(zero_copy_only=False))
-    state.replication.append(pc.subtract(acknowledged_ms * 1_000, sent).to_numpy(zero_copy_only=False))
+    if sent.null_count:
+        landed, sent = landed.filter(sent.is_valid()), sent.drop_null()
+    if len(sent):
+        state.landing.append(pc.subtract(landed, sent).to_numpy(zero_copy_only=False))
+        state.replication.append(pc.subtract(acknowledged_ms * 1_000, sent).to_numpy(zero_copy_only=False))
     for name in ("key", "value"):
         state.byte_count += pc.sum(pc.binary_length(rows.column(name))).as_py() or 0
 

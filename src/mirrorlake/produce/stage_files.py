@@ -20,7 +20,7 @@ from mirrorlake.produce.counted import counted
 from mirrorlake.produce.skipped import Rows, Skipped
 
 COORDINATES = ["source_cluster", "topic", "partition", "generation", "offset"]
-COLUMNS = [*COORDINATES, "timestamp", "key", "value", "headers", "landed_at"]
+COLUMNS = [*COORDINATES, "timestamp", "key", "value", "headers", "landed_at", "timestamp_ms", "header_names"]
 #: Texts that are the same in many rows.
 _CODED = ("source_cluster", "topic")
 #: Rows that are decoded at a time, at most, and about how many bytes; a bound on memory, not on transactions. Measured

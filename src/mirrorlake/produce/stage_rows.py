@@ -80,6 +80,8 @@ def sorted_rows(
             "value",
             "headers",
             "landed_at",
+            "timestamp_ms",
+            "header_names",
         )
         .repartition(produce_tasks, "shard")
         .sortWithinPartitions("shard", "topic", "partition", "offset")

@@ -153,7 +153,11 @@ class ShardWriter:
                         return None
                     if error is not None:
                         raise KafkaException(error)
-                    if may_be_of(message.headers(), self.target.provenance, self.target.mark):
+                    try:
+                        headers = message.headers()
+                    except SystemError:  # a name is no UTF-8: whose record it is cannot be known
+                        return int(message.offset())
+                    if may_be_of(headers, self.target.provenance, self.target.mark):
                         return int(message.offset())
         finally:
             reader.close()

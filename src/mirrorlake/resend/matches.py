@@ -63,7 +63,8 @@ class Matches:
     def examples(self, count: int) -> list[dict[str, Any]]:
         """The first ones: partition, offset, timestamp (ms), and the beginnings of key and value."""
         begins = (F.expr(f"substring({name}, 1, {SHOWN_BYTES})") for name in ("key", "value"))
-        columns = (F.col("partition"), F.col("offset"), F.unix_millis("timestamp"), *begins)
+        stamped = F.coalesce("timestamp_ms", F.unix_millis("timestamp"))
+        columns = (F.col("partition"), F.col("offset"), stamped, *begins)
         found = self._rows.orderBy("partition", F.expr(_GENERATION), "offset").limit(count).select(*columns)
         names = ("partition", "offset", "timestamp", "key", "value")
         return [dict(zip(names, row, strict=True)) for row in _collected(found)]

@@ -64,7 +64,7 @@ def newest_with_key(lake: Reader, flow: str, topic: str, key: str, since: dateti
 
     Raises InputError where there is none, or the digits are none.
     """
-    since_ms = 0 if since is None else _ms(since)
+    since_ms = -(2**63) if since is None else _ms(since)
     found = _first(lake.query_rows("trace_key", flow=flow, topic=topic, key=_digits(key), since_ms=since_ms))
     if found is None:
         later = "" if since is None else f" with a timestamp since {since:%Y-%m-%d %H:%M:%S} UTC"

@@ -64,7 +64,8 @@ def _said_written(record: Row) -> str:
     by = "appended to the source's log (LogAppendTime)" if record["timestamp_type"] == 1 else "written (CreateTime)"
     key = "no key" if record["key_bytes"] is None else f"a key of {_count(record['key_bytes'], 'byte')}"
     value = "no value" if record["value_bytes"] is None else f"a value of {_count(record['value_bytes'], 'byte')}"
-    return f"{by}, {key}, {value}"
+    odd = "" if record.get("timestamp_ms") is None else f" with a time of {record['timestamp_ms']} ms, which is no date"
+    return f"{by}{odd}, {key}, {value}"
 
 
 def _said_landed(facts: Facts, record: Row) -> str:

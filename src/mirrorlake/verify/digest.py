@@ -19,14 +19,15 @@ import pyarrow.compute as pc
 from mirrorlake.produce.provenance import HEADER
 from mirrorlake.verify.narrowing import Side
 
-#: What a side is read as. Timestamps are in ms; headers that are null are no headers, as Kafka has it.
+#: What a side is read as. Timestamps are in ms; headers that are null are no headers, as Kafka has it; the name of one
+#: that cannot be read is null.
 RECORDS = pa.schema(
     [
         ("offset", pa.int64()),
         ("timestamp", pa.int64()),
         ("key", pa.binary()),
         ("value", pa.binary()),
-        ("headers", pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))),
+        ("headers", pa.list_(pa.struct([("key", pa.binary()), ("value", pa.binary())]))),
     ]
 )
 #: How much of a side is held at a time, bytes as Arrow has them.
@@ -42,6 +43,13 @@ class Hops:
 
     source_id: str
     target_id: str
+
+
+def as_records(*columns: pa.Array) -> pa.RecordBatch:
+    """Columns in the order of RECORDS, as it has them."""
+    return pa.RecordBatch.from_arrays(
+        [column.cast(field.type) for column, field in zip(columns, RECORDS, strict=True)], schema=RECORDS
+    )
 
 
 def range_digest(digests: Iterable[bytes]) -> str:
@@ -105,6 +113,7 @@ def encodings(batch: pa.RecordBatch, hops: Hops | None = None) -> pa.Array:
 
 
 _EMPTY = pa.scalar(b"", pa.binary())
+_OURS = pa.scalar(HEADER.encode(), pa.binary())
 
 
 def _headers(headers: pa.Array, hops: Hops | None) -> tuple[np.ndarray, pa.Array]:
@@ -112,14 +121,14 @@ def _headers(headers: pa.Array, hops: Hops | None) -> tuple[np.ndarray, pa.Array
     flat = headers.flatten()
     counts = _numbers(pc.fill_null(pc.list_value_length(headers), 0))
     if hops is not None and len(flat):
-        kept = pc.not_equal(pc.struct_field(flat, "key"), HEADER)
+        kept = pc.fill_null(pc.not_equal(pc.struct_field(flat, "key"), _OURS), True)
         owners = np.repeat(np.arange(len(counts)), counts)[kept.to_numpy(zero_copy_only=False)]
         counts, flat = np.bincount(owners, minlength=len(counts)), flat.filter(kept)
     return counts, flat
 
 
 def _encoded(flat: pa.Array) -> pa.Array:
-    name, value = pc.struct_field(flat, "key").cast(pa.binary()), pc.struct_field(flat, "value")
+    name, value = pc.struct_field(flat, "key"), pc.struct_field(flat, "value")
     head = np.empty(len(flat), _HEADER)
     head["name"], head["value"] = _lengths(name), _lengths(value)
     return pc.binary_join_element_wise(_fixed(head), _whole(name), _whole(value), _EMPTY)
@@ -159,7 +168,7 @@ def _came_from(headers: pa.Array, cluster_id: str) -> np.ndarray:
     flat = headers.flatten()
     counts = _numbers(pc.fill_null(pc.list_value_length(headers), 0))
     named = pc.and_(
-        pc.equal(pc.struct_field(flat, "key"), HEADER),
+        pc.fill_null(pc.equal(pc.struct_field(flat, "key"), _OURS), False),
         pc.fill_null(pc.equal(pc.struct_field(flat, "value"), pa.scalar(cluster_id.encode(), pa.binary())), False),
     )
     owners = np.repeat(np.arange(len(counts)), counts)[named.to_numpy(zero_copy_only=False)]

@@ -9,10 +9,11 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
 from mirrorlake.errors import ClusterUnreachable, ClusterUnusable
 from mirrorlake.kafka.refusals import reason_of
+from mirrorlake.native.exact import headers_of
 from mirrorlake.native.reader import Reader
 from mirrorlake.native.selfcheck import problem
 from mirrorlake.offsets.positions import TopicAndPartition
-from mirrorlake.verify.digest import RECORDS
+from mirrorlake.verify.digest import as_records
 from mirrorlake.verify.python_log import PythonLog
 from mirrorlake.verify.throttle import Throttle
 
@@ -51,10 +52,8 @@ class NativeLog:
         """See `Log`."""
         self._reader.keep_only(key)
         for _, rows in self._reader.read({key: (first, end)}):
-            columns = [rows.column(field.name) for field in RECORDS]
-            at = RECORDS.get_field_index("timestamp")
-            columns[at] = columns[at].view(pa.int64())  # ms, both
-            yield pa.RecordBatch.from_arrays(columns, schema=RECORDS)
+            times, headers = rows.column("timestamp").view(pa.int64()), headers_of(rows)  # ms, both
+            yield as_records(rows.column("offset"), times, rows.column("key"), rows.column("value"), headers)
 
     def close(self) -> None:
         """See `Log`."""

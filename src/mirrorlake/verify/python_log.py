@@ -97,11 +97,20 @@ def _batch(messages: list[Message]) -> pa.RecordBatch:
 def _headers(messages: list[Message]) -> pa.Array:
     """Headers as a column, without a mapping for each."""
     ends: list[int] = [0]
-    pairs: list[tuple[str, bytes | None]] = []
+    pairs: list[tuple[bytes | None, bytes | None]] = []
     for message in messages:
-        pairs += message.headers() or ()
+        pairs += _pairs(message)
         ends.append(len(pairs))
     kind = RECORDS.field("headers").type.value_type
-    columns = [pa.array([name for name, _ in pairs], pa.string()), pa.array([value for _, value in pairs], pa.binary())]
+    columns = [pa.array([name for name, _ in pairs], pa.binary()), pa.array([value for _, value in pairs], pa.binary())]
     flat = pa.StructArray.from_arrays(columns, fields=list(kind))
     return pa.ListArray.from_arrays(pa.array(ends, pa.int32()), flat)
+
+
+def _pairs(message: Message) -> list[tuple[bytes | None, bytes | None]]:
+    """The headers of a record. Where a name is no UTF-8 confluent-kafka gives none of them: one without a name, which
+    no staged record has, so that nobody takes it for the same."""
+    try:
+        return [(name.encode(), value) for name, value in message.headers() or ()]
+    except SystemError:
+        return [(None, None)]

@@ -6,9 +6,10 @@ from collections.abc import Iterator
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from mirrorlake.native.exact import headers_of, times_of
 from mirrorlake.produce.batch import PartitionPlan, ShardPlan
 from mirrorlake.produce.stage_files import batch_rows, may_hold, open_file
-from mirrorlake.verify.digest import RECORDS
+from mirrorlake.verify.digest import RECORDS, as_records
 
 _COORDINATES = ["source_cluster", "topic", "partition", "generation", "offset"]
 
@@ -19,7 +20,7 @@ def read_stage(shard: ShardPlan, plan: PartitionPlan) -> Iterator[pa.RecordBatch
     for uri in shard.files:
         with open_file(uri) as file:
             groups = [index for index in range(file.num_row_groups) if may_hold(file, index, plans)]
-            columns = [*_COORDINATES, *RECORDS.names[1:]]
+            columns = [*_COORDINATES, *RECORDS.names[1:], "timestamp_ms", "header_names"]
             size = batch_rows(file, groups)
             for batch in file.iter_batches(size, row_groups=groups, columns=columns, use_threads=False):
                 rows = _records(_inside(batch, shard.source_cluster, plan))
@@ -38,8 +39,5 @@ def _inside(batch: pa.RecordBatch, source_cluster: str, plan: PartitionPlan) -> 
 
 
 def _records(batch: pa.RecordBatch) -> pa.RecordBatch:
-    columns = [batch.column(field.name) for field in RECORDS]
-    at = RECORDS.get_field_index("timestamp")
-    columns[at] = pc.divide(columns[at].cast(pa.timestamp("us", "UTC")).cast(pa.int64()), 1000)
-    arrays = [column.cast(field.type) for column, field in zip(columns, RECORDS, strict=True)]
-    return pa.RecordBatch.from_arrays(arrays, schema=RECORDS)
+    key, value = batch.column("key"), batch.column("value")
+    return as_records(batch.column("offset"), times_of(batch), key, value, headers_of(batch))

@@ -12,7 +12,7 @@ _RANGES = "number int, of_topic string, of_partition int, of_generation int, fir
 
 
 def rows_of_ranges(lake: Lake, source_cluster: str, ranges: Sequence[Range], tasks: int) -> DataFrame:
-    """The staged records of some ranges, as `digest.RECORDS`, with the `number` of the range: each range's in one task,
+    """The staged records of some ranges, with the `number` of the range: each range's in one task,
     by offset."""
     wanted = lake.spark.createDataFrame(
         [
@@ -34,7 +34,7 @@ def rows_of_ranges(lake: Lake, source_cluster: str, ranges: Sequence[Range], tas
         .where(F.col("offset").between(min(item.first for item in ranges), max(item.last for item in ranges)))
         .where(F.col("topic").isin(sorted({item.topic for item in ranges})))
         .join(F.broadcast(wanted), inside)
-        .select("number", "offset", F.unix_millis("timestamp").alias("timestamp"), "key", "value", "headers")
+        .select("number", "offset", "timestamp", "key", "value", "headers", "timestamp_ms", "header_names")
         .repartition(tasks, "number")
         .sortWithinPartitions("number", "offset")
     )

@@ -12,7 +12,8 @@ import pyarrow as pa
 
 from mirrorlake.errors import ReplicationError
 from mirrorlake.lake.lake import Lake
-from mirrorlake.verify.digest import RECORDS
+from mirrorlake.native.exact import headers_of, times_of
+from mirrorlake.verify.digest import as_records
 from mirrorlake.verify.job import Clusters, Compared, Range, reading
 from mirrorlake.verify.verdict import Difference, Verdict
 
@@ -188,7 +189,7 @@ def by_number(batch: pa.RecordBatch) -> Iterator[tuple[int, pa.RecordBatch]]:
 
 def _as_records(rows: pa.RecordBatch) -> pa.RecordBatch:
     """Rows that Spark hands over: it names what is within lists in its own way."""
-    return pa.RecordBatch.from_arrays([rows.column(item.name).cast(item.type) for item in RECORDS], schema=RECORDS)
+    return as_records(rows.column("offset"), times_of(rows), rows.column("key"), rows.column("value"), headers_of(rows))
 
 
 def _row(number: int, found: Compared) -> dict[str, Any]:

@@ -4,7 +4,7 @@
 WITH came AS (
   SELECT min(batch_id) AS horizon
   FROM records
-  WHERE source_cluster = :source_cluster AND batch_id > :until_ms AND unix_millis(timestamp) > :until_ms
+  WHERE source_cluster = :source_cluster AND batch_id > :until_ms AND coalesce(timestamp_ms, unix_millis(timestamp)) > :until_ms
 )
 SELECT max(horizon) AS horizon,
        max(CASE WHEN open_ends IS NOT NULL AND batch_id < coalesce(horizon, batch_id + 1) THEN batch_id END) AS noted

@@ -3,8 +3,9 @@
 -- first record that the time leaves out, newest_ms the newest time of the others. Reads coordinates of all of the stage.
 -- Parameters: source_cluster, until_ms, first_ms, last_ms (the window, inclusive).
 WITH placed AS (
-  SELECT topic, partition, coalesce(generation, 0) AS generation, offset, batch_end, unix_millis(timestamp) AS stamped_ms,
-         batch_id > :until_ms AND unix_millis(timestamp) > :until_ms AS is_late,
+  SELECT topic, partition, coalesce(generation, 0) AS generation, offset, batch_end,
+         coalesce(timestamp_ms, unix_millis(timestamp)) AS stamped_ms,
+         batch_id > :until_ms AND coalesce(timestamp_ms, unix_millis(timestamp)) > :until_ms AS is_late,
          CASE WHEN batch_id < :first_ms THEN -1L WHEN batch_id > :last_ms THEN 4611686018427387904L ELSE batch_id END AS batch
   FROM records
   WHERE source_cluster = :source_cluster

@@ -2,6 +2,6 @@
 SELECT partition, offset, coalesce(generation, 0) AS generation, timestamp AS written_at
 FROM records
 WHERE source_cluster = split(:flow, '->')[0] AND topic = :topic AND key = unhex(:key)
-  AND timestamp >= timestamp_millis(:since_ms)
-ORDER BY timestamp DESC, partition, generation DESC, offset DESC
+  AND coalesce(timestamp_ms, unix_millis(timestamp)) >= :since_ms
+ORDER BY coalesce(timestamp_ms, unix_millis(timestamp)) DESC, partition, generation DESC, offset DESC
 LIMIT 1

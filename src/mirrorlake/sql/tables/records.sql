@@ -5,7 +5,7 @@ CREATE TABLE IF NOT EXISTS records (
   topic STRING NOT NULL,
   partition INT NOT NULL,
   offset BIGINT NOT NULL COMMENT 'at the source',
-  timestamp TIMESTAMP COMMENT 'of the record, milliseconds kept',
+  timestamp TIMESTAMP COMMENT 'of the record, milliseconds kept; null where its year is not one of 1 to 9999: see timestamp_ms',
   timestamp_type INT COMMENT '0 CreateTime, 1 LogAppendTime',
   key BINARY,
   value BINARY,
@@ -14,7 +14,9 @@ CREATE TABLE IF NOT EXISTS records (
   batch_id BIGINT COMMENT 'the landing batch: its time in ms',
   generation INT COMMENT 'generation of a topic that was deleted and made again at the source; 0 is the first',
   batch_end BIGINT COMMENT 'offset up to which the landed batch covers the partition, exclusive; null if not noted',
-  open_ends STRING COMMENT 'of the batch, as JSON: [topic, partition, end, log end] where a log went on behind it; null if not noted'
+  open_ends STRING COMMENT 'of the batch, as JSON: [topic, partition, end, log end] where a log went on behind it; null if not noted',
+  timestamp_ms BIGINT COMMENT 'of the record, ms since 1970, as Kafka has it, where timestamp cannot hold it; else null',
+  header_names ARRAY<BINARY> COMMENT 'names of all headers as they are, where one is no UTF-8, which headers shows with U+FFFD; else null'
 ) USING DELTA
 COMMENT 'mirrorlake: every source record, once'
 TBLPROPERTIES (

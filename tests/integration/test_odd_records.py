@@ -1,0 +1,44 @@
+"""Whatever Kafka takes arrives as it is, or stops alone: a record never stops its neighbours."""
+
+import time
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+import mirrorlake
+from tests.support.clusters import ClusterPair
+from tests.support.kafka import NewRecord, create_topic, numbered, write
+from tests.support.lake_rows import now_of
+from tests.support.lanes import BOTH_LANES
+from tests.support.replication import assert_topic_same, both_sides, replicate_once, write_topology
+
+pytestmark = BOTH_LANES
+#: What a broker before 4.0 takes by default, and one of today where the topic says so.
+ANY_TIME = {"message_timestamp_after_max_ms": str(2**63 - 1), "message_timestamp_before_max_ms": str(2**63 - 1)}
+NOW = int(time.time() * 1_000)
+#: Nanoseconds and microseconds, by mistake; both ends of 64 bits; no time; the ends of what `timestamp` holds.
+TIMES = (NOW * 1_000_000, NOW * 1_000, 2**63 - 1, -(2**63), -1, -2, 1, -62_135_596_800_000, 253_402_300_799_999, NOW)
+
+
+def test_a_record_of_any_time_arrives_beside_its_neighbours(
+    spark: SparkSession, clusters: ClusterPair, tmp_path: Path, topic_name: str
+) -> None:
+    """`timestamp` has what is a date, `timestamp_ms` what is none; `verify` compares both."""
+    odd, fine = f"{topic_name}-odd", f"{topic_name}-fine"
+    create_topic(clusters.east, odd, **ANY_TIME)
+    create_topic(clusters.east, fine)
+    write(clusters.east, odd, [NewRecord(b"%d" % at, b"k", 0, None, at) for at in TIMES])
+    write(clusters.east, fine, numbered(100))
+    topology = write_topology(tmp_path, clusters.east, clusters.west, {"topics": [odd, fine]})
+    lake = replicate_once(spark, topology).lake
+    sides = both_sides(lake, clusters.east, clusters.west, {odd: f"east.{odd}", fine: f"east.{fine}"})
+    assert (assert_topic_same(sides, odd), assert_topic_same(sides, fine)) == (len(TIMES), 100)
+    assert [record.timestamp for record in sides.target[f"east.{odd}"][0]] == list(TIMES)
+    asked = f"SELECT offset, timestamp IS NULL AS odd, timestamp_ms FROM records WHERE topic = '{odd}' ORDER BY offset"
+    staged = [(row["odd"], row["timestamp_ms"]) for row in now_of(lake).rows(asked)]
+    assert staged == [(True, at) for at in TIMES[:4]] + [(False, None)] * 6
+    opened = mirrorlake.open(topology)
+    proven = opened.verify()
+    assert (proven.differences, proven.excused, proven.proven) == ([], {}, 100 + len(TIMES))
+    assert opened.flows["east->west"].trace(odd, 0, 0).stages[0]["at"] is None
+    assert opened.status().healthy
