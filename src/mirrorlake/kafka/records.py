@@ -1,7 +1,7 @@
 """Single records of a cluster, read without a group's position."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
@@ -55,6 +55,44 @@ def first_rows(
                 found[key] = Row(message.offset(), message.timestamp()[1], message.key(), message.value(), epoch)
             elif error.code() not in (KafkaError._PARTITION_EOF, KafkaError._AUTO_OFFSET_RESET):
                 raise KafkaException(error)
+    finally:
+        consumer.close()
+    return found
+
+
+def first_records(
+    alias: str,
+    settings: Mapping[str, str | int | bool],
+    bounds: Mapping[TopicAndPartition, tuple[int, int]],
+    wanted: Callable[[int], bool],
+) -> dict[TopicAndPartition, tuple[int, int]]:
+    """The first committed record of each partition whose time, ms, is wanted, within a first offset and an end: its
+    offset and its time. Missing where there is none.
+
+    Raises ClusterUnreachable when the cluster is silent, KafkaException when it refuses.
+    """
+    own = {**_SETTINGS, "fetch.message.max.bytes": 1 << 20, "queued.min.messages": 100_000}
+    consumer = Consumer({**settings, **own, "group.id": f"mirrorlake-land-{alias}-compare"})
+    waiting, found = dict(bounds), dict[TopicAndPartition, tuple[int, int]]()
+    heard = time.monotonic()
+    try:
+        consumer.assign([TopicPartition(*key, first) for key, (first, _) in bounds.items()])
+        while waiting:
+            messages = consumer.consume(10_000, 0.5)
+            heard = time.monotonic() if messages else heard
+            if time.monotonic() - heard > READ_SECONDS:
+                raise ClusterUnreachable(f"cluster {alias} gives no records; they are asked for again", alias=alias)
+            for message in messages:
+                key, error = (message.topic(), message.partition()), message.error()
+                if error is not None and error.code() not in (KafkaError._PARTITION_EOF, KafkaError._AUTO_OFFSET_RESET):
+                    raise KafkaException(error)
+                if key not in waiting:
+                    continue
+                if error is None and message.offset() < waiting[key][1] and wanted(message.timestamp()[1]):
+                    found[key] = (message.offset(), message.timestamp()[1])
+                if error is not None or key in found or message.offset() >= waiting[key][1] - 1:
+                    del waiting[key]
+                    consumer.incremental_unassign([TopicPartition(*key)])
     finally:
         consumer.close()
     return found

@@ -84,6 +84,12 @@ def raised_by_task(error: BaseException) -> BaseException:
     return error
 
 
+def has_overflown(error: str) -> bool:
+    """Whether the causes in an error's text are that a number was too large for Java: what Spark's Kafka source says of
+    a record's time that is no TIMESTAMP, and nothing else of it."""
+    return "java.lang.ArithmeticException: long overflow" in error
+
+
 def is_conflict(error: BaseException) -> bool:
     """Whether Delta refused a commit since another one came in between: it may be tried again."""
     return any(name in text_of(error) for name in _CONFLICTS)
