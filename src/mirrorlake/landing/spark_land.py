@@ -14,7 +14,9 @@ from mirrorlake.lake.lake import Lake
 from mirrorlake.landing.checkpoints import application_of, new_checkpoint
 from mirrorlake.landing.query import LandingQuery
 from mirrorlake.landing.source_comparison import LandingPlan
+from mirrorlake.landing.spark_times import NOT_BY_SPARK, SPARK_FIRST_MS
 from mirrorlake.landing.stage_sink import StageSink
+from mirrorlake.native.exact import LAST_MS
 from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.offsets.ranges import OffsetRanges
 from mirrorlake.spark.home import over_connect
@@ -137,7 +139,7 @@ def _as_records(source: DataFrame, plan: LandingPlan) -> DataFrame:
         "topic",
         "partition",
         "offset",
-        "timestamp",
+        F.when(_is_date(), _as_it_was()).alias("timestamp"),
         F.col("timestampType").alias("timestamp_type"),
         "key",
         "value",
@@ -147,7 +149,23 @@ def _as_records(source: DataFrame, plan: LandingPlan) -> DataFrame:
         _generation(plan.generations).alias("generation"),
         F.lit(None).cast("bigint").alias("batch_end"),  # Spark's source tells no ends
         F.lit(None).cast("string").alias("open_ends"),
+        F.when(~_is_date(), F.unix_millis("timestamp")).alias("timestamp_ms"),
+        F.lit(None).cast("array<binary>").alias("header_names"),  # Java's client gives names as texts
     )
+
+
+def _as_it_was() -> Column:
+    """A time, unless it is of before 1900: Spark's source takes that for one of Java's old calendar, and changes it."""
+    where = F.concat_ws("-", "topic", "partition")
+    said = F.lit(f" cannot be staged, since {NOT_BY_SPARK}, from offset ")
+    return F.when(F.unix_millis("timestamp") >= SPARK_FIRST_MS, F.col("timestamp")).otherwise(
+        F.raise_error(F.concat(where, said, F.col("offset").cast("string"))).cast("timestamp")
+    )
+
+
+def _is_date() -> Column:
+    """Whether a time is one that `timestamp` holds (native/exact.py)."""
+    return F.unix_millis("timestamp") <= LAST_MS
 
 
 def _batch_time() -> Column:

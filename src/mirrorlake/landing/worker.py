@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Sequence
 from functools import partial
 
 from mirrorlake.config.topology import Cluster, ResolvedFlow
-from mirrorlake.errors import LeaseTaken, MirrorlakeError
+from mirrorlake.errors import LeaseTaken, MirrorlakeError, StagingError
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.kafka.renewal import LiveSettings
 from mirrorlake.lake.event_log import EventLog
@@ -27,10 +27,11 @@ from mirrorlake.landing.query import LandingQuery
 from mirrorlake.landing.source import ClusterSource
 from mirrorlake.landing.source_comparison import CurrentGenerations
 from mirrorlake.landing.source_states import note_fresh_topics
+from mirrorlake.landing.spark_times import beyond_spark
 from mirrorlake.naming.policy import is_heartbeats
 from mirrorlake.naming.selection import TopicSelection
 from mirrorlake.offsets.positions import TopicAndPartition
-from mirrorlake.spark.causes import cause_of, causes_of, in_our_words, places_in
+from mirrorlake.spark.causes import cause_of, causes_of, has_overflown, in_our_words, places_in
 from mirrorlake.worker import Failure, Retry, Worker
 
 logger = logging.getLogger(__name__)
@@ -229,9 +230,22 @@ class LandingWorker:
         if self._planner.plan(self._covered).explains(planned.plan, self._covered):
             logger.info("landing from cluster %s is planned again: %s", self.alias, cause_of(error))
             return
-        named = places_in(causes_of(error), planned.plan.starts.keys())
-        refused = {key: why for key, why in named.items() if key in self._named_before}
-        self._named_before = named.keys()
+        refused = self._odd(error, planned)
+        if not refused:
+            named = places_in(causes_of(error), planned.plan.starts.keys())
+            refused = {key: why for key, why in named.items() if key in self._named_before}
+            self._named_before = named.keys()
         if not refused:
             raise error
         self._planner.refuse(refused)
+
+    def _odd(self, error: Exception, planned: Planned) -> dict[TopicAndPartition, str]:
+        """The partitions in which a record cannot be staged, and which."""
+        if isinstance(error, StagingError) and error.topic is not None and error.partition is not None:
+            return {(error.topic, error.partition): error.message}
+        if not has_overflown(causes_of(error)):
+            return {}
+        most = self._cluster().landing.max_records_per_batch
+        starts = {key: max(start, self._covered.get(key, 0)) for key, start in planned.plan.starts.items()}
+        bounds = {key: (start, start + most) for key, start in starts.items()}
+        return beyond_spark(self.alias, self._connections.client(self.alias, "consumer"), bounds)

@@ -2,8 +2,8 @@
 -- another record. Frames: offsets (topic, partition, offset, since). Parameters: source_cluster.
 SELECT topic, partition, offset, ms, key, value
 FROM (
-  SELECT records.topic, records.partition, records.offset, unix_millis(records.timestamp) AS ms, records.key,
-         records.value,
+  SELECT records.topic, records.partition, records.offset, records.key, records.value,
+         coalesce(records.timestamp_ms, unix_millis(records.timestamp)) AS ms,
          row_number() OVER (PARTITION BY records.topic, records.partition, records.offset
                             ORDER BY coalesce(records.generation, 0) DESC) AS place
   FROM records JOIN (SELECT * FROM {offsets}) AS wanted ON records.topic = wanted.topic
