@@ -1,5 +1,6 @@
 """Whatever Kafka takes arrives as it is, or stops alone: a record never stops its neighbours."""
 
+import subprocess
 import time
 from pathlib import Path
 
@@ -10,10 +11,12 @@ import mirrorlake
 from mirrorlake.errors import ReplicationError
 from mirrorlake.landing.spark_times import SPARK_FIRST_MS, SPARK_LAST_MS
 from mirrorlake.native.exact import FIRST_MS, LAST_MS
+from mirrorlake.spark.java import find_java
 from tests.support.clusters import ClusterPair
 from tests.support.kafka import NewRecord, create_topic, numbered, read_topic, write
 from tests.support.lake_rows import now_of
 from tests.support.lanes import LANES
+from tests.support.mirror_client import client_jars
 from tests.support.replication import assert_topic_same, both_sides, replicate_once, write_topology
 
 #: What a broker before 4.0 takes by default, and one of today where the topic says so.
@@ -47,6 +50,31 @@ def test_a_record_of_any_time_arrives_beside_its_neighbours(
     assert (proven.differences, proven.excused, proven.proven) == ([], {}, 100 + len(times))
     assert opened.flows["east->west"].trace(odd, 0, 0).stages[0]["at"] is None  # no date
     assert opened.status().healthy
+
+
+@pytest.mark.parametrize("lane", LANES, indirect=True)
+def test_a_time_of_0_is_sent_as_1_and_told(
+    spark: SparkSession, clusters: ClusterPair, tmp_path: Path, topic_name: str, lane: str
+) -> None:
+    """librdkafka takes 0 for now."""
+    create_topic(clusters.east, topic_name)
+    write_with_times(clusters.east, topic_name, 0, 1, NOW, 0)
+    topology = write_topology(tmp_path, clusters.east, clusters.west, {"topics": [topic_name]})
+    replicate_once(spark, topology)
+    there = [(record.value, record.timestamp) for record in read_topic(clusters.west, f"east.{topic_name}")[0]]
+    assert there == [(b"0", 1), (b"1", 1), (b"%d" % NOW, NOW), (b"0", 1)]
+    opened = mirrorlake.open(topology)
+    proven = opened.verify()
+    assert (proven.differences, proven.excused, proven.proven) == ([], {"altered_timestamp": 2}, 4)
+    told = {offset: opened.flows["east->west"].trace(topic_name, 0, offset).stages[2]["said"] for offset in (0, 1)}
+    assert {offset: "1 ms for its 0" in said for offset, said in told.items()} == {0: True, 1: False}
+
+
+def write_with_times(bootstrap: str, topic: str, *times: int) -> None:
+    """Write a record of each time by Java's client."""
+    source = Path(__file__).parents[1] / "support" / "java" / "TimedRecords.java"
+    command = [str(find_java()), "-cp", client_jars(), str(source), bootstrap, topic, *map(str, times)]
+    subprocess.run(command, check=True, timeout=180)
 
 
 @pytest.mark.slow

@@ -10,6 +10,7 @@ from mirrorlake.trace.state import covers, holds, state_of
 
 #: A wait that is shorter than this asks for no reason, and says nothing with the clocks of two hosts.
 _NOTHING_MS = 1_000
+_ZERO = datetime(1970, 1, 1)
 
 
 def tell(facts: Facts) -> dict[str, Any]:
@@ -81,6 +82,8 @@ def _said_produced(facts: Facts, mapped: Row) -> str:
             f"acknowledged by the target, by then: {where} (rows of the map of batches {mapped['first_batch_id']} to "
             f"{mapped['batch_id']} were merged, so its own batch is not known any more)"
         )
+    if facts.written_at == _ZERO:
+        where += ", with a time of 1 ms for its 0, which librdkafka cannot send"
     size = facts.produced or {}
     known = size.get("record_count") is not None
     of = f" of {_count(size['record_count'], 'record')}, {size['of_partition']:,} of its partition" if known else ""

@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from mirrorlake.native.exact import SENT_FOR_ZERO
 from mirrorlake.produce.provenance import HEADER
 from mirrorlake.verify.narrowing import Side
 
@@ -87,15 +88,27 @@ def digests_of(batches: Iterable[pa.RecordBatch], hops: Hops | None = None) -> S
     """The digests of records as RECORDS has them."""
     offsets, timestamps, digests = [np.empty(0, np.int64)], [np.empty(0, np.int64)], list[bytes]()
     marks = [np.empty(0, bool)], [np.empty(0, bool)]
+    sent: dict[bytes, bytes] = {}
     for batch in batches:
         offsets.append(_numbers(batch.column("offset")))
         timestamps.append(_numbers(batch.column("timestamp")))
         digests += _hashed(encodings(batch, hops))
+        sent.update(_sent_instead(batch, hops))
         if hops is not None:
             for found, cluster in zip(marks, (hops.target_id, hops.source_id), strict=True):
                 found.append(_came_from(batch.column("headers"), cluster))
     joined = [np.concatenate(found) for found in (offsets, timestamps, *marks)]
-    return Side(joined[0], joined[1], digests, joined[2], joined[3])
+    return Side(joined[0], joined[1], digests, joined[2], joined[3], sent)
+
+
+def _sent_instead(batch: pa.RecordBatch, hops: Hops | None) -> dict[bytes, bytes]:
+    """Of records that librdkafka cannot send as they are, the digest of what is sent, by their own."""
+    zero = batch.filter(pc.equal(batch.column("timestamp"), 0))
+    if not zero.num_rows:
+        return {}
+    at = RECORDS.get_field_index("timestamp")
+    instead = zero.set_column(at, RECORDS.field(at), pa.array([SENT_FOR_ZERO] * zero.num_rows, pa.int64()))
+    return dict(zip(*(_hashed(encodings(rows, hops)) for rows in (zero, instead)), strict=True))
 
 
 def encodings(batch: pa.RecordBatch, hops: Hops | None = None) -> pa.Array:

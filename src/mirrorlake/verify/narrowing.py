@@ -8,7 +8,7 @@ offset at which the record is.
 from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -22,7 +22,8 @@ class Side:
     """The records of one side: offsets, timestamps (ms), and the digest of each (`digest.py`).
 
     `echo`: the record has been on the target already. `own`: it says that it came from the source. Both are empty for
-    flows without provenance.
+    flows without provenance. `sent`: of records that librdkafka cannot send as they are, the digest of what is sent
+    instead, by their own.
     """
 
     offsets: np.ndarray
@@ -30,6 +31,7 @@ class Side:
     digests: list[bytes]
     echo: np.ndarray
     own: np.ndarray
+    sent: Mapping[bytes, bytes] = field(default_factory=dict)
 
     def in_order(self) -> "Side":
         """The same by rising offsets, as the stage is read where its files are not in order."""
@@ -37,7 +39,7 @@ class Side:
             return self
         at = np.argsort(self.offsets, kind="stable")
         echo, own = (marks[at] if len(marks) else marks for marks in (self.echo, self.own))
-        return Side(self.offsets[at], self.timestamps[at], [self.digests[k] for k in at.tolist()], echo, own)
+        return Side(self.offsets[at], self.timestamps[at], [self.digests[k] for k in at.tolist()], echo, own, self.sent)
 
 
 @dataclass
@@ -103,6 +105,7 @@ class _Comparison:
         self._take_source()
         ranks = {at: rank for rank, at in enumerate(sorted(self._records))}
         self._leave_out_echoes()
+        self._take_as_sent()
         gone = self._only_mapped()
         self._compare_target(list(self._expected()), list(self._got(gone)))
         self._found.sort(key=lambda item: (item.first, item.kind, item.target_offset or 0))
@@ -147,6 +150,16 @@ class _Comparison:
                 if at in self._records and not self._records[at].targets:
                     del self._records[at]
                     self._excused[kinds.ECHO] += 1
+
+    def _take_as_sent(self) -> None:
+        """What could not be sent as it is, and is there as it was sent instead."""
+        sent = {**self._stage.sent, **(self._source.sent if self._source is not None else {})}
+        there = dict(zip(self._target.offsets.tolist(), self._target.digests, strict=True)) if sent else {}
+        for record in self._records.values():
+            instead = sent.get(record.digest)
+            if instead is not None and any(there.get(at) == instead for at in record.targets):
+                record.digest = instead
+                self._excused[kinds.ALTERED_TIMESTAMP] += 1
 
     def _only_mapped(self) -> set[int]:
         """Report what only the map has; the target offsets of that, which cannot be compared."""

@@ -14,6 +14,7 @@ TARGET_TRIMMED, TARGET_COMPACTED, OTHERS, STAGE_TRIMMED = (
     "others",
     "stage_trimmed",
 )
+ALTERED_TIMESTAMP = "altered_timestamp"
 #: The verdict of a range without differences.
 PROVEN = "proven"
 

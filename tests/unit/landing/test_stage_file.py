@@ -7,6 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from mirrorlake.errors import StagingError
 from mirrorlake.lake.definitions import definition
 from mirrorlake.lake.stage_index import _told
 from mirrorlake.landing import stage_file
@@ -106,6 +107,33 @@ def test_a_partition_with_much_has_row_groups_of_its_own(tmp_path: Path, monkeyp
     assert metadata.num_row_groups == 3
     places = [{(row["topic"], row["partition"]) for row in group.to_pylist()} for group in groups]
     assert places == [{("b", 1)}, {("b", 2)}, {(f"s{number}", 0) for number in range(5)}]
+
+
+def test_what_a_column_cannot_hold_stands_beside_it(tmp_path: Path) -> None:
+    odd = rows(0, [3, 4])
+    at = SCHEMA.get_field_index("timestamp")
+    times = pa.array([1_700_000_000_000_000_000, 5], pa.int64()).cast(SCHEMA.field("timestamp").type)
+    odd = odd.set_column(at, SCHEMA.field(at), times)
+    named = rows(0, [5]).append_column("header_names", pa.array([[b"\xff"]], pa.list_(pa.binary())))
+    path, _ = written(tmp_path, (("a", 0), rows(0, [1, 2])), (("a", 0), odd), (("a", 0), named))
+    found = pq.read_table(path, columns=["timestamp", "timestamp_ms", "header_names"]).to_pylist()
+    assert [row["timestamp"] is None for row in found] == [False, False, True, False, False]
+    assert [row["timestamp_ms"] for row in found] == [None, None, 1_700_000_000_000_000_000, None, None]
+    assert [row["header_names"] for row in found] == [None] * 4 + [[b"\xff"]]
+
+
+def test_a_record_that_cannot_be_staged_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever the reason will be: here a time that Arrow does not cast."""
+    monkeypatch.setattr(stage_file, "split_times", lambda times: (times, None))
+    odd = rows(3, list(range(10, 19)))
+    at = SCHEMA.get_field_index("timestamp")
+    times = pa.array([5] * 6 + [2**62] * 3, pa.int64()).cast(SCHEMA.field("timestamp").type)
+    file = StageFile(tmp_path, RECORDS, BATCH, "task")
+    file.add(("a", 0), rows(0, [1]))
+    file.add(("odd", 3), odd.set_column(at, SCHEMA.field(at), times))
+    with pytest.raises(StagingError, match="odd-3 cannot be staged from offset 16") as raised:
+        file.close()
+    assert (raised.value.topic, raised.value.partition, raised.value.first_offset) == ("odd", 3, 16)
 
 
 def test_no_rows_no_file(tmp_path: Path) -> None:
