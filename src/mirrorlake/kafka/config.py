@@ -61,6 +61,8 @@ def librdkafka_config(
     config = ClientSettings[Value]()
     config["bootstrap.servers"] = resolve(cluster.bootstrap_servers)
     config["client.id"] = f"mirrorlake-{alias}-{role}"
+    # As much as one answer may hold: a record larger than 100 MB comes in one.
+    config["receive.message.max.bytes"] = 2_000_000_000
     config["log_level"] = 2  # it would log each retry, forever; what fails for good arrives as an error
     if cluster.security is not None:
         config.update(_librdkafka_security(cluster.security, resolve, partial(_pem, alias, resolve, read_file)))

@@ -44,7 +44,7 @@ PRODUCER_SETTINGS: Mapping[str, str | int | bool] = {
     "batch.num.messages": 100_000,
     "queue.buffering.max.messages": 1_000_000,
     "queue.buffering.max.kbytes": 1_048_576,
-    "message.max.bytes": 100_000_000,  # the broker decides what is too large
+    "message.max.bytes": 1_000_000_000,  # the most that librdkafka takes: the broker decides what is too large
     "transaction.timeout.ms": 60_000,
 }
 

@@ -69,7 +69,7 @@ NOT_NEEDED = {
     "zookeeper.connection.timeout.ms": "mirrorlake asks brokers only",
 }
 _INTERCEPTORS = "interceptors are Java classes; mirrorlake copies records as they are"
-_LARGEST = 100_000_000
+_LARGEST = 1_000_000_000
 """`message.max.bytes` of `produce/writer.py`."""
 
 
@@ -131,9 +131,9 @@ def _producer(entry: Entry, name: str) -> Verdict | None:
     if name == "max.request.size":
         if number(entry) <= _LARGEST:
             return Verdict(
-                not_needed="mirrorlake's producer takes 100 MB; the target's brokers decide what is too large"
+                not_needed="mirrorlake's producer takes 1 GB; the target's brokers decide what is too large"
             )
-        return Verdict({"message.max.bytes": number(entry)})
+        return Verdict(not_supported="librdkafka takes records of up to 1 GB, which is what mirrorlake's producer takes")
     if name == "buffer.memory":
         return Verdict({"queue.buffering.max.kbytes": max(1, number(entry) // 1024)})
     return None

@@ -133,6 +133,8 @@ def test_which_flows_run(lines: str, flows: dict[str, bool]) -> None:
         ("a.consumer.isolation.level = read_uncommitted", "a.consumer.isolation.level", "not_supported", "aborted"),
         ("a.consumer.frob = x", "a.consumer.frob", "not_supported", "no setting that a consumer"),
         ("b.producer.acks = 1", "b.producer.acks", "not_supported", "exactly once"),
+        ("b.producer.max.request.size = 200000000", "b.producer.max.request.size", "not_needed", "takes 1 GB"),
+        ("b.producer.max.request.size = 2000000000", "b.producer.max.request.size", "not_supported", "up to 1 GB"),
         ("a.consumer.interceptor.classes = x", "a.consumer.interceptor.classes", "not_supported", "Java"),
     ],
 )  # fmt: skip
@@ -150,7 +152,7 @@ def test_client_settings_of_roles() -> None:
     a, b = (found.topology["clusters"][alias] for alias in "ab")
     assert a["consumer"] == {"fetch.max.bytes": 2}  # a flow's own setting counts more than the cluster's
     assert a["admin"] == {"socket.timeout.ms": 5, "retry.backoff.ms": 3}
-    assert b["producer"] == {"queue.buffering.max.kbytes": 4, "message.max.bytes": 200_000_000, "linger.ms": 8}
+    assert b["producer"] == {"queue.buffering.max.kbytes": 4, "linger.ms": 8}
     assert b["admin"] == {"retry.backoff.ms": 3}
     assert "takes one value for all flows" in reason(found, "a.consumer.fetch.max.bytes", "not_supported")
 
