@@ -1,16 +1,25 @@
 """Whatever Kafka takes arrives as it is, or stops alone: a record never stops its neighbours."""
 
+import random
 import subprocess
 import time
+import uuid
+from contextlib import suppress
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
+from confluent_kafka import Consumer, TopicPartition
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
 import mirrorlake
 from mirrorlake.errors import ReplicationError
 from mirrorlake.landing.spark_times import SPARK_FIRST_MS, SPARK_LAST_MS
-from mirrorlake.native.exact import FIRST_MS, LAST_MS
+from mirrorlake.native.exact import FIRST_MS, LAST_MS, headers_of
+from mirrorlake.native.producer import Producer
+from mirrorlake.native.reader import Reader
 from mirrorlake.spark.java import find_java
 from tests.support.clusters import ClusterPair
 from tests.support.kafka import NewRecord, create_topic, numbered, read_topic, write
@@ -68,6 +77,136 @@ def test_a_time_of_0_is_sent_as_1_and_told(
     assert (proven.differences, proven.excused, proven.proven) == ([], {"altered_timestamp": 2}, 4)
     told = {offset: opened.flows["east->west"].trace(topic_name, 0, offset).stages[2]["said"] for offset in (0, 1)}
     assert {offset: "1 ms for its 0" in said for offset, said in told.items()} == {0: True, 1: False}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("lane", LANES, indirect=True)
+def test_a_record_of_100_mib_arrives(
+    spark: SparkSession, clusters: ClusterPair, tmp_path: Path, topic_name: str, lane: str
+) -> None:
+    """Our own clients take it: what a broker takes is the broker's matter, here of a topic that takes 60 MB compressed."""
+    create_topic(clusters.east, topic_name, max_message_bytes="60000000")
+    size, half = 100 << 20, random.Random(7).randbytes(50 << 20)
+    write(clusters.east, topic_name, [NewRecord(half.ljust(size, b"\0"))], **{**LARGE, "compression_type": "lz4"})
+    write(clusters.east, topic_name, numbered(10))
+    topology = write_topology(tmp_path, clusters.east, clusters.west, {"topics": [topic_name]})
+    replicate_once(spark, topology)
+    there = read_topic(clusters.west, f"east.{topic_name}")[0]
+    assert [len(record.value or b"") for record in there[:1]] == [size] and len(there) == 11
+    proven = mirrorlake.open(topology).verify()
+    assert (proven.differences, proven.proven) == ([], 11)
+
+
+#: A producer of records that are larger than librdkafka takes by default.
+LARGE = {"message_max_bytes": 1_000_000_000, "queue_buffering_max_kbytes": 1 << 20}
+
+BYTES = st.none() | st.binary(max_size=20) | st.sampled_from([b"", bytes(1 << 20)])
+ANY_NAME = st.binary(max_size=6) | st.sampled_from(
+    [b"", b"\xff\xfe", b"\xed\xa0\x80", "\N{REPLACEMENT CHARACTER}".encode()]
+)
+TEXT_NAME = st.text(max_size=6).map(str.encode)
+ODD_TIMES = st.integers(-(2**63), 2**63 - 1) | st.sampled_from(TIMES)
+#: By lane: Java's client, by which Spark reads, and confluent-kafka's take names for texts that end at a zero.
+NAMES = {"native": ANY_NAME, "python": TEXT_NAME.filter(lambda name: 0 not in name)}
+ALL_TIMES = {"native": ODD_TIMES, "python": ODD_TIMES.filter(lambda at: SPARK_FIRST_MS <= at <= SPARK_LAST_MS)}
+
+
+def odd_rows(lane: str) -> st.SearchStrategy[list[dict[str, object]]]:
+    """Records as rows. librdkafka tells no length of a name, so that one with a zero is exact where its value is not
+    null."""
+    header = st.builds(lambda name, value: {"key": name, "value": b"" if 0 in name else value}, NAMES[lane], BYTES)
+    record = st.fixed_dictionaries(
+        {
+            "timestamp_ms": ALL_TIMES[lane].filter(bool),
+            "key": BYTES,
+            "value": BYTES,
+            "headers": st.none() | st.lists(header, min_size=1, max_size=5),
+        }
+    )
+    many = {
+        "timestamp_ms": NOW,
+        "key": b"",
+        "value": None,
+        "headers": [{"key": b"h%d" % n, "value": None} for n in range(10_000)],
+    }
+    return st.lists(record, min_size=20, max_size=60).map(lambda rows: [*rows, many])
+
+
+@pytest.mark.parametrize("lane", LANES, indirect=True)
+@settings(
+    max_examples=2,
+    phases=[Phase.generate],
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+@given(data=st.data())
+def test_odd_records_arrive_byte_by_byte(
+    spark: SparkSession, clusters: ClusterPair, tmp_path: Path, lane: str, data: st.DataObject
+) -> None:
+    """In a topic with a name as long as Kafka takes one."""
+    rows = data.draw(odd_rows(lane))
+    topic = f"odd-{uuid.uuid4().hex}".ljust(249, "x")
+    create_topic(clusters.east, topic, **ANY_TIME, max_message_bytes="10000000")
+    send_rows(clusters.east, topic, rows)
+    topology = write_topology(
+        tmp_path / topic[:20], clusters.east, clusters.west, {"topics": [topic], "policy": "identity"}
+    )
+    replicate_once(spark, topology)
+    assert rows_of(clusters.east, topic) == rows
+    assert rows_of(clusters.west, topic) == rows
+    proven = mirrorlake.open(topology).verify()
+    assert (proven.differences, proven.excused, proven.proven) == ([], {}, len(rows))
+
+
+def send_rows(bootstrap: str, topic: str, rows: list[dict[str, object]]) -> None:
+    """Write rows as they are, which confluent-kafka's own producer could not."""
+    producer = Producer({"bootstrap.servers": bootstrap, "acks": "all", "message.max.bytes": 10_000_000})
+    batch = pa.RecordBatch.from_pylist([{"timestamp": None, **row} for row in rows], ROWS)
+    shipment = producer.shipment(topic, 0, batch)
+    shipment.send()
+    assert producer.flush(30) == 0 and shipment.refusal() is None
+
+
+def rows_of(bootstrap: str, topic: str) -> list[dict[str, object]]:
+    """The records of a topic, as rows."""
+    reader, found = Reader({"bootstrap.servers": bootstrap}), []
+    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": topic})
+    _, end = consumer.get_watermark_offsets(TopicPartition(topic, 0), timeout=20)
+    consumer.close()
+    for _, batch in reader.read({(topic, 0): (0, end)}):
+        names = (batch.column("timestamp").view(pa.int64()), batch.column("key"), batch.column("value"))
+        columns = [*names, headers_of(batch).cast(HEADERS)]
+        found += pa.RecordBatch.from_arrays(columns, ["timestamp_ms", "key", "value", "headers"]).to_pylist()
+    reader.close()
+    return found
+
+
+HEADERS = pa.list_(pa.struct([("key", pa.binary()), ("value", pa.binary())]))
+ROWS = pa.schema(
+    [
+        ("timestamp", pa.timestamp("us", "UTC")),
+        ("timestamp_ms", pa.int64()),
+        ("key", pa.binary()),
+        ("value", pa.binary()),
+        ("headers", HEADERS),
+    ]
+)
+
+
+def test_a_name_that_gets_too_long_stops_its_topic_alone(
+    spark: SparkSession, clusters: ClusterPair, tmp_path: Path, topic_name: str
+) -> None:
+    """249 letters, and `east.` in front of them: Kafka has no such topic."""
+    long, fine = topic_name.ljust(249, "x"), f"{topic_name}-fine"
+    for topic in (long, fine):
+        create_topic(clusters.east, topic)
+        write(clusters.east, topic, numbered(10))
+    topology = write_topology(tmp_path, clusters.east, clusters.west, {"topics": [long, fine]})
+    with suppress(ReplicationError):
+        replicate_once(spark, topology)
+    assert len(read_topic(clusters.west, f"east.{fine}")[0]) == 10
+    opened = mirrorlake.open(topology)
+    assert not opened.status().healthy
+    assert [item["topic"] for item in opened.incidents() if item["topic"] in (long, f"east.{long}")]
 
 
 def write_with_times(bootstrap: str, topic: str, *times: int) -> None:

@@ -19,7 +19,12 @@ _TOPIC, _PARTITION, _FIRST = b"selfcheck", 7, 5
 _RECORDS: tuple[tuple[int, bytes | None, bytes | None, list[tuple[str, bytes | None]]], ...] = (
     (1, None, None, []),
     (2**41, b"", b"", [("", b"")]),
-    (1_700_000_000_000, b"key", bytes(range(256)), [("n", b"1"), ("n", None), ("näme €", b""), ("n", b"1"), ("n\0\0", b"2")]),
+    (
+        1_700_000_000_000,
+        b"key",
+        bytes(range(256)),
+        [("n", b"1"), ("n", None), ("näme €", b""), ("n", b"1"), ("n\0\0", b"2")],
+    ),
     (3, b"\0", None, [("left out", b""), ("left", b"in")]),
 )
 _ADDED, _REMOVED = ("added", b"\0bytes"), "left out"

@@ -130,10 +130,8 @@ def _producer(entry: Entry, name: str) -> Verdict | None:
         return Verdict(not_supported="more than 5 requests in flight are not possible with exactly once")
     if name == "max.request.size":
         if number(entry) <= _LARGEST:
-            return Verdict(
-                not_needed="mirrorlake's producer takes 1 GB; the target's brokers decide what is too large"
-            )
-        return Verdict(not_supported="librdkafka takes records of up to 1 GB, which is what mirrorlake's producer takes")
+            return Verdict(not_needed="mirrorlake's producer takes 1 GB; the target's brokers decide what is too large")
+        return Verdict(not_supported="librdkafka takes records of up to 1 GB, and so mirrorlake's producer")
     if name == "buffer.memory":
         return Verdict({"queue.buffering.max.kbytes": max(1, number(entry) // 1024)})
     return None
