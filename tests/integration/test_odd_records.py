@@ -84,7 +84,7 @@ def test_a_time_of_0_is_sent_as_1_and_told(
 def test_a_record_of_100_mib_arrives(
     spark: SparkSession, clusters: ClusterPair, tmp_path: Path, topic_name: str, lane: str
 ) -> None:
-    """Our own clients take it: what a broker takes is the broker's matter, here of a topic that takes 60 MB compressed."""
+    """Our own clients take it: how much is too much is the matter of brokers, which compare it compressed."""
     create_topic(clusters.east, topic_name, max_message_bytes="60000000")
     size, half = 100 << 20, random.Random(7).randbytes(50 << 20)
     write(clusters.east, topic_name, [NewRecord(half.ljust(size, b"\0"))], **{**LARGE, "compression_type": "lz4"})
