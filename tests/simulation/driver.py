@@ -49,12 +49,12 @@ from mirrorlake.produce.task import ShardJob, produce_shard
 from mirrorlake.produce.writer import Target
 from tests.simulation.kafka import Consumer, Producer, timed_out
 from tests.simulation.landing import Lander
-from tests.simulation.stage import ParquetView, arrow, lake_failed
+from tests.simulation.stage import RECORDS, ParquetView, arrow, lake_failed
 from tests.simulation.steps import TaskFailed
 from tests.simulation.targets import MemoryTargets, TargetsUnmade, stand_ins
 from tests.simulation.world import FLOW, SOURCE, TARGET, World
 
-_ROWS = ["topic", "partition", "generation", "offset", "timestamp", "key", "value", "headers", "landed_at"]
+_ROWS = [name for name in RECORDS.names if name != "source_cluster"]
 
 
 class Later(Future):  # type: ignore[type-arg]

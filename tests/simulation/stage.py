@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
+from mirrorlake.native.exact import split_times
 from tests.simulation.steps import Steps
 
 HEADERS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
@@ -27,6 +28,8 @@ RECORDS = pa.schema(
         ("headers", HEADERS),
         ("landed_at", _TIME),
         ("generation", pa.int32()),
+        ("timestamp_ms", pa.int64()),
+        ("header_names", pa.list_(pa.binary())),
     ]
 )
 
@@ -176,19 +179,24 @@ class Stage:
 
 def arrow(rows: Sequence[Row]) -> pa.RecordBatch:
     """Rows as the stage's columns."""
-    now = [row.timestamp * 1000 + 1_000_000 for row in rows]
+    now = [(row.timestamp % 1_000_000 + 1_000) * 1000 for row in rows]
+    times = pa.chunked_array([pa.array([row.timestamp for row in rows], pa.int64()).cast(pa.timestamp("ms", "UTC"))])
+    held, exact = split_times(times)
+    beside = pa.nulls(len(rows), pa.int64()) if exact is None else exact.combine_chunks()
     return pa.RecordBatch.from_arrays(
         [
             pa.array([row.cluster for row in rows], pa.string()),
             pa.array([row.topic for row in rows], pa.string()),
             pa.array([row.partition for row in rows], pa.int32()),
             pa.array([row.offset for row in rows], pa.int64()),
-            pa.array([row.timestamp * 1000 for row in rows], _TIME),
+            held.cast(_TIME).combine_chunks(),
             pa.array([row.key for row in rows], pa.binary()),
             pa.array([row.value for row in rows], pa.binary()),
             pa.array([[{"key": k, "value": v} for k, v in row.headers] or None for row in rows], HEADERS),
             pa.array(now, _TIME),
             pa.array([row.generation for row in rows], pa.int32()),
+            beside,
+            pa.nulls(len(rows), pa.list_(pa.binary())),
         ],
         schema=RECORDS,
     )

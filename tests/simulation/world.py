@@ -24,6 +24,8 @@ from tests.simulation.streaming import Checkpoint
 SOURCE, TARGET = "a", "b"
 FLOW = f"{SOURCE}->{TARGET}"
 TOPICS = ("t0", "t1", "t2")
+#: Nanoseconds where milliseconds were meant: each seventh record of a partition is of about then.
+ODD_TIME = 1_700_000_000_000_000_000
 #: Kinds of incidents that hold a partition.
 HOLDS = ("target_refused", "position_lost", "target_recreated")
 
@@ -195,7 +197,8 @@ class World:
             if large and number == count - 1:
                 value = TOO_LARGE + value
             headers = (("h", b"1"), ("h", None)) if log.end % 3 == 0 else ()
-            log.append(Entry(value, b"k%d" % (log.end % 2), 1_000 + log.end, headers, transaction))
+            at = 1_000 + log.end if log.end % 7 else ODD_TIME + log.end
+            log.append(Entry(value, b"k%d" % (log.end % 2), at, headers, transaction))
         if transaction is not None and kind != "open":
             transaction.state = "committed" if kind == "committed" else "aborted"
             log.append(Entry(transaction=transaction, marker=True))
