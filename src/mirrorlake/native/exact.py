@@ -1,4 +1,4 @@
-"""What a column of the stage cannot hold as it is, and the column beside it that does. Pure.
+"""What a column of the stage cannot hold as it is, and the column beside it that does.
 
 Kafka takes any 64-bit number for a record's time, and any bytes for a header's name. A TIMESTAMP of Delta, Spark or
 DuckDB is one of the years 1 to 9999, and a STRING is UTF-8. So that each record is staged as it is, and everybody still
