@@ -21,6 +21,7 @@
         ├── LayoutError               a file of the stage does not hold a partition's offsets in rising order
         ├── FilesUnreadable           workers cannot open files of the stage themselves
         ├── LeaseTaken             another process does this already
+        ├── Fenced                 another process took this over while it went on here
         └── MapError                  the stage, the map and the target's positions contradict each other
             └── CountDiffers          a reader of the stage gave another number of records than were planned
 
@@ -200,6 +201,13 @@ class PlanOutdated(MirrorlakeError):
 
 class LeaseTaken(ReplicationError):
     """Raised when another process lands this cluster or produces this flow."""
+
+
+class Fenced(ReplicationError):
+    """Raised when another process took over what this one does, since it was suspended or cut off: whatever this one
+    has on its way is not taken any more, and it must end."""
+
+    incident_kind: ClassVar[str] = "fenced"
 
 
 class MapError(ReplicationError):

@@ -16,8 +16,9 @@ from unittest.mock import patch
 import pyarrow as pa
 
 from mirrorlake import failpoints
-from mirrorlake.errors import MirrorlakeError, TargetRefused
+from mirrorlake.errors import Fenced, MirrorlakeError, TargetRefused
 from mirrorlake.forget.doubts import Committed, Doubt, Known, doubts
+from mirrorlake.lake.path_tables import fenced
 from mirrorlake.offsets.parked import Parked
 from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.offsets.progress import MappedEnd, floors_of
@@ -54,6 +55,8 @@ from tests.simulation.steps import TaskFailed
 from tests.simulation.targets import MemoryTargets, TargetsUnmade, stand_ins
 from tests.simulation.world import FLOW, SOURCE, TARGET, World
 
+#: When schedules begin, ms.
+EPOCH_MS = 1_790_000_000_000
 _ROWS = [name for name in RECORDS.names if name != "source_cluster"]
 
 
@@ -154,10 +157,19 @@ class MemoryMap:
         self._world = world
         self._tables = world.tables
         self._application = f"mirrorlake/{world.lake_id}/{FLOW}"
+        self._number = -1
 
-    def take_over(self, batch_id: int) -> None:
+    def take_over(self, least: int) -> int:
         """Fence what an older process has on its way."""
-        self._tables.fence("offset_map", f"{self._application}/map", batch_id)
+        number = self._tables.take_over("latency", f"{self._application}/latency", least)
+        self._number = self._tables.take_over("offset_map", f"{self._application}/map", number)
+        return self._number
+
+    def check_owner(self) -> None:
+        """Raise Fenced if another process has taken over since."""
+        known = self._tables.application_version(f"{self._application}/map")
+        if known is not None and known > self._number:
+            raise fenced("offset_map", self._application, known, self._number)
 
     def produce_tasks(self) -> int | None:
         """The newest one that was noted."""
@@ -182,6 +194,7 @@ class MemoryMap:
     def append_map(self, rows: pa.Table, batch_id: int) -> None:
         """Append, once."""
         self._tables.append("offset_map", rows, f"{self._application}/map", batch_id)
+        self._number = max(self._number, batch_id)
 
     def append_latency(self, rows: pa.Table, batch_id: int) -> None:
         """Append, once."""
@@ -291,6 +304,9 @@ def install(world: World, stack: ExitStack) -> None:
     quiet = SimpleNamespace(**{name: lambda *_: None for name in ("debug", "info", "warning", "error", "exception")})
     clock = itertools.count(1)
 
+    def time_ns() -> int:
+        return (EPOCH_MS + next(clock) + world.clock_ahead) * 1_000_000
+
     def client_of(kind: Callable[..., Any]) -> Callable[[dict[str, Any]], Any]:
         return lambda settings: kind(clusters[settings["bootstrap.servers"]], world.steps, settings)
 
@@ -320,7 +336,7 @@ def install(world: World, stack: ExitStack) -> None:
         *stand_ins(),
         (produce_flow, "logger", quiet),
         (refusals, "logger", quiet),
-        (produce_flow, "time", SimpleNamespace(time_ns=lambda: next(clock) * 1_000_000)),
+        (produce_flow, "time", SimpleNamespace(time_ns=time_ns)),
     ):
         stack.enter_context(patch.object(module, name, value))
 
@@ -402,6 +418,16 @@ class Driver:
         """End in order."""
         self._lander = Lander(self.world)
         self.stop_flow()
+
+    def come_back(self) -> None:
+        """Go on after being suspended, with what a process may be at then, and end."""
+        for work in (self.append_map, self.produce, self.land, self.produce, self.append_map, self.drain, self.stop):
+            try:
+                work()
+            except Exception as error:  # noqa: BLE001 - it goes on after failures, until it is fenced
+                self.world.steps.taken.append(f"  {type(error).__name__}: {str(error)[:150]}")
+                if isinstance(error, Fenced):
+                    return
 
     def stop_flow(self) -> None:
         """End the flow in order."""

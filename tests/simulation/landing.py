@@ -150,6 +150,7 @@ class Lander:
         query = self._query
         try:
             moved = query.trigger(world.salt)
+            query.check_owner()
         except QueryFailed:
             self._query = None
             if not self._planner.plan(self._covered).explains(planned.plan, self._covered):

@@ -12,9 +12,10 @@ from hypothesis import note
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
+from mirrorlake.errors import Fenced
 from tests.simulation.driver import Driver, install
 from tests.simulation.steps import KINDS, Death, Fault
-from tests.simulation.world import TOPICS, Settings, World
+from tests.simulation.world import TOPICS, Settings, Suspended, World
 
 ROUNDS = 400
 #: Hypothesis draws evenly from ranges of up to 24 bits; in larger ones it favours small numbers.
@@ -44,6 +45,8 @@ EVENTS = {
     "move_lake": 1,
     "expire": 1,
     "zombies": 2,
+    "suspend": 2,
+    "step_clock": 2,
     "check": 1,
     "write_large": 4,
     "forget": 3,
@@ -102,6 +105,7 @@ class Replication(RuleBasedStateMachine):
         self._say(f"{self.world.settings}")
         install(self.world, self._stack)
         self.driver = Driver(self.world)
+        self.suspended: list[tuple[Driver, Suspended]] = []
         self.world.create("t0", 2)
         self.world.create("t1", 1)
         self.world.create("t2", 1)
@@ -234,7 +238,24 @@ class Replication(RuleBasedStateMachine):
 
     def _zombies(self, _: Dice) -> None:
         self._say("zombies go on")
+        self._wake()
+
+    def _suspend(self, _: Dice | None = None) -> None:
+        """The process stands still, and another one takes over."""
+        self._say("suspended")
+        self.suspended.append((self.driver, self.world.suspend()))
+        self.driver = Driver(self.world)
+
+    def _wake(self) -> None:
         self.world.wake()
+        while self.suspended:
+            driver, kept = self.suspended.pop(0)
+            self._say("a suspended process goes on")
+            self.world.resumed(kept, driver.come_back)
+
+    def _step_clock(self, dice: Dice) -> None:
+        self.world.clock_ahead += dice.among((-3_600_000, 3_600_000, -5, 100_000_000))
+        self._say(f"the clock is {self.world.clock_ahead} ms ahead")
 
     def _check(self, _: Dice) -> None:
         self.check()
@@ -270,6 +291,9 @@ class Replication(RuleBasedStateMachine):
         try:
             getattr(self.driver, name)()
         except Death:
+            self._die()
+        except Fenced as error:  # it ends, and is started again
+            self._say(f"  Fenced: {str(error)[:150]}")
             self._die()
         except Exception as error:  # noqa: BLE001 - the replicator goes on after failures
             self._say(f"  {type(error).__name__}: {str(error)[:150]}")
@@ -310,7 +334,7 @@ class Replication(RuleBasedStateMachine):
         self._say("check")
         world.salt = 0
         world.steps.fault = None
-        world.wake()
+        self._wake()
         world.end_transactions("committed")
         idle = failures = 0
         work: tuple[Callable[[], object], ...] = (
@@ -327,6 +351,9 @@ class Replication(RuleBasedStateMachine):
             for task in work:
                 try:
                     moved = bool(task()) or moved
+                except Fenced as error:
+                    problem = error
+                    self._die()
                 except Exception as error:  # noqa: BLE001 - tried again, as the replicator does
                     problem = error
             failures = failures + 1 if problem is not None else 0

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
+from mirrorlake.lake.path_tables import OWNER_NUMBERS, fenced
 from mirrorlake.native.exact import split_times
 from tests.simulation.steps import Steps
 
@@ -71,6 +72,7 @@ class Stage:
     """The table `records`."""
 
     steps: Steps
+    catalog: bool = False
     commits: list[Commit] = field(default_factory=lambda: [Commit("CREATE TABLE", ())])
     files: dict[str, list[Row]] = field(default_factory=dict)
     #: Commits below this version are forgotten.
@@ -107,10 +109,16 @@ class Stage:
         self.in_flight = (contents, application, number)
         self.steps.reach("stage append", lake_failed)
         self.in_flight = None
-        if self._transactions.get(application, -1) < number:
+        if not self.catalog and self._transactions.get(application, -1) > number:
+            raise fenced("records", application, self._transactions[application], number)
+        if self._transactions.get(application, -1) < number:  # in a catalog Delta's sink skips it, and says nothing
             self._transactions[application] = number
             self.commits.append(Commit("STREAMING UPDATE", tuple(paths)))
         self.steps.reach("stage appended", lake_failed)
+
+    def is_fenced(self, application: str) -> bool:
+        """Whether nothing of an application is taken any more."""
+        return self._transactions.get(application, -1) == 1 << 62
 
     def fence(self, application: str) -> None:
         """Commit no rows: the application's appends are not taken any more."""
@@ -238,21 +246,30 @@ class Tables:
     _transactions: dict[str, int] = field(default_factory=dict)
 
     def append(self, table: str, rows: pa.Table, application: str | None = None, version: int = 0) -> None:
-        """Append, once for each application and version (a smaller one does nothing either)."""
+        """Append, once for each application and version; a smaller one than what is there is fenced."""
         if rows.num_rows == 0:
             return
         self.steps.reach(f"{table} append", lake_failed)
+        if application is not None and self._transactions.get(application, -1) > version:
+            raise fenced(table, application, self._transactions[application], version)
         if application is None or self._transactions.get(application, -1) < version:
             if application is not None:
                 self._transactions[application] = version
             self.rows.setdefault(table, []).extend(rows.to_pylist())
         self.steps.reach(f"{table} appended", lake_failed)
 
-    def fence(self, table: str, application: str, version: int) -> None:
-        """Commit no rows as this version of an application."""
+    def take_over(self, table: str, application: str, least: int) -> int:
+        """Commit no rows, as a version of an application that lies far above all before."""
         self.steps.reach(f"{table} fence", lake_failed)
-        self._transactions[application] = max(version, self._transactions.get(application, -1))
+        known = self._transactions.get(application)
+        number = least if known is None else max(least, known + OWNER_NUMBERS)
+        self._transactions[application] = number
         self.steps.reach(f"{table} fenced", lake_failed)
+        return number
+
+    def application_version(self, application: str) -> int | None:
+        """How far an application has come."""
+        return self._transactions.get(application)
 
     def of(self, table: str) -> list[dict[str, Any]]:
         """All rows of a table."""

@@ -9,6 +9,7 @@ import random
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from mirrorlake.errors import Fenced
 from mirrorlake.offsets.positions import TopicAndPartition
 from tests.simulation.kafka import Cluster, timed_out
 from tests.simulation.stage import Row, Stage
@@ -75,6 +76,12 @@ class Query:
         self._steps.reach("offsets written", timed_out)
         self._run(number + 1, start, end, salt)
         return True
+
+    def check_owner(self) -> None:
+        """Raise Fenced if another process has taken over, as the landing worker asks: Delta's own sink does not."""
+        application = self._checkpoint.query_id
+        if self._stage.is_fenced(application):
+            raise Fenced(f"{application} was taken over by another process")
 
     def _log_start(self, key: TopicAndPartition) -> int:
         log = self._cluster.log(*key)

@@ -134,3 +134,41 @@ def test_rows_that_a_compaction_turned_round_are_not_written_in_that_order(sched
     world.stage.optimize(per_file=3, reverse=True)
     schedule.do("produce")
     schedule.check()
+
+
+@pytest.mark.parametrize("ahead", [3_600_000, -3_600_000])
+def test_a_clock_that_was_wrong_at_the_last_start_drops_nothing(schedule: Schedule, ahead: int) -> None:
+    """A start by a clock that is an hour ahead fenced the map in the future: what was appended after it was set right
+    did not get there, and nobody heard of it."""
+    world = schedule.world
+    world.settings.max_records, world.clock_ahead = 100, ahead
+    world.write("t0", 0, 3)
+    schedule.do("land", "produce", "append_map")
+    world.clock_ahead = 0
+    schedule.killed()
+    world.write("t0", 0, 3)
+    schedule.do("land", "produce", "append_map")
+    assert sum(row["record_count"] for row in world.tables.of("offset_map")) == 6
+    world.clock_ahead = -ahead  # while it runs
+    world.write("t0", 0, 3)
+    schedule.do("land", "produce", "append_map", "stop")
+    schedule.killed()
+    schedule.check()
+
+
+@pytest.mark.parametrize("caught", ["in a batch", "idle"])
+def test_a_suspended_process_that_wakes_is_told_that_it_was_fenced(schedule: Schedule, caught: str) -> None:
+    """It would go on for ever, into nothing, with a lag of 0; or take back what another process has."""
+    world = schedule.world
+    world.write("t0", 0, 2)
+    schedule.do("land", "produce", *(() if caught == "in a batch" else ("append_map",)))
+    schedule._suspend()
+    world.write("t0", 0, 2)
+    schedule.do("land", "produce", "append_map")
+    before = len(world.steps.taken)
+    schedule._wake()
+    assert any("Fenced" in line for line in world.steps.taken[before:])
+    world.write("t0", 0, 2)
+    schedule.do("land", "produce", "append_map")
+    assert not any("Fenced" in line for line in world.steps.taken[before + 3 :]), "the other one goes on"
+    schedule.check()

@@ -68,6 +68,15 @@ class Worker:
     writers: dict[str, Any] = field(default_factory=dict)
 
 
+@dataclass
+class Suspended:
+    """What a process has that stands still."""
+
+    workers: list[Worker]
+    here: Worker
+    later: list[Any]
+
+
 class World:
     """One schedule's world. What is in `tables`, `stage`, `checkpoints` and the clusters survives a death."""
 
@@ -75,7 +84,7 @@ class World:
         self.settings = settings
         self.steps = Steps()
         self.source, self.target = Cluster(SOURCE), Cluster(TARGET)
-        self.stage = Stage(self.steps)
+        self.stage = Stage(self.steps, settings.catalog)
         self.tables = Tables(self.steps)
         self.checkpoints: dict[str, Checkpoint] = {}
         self.lake_id = "lake0"
@@ -95,6 +104,8 @@ class World:
         self.seen: dict[TopicAndPartition, int] = {}
         #: Work of threads that is not done yet, of the living process and of dead ones whose last call is on its way.
         self.later: list[Any] = []
+        #: How far the clock is ahead, ms; less than 0 where it is behind.
+        self.clock_ahead = 0
         self.ghosts: list[Callable[[], object]] = []
         #: How far landing was seen to have come in first generations, and the leaders that it knew.
         self.samples: dict[TopicAndPartition, int] = {}
@@ -326,6 +337,22 @@ class World:
         ghosts, self.ghosts = self.ghosts, []
         for ghost in ghosts:
             ghost()
+
+    def suspend(self) -> "Suspended":
+        """Take a driver's threads and workers away, as they are: others will come."""
+        kept = Suspended(self.workers, self.here, list(self.later))
+        self.workers, self.here = [Worker(), Worker()], Worker()
+        self.later.clear()
+        return kept
+
+    def resumed(self, kept: "Suspended", work: Callable[[], None]) -> None:
+        """Do something with them, in the middle of what goes on."""
+        mine = self.suspend()
+        self.workers, self.here = kept.workers, kept.here
+        self.later.extend(kept.later)
+        work()
+        self.workers, self.here = mine.workers, mine.here
+        self.later[:] = mine.later
 
     def _finish(self, later: Any) -> None:
         self.later.append(later)

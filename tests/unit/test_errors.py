@@ -15,6 +15,7 @@ INCIDENT_KINDS = {
     "TargetRecreated": "target_recreated",
     "PositionLost": "position_lost",
     "StageTrimmed": "stage_trimmed",
+    "Fenced": "fenced",
     "MapError": "map_contradiction",
     "CountDiffers": "map_contradiction",
     "ContentDiffers": "content_differs",

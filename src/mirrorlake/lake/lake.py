@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, ClassVar, TypeVar
 import pyarrow as pa
 
 from mirrorlake.errors import InputError, LakeError, ReplicationError, first_line
+from mirrorlake.lake import catalog_commits
 from mirrorlake.lake.definitions import TABLES, VIEWS, definition, sql_text
 from mirrorlake.lake.group_commit import GroupCommit
 from mirrorlake.lake.path_tables import PathTables
@@ -282,7 +283,10 @@ class Lake:
             table: the table.
             rows: what to append.
             application: makes it idempotent (Delta's txnAppId); without, threads that append to a table share commits.
-            version: an append of the same application and the same or a smaller version does nothing (txnVersion).
+            version: an append of the same application and version does nothing (txnVersion). Versions rise.
+
+        Raises:
+            Fenced: the application has come further than `version`: another process took it over.
         """
         if rows.num_rows == 0:
             return
@@ -295,25 +299,37 @@ class Lake:
         self._groups[table].append(rows)
 
     def fence(self, table: str, application: str, version: int) -> None:
-        """Commit no rows, as `version` of an application: its appends up to that one, those on their way included, do
-        nothing or fail from now on."""
+        """Commit no rows, as `version` of an application: its appends below that one, those on their way included, fail
+        from now on."""
         if self.path_tables is not None:
             self.path_tables.fence(table, application, version)
             return
-        self.retrying(lambda: self._commit_nothing(table, application, version))
+        self.retrying(lambda: catalog_commits.commit(self, self.table(table).limit(0), table, application, version))
 
-    def _commit_nothing(self, table: str, application: str, version: int) -> None:
-        writer = self.table(table).limit(0).write.format("delta").mode("append")
-        writer.option("txnAppId", application).option("txnVersion", str(version)).saveAsTable(self.name(table))
+    def take_over(self, table: str, application: str, least: int) -> int:
+        """Begin to append to a table as the only owner of an application: whatever owners before have on
+        their way fails from now on.
+
+        Returns the number, `least` or more, behind which the versions of this owner begin. It lies so far above all
+        that the table knows, whatever the clocks of owners before said, that none of them comes to it.
+        """
+        if self.path_tables is not None:
+            return self.path_tables.take_over(table, application, least)
+        return catalog_commits.take_over(self, table, application, least)
+
+    def application_version(self, table: str, application: str) -> int | None:
+        """How far an application has come; None where it never appended, as far as the table tells."""
+        if self.path_tables is not None:
+            return self.path_tables.application_version(table, application)
+        return catalog_commits.application_version(self, table, application)
 
     def _commit(self, table: str, rows: pa.Table, application: str | None = None, version: int = 0) -> None:
         if self.path_tables is not None:
             self.path_tables.append(table, rows, application, version)
-            return
-        writer = self.spark.createDataFrame(rows).write.format("delta").mode("append")
-        if application is not None:
-            writer = writer.option("txnAppId", application).option("txnVersion", str(version))
-        writer.saveAsTable(self.name(table))
+        elif application is None:
+            self.spark.createDataFrame(rows).write.format("delta").mode("append").saveAsTable(self.name(table))
+        else:
+            catalog_commits.append(self, self.spark.createDataFrame(rows), table, application, version)
 
     def version_of(self, table: str) -> int:
         """The newest committed version of a table."""

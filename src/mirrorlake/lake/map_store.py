@@ -7,6 +7,7 @@ import pyarrow as pa
 from mirrorlake.lake.changes import Change
 from mirrorlake.lake.event_log import EventLog
 from mirrorlake.lake.lake import Lake
+from mirrorlake.lake.path_tables import fenced
 from mirrorlake.lake.reader import Frame
 from mirrorlake.offsets.parked import Parked
 from mirrorlake.offsets.progress import MappedEnd
@@ -27,10 +28,21 @@ class LakeMap:
         self._flow = flow
         self._application = f"mirrorlake/{lake.lake_id}/{flow}"
         self._event_log = EventLog(lake)
+        self._number = -1  # of the newest batch that was appended
 
-    def take_over(self, batch_id: int) -> None:
-        """See to it that no append of batches up to this one is taken any more, not even one that is on its way."""
-        self._lake.fence("offset_map", f"{self._application}/map", batch_id)
+    def take_over(self, least: int) -> int:
+        """See to it that no append of a process before is taken any more, not even one that is on its way. Returns the
+        number, `least` or more, behind which the batches of this one begin."""
+        number = self._lake.take_over("latency", f"{self._application}/latency", least)
+        self._number = self._lake.take_over("offset_map", f"{self._application}/map", number)
+        return self._number
+
+    def check_owner(self) -> None:
+        """Raise Fenced if another process has taken over since."""
+        application = f"{self._application}/map"
+        known = self._lake.application_version("offset_map", application)
+        if known is not None and known > self._number:
+            raise fenced("offset_map", application, known, self._number)
 
     def produce_tasks(self) -> int | None:
         """Into how many shards the flow was dealt by whoever produced it last; None if nobody noted it."""
@@ -49,11 +61,12 @@ class LakeMap:
         return [MappedEnd(**{name: row[name] for name in names}) for row in rows], newest
 
     def append_map(self, rows: pa.Table, batch_id: int) -> None:
-        """Append rows of `offset_map`, once, however often it is called for batches up to `batch_id`."""
+        """Append rows of `offset_map`, once, however often it is called for batches up to `batch_id`. Raises Fenced."""
         self._lake.append("offset_map", rows, f"{self._application}/map", batch_id)
+        self._number = max(self._number, batch_id)
 
     def append_latency(self, rows: pa.Table, batch_id: int) -> None:
-        """Append rows of `latency`, once."""
+        """Append rows of `latency`, once. Raises Fenced."""
         self._lake.append("latency", rows, f"{self._application}/latency", batch_id)
 
     def parked(self) -> Sequence[Parked]:

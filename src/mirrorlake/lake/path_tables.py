@@ -13,10 +13,13 @@ from deltalake import CommitProperties, DeltaTable, Schema, Transaction, write_d
 from deltalake.exceptions import CommitFailedError, DeltaError
 from deltalake.transaction import AddAction
 
+from mirrorlake.errors import Fenced
 from mirrorlake.lake.definitions import definition, whole
 from mirrorlake.lake.delta_log import files_of
 
 _ATTEMPTS = 10
+#: How many numbers an owner of an application has to itself above those of owners before: more than any has on its way.
+OWNER_NUMBERS = 1_000_000
 #: Commits of one table by one process after which its small files are made one; an append costs 12 ms while there are
 #: few, and 50 ms when there are some hundred. Below a hundred files, with those of two turns of `run/upkeep.py`.
 COMPACT_AFTER = 80
@@ -82,9 +85,12 @@ class PathTables:
         Args:
             table: the table.
             rows: what to append; none at all still notes down the application's version.
-            application: makes the append idempotent: one of the same or a smaller `version` does nothing, whoever did
-                the one before (Delta's application transactions).
+            application: makes the append idempotent: one of a `version` that is there does nothing (Delta's application
+                transactions). Versions rise.
             version: see `application`.
+
+        Raises:
+            Fenced: the application has come further than `version`: another process took it over.
         """
         self._commit(table, whole(table, rows), application, version)
 
@@ -114,8 +120,32 @@ class PathTables:
                 return
 
     def fence(self, table: str, application: str, version: int) -> None:
-        """See to it that appends of an application up to a version, those on their way included, do nothing or fail."""
+        """See to it that appends of an application below a version, those on their way included, raise Fenced."""
         self._commit(table, definition(table).rows.empty_table(), application, version)
+
+    def take_over(self, table: str, application: str, least: int) -> int:
+        """See `Lake.take_over`."""
+        with self._lock(table):
+            for attempt in range(_ATTEMPTS):
+                found = self._now(table)
+                known = found.transaction_version(application)
+                number = least if known is None else max(least, known + OWNER_NUMBERS)
+                taken = CommitProperties(app_transactions=[Transaction(application, number)])
+                none = definition(table).rows.empty_table()
+                try:
+                    write_deltalake(found, _with_newer(none, none, found), mode="append", commit_properties=taken)
+                except CommitFailedError:  # another process took it over just then, or changed the table
+                    if attempt == _ATTEMPTS - 1:
+                        raise
+                    continue
+                self._commits[table] = self._commits.get(table, 0) + 1
+                return number
+        raise AssertionError("unreachable")
+
+    def application_version(self, table: str, application: str) -> int | None:
+        """How far an application has come, as of now; None where it never appended."""
+        with self._lock(table):
+            return self._now(table).transaction_version(application)
 
     def compact(self, table: str) -> list[Path]:
         """Make one file of many small ones, the newest rows first; returns those that were replaced, which are no part
@@ -152,15 +182,18 @@ class PathTables:
         application: str | None,
         version: int,
     ) -> None:
-        """Commit, unless the application has come as far; again where another process commits at the same time."""
+        """Commit, unless the application has come as far; again where another process commits at the same time. Raises
+        Fenced where it has come further."""
         with self._lock(table):
             for attempt in range(_ATTEMPTS):
                 found = self._now(table)
                 properties = None
                 if application is not None:
                     known = found.transaction_version(application)
-                    if known is not None and known >= version:
-                        return
+                    if known == version:
+                        return  # by an attempt before: no two owners of an application have a number in common
+                    if known is not None and known > version:
+                        raise fenced(table, application, known, version)
                     properties = CommitProperties(app_transactions=[Transaction(application, version)])
                 try:
                     commit(found, properties)
@@ -187,6 +220,15 @@ class PathTables:
 
     def _path(self, table: str) -> str:
         return str(self.directory / table)
+
+
+def fenced(table: str, application: str, known: int | None, version: int) -> Fenced:
+    """What a process hears whose appends are not taken any more."""
+    return Fenced(
+        f"another process has taken over {application} and writes its part of {table} (its number is {known}, ours "
+        f"{version}), while this one was suspended or cut off; this one writes nothing more and ends: be sure that "
+        "only one process does this"
+    )
 
 
 def _with_newer(rows: pa.Table, given: pa.Table, found: DeltaTable) -> pa.Table:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from mirrorlake.lake.lake import Lake
 
-#: More than any batch's number: Delta takes no batch of a query that has come so far.
+#: More than any batch's number: no batch of a query that has come so far is committed.
 _NO_MORE = 2**62
 
 
@@ -27,6 +27,18 @@ def end_queries(lake: Lake, alias: str) -> None:
             if application is not None:
                 lake.fence("records", application, _NO_MORE)
         shutil.rmtree(checkpoint)
+
+
+def is_fenced(lake: Lake, application: str) -> bool:
+    """Whether another process has begun to land the same cluster since, and nothing of an application is committed any
+    more."""
+    return (lake.application_version("records", application) or 0) >= _NO_MORE
+
+
+def is_fenced_by_delta(lake: Lake, query_id: str, checkpoint: Path) -> bool:
+    """The same of Delta's own sink, which says nothing when it skips batches. Who fences it takes its checkpoint away,
+    too, which costs less to see than what a catalog's table knows."""
+    return not (checkpoint / "metadata").exists() and is_fenced(lake, query_id)
 
 
 def forget_query(lake: Lake, alias: str) -> None:

@@ -69,7 +69,7 @@ def land_again(
     plan: LandingPlan,
     landing: Landing,
     ends: Mapping[TopicAndPartition, int],
-    version: int,
+    occasion: str,
     client: Client,
 ) -> None:
     """Land offsets in one commit: the stage had them and has lost them. What was deleted by predicate stays deleted:
@@ -80,7 +80,7 @@ def land_again(
         plan: its `starts` are the first offsets.
         landing: the cluster's settings.
         ends: offsets behind the last ones.
-        version: doing it twice with the same one, also while the first attempt still runs, lands them once.
+        occasion: doing it twice for the same one, also while the first attempt still runs, lands them once.
     """
     forgotten = {
         (topic, partition): ranges
@@ -88,15 +88,15 @@ def land_again(
         if generation == plan.generations.get((topic, partition), 0)
     }
     few = sum(end - plan.starts[key] for key, end in ends.items()) <= landing.small_batch_records
-    application = f"mirrorlake again {plan.alias} {plan.assigned}"
+    application = f"mirrorlake again {plan.alias} {plan.assigned} {occasion}"
     if few and lake.path_tables is not None and _natively():
         checkpoint = new_checkpoint(lake, plan.alias)
         job = LandJob.of(plan, client, landing, lake.path_tables.directory, checkpoint, frozenset(), 0.0)
-        land_again_natively(lake.path_tables, job, ends, forgotten, application, version)
+        land_again_natively(lake.path_tables, job, ends, forgotten, application)
         return
     from mirrorlake.landing.spark_land import land_again_by_spark
 
-    land_again_by_spark(lake, options, plan, ends, forgotten, application, version)
+    land_again_by_spark(lake, options, plan, ends, forgotten, application)
 
 
 def _natively() -> bool:

@@ -1,7 +1,8 @@
 """Starts landing natively: a streaming query, or, of few records and with an end, none at all."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from confluent_kafka import KafkaException
@@ -11,6 +12,7 @@ from mirrorlake.errors import StagingError
 from mirrorlake.kafka.admin import ClusterAdmin
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.path_tables import PathTables
+from mirrorlake.landing.checkpoints import is_fenced
 from mirrorlake.landing.job import LandJob
 from mirrorlake.landing.native_sink import NativeSink, Ranges
 from mirrorlake.landing.query import LandingQuery
@@ -27,26 +29,33 @@ def land_natively(
     Raises ClusterUnreachable: `once`, and the source does not report its ends.
     """
     sink = NativeSink(tables, job, application, landing.small_batch_records)
+    fenced = partial(is_fenced, lake, application)
     if not once:
-        return _start(lake, job, landing, sink, None)
+        return _start(lake, job, landing, sink, None, fenced)
     admin = ClusterAdmin(job.alias, job.client)
     final = admin.end_offsets(job.starts, committed=True)
     noted = noted_ends(final, admin.told_ends(list(final), committed=False))
     ranges = {key: (job.starts[key], end) for key, end in final.items() if end > job.starts[key]}
     in_one_batch = sum(end - first for first, end in ranges.values()) <= landing.max_records_per_batch
     if in_one_batch and sink.is_small(ranges):
-        return _LandedAtOnce(sink, ranges, Path(job.checkpoint), noted)
+        return _LandedAtOnce(sink, ranges, Path(job.checkpoint), noted, fenced)
     return _start(
         lake,
         replace(job, final=final, final_noted=noted),
         landing,
         sink,
         {key: end for key, (_, end) in ranges.items()},
+        fenced,
     )
 
 
 def _start(
-    lake: Lake, job: LandJob, landing: Landing, sink: NativeSink, final: Mapping[TopicAndPartition, int] | None
+    lake: Lake,
+    job: LandJob,
+    landing: Landing,
+    sink: NativeSink,
+    final: Mapping[TopicAndPartition, int] | None,
+    fenced: Callable[[], bool],
 ) -> LandingQuery:
     """One query for all partitions: which of them wait for others is decided for each batch."""
     from mirrorlake.landing.native_source import source_of
@@ -58,7 +67,7 @@ def _start(
     writer = writer.queryName(f"land {job.alias} {lake.lake_id} {checkpoint.name}")
     writer = writer.option("checkpointLocation", job.checkpoint).foreachBatch(sink)
     writer = writer.trigger(processingTime=f"{landing.trigger_ms} milliseconds")
-    return LandingQuery(writer.start(), final=final, close=sink.close)
+    return LandingQuery(writer.start(), final=final, close=sink.close, fenced=fenced)
 
 
 def land_again_natively(
@@ -67,13 +76,12 @@ def land_again_natively(
     ends: Mapping[TopicAndPartition, int],
     forgotten: Mapping[TopicAndPartition, OffsetRanges],
     application: str,
-    version: int,
 ) -> None:
-    """Land few offsets of a job, up to `ends`, without those that are `forgotten` (inclusive), in one commit of that
-    version of an application. Raises KafkaException."""
+    """Land few offsets of a job, up to `ends`, without those that are `forgotten` (inclusive), in the one commit of an
+    application. Raises KafkaException."""
     sink = NativeSink(tables, job, application, 0)
     try:
-        sink.read_here({key: (job.starts[key], end) for key, end in ends.items()}, version, None, forgotten)
+        sink.read_here({key: (job.starts[key], end) for key, end in ends.items()}, 1, None, forgotten)
     finally:
         sink.close()
 
@@ -81,8 +89,10 @@ def land_again_natively(
 class _LandedAtOnce(LandingQuery):
     """Few records up to an end, landed by the driver while it is made: a query would take seconds to begin."""
 
-    def __init__(self, sink: NativeSink, ranges: Ranges, checkpoint: Path, noted: str | None) -> None:
-        super().__init__(close=sink.close)
+    def __init__(
+        self, sink: NativeSink, ranges: Ranges, checkpoint: Path, noted: str | None, fenced: Callable[[], bool]
+    ) -> None:
+        super().__init__(close=sink.close, fenced=fenced)
         self._covered = {key: end for key, (_, end) in ranges.items()}
         self._error: Exception | None = None
         # Where whoever lands next finds the name of what may still commit (`land.end_queries`).

@@ -17,7 +17,7 @@ class LandingQuery:
     other.
 
     `final` is where a query that goes on by itself is to be ended: next offsets, of all partitions that it has more of;
-    `close` lets go of what the driver has of it.
+    `close` lets go of what the driver has of it; `fenced` asks whether another process has taken over.
     """
 
     def __init__(
@@ -25,10 +25,13 @@ class LandingQuery:
         *queries: "StreamingQuery",
         final: Mapping[TopicAndPartition, int] | None = None,
         close: Callable[[], None] = lambda: None,
+        fenced: Callable[[], bool] = lambda: False,
     ) -> None:
         self._queries = queries
         self._final = final
         self._close = close
+        #: Whether another process has taken over, so that nothing of it is committed any more.
+        self.fenced = fenced
 
     @property
     def active(self) -> bool:

@@ -57,8 +57,9 @@ def read_again(lake: Lake, connections: Connections, alias: str, incident: Mappi
         plan = LandingPlan(alias, {key: start}, {key: generation} if generation else {})
         landing = connections.topology.clusters[alias].landing
         client = connections.client(alias, "consumer")
-        version = int(incident["at"].timestamp() * 1000)
-        land_again(lake, connections.spark(alias), plan, landing, {key: end}, version, client)
+        # Whatever the clock said then, it is the name of one incident, and says nothing about any other.
+        occasion = f"{first}-{last} of {incident['at'].isoformat()}"
+        land_again(lake, connections.spark(alias), plan, landing, {key: end}, occasion, client)
         logger.info("offsets %d to %d of %s were read from cluster %s again", start, end - 1, name, alias)
         return int(start)
     finally:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import reduce
 from operator import or_
+from pathlib import Path
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -11,7 +12,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from mirrorlake.config.topology import Landing
 from mirrorlake.lake.lake import Lake
-from mirrorlake.landing.checkpoints import application_of, new_checkpoint
+from mirrorlake.landing.checkpoints import application_of, is_fenced_by_delta, new_checkpoint
 from mirrorlake.landing.query import LandingQuery
 from mirrorlake.landing.source_comparison import LandingPlan
 from mirrorlake.landing.spark_times import NOT_BY_SPARK, SPARK_FIRST_MS
@@ -62,19 +63,27 @@ def land_by_spark(
     # Makes the session this thread's active one, which Delta's sink asks for by name; any frame does.
     lake.spark.createDataFrame([], "nothing int")
     if once:
-        return LandingQuery(_start(lake, options, plan, landing, None))
+        return _query(lake, _start(lake, options, plan, landing, None))
     quiet = {key: start for key, start in plan.starts.items() if key in waiting}
     others = {key: start for key, start in plan.starts.items() if key not in waiting}
     paces = ((landing.trigger_ms, others), (max(landing.trigger_ms, int(waiting_seconds * 1000)), quiet))
-    return LandingQuery(
-        *(_start(lake, options, replace(plan, starts=starts), landing, ms) for ms, starts in paces if starts)
+    return _query(
+        lake, *(_start(lake, options, replace(plan, starts=starts), landing, ms) for ms, starts in paces if starts)
     )
+
+
+def _query(lake: Lake, *started: tuple[StreamingQuery, Path]) -> LandingQuery:
+    def fenced() -> bool:
+        return any(is_fenced_by_delta(lake, str(query.id), checkpoint) for query, checkpoint in started)
+
+    return LandingQuery(*(query for query, _ in started), fenced=fenced)
 
 
 def _start(
     lake: Lake, options: Mapping[str, str], plan: LandingPlan, landing: Landing, trigger_ms: int | None
-) -> StreamingQuery:
-    """Start a query with a trigger every so many milliseconds, or, for None, one that ends at today's ends."""
+) -> tuple[StreamingQuery, Path]:
+    """Start a query with a trigger every so many milliseconds, or, for None, one that ends at today's ends. Returns its
+    checkpoint, too."""
     checkpoint = new_checkpoint(lake, plan.alias)
     source = lake.spark.readStream.format("kafka").options(**_read_options(options, plan, "land"))
     source = source.option("maxOffsetsPerTrigger", str(landing.max_records_per_batch))
@@ -88,10 +97,10 @@ def _start(
     else:
         writer = writer.trigger(processingTime=f"{trigger_ms} milliseconds")
     if lake.path_tables is None or over_connect():  # Spark Connect would run the sink in another process than this one
-        return writer.format("delta").outputMode("append").toTable(lake.name("records"))
+        return writer.format("delta").outputMode("append").toTable(lake.name("records")), checkpoint
     lake.make_known("records")
     sink = StageSink(lake, lake.path_tables, landing, application_of(checkpoint), checkpoint, dict(plan.starts))
-    return writer.foreachBatch(sink).start()
+    return writer.foreachBatch(sink).start(), checkpoint
 
 
 def land_again_by_spark(
@@ -101,9 +110,8 @@ def land_again_by_spark(
     ends: Mapping[TopicAndPartition, int],
     forgotten: Mapping[TopicAndPartition, OffsetRanges],
     application: str,
-    version: int,
 ) -> None:
-    """Land offsets, up to `ends`, without those that are `forgotten` (inclusive), in one commit of that version of an
+    """Land offsets, up to `ends`, without those that are `forgotten` (inclusive), in the one commit of an
     application."""
     if not SECRET_OPTIONS.isdisjoint(options):
         redact_secrets(lake.spark)
@@ -115,7 +123,7 @@ def land_again_by_spark(
             gone = reduce(or_, (F.col("offset").between(*item) for item in ranges))
             rows = rows.where(~((F.col("topic") == topic) & (F.col("partition") == partition) & gone))
     writer = rows.write.format("delta").mode("append").option("txnAppId", application)
-    writer.option("txnVersion", str(version)).saveAsTable(lake.name("records"))
+    writer.option("txnVersion", "1").saveAsTable(lake.name("records"))
 
 
 def _read_options(options: Mapping[str, str], plan: LandingPlan, what: str) -> dict[str, str]:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Sequence
 from functools import partial
 
 from mirrorlake.config.topology import Cluster, ResolvedFlow
-from mirrorlake.errors import LeaseTaken, MirrorlakeError, StagingError
+from mirrorlake.errors import Fenced, LeaseTaken, MirrorlakeError, StagingError
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.kafka.renewal import LiveSettings
 from mirrorlake.lake.event_log import EventLog
@@ -127,10 +127,11 @@ class LandingWorker:
     def _turn(self) -> float | None:
         return None if self._hold(self._land) else 0.0
 
-    def _ends(self, error: BaseException, _problem: MirrorlakeError, attempt: int) -> bool:
+    def _ends(self, error: BaseException, problem: MirrorlakeError, attempt: int) -> bool:
         """Whether a failure ends landing: a run with an end does not try for ever, and never what an operator has to
-        fix."""
-        return self._once and (isinstance(error, MirrorlakeError) or attempt >= ONCE_TRIES)
+        fix, and who was fenced does not take back what another process has."""
+        over = self._once and (isinstance(error, MirrorlakeError) or attempt >= ONCE_TRIES)
+        return over or isinstance(problem, Fenced)
 
     def _report_failure(self, failure: Failure) -> None:
         """Tell the operators of every flow that reads from here."""
@@ -201,6 +202,7 @@ class LandingWorker:
                 self._planner.came_through(planned.plan.starts.keys())
                 self._news.came_through(self._flow_names(), planned)
             if not active:
+                self._check_owner(query)  # first of all: whatever else ended it, who began again would take over
                 error = query.exception()
                 if error is not None:
                     self._query_failed(error, planned)
@@ -209,9 +211,19 @@ class LandingWorker:
                 return False
             if time.monotonic() - checked_at >= COMPARE_SECONDS and not self._once:
                 checked_at = time.monotonic()
+                self._check_owner(query)
                 if self._planner.differs(planned, self.covered()):
                     return False
         return True
+
+    def _check_owner(self, query: LandingQuery) -> None:
+        """Raise Fenced if another process has taken over."""
+        if query.fenced():
+            raise Fenced(
+                f"another process has taken over landing from cluster {self.alias} while this one was suspended or "
+                "cut off; nothing that this one reads is staged any more, and it ends: be sure that only one process "
+                "does this"
+            )
 
     def _wait(self, planned: Planned) -> bool:
         """Nothing may be read now: plan again from time to time."""

@@ -72,13 +72,15 @@ class FlowProducer:
         self._files_work = spec.reader != "rows" and workers.can_read_files()
         self._disordered: set[str] = set()  # files that were found to hold offsets out of order
         self._produced_version: int | None = None  # the version of the stage above which nothing was left
-        started = _next_batch(-1)
-        store.take_over(started)  # before the map is asked for its ends: they are those of the last append before
+        self._store = store
+        # Before the map is asked for its ends: they are those of the last append before. The clock only makes numbers
+        # easier to read: they rise from what the table knows.
+        started = store.take_over(time.time_ns() // 1_000_000)
         self._fencing_token = self._fence_other_shards(store)
         self._refusals = Refusals(store)
         ends, newest = store.ends()
         self._floors = floors_of(ends, spec.remote_topic, spec.targets)
-        self.batch_id = _next_batch(max(newest, started))
+        self.batch_id = max(newest, started) + 1
         self._map_writer = MapWriter(store, spec.name)
 
     def _fence_other_shards(self, store: MapStore) -> int:
@@ -142,7 +144,7 @@ class FlowProducer:
             self._map_writer.drain()  # the metadata was full: it has room again when the map has what it names
         count = int(pc.sum(result["record_count"]).as_py() or 0)
         report = BatchReport(self.batch_id, version, count, reader, complete, _latest(result), way)
-        self.batch_id = _next_batch(self.batch_id)
+        self.batch_id += 1
         return report
 
     def _begins_generation(self, plan: PartitionPlan) -> bool:
@@ -154,11 +156,15 @@ class FlowProducer:
         self._map_writer.drain()
 
     def close(self) -> None:
-        """Drain, and end the map writer's thread."""
+        """Drain, and end the map writer's thread. Raises Fenced where another process has taken over, whatever failed
+        before: it failed for that, and who began again would take it back."""
         try:
-            self._map_writer.close()
+            try:
+                self._map_writer.close()
+            finally:
+                self._workers.close()
         finally:
-            self._workers.close()
+            self._store.check_owner()
 
     def _run(self, plan: BatchPlan) -> tuple[str, Way, pa.Table]:
         """Run a batch's tasks, and say who read the stage, and where they ran.
@@ -287,12 +293,6 @@ def _check_unread(jobs: Sequence[ShardJob], result: pa.Table) -> None:
     for job in jobs:
         if job.plan.shard not in reported:
             check_unread(job.plan.partitions, job.skipped)
-
-
-def _next_batch(newest: int) -> int:
-    """The number of the next batch: its time in ms, so that an older process that wakes up late has a smaller one, and
-    its rows, which this process rebuilds, are not appended too."""
-    return max(newest + 1, time.time_ns() // 1_000_000)
 
 
 def _latest(result: pa.Table) -> tuple[int, int, int] | None:

@@ -36,9 +36,12 @@ class Stage(Protocol):
 class MapStore(Protocol):
     """The tables that hold what a flow produced."""
 
-    def take_over(self, batch_id: int) -> None:
-        """See to it that no append of batches up to this one is taken any more: what an older process has on its way
-        to the map is rebuilt by this one."""
+    def take_over(self, least: int) -> int:
+        """See to it that no append of a process before is taken any more: what it has on its way to the map is rebuilt
+        by this one. Returns the number, `least` or more, behind which the batches of this one begin."""
+
+    def check_owner(self) -> None:
+        """Raise Fenced if another process has taken over since."""
 
     def produce_tasks(self) -> int | None:
         """Into how many shards the flow was dealt by whoever produced it last; None if nobody noted it."""
@@ -50,10 +53,10 @@ class MapStore(Protocol):
         """The ends of the flow's map, and the number of its newest batch (-1: none)."""
 
     def append_map(self, rows: pa.Table, batch_id: int) -> None:
-        """Append rows of `offset_map`, once, however often it is called for batches up to `batch_id`."""
+        """Append rows of `offset_map`, once, however often it is called for batches up to `batch_id`. Raises Fenced."""
 
     def append_latency(self, rows: pa.Table, batch_id: int) -> None:
-        """Append rows of `latency`, once."""
+        """Append rows of `latency`, once. Raises Fenced."""
 
     def parked(self) -> Sequence[Parked]:
         """What the flow goes on behind."""

@@ -48,7 +48,7 @@ COUNT_TRIES = 3
 #: How long somebody who wants to know where the flow is waits for its next poll, seconds.
 SNAPSHOT_SECONDS = 5.0
 #: Incidents of a flow that are over when it comes through again.
-PASSING = ("flow_stopped", "flow_waits", "cluster_unreachable")
+PASSING = ("flow_stopped", "fenced", "flow_waits", "cluster_unreachable")
 
 
 class FlowWorker:

@@ -11,6 +11,7 @@ from confluent_kafka import KafkaError, KafkaException
 
 from mirrorlake.errors import (
     CountDiffers,
+    Fenced,
     FilesUnreadable,
     LayoutError,
     MapError,
@@ -26,6 +27,7 @@ _FROM_TASKS: dict[str, Callable[[str], BaseException]] = {
     "mirrorlake.errors.MapError": MapError,
     "mirrorlake.errors.PlanOutdated": PlanOutdated,
     "mirrorlake.errors.CountDiffers": CountDiffers,
+    "mirrorlake.errors.Fenced": Fenced,
     "mirrorlake.errors.FilesUnreadable": FilesUnreadable,
     "mirrorlake.errors.LayoutError": LayoutError,
     "FileNotFoundError": FileNotFoundError,
@@ -60,7 +62,7 @@ def in_our_words(error: BaseException, what: str) -> MirrorlakeError:
     if isinstance(error, MirrorlakeError):
         return error
     raised = raised_by_task(error)
-    if isinstance(raised, (MapError, PlanOutdated)):
+    if isinstance(raised, (MapError, PlanOutdated, Fenced)):
         return raised
     return ReplicationError(f"{what} stopped: {said_by(error)}")
 
