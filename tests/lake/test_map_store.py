@@ -1,32 +1,94 @@
-"""Who takes over a flow's map gets nothing more from who had it before."""
+"""Who takes over a flow's map gets nothing more from who had it before, and that one hears of it, whatever clocks say;
+in a folder, and in a catalog, where Delta itself skips a fenced append and says nothing."""
 
+import shutil
+import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
+import pytest
 from pyspark.sql import SparkSession
 
+from mirrorlake.config.topology import Lake as Location
+from mirrorlake.errors import Fenced
+from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.map_store import LakeMap
+from mirrorlake.lake.opening import open_lake
 from tests.support.lake_rows import now_of
 from tests.support.sample_lake import empty_lake
 
+SLOW = pytest.mark.slow
 
-def a_run(first: int) -> pa.Table:
+
+@pytest.fixture(params=["folder", pytest.param("catalog", marks=SLOW)])
+def lake(request: pytest.FixtureRequest, spark: SparkSession, tmp_path: Path) -> Iterator[Lake]:
+    if request.param == "folder":
+        yield empty_lake(spark, tmp_path)
+        return
+    place = Location(catalog="spark_catalog", schema="fences", checkpoints=str(tmp_path / "checkpoints"))
+    yield open_lake(spark, place, tmp_path)
+    spark.sql("DROP SCHEMA spark_catalog.fences CASCADE")
+    shutil.rmtree(tmp_path / "checkpoints", ignore_errors=True)
+
+
+def a_run(first: int, batch: int | None = None) -> pa.Table:
     place = {"flow": "a->b", "topic": "t", "partition": 0, "target_topic": "t", "target_partition": 0}
     ends = {"source_first": first, "source_last": first, "target_first": first, "target_last": first}
-    row = {**place, **ends, "record_count": 1, "batch_id": first, "generation": 0, "target_generation": 0}
+    row = {**place, **ends, "record_count": 1, "batch_id": batch or first, "generation": 0, "target_generation": 0}
     kinds = {"partition": pa.int32(), "target_partition": pa.int32(), "generation": pa.int32()}
     kinds["target_generation"] = pa.int32()
     return pa.table({name: pa.array([value], kinds.get(name)) for name, value in row.items()})
 
 
-def test_an_append_of_an_older_process_is_not_taken_after_a_takeover(spark: SparkSession, tmp_path: Path) -> None:
-    lake = empty_lake(spark, tmp_path)
+def mapped(lake: Lake) -> list[int]:
+    return [
+        row["source_first"] for row in now_of(lake).rows("SELECT source_first FROM offset_map ORDER BY source_first")
+    ]
+
+
+def test_an_append_of_an_older_process_is_not_taken_after_a_takeover(lake: Lake) -> None:
     older, newer = LakeMap(lake, "a->b"), LakeMap(lake, "a->b")
-    older.append_map(a_run(1), 1)
-    newer.take_over(5)
-    older.append_map(a_run(2), 2)
-    newer.append_map(a_run(6), 6)
+    before = older.take_over(5)
+    older.append_map(a_run(1), before + 1)
+    older.append_map(a_run(1), before + 1)  # the answer was lost, say: it is there once, and nobody complains
+    older.check_owner()
+    after = newer.take_over(5)
+    with pytest.raises(Fenced, match="another process has taken over"):
+        older.append_map(a_run(2), before + 2)
+    with pytest.raises(Fenced):
+        older.append_latency(pa.table({"flow": ["a->b"], "topic": ["t"], "batch_id": [2]}), before + 2)
+    with pytest.raises(Fenced):
+        older.check_owner()
+    newer.append_map(a_run(6, after + 1), after + 1)
+    newer.check_owner()
+    assert mapped(lake) == [1, 6]
     ends, newest = newer.ends()
-    rows = now_of(lake).rows("SELECT batch_id, source_first FROM offset_map ORDER BY batch_id")
-    assert [tuple(row.values()) for row in rows] == [(1, 1), (6, 6)]
-    assert (ends[0].source_position, newest) == (7, 6)
+    assert (ends[0].source_position, newest) == (7, after + 1)
+
+
+def test_numbers_rise_from_what_the_table_knows_wherever_the_clock_is(lake: Lake) -> None:
+    now = int(time.time() * 1000)
+    ahead = LakeMap(lake, "a->b").take_over(now + 3_600_000)
+    store = LakeMap(lake, "a->b")
+    number = store.take_over(now)
+    assert number > ahead
+    store.append_map(a_run(1), number + 1)
+    assert mapped(lake) == [1]
+    assert LakeMap(lake, "a->b").take_over(0) > number + 1
+
+
+def test_a_lake_that_an_earlier_version_fenced_in_the_future(lake: Lake) -> None:
+    """In a catalog its commits do not say how far it came."""
+    application = f"mirrorlake/{lake.lake_id}/a->b/map"
+    now = int(time.time() * 1000)
+    if lake.path_tables is not None:
+        lake.path_tables.fence("offset_map", application, now + 7_200_000)
+    else:
+        nothing = lake.table("offset_map").limit(0).write.format("delta").mode("append")
+        nothing = nothing.option("txnAppId", application).option("txnVersion", str(now + 7_200_000))
+        nothing.saveAsTable(lake.name("offset_map"))
+    store = LakeMap(lake, "a->b")
+    number = store.take_over(now)
+    store.append_map(a_run(1), number + 1)
+    assert number > now + 7_200_000 and mapped(lake) == [1]

@@ -1,6 +1,7 @@
 """delta-rs and Spark write and read the same tables in turn."""
 
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pyarrow as pa
@@ -9,10 +10,11 @@ import pytest
 from pyspark.sql import SparkSession
 
 from mirrorlake.config.topology import Lake as Location
+from mirrorlake.errors import Fenced
 from mirrorlake.lake.definitions import rows_of
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.opening import open_lake
-from mirrorlake.lake.path_tables import PathTables
+from mirrorlake.lake.path_tables import OWNER_NUMBERS, PathTables
 
 
 @pytest.fixture
@@ -47,7 +49,6 @@ def test_an_application_appends_once_whoever_writes(lake: Lake) -> None:
     _by_spark(lake, _rows(1), "app", 1)
     _by_spark(lake, _rows(2), "app", 2)
     tables.append("latency", _rows(2), "app", 2)
-    tables.append("latency", _rows(1), "app", 1)
     tables.append("latency", _rows(3), "app", 3)
     assert _batches(lake) == [1, 2, 3]
 
@@ -67,11 +68,22 @@ def test_who_comes_second_with_the_same_version_writes_nothing(lake: Lake) -> No
 
 def test_a_fence_stops_an_append_of_either(lake: Lake) -> None:
     lake.fence("latency", "app", 5)
-    _tables(lake).append("latency", _rows(5), "app", 5)
+    with pytest.raises(Fenced):
+        _tables(lake).append("latency", _rows(4), "app", 4)
     _by_spark(lake, _rows(4), "app", 4)
     assert _batches(lake) == []
     lake.append("latency", _rows(6), "app", 6)
     assert _batches(lake) == [6]
+
+
+def test_of_two_that_take_over_at_once_each_has_a_number_of_its_own(lake: Lake) -> None:
+    one, two = (PathTables(lake.directory or Path()) for _ in range(2))
+    assert one.version("latency") == two.version("latency")
+    with ThreadPoolExecutor(2) as threads:
+        numbers = list(threads.map(lambda tables: tables.take_over("latency", "app", 7), (one, two)))
+    assert sorted(numbers) == [7, 7 + OWNER_NUMBERS]
+    with pytest.raises(Fenced):
+        _tables(lake).append("latency", _rows(1), "app", 8)
 
 
 def test_spark_optimizes_and_vacuums_between_appends_and_back(lake: Lake) -> None:
