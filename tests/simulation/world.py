@@ -6,10 +6,12 @@ import traceback
 import uuid
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
+from mirrorlake.errors import Fenced
 from mirrorlake.forget.doubts import Doubt
 from mirrorlake.landing.source_comparison import Branch, CurrentGenerations, TopicGeneration
 from mirrorlake.offsets.generations import NotedTarget, counts_from
@@ -336,7 +338,8 @@ class World:
         self.steps.wake()
         ghosts, self.ghosts = self.ghosts, []
         for ghost in ghosts:
-            ghost()
+            with suppress(Fenced):
+                ghost()
 
     def suspend(self) -> "Suspended":
         """Take a driver's threads and workers away, as they are: others will come."""
