@@ -23,6 +23,8 @@ REPEATED = (
     *("batch_end", "open_ends"),
 )
 KEYS = ("source_cluster", "topic", "partition", "offset", "batch_id", "generation")
+#: Columns that are null in nearly all files, as files name what they hold: by its statistics nobody reads them then.
+RARE = {"timestamp_ms": "timestamp_ms", "header_names": "header_names.list.element"}
 
 
 def open_parquet(uri: str, coded: Sequence[str] = ()) -> pq.ParquetFile:

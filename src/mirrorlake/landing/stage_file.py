@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from mirrorlake.errors import StagingError
-from mirrorlake.lake.parquet import KEYS, REPEATED
+from mirrorlake.lake.parquet import KEYS, RARE, REPEATED
 from mirrorlake.native.exact import split_times
 from mirrorlake.offsets.positions import TopicAndPartition
 
@@ -119,7 +119,7 @@ class StageFile:
                 rows.schema,
                 compression="snappy",
                 use_dictionary=list(REPEATED),
-                write_statistics=list(KEYS),
+                write_statistics=[*KEYS, *RARE.values()],
                 write_batch_size=64 << 10,  # rows encoded at a time: a tenth less CPU than with 1,024
                 store_schema=False,  # else readers would get dictionaries where others write plain columns
             )

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from mirrorlake.errors import CountDiffers, FilesUnreadable, LayoutError
-from mirrorlake.lake.parquet import open_parquet
+from mirrorlake.lake.parquet import RARE, open_parquet
 from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.produce.batch import PartitionPlan, ShardPlan
 from mirrorlake.produce.counted import counted
@@ -75,8 +75,27 @@ def _chunks(shard: ShardPlan, columns: list[str]) -> Iterator[tuple[PartitionPla
             if not groups:
                 continue
             rows = batch_rows(file, groups) if "value" in columns else _BATCH_ROWS
-            for batch in file.iter_batches(rows, row_groups=groups, columns=columns, use_threads=False):
+            there = columns_of(file, groups, columns)
+            for batch in file.iter_batches(rows, row_groups=groups, columns=there, use_threads=False):
                 yield from split_by_partition(_of_cluster(batch, shard.source_cluster), plans)
+
+
+def columns_of(file: pq.ParquetFile, groups: Sequence[int], columns: Sequence[str]) -> list[str]:
+    """Some columns, without those of which row groups are known to have no value."""
+    if RARE.keys().isdisjoint(columns):
+        return list(columns)
+    found = [file.metadata.row_group(index) for index in groups]
+    empty = {name for name, path in RARE.items() if all(_is_null(group, path) for group in found)}
+    return [name for name in columns if name not in empty]
+
+
+def _is_null(group: pq.RowGroupMetaData, path: str) -> bool:
+    for index in range(group.num_columns):
+        column = group.column(index)
+        if column.path_in_schema == path:
+            told = column.statistics
+            return told is not None and told.has_null_count and told.null_count == column.num_values
+    return False
 
 
 def batch_rows(file: pq.ParquetFile, groups: Sequence[int]) -> int:

@@ -6,9 +6,10 @@ from collections.abc import Iterator
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from mirrorlake.lake.parquet import RARE
 from mirrorlake.native.exact import headers_of, times_of
 from mirrorlake.produce.batch import PartitionPlan, ShardPlan
-from mirrorlake.produce.stage_files import batch_rows, may_hold, open_file
+from mirrorlake.produce.stage_files import batch_rows, columns_of, may_hold, open_file
 from mirrorlake.verify.digest import RECORDS, as_records
 
 _COORDINATES = ["source_cluster", "topic", "partition", "generation", "offset"]
@@ -20,7 +21,7 @@ def read_stage(shard: ShardPlan, plan: PartitionPlan) -> Iterator[pa.RecordBatch
     for uri in shard.files:
         with open_file(uri) as file:
             groups = [index for index in range(file.num_row_groups) if may_hold(file, index, plans)]
-            columns = [*_COORDINATES, *RECORDS.names[1:], "timestamp_ms", "header_names"]
+            columns = columns_of(file, groups, [*_COORDINATES, *RECORDS.names[1:], *RARE])
             size = batch_rows(file, groups)
             for batch in file.iter_batches(size, row_groups=groups, columns=columns, use_threads=False):
                 rows = _records(_inside(batch, shard.source_cluster, plan))

@@ -9,11 +9,13 @@ import pytest
 
 from mirrorlake.errors import StagingError
 from mirrorlake.lake.definitions import definition
+from mirrorlake.lake.parquet import RARE
 from mirrorlake.lake.stage_index import _told
 from mirrorlake.landing import stage_file
 from mirrorlake.landing.stage_file import Batch, StageFile
 from mirrorlake.native.columns import SCHEMA
 from mirrorlake.offsets.stage_index import StagedRange
+from mirrorlake.produce.stage_files import COLUMNS, columns_of
 
 RECORDS = definition("records").rows
 BATCH = Batch("east", 1_700_000_000_123, {("b", 1): 2})
@@ -116,6 +118,11 @@ def test_what_a_column_cannot_hold_stands_beside_it(tmp_path: Path) -> None:
     odd = odd.set_column(at, SCHEMA.field(at), times)
     named = rows(0, [5]).append_column("header_names", pa.array([[b"\xff"]], pa.list_(pa.binary())))
     path, _ = written(tmp_path, (("a", 0), rows(0, [1, 2])), (("a", 0), odd), (("a", 0), named))
+    with pq.ParquetFile(path) as file:
+        assert columns_of(file, [0], COLUMNS) == COLUMNS
+    plain, _ = written(tmp_path, (("a", 0), rows(0, [1, 2])))
+    with pq.ParquetFile(plain) as file:
+        assert [name for name in COLUMNS if name not in columns_of(file, [0], COLUMNS)] == [*RARE]
     found = pq.read_table(path, columns=["timestamp", "timestamp_ms", "header_names"]).to_pylist()
     assert [row["timestamp"] is None for row in found] == [False, False, True, False, False]
     assert [row["timestamp_ms"] for row in found] == [None, None, 1_700_000_000_000_000_000, None, None]
