@@ -23,7 +23,12 @@ class SizeLimit:
 
 
 def size_problems(
-    flow: str, clusters: tuple[str, str], limits: Iterable[SizeLimit], batch_bytes: int, message_bytes: int
+    flow: str,
+    clusters: tuple[str, str],
+    limits: Iterable[SizeLimit],
+    batch_bytes: int,
+    message_bytes: int,
+    request_bytes: int | None = None,
 ) -> Iterator[Problem]:
     """Notes on topics of a flow, those with the same numbers as one.
 
@@ -33,6 +38,7 @@ def size_problems(
         limits: of its topics.
         batch_bytes: how large a batch the flow's producer makes (`batch.size`).
         message_bytes: how large a record it takes (`message.max.bytes`).
+        request_bytes: how large a request the target's brokers take (`socket.request.max.bytes`), where they tell.
     """
     source, target = clusters
     known = list(limits)
@@ -56,6 +62,14 @@ def size_problems(
             f"{_topics(group)} of cluster {source} takes batches of up to {most:,} bytes (max.message.bytes), and the "
             f"flow's producer takes records of up to {message_bytes:,} (message.max.bytes)",
             f"set message.max.bytes {block} to {most} or more",
+        )
+    for (most, _), group in _grouped(known, lambda one: request_bytes is not None and one.source > request_bytes):
+        yield note(
+            group[0].topic,
+            f"{_topics(group)} of cluster {source} takes batches of up to {most:,} bytes (max.message.bytes), and the "
+            f"brokers of {target} take requests of up to {request_bytes:,} (socket.request.max.bytes): they close the "
+            "connection on a larger one, and say nothing, so the flow would wait",
+            f"set socket.request.max.bytes of the brokers of {target} to more than {most}",
         )
     for (_, least), group in _grouped(known, lambda one: one.target < batch_bytes):
         mirror = group[0].target_topic

@@ -10,6 +10,8 @@ from mirrorlake.kafka.admin_configs import broker_config, describe_topic_configs
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.produce.writer import PRODUCER_SETTINGS
 
+#: Bytes of a record from which on the brokers' limit of a request, 100 MiB by default, may matter.
+_NEAR = 50_000_000
 _OF_TOPIC, _OF_BROKER = "max.message.bytes", "message.max.bytes"
 
 
@@ -22,7 +24,16 @@ def limits_told(connections: Connections, flow: ResolvedFlow, plan: Mapping[str,
     settings = {**PRODUCER_SETTINGS, **connections.client(flow.target, "producer")}
     sizes = int(settings["batch.size"]), int(settings["message.max.bytes"])
     limits = list(_limits(connections, flow, topics, plan["configs"]))
-    return list(size_problems(flow.name, (flow.source, flow.target), limits, *sizes))
+    requests = _request_bytes(connections, flow, limits)
+    return list(size_problems(flow.name, (flow.source, flow.target), limits, *sizes, requests))
+
+
+def _request_bytes(connections: Connections, flow: ResolvedFlow, limits: list[SizeLimit]) -> int | None:
+    """How large a request the target's brokers take, asked only where records come near to what Kafka's default is."""
+    if all(limit.source < _NEAR for limit in limits):
+        return None
+    found = broker_config(connections.admin(flow.target), "socket.request.max.bytes")
+    return None if found is None else int(found)
 
 
 def _limits(

@@ -32,3 +32,12 @@ def test_our_own_producer_has_limits_too() -> None:
     ((_, sentence, fix),) = told(SizeLimit("a", "east.a", 5_000, 5_000))
     assert "1,000,000" in sentence and "5,000" in sentence and "batch.size in the producer block of cluster west" in fix
     assert told(SizeLimit("a", "east.a", 5_000, 5_000), batch=4_000) == []
+
+
+def test_a_request_that_brokers_cut_off_is_told() -> None:
+    """They say nothing to it."""
+    limits = [SizeLimit("a", "east.a", 200_000_000, 200_000_000)]
+    found = list(size_problems("east->west", ("east", "west"), limits, 1_000_000, 1_000_000_000, 100 * MIB))
+    ((sentence, fix),) = [(item.sentence, item.fix) for item in found]
+    assert "104,857,600 (socket.request.max.bytes)" in sentence and "of west to more than 200000000" in fix
+    assert not list(size_problems("east->west", ("east", "west"), limits, 1_000_000, 1_000_000_000, 300 * MIB))
