@@ -13,11 +13,34 @@ from urllib.parse import unquote
 
 import pyarrow as pa
 from deltalake import DeltaTable
+from deltalake.table import ProtocolVersions
 
 from mirrorlake.lake.arrow_values import table_of
 
 #: Table features without which the files of a snapshot are the table.
 BARRED_FEATURES = frozenset({"deletionVectors", "columnMapping"})
+#: Table features that ask nothing of a commit which puts the rows of plain files into others. Of any other one, what it
+#: asks is not known here: rows may have ids, commits times of their own, files columns of other names.
+PLAIN_FEATURES = frozenset(
+    {
+        *("appendOnly", "invariants", "checkConstraints", "changeDataFeed", "generatedColumns", "identityColumns"),
+        *("allowColumnDefaults", "timestampNtz", "vacuumProtocolCheck"),
+    }
+)
+
+
+def features_of(protocol: ProtocolVersions) -> set[str]:
+    """The features of Delta's protocol that a table uses, or may use."""
+    named = {*(protocol.reader_features or ()), *(protocol.writer_features or ())}
+    return named | ({"columnMapping"} if protocol.min_reader_version == 2 else set())
+
+
+def why_not_by_hand(table: DeltaTable) -> str | None:
+    """Why the rows of a table's files must not be put into other files by a commit of our own; None if they may be."""
+    unknown = features_of(table.protocol()) - PLAIN_FEATURES
+    if unknown:
+        return f"it has {', '.join(sorted(unknown))}"
+    return "it is partitioned" if table.metadata().partition_columns else None
 
 
 @dataclass(frozen=True)
@@ -71,5 +94,9 @@ class DeltaLog:
 
     def snapshot(self) -> tuple[int, pa.Table]:
         """The newest version, and its files: path, modification_time, and num_records, min.* and max.* where known."""
-        table = DeltaTable(str(self.table))
+        table = self.opened()
         return table.version(), table_of(table.get_add_actions(flatten=True))
+
+    def opened(self) -> DeltaTable:
+        """The table as of its newest version."""
+        return DeltaTable(str(self.table))

@@ -15,7 +15,7 @@ from deltalake.transaction import AddAction
 
 from mirrorlake.errors import Fenced
 from mirrorlake.lake.definitions import definition, whole
-from mirrorlake.lake.delta_log import files_of
+from mirrorlake.lake.delta_log import features_of, files_of
 
 _ATTEMPTS = 10
 #: How many numbers an owner of an application has to itself above those of owners before: more than any has on its way.
@@ -70,9 +70,7 @@ class PathTables:
     def features(self, table: str) -> set[str]:
         """The features of Delta's protocol that a table uses, or may use, as of now."""
         with self._lock(table):
-            protocol = self._now(table).protocol()
-        named = {*(protocol.reader_features or ()), *(protocol.writer_features or ())}
-        return named | ({"columnMapping"} if protocol.min_reader_version == 2 else set())
+            return features_of(self._now(table).protocol())
 
     def version(self, table: str) -> int:
         """The newest committed version of a table."""
@@ -112,7 +110,7 @@ class PathTables:
                 if rows is None:
                     return
                 try:
-                    write_deltalake(found, _with_newer(whole(table, rows), rows, found), mode="overwrite")
+                    write_deltalake(found, laid_out(rows, pa.schema(found.schema().to_arrow())), mode="overwrite")
                 except CommitFailedError:
                     if attempt == _ATTEMPTS - 1:
                         raise
@@ -171,7 +169,8 @@ class PathTables:
 
     def _commit(self, table: str, rows: pa.Table, application: str | None, version: int) -> None:
         def commit(found: DeltaTable, properties: CommitProperties | None) -> None:
-            write_deltalake(found, _with_newer(rows, rows, found), mode="append", commit_properties=properties)
+            layout = pa.schema(found.schema().to_arrow())
+            write_deltalake(found, laid_out(rows, layout), mode="append", commit_properties=properties)
 
         self._committed(table, commit, application, version)
 
@@ -231,15 +230,14 @@ def fenced(table: str, application: str, known: int | None, version: int) -> Fen
     )
 
 
-def _with_newer(rows: pa.Table, given: pa.Table, found: DeltaTable) -> pa.Table:
-    """Rows with the columns that a newer version has added to the table, as they are in `given`, else null: so an older
-    version goes on in its lake."""
-    for field in pa.schema(found.schema().to_arrow()):
-        if field.name not in rows.column_names:
-            known = field.name in given.column_names
-            column = given[field.name].cast(field.type) if known else pa.nulls(len(rows), field.type)
-            rows = rows.append_column(field, column)
-    return rows
+def laid_out(rows: pa.Table, layout: pa.Schema) -> pa.Table:
+    """Rows with the columns of a table as it is, in its types; what they lack is null. A newer version may have added
+    columns, or fields of one: an older one that goes on in its lake drops none."""
+    columns = [
+        rows[field.name].cast(field.type) if field.name in rows.column_names else pa.nulls(len(rows), field.type)
+        for field in layout
+    ]
+    return pa.table(columns, names=layout.names)
 
 
 def _complete(found: DeltaTable, table: str) -> None:

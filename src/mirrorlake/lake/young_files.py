@@ -7,6 +7,7 @@ reading them, until somebody deletes them (run/upkeep.py, `maintain`).
 """
 
 import json
+import logging
 import os
 import time
 import uuid
@@ -17,12 +18,16 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+from deltalake import DeltaTable
 
-from mirrorlake.lake.definitions import whole
-from mirrorlake.lake.delta_log import DeltaLog
+from mirrorlake.lake.arrow_values import table_of
+from mirrorlake.lake.delta_log import DeltaLog, why_not_by_hand
 from mirrorlake.lake.parquet import KEYS, REPEATED
+from mirrorlake.lake.path_tables import laid_out
 from mirrorlake.lake.stage_index import StageFiles
 from mirrorlake.offsets.merging import mergeable
+
+logger = logging.getLogger(__name__)
 
 #: A file below this size is a small one, bytes, if its rows are not many more in memory; so many bytes of rows are put
 #: in order at once, which takes three times as much. Few bytes in a file may be many rows: logs shrink to a thirtieth.
@@ -41,17 +46,25 @@ class YoungFiles:
         self._table = directory / "records"
         self._log = DeltaLog(self._table)
         self._row_bytes: dict[str, int] = {}  # of small files, by their paths
+        self._barred: str | None = None  # as logged
 
     def compact(self, least: int = 2) -> list[Path]:
         """Make one file of the small ones where there are at least so many; returns those that were replaced, which are
         no part of the table any more and still there."""
-        version, files = self._log.snapshot()
+        table = self._log.opened()
+        barred = why_not_by_hand(table)
+        if barred != self._barred and barred is not None:
+            logger.warning("table records: small files are left to mirrorlake maintain, since %s", barred)
+        self._barred = barred
+        if barred is not None:
+            return []
+        files = table_of(table.get_add_actions(flatten=True))
         small = files.filter(pc.less(files["size_bytes"], SMALL_FILE)).sort_by(
             [("modification_time", "ascending"), ("path", "ascending")]
         )
         sizes = dict(zip(small["path"].to_pylist(), small["size_bytes"].to_pylist(), strict=True))
         chosen = self._chosen(sizes) if len(sizes) >= least else []
-        if len(chosen) < 2 or not self._replace(version, chosen, [sizes[path] for path in chosen]):
+        if len(chosen) < 2 or not self._replace(table, chosen, [sizes[path] for path in chosen]):
             return []
         return [self._table / path for path in chosen]
 
@@ -70,11 +83,12 @@ class YoungFiles:
         groups = (told.row_group(index).total_byte_size for index in range(told.num_row_groups))
         return int(sum(groups) + _ROW_BYTES * told.num_rows)
 
-    def _replace(self, version: int, paths: Sequence[str], sizes: Sequence[int]) -> bool:
+    def _replace(self, table: DeltaTable, paths: Sequence[str], sizes: Sequence[int]) -> bool:
         """Write the one file and commit it; False where another commit took one of the files away."""
-        # Files that an earlier version wrote lack columns.
+        # Files that an earlier version wrote lack columns, and those of a newer one have more than are known here.
+        layout = pa.schema(table.schema().to_arrow())
         read = (pq.read_table(self._table / path, partitioning=None) for path in paths)
-        rows = pa.concat_tables(whole("records", part) for part in read).sort_by(_ORDER)
+        rows = pa.concat_tables(laid_out(part, layout) for part in read).sort_by(_ORDER)
         name = f"part-00000-{uuid.uuid4()}-c000.zstd.parquet"
         pq.write_table(
             rows,
@@ -109,7 +123,7 @@ class YoungFiles:
         for path, size in zip(paths, sizes, strict=True):
             remove = {"path": path, "deletionTimestamp": now, "dataChange": False, "extendedFileMetadata": True}
             actions.append({"remove": {**remove, "partitionValues": {}, "size": size}})
-        done = self._commit(version, set(paths), "\n".join(json.dumps(action) for action in actions) + "\n")
+        done = self._commit(table.version(), set(paths), "\n".join(json.dumps(action) for action in actions) + "\n")
         if not done:
             (self._table / name).unlink()
         return done
