@@ -120,8 +120,10 @@ def test_history_goes_by_age_but_the_newest_of_each_stays(spark: SparkSession, t
     append(lake, "latency", [{**late, "produced_at": ago(age * DAY)} for age in (300, 5)])
     change = {"flow": FLOW, "kind": "topic", "resource": "orders", "outcome": "done"}
     append(lake, "changes", [{**change, "at": ago(age * DAY)} for age in (300, 200)])
+    over = {"flow": FLOW, "at": ago(300 * DAY), "kind": "flow_waits", "resolution": "it came through again"}
+    append(lake, "incidents", [{**over, "resolved_at": ago(age * DAY)} for age in (200, 5)])
     found = maintain(lake, topology, Maintenance(history_days=90))
-    assert found["history"] == {"latency": 1, "positions": 3, "checkpoints": 1, "changes": 1}
+    assert found["history"] == {"latency": 1, "positions": 3, "checkpoints": 1, "changes": 1, "incidents": 1}
     left = {(row["partition"], row["produced_end"]) for row in lake.table("positions").collect()}
     assert left == {(0, 5), (1, 200)}
 

@@ -16,6 +16,8 @@ from mirrorlake.offsets.positions import TopicAndPartition
 READ_AGAIN = "read-again"
 #: How a flow goes on behind records that its target refuses, which stay to be sent later.
 PARK = "park"
+#: How incidents end by themselves; `sql/queries/remove_incidents.sql` says it too.
+CAME_THROUGH, WENT_ON = "it came through again", "the flow went on behind the records"
 #: Flow, kind, topic and partition.
 IncidentKey = tuple[str, str, str | None, int | None]
 _KEY = (("flow", "STRING"), ("kind", "STRING"), ("topic", "STRING"), ("partition", "INT"))
@@ -90,7 +92,7 @@ class Incidents:
         """Close what went away by itself, in one commit: `over` is asked with flow, kind, topic and partition of what
         is open."""
         with self._use:
-            self.settle_all((key for key in self._open() if over(*key)), "it came through again")
+            self.settle_all((key for key in self._open() if over(*key)), CAME_THROUGH)
 
     def came_through(self, flows: Iterable[str], kinds: Iterable[str]) -> None:
         """Close what is over: what was wrong with these flows went away by itself."""

@@ -29,7 +29,7 @@ SETTINGS: Mapping[str, Mapping[str, str]] = {
     **{table: {"delta.logRetentionDuration": "interval 7 days"} for table in ("positions", "checkpoints")},
 }
 #: Tables whose rows are history, and are deleted by age.
-HISTORY = ("latency", "positions", "checkpoints", "changes")
+HISTORY = ("latency", "positions", "checkpoints", "changes", "incidents")
 
 _REMOVALS = "source_cluster string, topic string, partition int, generation int, first_offset bigint, below bigint"
 _CUTS = "source_cluster string, topic string, partition int, generation int, below bigint"

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from mirrorlake.control.topic_sync import TargetTopics
 from mirrorlake.errors import MapError, MirrorlakeError, TargetRecreated, TargetRefused
-from mirrorlake.lake.incidents import PARK, Decided, Incident, Incidents
+from mirrorlake.lake.incidents import PARK, WENT_ON, Decided, Incident, Incidents
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.stage_index import StageFiles
 from mirrorlake.offsets.positions import TopicAndPartition
@@ -86,7 +86,7 @@ class StoppedPartitions:
             and snapshot is not None
             and snapshot.floors.get((topic, partition), 0) > last
         ]
-        self._incidents.settle_all(taken, "the flow went on behind the records")
+        self._incidents.settle_all(taken, WENT_ON)
         if self._here - {(item.topic, item.partition) for item in waiting}:
             self._here.clear()
             self.error = None
