@@ -19,6 +19,7 @@ from mirrorlake import failpoints
 from mirrorlake.errors import Fenced, MirrorlakeError, TargetRefused
 from mirrorlake.forget.doubts import Committed, Doubt, Known, doubts
 from mirrorlake.lake.path_tables import fenced
+from mirrorlake.kafka.kept import Kept
 from mirrorlake.offsets.parked import Parked
 from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.offsets.progress import MappedEnd, floors_of
@@ -226,7 +227,7 @@ class MemoryWorkers:
     def close(self) -> None:
         """Let go of the producers that this process has."""
         for name in self._written_here:
-            self._world.here.writers.pop(name, None)
+            self._world.here.writers.take(name)
 
     def files(self, jobs: Sequence[ShardJob]) -> tuple[Way, pa.Table]:
         """Run jobs whose workers read files."""
@@ -327,8 +328,8 @@ def install(world: World, stack: ExitStack) -> None:
         (writer, "METADATA_BYTES", world.settings.metadata_bytes),
         (writer, "logger", quiet),
         (task, "TRANSACTION_RECORDS", world.settings.transaction_records),
-        (task, "_writers", {}),
-        (task, "_paces", {}),
+        (task, "_writers", Kept()),
+        (task, "_paces", Kept()),
         (task, "WORKER", ""),
         (failpoints, "reached", lambda point: world.steps.reach(point, timed_out)),
         (map_writer, "ThreadPoolExecutor", lambda count, **_: Threads(world.later, count)),

@@ -13,6 +13,7 @@ from typing import Any
 
 from mirrorlake.errors import Fenced
 from mirrorlake.forget.doubts import Doubt
+from mirrorlake.kafka.kept import Kept
 from mirrorlake.landing.source_comparison import Branch, CurrentGenerations, TopicGeneration
 from mirrorlake.offsets.generations import NotedTarget, counts_from
 from mirrorlake.offsets.parked import Parked
@@ -67,7 +68,7 @@ class Worker:
     """A Python worker: producers live in it from batch to batch."""
 
     name: str = field(default_factory=lambda: uuid.uuid4().hex)
-    writers: dict[str, Any] = field(default_factory=dict)
+    writers: Kept[Any] = field(default_factory=Kept)
 
 
 @dataclass
@@ -334,7 +335,7 @@ class World:
 
     def wake(self) -> None:
         """What outlived its process comes to its end: tasks, and commits that were on their way."""
-        task._writers, task.WORKER = {}, "outlived"  # those tasks have a worker of their own
+        task._writers, task.WORKER = Kept(), "outlived"  # those tasks have a worker of their own
         self.steps.wake()
         ghosts, self.ghosts = self.ghosts, []
         for ghost in ghosts:

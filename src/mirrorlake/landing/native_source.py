@@ -19,6 +19,7 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPart
 
 from mirrorlake import failpoints
 from mirrorlake.errors import ClusterUnreachable
+from mirrorlake.kafka.kept import Kept
 from mirrorlake.landing import open_ends
 from mirrorlake.landing.job import SIZES_FILE, LandJob, document
 from mirrorlake.landing.ranges import OffsetRange, next_ends, shared_out
@@ -32,8 +33,8 @@ if TYPE_CHECKING:  # three processes import this before a query begins, and each
     from mirrorlake.kafka.admin import ClusterAdmin
     from mirrorlake.native.reader import Reader
 
-#: A reader of each source that this worker process has read from.
-_readers: "dict[str, Reader]" = {}
+#: A reader of each source that this worker process has read from, by its settings.
+_readers: "Kept[Reader]" = Kept(lambda reader: reader.close())
 #: How long no leader may answer before the query fails, seconds.
 PATIENCE_SECONDS = 20.0
 
@@ -150,7 +151,7 @@ class _StreamReader(DataSourceStreamReader):
         batch = Batch(job.alias, partition.landed_at, job.generations, partition.ends, partition.noted)
         file = StageFile(Path(job.directory), job.schema, batch, "task")
         ranges = {(item.topic, item.partition): (item.first, item.end) for item in partition.ranges}
-        for key, rows in read_ranges(job.client, ranges):
+        for key, rows in read_ranges(job.alias, job.client, ranges):
             file.add(key, rows)
         added = file.close()
         failpoints.reached("file-written")
@@ -159,19 +160,20 @@ class _StreamReader(DataSourceStreamReader):
 
 
 def read_ranges(
-    client: Mapping[str, Any], ranges: Mapping[TopicAndPartition, tuple[int, int]]
+    alias: str, client: Mapping[str, Any], ranges: Mapping[TopicAndPartition, tuple[int, int]]
 ) -> "Iterator[tuple[TopicAndPartition, pa.RecordBatch]]":
     """Read with this process's reader of a source; one that failed is not used again."""
     from mirrorlake.native.reader import Reader
 
     name = json.dumps(dict(client), sort_keys=True)
-    reader = _readers.pop(name, None) or Reader(client)
+    reader = _readers.take(name) or Reader(client)
     try:
         yield from reader.read(ranges)
     except BaseException:
         reader.close()
         raise
-    _readers[name] = reader
+    # Another one of the same source is of a secret that was rotated since.
+    _readers.put(name, reader, f"{alias} at {client.get('bootstrap.servers')}")
 
 
 def _offsets(document: Mapping[str, Mapping[str, int]]) -> dict[TopicAndPartition, int]:

@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from mirrorlake.errors import MapError, PositionLost, TargetRefused
+from mirrorlake.kafka.kept import IDLE_SECONDS, Kept
 from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.offsets.runs import CommittedMetadata, decode_written, trim_written
 from mirrorlake.produce.batch import PartitionPlan, ShardPlan
@@ -37,9 +38,10 @@ TRANSACTION_RECORDS = 600_000
 TASK_SECONDS = 30.0
 #: This worker process, so that the driver knows in which one a shard's producer lives.
 WORKER = uuid.uuid4().hex
-_writers: dict[str, ShardWriter] = {}
-#: What is known of each target's speed, by transactional id.
-_paces: dict[str, Pace] = {}
+#: Its producers, by transactional id: of flows, and of replays, which never come again. Each ends with its last user.
+_writers: Kept[ShardWriter] = Kept()
+#: What is known of each target's speed, by transactional id: it outlives producers.
+_paces: Kept[Pace] = Kept(idle_seconds=6 * IDLE_SECONDS)
 
 
 @dataclass(frozen=True)
@@ -70,7 +72,7 @@ def produce_shard(job: ShardJob, rows: Iterator[tuple[PartitionPlan, pa.RecordBa
             _skip_left_out(writer, progress.values())
     except BaseException:
         # Whatever it was, this producer's state is not known any more; the next attempt starts a fresh one.
-        _writers.pop(job.target.transactional_id, None)
+        _writers.take(job.target.transactional_id)
         raise
     return result_of(job.plan.shard, WORKER, progress.values(), complete)
 
@@ -78,7 +80,7 @@ def produce_shard(job: ShardJob, rows: Iterator[tuple[PartitionPlan, pa.RecordBa
 def forget_writers(names: Iterable[str]) -> None:
     """Let go of this process's producers of some transactional ids."""
     for name in names:
-        _writers.pop(name, None)
+        _writers.take(name)
 
 
 def _writer(job: ShardJob) -> ShardWriter:
@@ -87,7 +89,10 @@ def _writer(job: ShardJob) -> ShardWriter:
     if known is not None and job.owner == WORKER and known.target == job.target:
         return known
     name = job.target.transactional_id
-    writer = _writers[name] = ShardWriter(job.target, _paces.setdefault(name, Pace()))
+    pace = _paces.get(name) or Pace()
+    writer = ShardWriter(job.target, pace)
+    _paces.put(name, pace)
+    _writers.put(name, writer)
     return writer
 
 

@@ -1,0 +1,73 @@
+"""Clients that a process keeps between tasks. Spark uses a Python worker again for whatever comes, so what it keeps has
+bounds: one that has been superseded, or was not used for some time, is let go of."""
+
+import threading
+import time
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+Client = TypeVar("Client")
+
+#: How long a client is kept that nobody uses, seconds: many batches, and less than what a replay, or a rotated secret,
+#: leaves behind should cost sockets and threads.
+IDLE_SECONDS = 600.0
+
+
+class Kept(Generic[Client]):
+    """Clients by name. Of those that belong to the same one, such as a source whose secret was rotated, the one that
+    was put last stays.
+
+    Args:
+        close: lets go of one; nothing where a client ends once nobody refers to it, which whoever still uses one does.
+        idle_seconds: how long one stays that is not asked for.
+        clock: gives seconds.
+    """
+
+    def __init__(
+        self,
+        close: Callable[[Client], None] = lambda _client: None,
+        idle_seconds: float = IDLE_SECONDS,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._close, self._idle_seconds, self._clock = close, idle_seconds, clock
+        self._known: dict[str, tuple[Client, str, float]] = {}
+        self._use = threading.Lock()
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+    def get(self, name: str) -> Client | None:
+        """The client of a name, which stays here."""
+        with self._use:
+            found = self._known.get(name)
+            if found is not None:
+                self._known[name] = (*found[:2], self._clock())
+        self._sweep()
+        return None if found is None else found[0]
+
+    def take(self, name: str) -> Client | None:
+        """The client of a name, which is the caller's from now on."""
+        with self._use:
+            found = self._known.pop(name, None)
+        self._sweep()
+        return None if found is None else found[0]
+
+    def put(self, name: str, client: Client, belongs_to: str | None = None) -> None:
+        """Keep a client; one before it, of the same name or that belongs to the same one, is let go of."""
+        owner = name if belongs_to is None else belongs_to
+        with self._use:
+            before = [key for key, (_, other, _) in self._known.items() if key == name or other == owner]
+            over = [self._known.pop(key)[0] for key in before]
+            self._known[name] = (client, owner, self._clock())
+        for other in over:
+            if other is not client:
+                self._close(other)
+        self._sweep()
+
+    def _sweep(self) -> None:
+        with self._use:
+            due = self._clock() - self._idle_seconds
+            idle = [name for name, (_, _, used) in self._known.items() if used < due]
+            over = [self._known.pop(name)[0] for name in idle]
+        for client in over:
+            self._close(client)
