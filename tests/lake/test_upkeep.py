@@ -5,11 +5,14 @@ import time
 from datetime import datetime, timezone
 from pathlib import Path
 from types import SimpleNamespace
-from typing import cast
+from typing import NoReturn, cast
 
 from deltalake import DeltaTable
 
+from mirrorlake.config.topology import Lake as Location
 from mirrorlake.lake.definitions import TABLES, rows_of
+from mirrorlake.lake.incidents import Incidents
+from mirrorlake.lake.opening import open_lake
 from mirrorlake.lake.path_tables import KEPT, PathTables
 from mirrorlake.lake.reader import Reader
 from mirrorlake.lake.stage_index import StageFiles
@@ -30,6 +33,10 @@ def _round(tables: PathTables, number: int) -> None:
     tables.append("offset_map", rows_of("offset_map", [mapped]), "map", number)
 
 
+def _no_session() -> NoReturn:
+    raise AssertionError("upkeep needs no Spark")
+
+
 def _an_hour_later(lake: Path) -> None:
     """Make all that the logs hold an hour older."""
     for path in lake.glob("*/_delta_log/*"):
@@ -42,7 +49,8 @@ def test_tables_stay_small_while_rounds_go_on(tmp_path: Path) -> None:
     for table in TABLES:
         tables.create(table)
     lake = SimpleNamespace(directory=tmp_path, checkpoints=tmp_path)
-    upkeep = Upkeep(tmp_path, tables, StageFiles(cast(Reader, lake)))
+    told = Incidents(open_lake(_no_session, Location(path=str(tmp_path)), tmp_path))
+    upkeep = Upkeep(tmp_path, tables, StageFiles(cast(Reader, lake)), told)
     for number in range(ROUNDS):
         _round(tables, number)
         if number % ROUNDS_A_TURN == 0:

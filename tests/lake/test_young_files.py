@@ -115,11 +115,12 @@ def test_commits_that_come_meanwhile(lake: Lake) -> None:
     for batch in range(5):
         _land(tables, batch)
     young, other = YoungFiles(directory, StageFiles(lake)), YoungFiles(directory, StageFiles(lake))
-    version, files = DeltaLog(directory / "records").snapshot()
+    log = DeltaLog(directory / "records")
+    table, (_, files) = log.opened(), log.snapshot()
     paths, sizes = files["path"].to_pylist(), files["size_bytes"].to_pylist()
     _land(tables, 5)  # an append beside it
-    assert young._replace(version, paths, sizes)
-    assert not other._replace(version, paths, sizes), "its files are gone"
+    assert young._replace(table, paths, sizes)
+    assert not other._replace(table, paths, sizes), "its files are gone"
     assert now_of(lake).rows("SELECT count(*) AS n FROM records") == [{"n": 6 * 8}]
     now = DeltaLog(directory / "records").snapshot()[1]["path"].to_pylist()
     assert len(now) == 2
