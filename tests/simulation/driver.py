@@ -18,8 +18,8 @@ import pyarrow as pa
 from mirrorlake import failpoints
 from mirrorlake.errors import Fenced, MirrorlakeError, TargetRefused
 from mirrorlake.forget.doubts import Committed, Doubt, Known, doubts
-from mirrorlake.lake.path_tables import fenced
 from mirrorlake.kafka.kept import Kept
+from mirrorlake.lake.path_tables import fenced
 from mirrorlake.offsets.parked import Parked
 from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.offsets.progress import MappedEnd, floors_of

@@ -129,9 +129,9 @@ class PathTables:
                 known = found.transaction_version(application)
                 number = least if known is None else max(least, known + OWNER_NUMBERS)
                 taken = CommitProperties(app_transactions=[Transaction(application, number)])
-                none = definition(table).rows.empty_table()
+                none = laid_out(definition(table).rows.empty_table(), pa.schema(found.schema().to_arrow()))
                 try:
-                    write_deltalake(found, _with_newer(none, none, found), mode="append", commit_properties=taken)
+                    write_deltalake(found, none, mode="append", commit_properties=taken)
                 except CommitFailedError:  # another process took it over just then, or changed the table
                     if attempt == _ATTEMPTS - 1:
                         raise
