@@ -15,6 +15,7 @@
         ├── SourceDataLost            records vanished from the source before they were staged
         ├── TargetRefused             the target cluster refused a write
         │   ├── TargetRecreated       the target topic is another one than the map knows
+        │   ├── TargetLost            the target lost records of a partition that it had acknowledged
         │   └── PositionLost          the target does not say any more how far the flow is
         ├── StageTrimmed              retention deleted staged records that a flow has not produced
         ├── ContentDiffers            source, stage and target do not hold the same records
@@ -166,6 +167,34 @@ class TargetRecreated(TargetRefused):
     """Raised when a target topic's log is shorter than what the map says was written to it: it was made again."""
 
     incident_kind: ClassVar[str] = "target_recreated"
+
+
+class TargetLost(TargetRefused):
+    """Raised when a target partition has lost records that it had acknowledged: all from `target_offset` on. Topic,
+    partition and offsets are the source's, of the records that the map had there."""
+
+    incident_kind: ClassVar[str] = "target_lost"
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        target_offset: int,
+        topic: str,
+        partition: int | None = None,
+        first_offset: int | None = None,
+        last_offset: int | None = None,
+        target_generation: int | None = None,
+    ) -> None:
+        super().__init__(
+            message,
+            topic=topic,
+            partition=partition,
+            first_offset=first_offset,
+            last_offset=last_offset,
+            target_generation=target_generation,
+        )
+        self.target_offset = target_offset
 
 
 class PositionLost(TargetRefused):

@@ -6,9 +6,10 @@ schedule says so.
 """
 
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 from unittest.mock import patch
@@ -16,9 +17,10 @@ from unittest.mock import patch
 import pyarrow as pa
 
 from mirrorlake import failpoints
-from mirrorlake.errors import Fenced, MirrorlakeError, TargetRefused
+from mirrorlake.errors import Fenced, MirrorlakeError, TargetLost, TargetRefused
 from mirrorlake.forget.doubts import Committed, Doubt, Known, doubts
 from mirrorlake.kafka.kept import Kept
+from mirrorlake.lake.incidents import Lost
 from mirrorlake.lake.path_tables import fenced
 from mirrorlake.offsets.parked import Parked
 from mirrorlake.offsets.positions import TopicAndPartition
@@ -49,12 +51,14 @@ from mirrorlake.produce.spec import FlowSpec
 from mirrorlake.produce.stage_files import read_shard
 from mirrorlake.produce.task import ShardJob, produce_shard
 from mirrorlake.produce.writer import Target
+from mirrorlake.run import target_losses
+from mirrorlake.run.target_losses import log_ends_below, take_out, told
 from tests.simulation.kafka import Consumer, Producer, timed_out
 from tests.simulation.landing import Lander
 from tests.simulation.stage import RECORDS, ParquetView, arrow, lake_failed
 from tests.simulation.steps import TaskFailed
 from tests.simulation.targets import MemoryTargets, TargetsUnmade, stand_ins
-from tests.simulation.world import FLOW, SOURCE, TARGET, World
+from tests.simulation.world import FLOW, SOURCE, TARGET, Incident, World
 
 #: When schedules begin, ms.
 EPOCH_MS = 1_790_000_000_000
@@ -212,6 +216,63 @@ class MemoryMap:
         self._world.steps.reach("parked appended", lake_failed)
 
 
+class MemoryLosses:
+    """What `run/target_losses.py` asks of a lake, and changes there."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+
+    def lost_runs(self, key: TopicAndPartition, lost: Lost) -> list[dict[str, Any]]:
+        """Runs of the map that have something from the target offset on."""
+        return [
+            run
+            for run in self._world.tables.of("offset_map")
+            if (run["topic"], run["partition"]) == key
+            and (run["target_generation"] or 0) == lost.target_generation
+            and run["target_last"] >= lost.target_offset
+        ]
+
+    def ask(self, query: str, _frames: object = None, **of: Any) -> list[dict[str, Any]]:
+        """What `sql/queries/lost_of_map.sql` says; nothing was ever proven."""
+        if query != "lost_of_map":
+            return []
+        found: dict[int, list[int]] = {}
+        for run in self._runs(of):
+            for one in run["segments"]:
+                for number in range(one["record_count"]):
+                    if one["target_first"] + number >= of["target_offset"]:
+                        offset = one["source_first"] + number * one["stride"]
+                        found.setdefault(run["generation"] or 0, []).append(offset)
+        return [
+            {"generation": generation, "first_offset": min(at), "last_offset": max(at), "record_count": len(at)}
+            for generation, at in sorted(found.items())
+        ]
+
+    def append(self, _table: str, _rows: pa.Table) -> None:
+        """No proofs are kept."""
+
+    def change(self, _query: str, _frames: object = None, **of: Any) -> None:
+        """What `sql/queries/cut_map.sql` does."""
+        self._world.steps.reach("map cut", lake_failed)
+        for run in self._runs(of):
+            self._world.tables.of("offset_map").remove(run)
+            kept = [
+                {**one, "record_count": min(one["record_count"], of["target_offset"] - one["target_first"])}
+                for one in run["segments"]
+                if one["target_first"] < of["target_offset"]
+            ]
+            if kept:
+                last = kept[-1]
+                source_last = last["source_first"] + (last["record_count"] - 1) * last["stride"]
+                ends = {"source_last": source_last, "target_last": last["target_first"] + last["record_count"] - 1}
+                count = sum(one["record_count"] for one in kept)
+                self._world.tables.of("offset_map").append({**run, **ends, "segments": kept, "record_count": count})
+        self._world.steps.reach("map is cut", lake_failed)
+
+    def _runs(self, of: dict[str, Any]) -> list[dict[str, Any]]:
+        return self.lost_runs((of["topic"], of["partition"]), Lost(of["target_generation"], of["target_offset"]))
+
+
 class MemoryWorkers:
     """`produce.ports.Workers`: one task a shard, one after another, in workers that may die (the long way) or in the
     driver itself (the short way), as the salt says."""
@@ -336,6 +397,8 @@ def install(world: World, stack: ExitStack) -> None:
         (stage_files, "open_parquet", lambda uri, _coded: ParquetView(world.stage.batch(uri), world.steps)),
         *stand_ins(),
         (produce_flow, "logger", quiet),
+        (target_losses, "logger", quiet),
+        (target_losses, "SURE_SECONDS", 0.0),
         (refusals, "logger", quiet),
         (produce_flow, "time", SimpleNamespace(time_ns=time_ns)),
     ):
@@ -370,6 +433,9 @@ class Driver:
                 self._flow = FlowProducer(
                     self._stage, MemoryMap(self.world), MemoryWorkers(self.world), self._spec(), self._targets.ensure
                 )
+                if self._stops_where_lost(self._flow):
+                    self.stop_flow()
+                    return True
             return self._flow.step() is not None
         except TargetsUnmade:
             self.stop_flow()
@@ -379,6 +445,48 @@ class Driver:
                 self.world.tell("flow_stopped", None, detail=str(error))
             self.stop_flow()
             raise
+
+    def _stops_where_lost(self, flow: FlowProducer) -> bool:
+        """As `run/stopped_partitions.py: stop_where_lost`; whether the flow has to begin anew."""
+        world = self.world
+        known = self._open_losses()
+        for key, lost in log_ends_below(flow, self._target_ends).items():
+            if key not in known and key[0] not in self._targets.closed():
+                self._tell_lost(told(MemoryLosses(world), FLOW, key[0], key, lost))  # type: ignore[arg-type]
+        open_ones = self._open_losses()
+        flow.spec = replace(flow.spec, blocked=flow.spec.blocked | open_ones.keys())
+        return take_out(MemoryLosses(world), flow, open_ones)  # type: ignore[arg-type]
+
+    def has_lost(self, item: Incident) -> bool:
+        """Whether the map has still what an incident says that the target lost."""
+        lost = Lost(item.target_generation, item.target_offset)
+        key = (str(item.topic), item.partition or 0)
+        return bool(MemoryLosses(self.world).lost_runs(key, lost))
+
+    def _open_losses(self) -> dict[TopicAndPartition, Lost]:
+        return {
+            (str(item.topic), item.partition or 0): Lost(item.target_generation, item.target_offset)
+            for item in self.world.open_incidents()
+            if item.kind == "target_lost"
+        }
+
+    def _target_ends(self, places: Collection[TopicAndPartition]) -> dict[TopicAndPartition, int]:
+        self.world.steps.reach("target ends", timed_out)
+        logs = {key: self.world.target.log(*key) for key in places}
+        return {key: log.end for key, log in logs.items() if log is not None}
+
+    def _tell_lost(self, problem: TargetLost) -> None:
+        self.world.steps.reach("incident append", timed_out)
+        self.world.tell(
+            problem.incident_kind,
+            *problem.topic_partition,
+            first=problem.first_offset,
+            last=problem.last_offset,
+            detail=str(problem),
+            target_generation=problem.target_generation,
+            target_offset=problem.target_offset,
+        )
+        self.world.steps.reach("incident appended", timed_out)
 
     def append_map(self) -> None:
         """What was produced gets into the map."""
@@ -439,6 +547,12 @@ class Driver:
     def _targets_differ(self) -> bool:
         """From time to time, and before the first batch after one was lost."""
         polls = self.world.salt % 2 == 0 or self.world.target_unseen
+        if (
+            polls
+            and self._flow is not None
+            and log_ends_below(self._flow, self._target_ends).keys() - self._open_losses().keys()
+        ):
+            return True
         return polls and self._targets.differs(self._closed)
 
     def _wanted(self) -> object:
@@ -454,8 +568,9 @@ class Driver:
         stopped = {(i.topic, i.partition) for i in world.incidents if i.resolution == "stop"}
         decided: dict[str, dict[Any, tuple[tuple[int, int], ...]]] = {"skip": {}, "park": {}}
         for item in world.incidents:
-            if item.kind == "target_refused" and item.resolution in decided:
-                key, ranges = (item.topic, item.partition), decided[item.resolution]
+            said = "skip" if item.resolution == "accept" else item.resolution
+            if item.kind in ("target_refused", "target_lost") and said in decided:
+                key, ranges = (item.topic, item.partition), decided[said]
                 ranges[key] = (*ranges.get(key, ()), (item.first or 0, item.last or 0))
         forgotten: dict[tuple[str, int, int], list[tuple[int, int]]] = {}
         for *place, offset in world.forgotten:
@@ -484,5 +599,20 @@ class Driver:
 
     def _refused(self, errors: Sequence[TargetRefused]) -> None:
         for error in errors:
+            if isinstance(error, TargetLost):
+                self._lost_under_way(error)
+                continue
             first, last = error.first_offset, error.last_offset
             self.world.tell(error.incident_kind, *error.topic_partition, first=first, last=last, detail=str(error))
+
+    def _lost_under_way(self, error: TargetLost) -> None:
+        self._targets.differs(self._closed)
+        if error.topic not in self._targets.closed() and self._flow is not None:
+            key, flow = error.topic_partition, self._flow
+            lost = Lost(flow.floors()[key].target_generation, error.target_offset)
+            try:
+                flow.drain()
+            finally:
+                last = (error.first_offset or 0) - 1
+                self._tell_lost(told(MemoryLosses(self.world), FLOW, key[0], key, lost, last))  # type: ignore[arg-type]
+        self._begun_with = None  # it begins anew

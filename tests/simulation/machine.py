@@ -36,6 +36,7 @@ EVENTS = {
     "create": 2,
     "make_again": 1,
     "lose_target": 2,
+    "rewind_target": 2,
     "compact": 2,
     "truncate": 1,
     "rewind": 2,
@@ -197,6 +198,11 @@ class Replication(RuleBasedStateMachine):
         self._say(f"lose target{place}")
         self.world.lose_target(*place)
 
+    def _rewind_target(self, dice: Dice) -> None:
+        place = (dice.among(TOPICS), dice.upto(1), 1 + dice.upto(7))
+        self._say(f"rewind target{place}")
+        self.world.rewind_target(*place)
+
     def _compact(self, dice: Dice) -> None:
         topic = dice.among(TOPICS)
         self._say(f"compact {topic}")
@@ -320,6 +326,9 @@ class Replication(RuleBasedStateMachine):
                 item.resolution = "new-generation"
             elif item.kind == "target_recreated":
                 item.resolution = ("again", "continue")[item.at % 2]
+            elif item.kind == "target_lost":
+                if not self.driver.has_lost(item):
+                    item.resolution = ("produce-again", "accept")[item.at % 2]
             elif item.kind == "position_lost":
                 # The operator looks at the target: is anything there that the map does not have?
                 if not world.unmapped_at_target(str(item.topic), item.partition or 0):

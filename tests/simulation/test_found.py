@@ -176,3 +176,29 @@ def test_a_suspended_process_that_wakes_is_told_that_it_was_fenced(schedule: Sch
     schedule.do("land", "produce", "append_map")
     assert not any("Fenced" in line for line in world.steps.taken[asleep:]), "the other one goes on"
     schedule.check()
+
+
+@pytest.mark.parametrize("noticed", ["by its ends", "by a task"])
+@pytest.mark.parametrize("again", [True, False], ids=["produce-again", "accept"])
+def test_what_a_target_lost_is_out_of_the_map_until_it_is_produced_again(
+    schedule: Schedule, noticed: str, again: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = schedule.world
+    world.settings.max_records = 100
+    world.write("t0", 0, 6)
+    schedule.do("land", "produce", "append_map")
+    world.rewind_target("t0", 0, 5)  # the marker too
+    if noticed == "by a task":
+        monkeypatch.setattr(Driver, "_targets_differ", lambda _self: False)
+    world.write("t0", 0, 3)
+    schedule.do("land", "produce", "produce", "produce")
+    (lost,) = world.open_incidents()
+    assert (lost.kind, lost.first, lost.last) == ("target_lost", 2, 5)
+    assert [(run["source_last"], run["target_last"]) for run in world.tables.of("offset_map")] == [(1, 1)]
+    there = world.target.log("t0", 0)
+    assert there is not None and len(list(there.read(0, there.end))) == 2
+    monkeypatch.undo()
+    lost.resolution = "produce-again" if again else "accept"
+    schedule.do("produce", "append_map")
+    assert len(list(there.read(0, there.end))) == (9 if again else 5)
+    schedule.check()

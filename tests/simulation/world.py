@@ -30,7 +30,7 @@ TOPICS = ("t0", "t1", "t2")
 #: Nanoseconds where milliseconds were meant: each seventh record of a partition is of about then.
 ODD_TIME = 1_700_000_000_000_000_000
 #: Kinds of incidents that hold a partition.
-HOLDS = ("target_refused", "position_lost", "target_recreated")
+HOLDS = ("target_refused", "position_lost", "target_recreated", "target_lost")
 
 
 @dataclass
@@ -61,6 +61,7 @@ class Incident:
     at: int = 0
     resolution: str | None = None
     target_generation: int = 0
+    target_offset: int = 0
 
 
 @dataclass
@@ -192,6 +193,17 @@ class World:
             self.target_unseen = True
             if made_again:
                 self.target.create(topic, count).logs[0].append(Entry(b"foreign"))
+
+    def rewind_target(self, topic: str, partition: int, count: int) -> None:
+        """A target partition loses its newest entries, as by an unclean election. Who outlived a process is gone with
+        the leader: else it might fill the log up again before anybody looks (docs/not_obvious.md)."""
+        found = self.target.topics.get(topic)
+        if found is not None:
+            self.steps.bury()
+            self.target.time_out()
+            log = found.logs[partition % len(found.logs)]
+            log.rewind(max(log.start, log.end - count))
+            self.target_unseen = True
 
     def create(self, topic: str, partitions: int) -> None:
         """A topic is made at the source."""
@@ -433,7 +445,7 @@ class World:
             staged.setdefault((row.topic, row.partition), {})[row.generation, row.offset] = row
         given_up: dict[TopicAndPartition, set[int]] = {}
         for item in self.incidents:
-            if item.kind == "target_refused" and item.resolution == "skip":
+            if (item.kind, item.resolution) in (("target_refused", "skip"), ("target_lost", "accept")):
                 key = (str(item.topic), item.partition or 0)
                 given_up.setdefault(key, set()).update(range(item.first or 0, (item.last or 0) + 1))
         waiting = {

@@ -13,6 +13,7 @@ KINDS = [kind for kind in vars(errors).values() if isinstance(kind, type) and is
 INCIDENT_KINDS = {
     "TargetRefused": "target_refused",
     "TargetRecreated": "target_recreated",
+    "TargetLost": "target_lost",
     "PositionLost": "position_lost",
     "StageTrimmed": "stage_trimmed",
     "Fenced": "fenced",

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timezone
 from typing import NamedTuple, cast
 
-from mirrorlake.errors import MirrorlakeError, ReplicationError, first_line
+from mirrorlake.errors import MirrorlakeError, ReplicationError, TargetLost, first_line
 from mirrorlake.lake.definitions import rows_of
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.reader import Frame
@@ -18,6 +18,8 @@ READ_AGAIN = "read-again"
 PARK = "park"
 #: How incidents end by themselves; `sql/queries/remove_incidents.sql` says it too.
 CAME_THROUGH, WENT_ON = "it came through again", "the flow went on behind the records"
+#: What is done about records that a target has lost: they are produced from the stage once more, or given up.
+PRODUCE_AGAIN, ACCEPT = "produce-again", "accept"
 #: Flow, kind, topic and partition.
 IncidentKey = tuple[str, str, str | None, int | None]
 _KEY = (("flow", "STRING"), ("kind", "STRING"), ("topic", "STRING"), ("partition", "INT"))
@@ -40,17 +42,26 @@ class Refusal(NamedTuple):
     last_offset: int
 
 
+class Lost(NamedTuple):
+    """What a target lost of a partition, and nobody has decided about: all from a target offset on, of one generation
+    of the target topic."""
+
+    target_generation: int
+    target_offset: int
+
+
 class Decided(NamedTuple):
     """What an operator said about partitions that stopped: `stopped` ones, by partition the ranges of source offsets
     (first and last) that were given up, and the source offset at which the flow goes on behind records of somebody
     else, the ranges that it goes on without since the stage has them no more, and those that are to be parked if they
-    are refused."""
+    are refused. `lost` are the partitions of which the target has lost records, and of which nothing is decided."""
 
     stopped: frozenset[TopicAndPartition]
     skipped: dict[TopicAndPartition, tuple[tuple[int, int], ...]]
     foreign: dict[TopicAndPartition, int]
     trimmed: dict[TopicAndPartition, tuple[tuple[int, int], ...]]
     parked: dict[TopicAndPartition, tuple[tuple[int, int], ...]]
+    lost: dict[TopicAndPartition, Lost]
 
 
 class Incidents:
@@ -137,9 +148,12 @@ class Incidents:
         foreign: dict[TopicAndPartition, int] = {}
         trimmed: dict[TopicAndPartition, list[tuple[int, int]]] = {}
         parked: dict[TopicAndPartition, list[tuple[int, int]]] = {}
+        lost: dict[TopicAndPartition, Lost] = {}
         for row in rows:
             key, offsets = (row["topic"], row["partition"]), (row["first_offset"], row["last_offset"])
-            if row["resolution"] == "skip":
+            if row["kind"] == "target_lost" and row["open"]:
+                lost[key] = Lost(row["target_generation"], row["target_offset"])
+            elif row["resolution"] in ("skip", ACCEPT):
                 skipped.setdefault(key, []).append(offsets)
             elif row["resolution"] == PARK:
                 parked.setdefault(key, []).append(offsets)
@@ -147,7 +161,7 @@ class Incidents:
                 trimmed.setdefault(key, []).append(offsets)
             elif row["kind"] == "position_lost" and row["resolution"] == "continue":
                 foreign[key] = max(foreign.get(key, -1), row["first_offset"])
-        return Decided(stopped, _ranges(skipped), foreign, _ranges(trimmed), _ranges(parked))
+        return Decided(stopped, _ranges(skipped), foreign, _ranges(trimmed), _ranges(parked), lost)
 
     def _open(self) -> set[IncidentKey]:
         rows = self._lake.ask_table("open_incidents")
@@ -178,4 +192,5 @@ def _row(incident: Incident) -> dict[str, object]:
         "first_offset": place.first_offset,
         "last_offset": place.last_offset,
         "target_generation": place.target_generation,
+        "target_offset": place.target_offset if isinstance(place, TargetLost) else None,
     }

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 from confluent_kafka import KafkaError, KafkaException
 
-from mirrorlake.errors import TargetRecreated, TargetRefused
+from mirrorlake.errors import TargetLost, TargetRefused
 from mirrorlake.offsets.runs import Segment, segments_of
 from mirrorlake.produce.batch import PartitionPlan
 from mirrorlake.produce.patience import CALL_SECONDS, Patience
@@ -116,12 +116,14 @@ def check_rising(chunk: Chunk, previous: int | None) -> None:
 
 
 def check_target_rises(chunk: Chunk, segments: Sequence[Segment]) -> None:
-    """Raise TargetRecreated unless a chunk's target offsets lie behind all that the map has of the target topic."""
+    """Raise TargetLost unless a chunk's target offsets lie behind all that the map has of the target topic.
+    Who hears of it asks whether the topic is another one."""
     plan, first = chunk.plan, segments[0].target_first
     if plan.floor.target is not None and first < plan.floor.target:
-        raise TargetRecreated(
+        raise TargetLost(
             f"{plan.target_topic}-{plan.partition} took a record at offset {first}, below {plan.floor.target}, where "
-            "the map ends: the topic was made again at the target; decide with mirrorlake resolve",
+            "the map ends: the target has lost what it had there",
+            target_offset=first,
             topic=plan.topic,
             partition=plan.partition,
             first_offset=int(chunk.offsets[0]),

@@ -13,14 +13,15 @@ topics that it is about, and forgets it with them. There is none where no such t
 import logging
 import threading
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
 from mirrorlake import failpoints
 from mirrorlake.errors import PlanOutdated
 from mirrorlake.kafka.values import COORDINATOR_MOVES
+from mirrorlake.offsets.runs import encode_written
 from mirrorlake.produce.patience import CALL_SECONDS
 from mirrorlake.produce.writer import ShardWriter, Target
 
@@ -48,6 +49,19 @@ def fence_all(shards: Sequence[Target], topics: Collection[str]) -> int:
     return token
 
 
+def set_back(shards: Sequence[Target], places: Mapping[tuple[str, int], int]) -> None:
+    """Let the target's positions of the flow in some target partitions say nothing any more; values are generations of
+    their topics. Nothing of a task that was planned before is committed behind that. Raises KafkaException."""
+    fence_all(shards, {topic for topic, _ in places})
+    target = shards[0]
+    wanted = [
+        TopicPartition(*place, 0, encode_written((), target.produce_tasks, 0, generation))
+        for place, generation in places.items()
+    ]
+    with _consumer(target, target.group_id) as group:
+        _answered(lambda: group.commit(offsets=wanted, asynchronous=False) or [])
+
+
 def check_token(target: Target, topics: Collection[str]) -> None:
     """Be sure that the caller's token is the newest one of its topics; it has initialised its transactional id before.
 
@@ -72,9 +86,12 @@ def _note(target: Target, topics: Collection[str], token: int) -> None:
                 raise
 
 
+def _group(target: Target) -> AbstractContextManager[Consumer]:
+    return _consumer(target, f"{target.group_id}-fencing")
+
+
 @contextmanager
-def _group(target: Target) -> Iterator[Consumer]:
-    name = f"{target.group_id}-fencing"
+def _consumer(target: Target, name: str) -> Iterator[Consumer]:
     consumer = Consumer({**target.client, "group.id": name, "enable.auto.commit": False, "logger": logger})
     try:
         yield consumer

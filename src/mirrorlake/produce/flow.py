@@ -8,7 +8,7 @@ Kafka, then the rows of `offset_map`, then those of `latency`. Whatever dies in 
 
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
@@ -22,7 +22,7 @@ from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.offsets.progress import NOTHING_MAPPED, Floor, floors_of
 from mirrorlake.produce.batch import BatchPlan, PartitionPlan, ShardPlan, plan_batch
 from mirrorlake.produce.counted import check_unread
-from mirrorlake.produce.fencing import fence_all, newest_token
+from mirrorlake.produce.fencing import fence_all, newest_token, set_back
 from mirrorlake.produce.map_writer import MapWriter, map_rows
 from mirrorlake.produce.ports import MapStore, Stage, Way, Workers
 from mirrorlake.produce.refusals import Refusals
@@ -150,6 +150,12 @@ class FlowProducer:
     def _begins_generation(self, plan: PartitionPlan) -> bool:
         known = self._floors.get((plan.topic, plan.partition), NOTHING_MAPPED)
         return plan.generation > known.generation
+
+    def set_back(self, places: Mapping[TopicAndPartition, int]) -> None:
+        """Let the positions that the target has in some target partitions say nothing any more: what they stood for is
+        lost. Values are generations of the target topics. The next producer goes on from the end of the map."""
+        if self.spec.transactional:
+            set_back([self._target(shard) for shard in range(self.spec.produce_tasks)], places)
 
     def drain(self) -> None:
         """Wait until everything produced is in the map. Raises what its append raised."""

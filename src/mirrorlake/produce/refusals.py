@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from mirrorlake import failpoints
-from mirrorlake.errors import PositionLost, TargetRecreated, TargetRefused
+from mirrorlake.errors import PositionLost, TargetLost, TargetRefused
 from mirrorlake.offsets.parked import Parked, ParkedOffsets
 from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.offsets.ranges import OffsetRanges
@@ -23,7 +23,7 @@ from mirrorlake.produce.spec import FlowSpec
 
 logger = logging.getLogger(__name__)
 
-_REFUSALS = {kind.incident_kind: kind for kind in (TargetRefused, TargetRecreated, PositionLost)}
+_REFUSALS = {kind.incident_kind: kind for kind in (TargetRefused, PositionLost)}
 _NONE = OffsetRanges()
 _PLACE = ("topic", "partition", "generation", "target_topic", "target_generation")
 
@@ -89,10 +89,8 @@ def _parks(spec: FlowSpec, row: Mapping[str, Any]) -> bool:
 
 
 def _refusal(row: Mapping[str, Any]) -> TargetRefused:
-    return _REFUSALS[row["refused_kind"]](
-        row["refused_reason"],
-        topic=row["topic"],
-        partition=row["partition"],
-        first_offset=row["refused_first"],
-        last_offset=row["refused_last"],
-    )
+    place = {"topic": row["topic"], "partition": row["partition"]}
+    place |= {"first_offset": row["refused_first"], "last_offset": row["refused_last"]}
+    if row["refused_target"] is not None:
+        return TargetLost(row["refused_reason"], target_offset=row["refused_target"], **place)
+    return _REFUSALS[row["refused_kind"]](row["refused_reason"], **place)

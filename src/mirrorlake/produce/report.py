@@ -57,6 +57,7 @@ RESULT = pa.schema(
         ("refused_last", pa.int64()),
         ("refused_reason", pa.string()),
         ("refused_kind", pa.string()),
+        ("refused_target", pa.int64()),
         ("refused_records", pa.list_(REFUSED_RECORD)),
     ]
 )
@@ -65,12 +66,13 @@ RESULT = pa.schema(
 @dataclass(frozen=True)
 class Refused:
     """Source offsets (inclusive) at which a partition stopped, why, and the kind of incident that it is; nothing behind
-    `first` was written."""
+    `first` was written. `target` is the target offset from which on the target has lost records."""
 
     first: int
     last: int
     reason: str
     kind: str = TargetRefused.incident_kind
+    target: int | None = None
 
     def columns(self) -> dict[str, object]:
         """As columns of RESULT."""
@@ -79,6 +81,7 @@ class Refused:
             "refused_last": self.last,
             "refused_reason": self.reason,
             "refused_kind": self.kind,
+            "refused_target": self.target,
         }
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 
-from mirrorlake.errors import MapError, PositionLost, TargetRefused
+from mirrorlake.errors import MapError, PositionLost, TargetLost, TargetRefused
 from mirrorlake.kafka.kept import IDLE_SECONDS, Kept
 from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.offsets.runs import CommittedMetadata, decode_written, trim_written
@@ -254,7 +254,8 @@ def _write_around(
     complete = not others or _commit(writer, progress, others)
     offsets = [int(mine[0].offsets[0]), int(mine[-1].offsets[-1])]
     if refusal.reason is None or refusal.reason not in RECORD_REFUSALS:
-        progress[key].refused = Refused(offsets[0], offsets[1], refusal.message, refusal.incident_kind)
+        lost_from = refusal.target_offset if isinstance(refusal, TargetLost) else None
+        progress[key].refused = Refused(offsets[0], offsets[1], refusal.message, refusal.incident_kind, lost_from)
         return complete
     if offsets[0] == offsets[1]:
         state = progress[key]

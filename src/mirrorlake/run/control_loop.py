@@ -66,7 +66,7 @@ class ControlLoop:
         self._flow_worker = worker
         published = CheckpointTopic(flow, connections, event_log)
         self._groups = Checkpoints(flow, lake, connections, worker, published, event_log)
-        self._sampler = Sampler(lake, connections, flow, worker.targets)
+        self._sampler = Sampler(lake, connections, flow, worker.targets, worker.begin_anew)
         self._sampled = sampled or (lambda flow, lag: None)
         self.errors: list[ReplicationError] = []
         self._news = ControlNews(flow.name, event_log)

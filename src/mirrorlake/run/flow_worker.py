@@ -5,7 +5,7 @@ One thread per flow, so that a slow or unreachable target holds up nobody else; 
 
 import logging
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 
 from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.control.topic_sync import TargetTopics, TopicsUnmade
@@ -184,6 +184,8 @@ class FlowWorker:
         told = False
         try:
             self._stopped.stop_before_holes(producer, self._stage, decided)
+            if self._stopped.stop_where_lost(producer, self._target_ends, decided):
+                return False
             while True:
                 ended = self._landing.thread.ended.is_set()
                 wanted = self._snapshots.wanted
@@ -214,6 +216,9 @@ class FlowWorker:
         finally:
             producer.close()
 
+    def _target_ends(self, places: Collection[TopicAndPartition]) -> Mapping[TopicAndPartition, int]:
+        return self._connections.admin(self.flow.target).told_ends(places, committed=False)
+
     def _small_batch(self) -> int:
         """Up to how many records a batch is produced by this process itself."""
         return self._connections.topology.clusters[self.flow.source].landing.small_batch_records
@@ -233,6 +238,10 @@ class FlowWorker:
         operator has decided how some go on."""
         if self._closed is not None and (self._closed != self.targets.closed().keys() or self.targets.decided()):
             self._again.set()
+
+    def begin_anew(self) -> None:
+        """Let the flow find out what the target has, as at a start."""
+        self._again.set()
 
     def target_generation(self, topic: str) -> int | None:
         """Which generation of its target topic a source topic is produced to; None where it is over, and no other one

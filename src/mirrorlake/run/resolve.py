@@ -8,7 +8,7 @@ from mirrorlake.control.acl_sync import LEFT, AclSync
 from mirrorlake.errors import InputError
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.lake.event_log import EventLog
-from mirrorlake.lake.incidents import PARK, READ_AGAIN, IncidentKey, Incidents
+from mirrorlake.lake.incidents import ACCEPT, PARK, PRODUCE_AGAIN, READ_AGAIN, IncidentKey, Incidents
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.reader import Reader
 from mirrorlake.landing.generations import begin_branches, begin_generations, decisions_of, generations_of
@@ -33,6 +33,11 @@ CHOICES: Mapping[str, Mapping[str, str]] = {
         "retry": "try the records again: the target was changed",
         "skip": "give up the refused records and go on behind them",
         PARK: "go on behind the refused records, which wait in `parked` until `mirrorlake replay --parked` sends them",
+        "stop": "stop mirroring the partition",
+    },
+    "target_lost": {
+        PRODUCE_AGAIN: "produce the lost records from the stage once more, behind what the target has",
+        ACCEPT: "accept that the target lacks them and go on behind them",
         "stop": "stop mirroring the partition",
     },
     "position_lost": {

@@ -75,8 +75,18 @@ def _nothing_left(snapshot: Snapshot, targets: TargetTopics, key: TopicAndPartit
 class Sampler:
     """Samples one flow, and remembers for how long its partitions lag, and what was written. For one thread."""
 
-    def __init__(self, lake: Lake, connections: Connections, flow: ResolvedFlow, targets: TargetTopics) -> None:
+    def __init__(
+        self,
+        lake: Lake,
+        connections: Connections,
+        flow: ResolvedFlow,
+        targets: TargetTopics,
+        on_loss: Callable[[], None] = lambda: None,
+    ) -> None:
+        """`on_loss` is called where the target has less than the flow had written to it at the sample before."""
         self.flow = flow
+        self._on_loss = on_loss
+        self._before: Snapshot | None = None
         self._lake = lake
         self._connections = connections
         self._targets = targets
@@ -93,7 +103,8 @@ class Sampler:
         target_ends = (
             self._target_ends()
         )  # before the poll, which then knows of all that the flow wrote in front of these ends
-        snapshot = poll()
+        self._look_for_losses(target_ends)
+        snapshot = self._before = poll()
         if snapshot is None:
             return None
         source = self._connections.admin(self.flow.source)
@@ -114,6 +125,20 @@ class Sampler:
             if not called_heartbeats(topic)
         ]
         return FlowLag(sum(records for records, _ in lags), max((seconds for _, seconds in lags), default=0.0))
+
+    def _look_for_losses(self, ends: _TargetEnds) -> None:
+        """Compare the target's ends with what was written there by the sample before. Transactions that are open hold
+        the end of what is committed back, so where that is low the log's own end is asked for."""
+        before, written = self._before, {} if self._before is None else self._before.written
+        low = {
+            (ends.names[key[0]], key[1]): written[key]
+            for key in ends.keys
+            if before is not None and key in written and key not in before.blocked
+            if (end := ends.target_end(key)) is not None and end < written[key]
+        }
+        there = self._connections.admin(self.flow.target).told_ends(low.keys(), committed=False) if low else {}
+        if any(end < low[place] for place, end in there.items()):
+            self._on_loss()
 
     def _write(self, log: SampleLog[tuple[object, ...]], rows: Mapping[TopicAndPartition, Row], now: datetime) -> None:
         said = {key: _said(row) for key, row in rows.items()}

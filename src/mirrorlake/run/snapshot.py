@@ -13,7 +13,8 @@ from mirrorlake.produce.flow import FlowProducer
 class Snapshot:
     """Where a flow was after one poll: what was landed before it, whether that was all produced, where it goes on,
     where the map of what it has produced ends (rows of it may still be on their way), the partitions that wait for an
-    operator, the topics that were left out at that poll, and the generations of target topics that it produced to."""
+    operator, the topics that were left out at that poll, and the generations of target topics that it produced to.
+    `written` is up to where it has written to target partitions, by source partition."""
 
     covered: dict[TopicAndPartition, int]
     caught_up: bool
@@ -22,6 +23,7 @@ class Snapshot:
     blocked: frozenset[TopicAndPartition]
     left_out: frozenset[str]
     target_generations: Mapping[str, int] = field(default_factory=dict)
+    written: Mapping[TopicAndPartition, int] = field(default_factory=dict)
 
 
 def snapshot_of(
@@ -36,8 +38,13 @@ def snapshot_of(
     floors = {key: floor.next for key, floor in living.items()}
     # Of a target topic that was made again the map has nothing yet, however far the one before it went.
     mapped = {key: floor.source for key, floor in living.items() if floor.target is not None}
-    spec = producer.spec
-    return Snapshot(covered, caught_up, floors, mapped, spec.blocked, frozenset(spec.left_out), target_generations)
+    spec, left_out = producer.spec, frozenset(producer.spec.left_out)
+    written = {
+        key: floor.target
+        for key, floor in producer.floors().items()
+        if floor.target is not None and spec.remote_topic(key[0]) is not None
+    }
+    return Snapshot(covered, caught_up, floors, mapped, spec.blocked, left_out, target_generations, written)
 
 
 class Snapshots:

@@ -5,14 +5,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from mirrorlake.control.topic_sync import TargetTopics
-from mirrorlake.errors import MapError, MirrorlakeError, TargetRecreated, TargetRefused
-from mirrorlake.lake.incidents import PARK, WENT_ON, Decided, Incident, Incidents
+from mirrorlake.errors import MirrorlakeError, TargetLost, TargetRefused
+from mirrorlake.lake.incidents import PARK, WENT_ON, Decided, Incident, Incidents, Lost
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.stage_index import StageFiles
 from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.produce.flow import FlowProducer
 from mirrorlake.produce.trimmed import holes_before
 from mirrorlake.run.snapshot import Snapshot
+from mirrorlake.run.target_losses import Ends, log_ends_below, take_out, told
 
 logger = logging.getLogger(__name__)
 
@@ -33,6 +34,7 @@ class StoppedPartitions:
         self._incidents = incidents
         self._begin_anew = begin_anew
         self._here: set[TopicAndPartition] = set()
+        self._producer: FlowProducer | None = None
         self._before = True  # others were stopped by an earlier process, as far as is known until it was checked
 
     def note(self, error: MirrorlakeError | None) -> None:
@@ -61,16 +63,62 @@ class StoppedPartitions:
         if any(refusal.topic in closed for refusal in refusals):
             self._begin_anew()  # the topic is gone or another one; that has an incident of its own
         found = [refusal for refusal in refusals if refusal.topic not in closed]
-        self._here |= {item.topic_partition for item in found if not isinstance(item, TargetRecreated)}
-        problems = [_contradicted(item) if isinstance(item, TargetRecreated) else item for item in found]
-        self.note(problems[0] if problems else None)
-        self._incidents.report(Incident(self._flow, problem.incident_kind, problem) for problem in problems)
+        lost = [refusal for refusal in found if isinstance(refusal, TargetLost)]
+        others = [refusal for refusal in found if not isinstance(refusal, TargetLost)]
+        self._report(others)
+        if lost:
+            self._lost_under_way(lost)
 
     def parked(self, keys: Sequence[TopicAndPartition]) -> None:
         """Partitions go on behind refused records: what was told of them before, if anything, is decided."""
         kind = TargetRefused.incident_kind
         open_ones = {(item.topic, item.partition) for item in self._incidents.refused(self._flow) if item.kind == kind}
         self._incidents.settle_all(((self._flow, kind, *key) for key in open_ones.intersection(keys)), PARK)
+
+    def stop_where_lost(self, producer: FlowProducer, ends: Ends, decided: Decided) -> bool:
+        """Leave out partitions of which the target has lost records that it had acknowledged, until an operator has
+        decided. Returns whether the map was changed for it, so that the flow has to begin anew."""
+        self._producer = producer
+        found = log_ends_below(producer, ends)
+        if found.keys() - decided.lost.keys():
+            self._targets.check()  # a topic that was made again has an incident of its own
+        closed = self._targets.closed()
+        news = {key: item for key, item in found.items() if key not in decided.lost and key[0] not in closed}
+        problems = [self._told(key, item) for key, item in news.items()]
+        for problem in problems:
+            logger.error("%s", problem)
+        self._report(problems)
+        lost = {key: item for key, item in decided.lost.items() if key[0] not in closed} | news
+        for key, item in lost.items() if self.error is None else ():
+            self.note(self._told(key, item))
+        self._here |= lost.keys()
+        producer.spec = replace(producer.spec, blocked=producer.spec.blocked | lost.keys())
+        return take_out(self._lake, producer, lost)
+
+    def _told(self, key: TopicAndPartition, lost: Lost, last: int | None = None) -> TargetLost:
+        name = self._targets.remote_topic(key[0]) or key[0]
+        return told(self._lake, self._flow, name, key, lost, last)
+
+    def _lost_under_way(self, refusals: Sequence[TargetLost]) -> None:
+        """Records got offsets below the map's end, in topics that were noted: the flow begins anew, and takes what is
+        lost out of the map."""
+        producer = self._producer
+        assert producer is not None
+        try:
+            producer.drain()  # so that the map has all that was written
+        finally:
+            problems = []
+            for refusal in refusals:
+                key, first = refusal.topic_partition, refusal.first_offset
+                lost = Lost(producer.floors()[key].target_generation, refusal.target_offset)
+                problems.append(self._told(key, lost, None if first is None else first - 1))
+            self._report(problems)
+        self._begin_anew()
+
+    def _report(self, problems: Sequence[TargetRefused]) -> None:
+        self.note(problems[0] if problems else None)
+        self._here |= {problem.topic_partition for problem in problems}
+        self._incidents.report(Incident(self._flow, problem.incident_kind, problem) for problem in problems)
 
     def check(self, snapshot: Snapshot | None) -> None:
         """Close incidents of refused records that were taken since, as of a poll, and go on where an operator said
@@ -91,14 +139,3 @@ class StoppedPartitions:
             self._here.clear()
             self.error = None
             self._begin_anew()
-
-
-def _contradicted(refusal: TargetRecreated) -> MapError:
-    """Offsets below the map's end in the topic that was noted: it has fewer records than it had."""
-    return MapError(
-        f"{refusal.message}; its id is the one that it was, so the target has lost records of it",
-        topic=refusal.topic,
-        partition=refusal.partition,
-        first_offset=refusal.first_offset,
-        last_offset=refusal.last_offset,
-    )

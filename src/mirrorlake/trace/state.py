@@ -12,13 +12,18 @@ LANDING_KINDS = frozenset(
 )
 PRODUCING_KINDS = frozenset(
     {
-        *("target_refused", "target_recreated", "position_lost", "stage_trimmed", "topic_refused", "map_contradiction"),
-        *("cluster_unreachable", "flow_waits", "flow_stopped"),
+        *("target_refused", "target_recreated", "target_lost", "position_lost", "stage_trimmed", "topic_refused"),
+        *("map_contradiction", "cluster_unreachable", "flow_waits", "flow_stopped"),
     }
 )
 HOLDING_KINDS = LANDING_KINDS | PRODUCING_KINDS
 #: Those that stop a partition at an offset, and nothing in front of it.
-_IN_ORDER = frozenset({"target_refused", "stage_trimmed", "position_lost", "source_truncated"})
+_IN_ORDER = frozenset({"target_refused", "target_lost", "stage_trimmed", "position_lost", "source_truncated"})
+#: What is said of a record that an operator gave up, by the kind of the incident and the choice.
+_GIVEN_UP = {
+    ("target_refused", "skip"): "the target refused it, and it was given up (`resolve --choice skip`)",
+    ("target_lost", "accept"): "it was at the target, which lost it, and it was given up (`resolve --choice accept`)",
+}
 
 
 @dataclass(frozen=True)
@@ -67,10 +72,10 @@ def _staged(facts: Facts) -> State:
     if facts.parked is not None:
         return _parked(facts.parked)
     offset = facts.place.offset
-    decided = [item for item in facts.incidents if item["kind"] == "target_refused" and item["resolution"] == "skip"]
-    if any(covers(item, offset) for item in decided):
-        said = "the target refused it, and it was given up (`resolve --choice skip`): it stays in `records`"
-        return State("given_up", False, said)
+    for item in facts.incidents:
+        said = _GIVEN_UP.get((item["kind"], item["resolution"]))
+        if said is not None and covers(item, offset):
+            return State("given_up", False, f"{said}: it stays in `records`")
     return _waiting(facts, HOLDING_KINDS - LANDING_KINDS, "it is staged and not yet produced")
 
 

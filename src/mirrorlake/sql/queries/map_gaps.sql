@@ -67,7 +67,8 @@ given_up AS (
   FROM {ranges} AS ranges
   JOIN incidents ON incidents.flow = ranges.flow AND incidents.topic = ranges.topic
     AND incidents.partition = ranges.partition
-  WHERE kind = 'target_refused' AND resolution = 'skip' AND first_offset <= last AND last_offset >= first
+  WHERE (kind = 'target_refused' AND resolution = 'skip' OR kind = 'target_lost' AND resolution = 'accept')
+    AND first_offset <= last AND last_offset >= first
   GROUP BY ranges.flow, ranges.topic, ranges.partition, ranges.generation
 ),
 refused AS (

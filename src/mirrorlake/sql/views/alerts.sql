@@ -127,7 +127,7 @@ left_out AS (
   SELECT flow, topic, partition, first_offset, last_offset, CAST(NULL AS INT) AS generation,
          CAST(NULL AS INT) AS target_generation
   FROM incidents
-  WHERE kind = 'target_refused' AND resolution = 'skip'
+  WHERE kind = 'target_refused' AND resolution = 'skip' OR kind = 'target_lost' AND resolution = 'accept'
   UNION ALL
   SELECT flow, topic, partition, offset, offset, generation, target_generation FROM parked
 ),

@@ -1,0 +1,128 @@
+"""Records that a target has lost although it had acknowledged them, while the topic is the same one: a
+leader that lacks them was elected, or a disk was restored from an older copy.
+
+What is lost is told, and taken out of the map: no choice makes it true again. The positions that the
+flow has in its group stood for it too, so they are set back. Once an operator has said how, the flow
+goes on from the end of the map.
+"""
+
+import logging
+import threading
+from collections.abc import Callable, Collection, Mapping
+from datetime import datetime, timezone
+
+from mirrorlake.errors import TargetLost
+from mirrorlake.lake.definitions import rows_of
+from mirrorlake.lake.incidents import Lost
+from mirrorlake.lake.lake import Lake
+from mirrorlake.offsets.positions import TopicAndPartition
+from mirrorlake.offsets.progress import Floor
+from mirrorlake.produce.flow import FlowProducer
+
+logger = logging.getLogger(__name__)
+
+#: How long an end has to lie below the map's, seconds, until what is missing counts as lost.
+SURE_SECONDS = 3.0
+#: The verdict of `verify` on records that are not at the target (docs/trust.md).
+_MISSING = "missing_at_target"
+Ends = Callable[[Collection[TopicAndPartition]], Mapping[TopicAndPartition, int]]
+"""Gives the log ends of target partitions, uncommitted records included, as far as leaders answer."""
+
+
+def log_ends_below(producer: FlowProducer, ends: Ends) -> dict[TopicAndPartition, Lost]:
+    """Source partitions whose map goes on behind the end of the log of the target, and what is lost of each."""
+    below = _below(producer, producer.floors(), ends)
+    if below:
+        threading.Event().wait(SURE_SECONDS)
+        below = _below(producer, {key: producer.floors()[key] for key in below}, ends)
+    return below
+
+
+def _below(
+    producer: FlowProducer, floors: Mapping[TopicAndPartition, Floor], ends: Ends
+) -> dict[TopicAndPartition, Lost]:
+    mapped = {}
+    for key, floor in floors.items():
+        name = producer.spec.remote_topic(key[0])
+        if floor.target is not None and name is not None:
+            mapped[key] = ((name, key[1]), floor)
+    found = ends([place for place, _ in mapped.values()]) if mapped else {}
+    return {
+        key: Lost(floor.target_generation, found[place])
+        for key, (place, floor) in mapped.items()
+        if floor.target is not None and place in found and found[place] < floor.target
+    }
+
+
+def told(lake: Lake, flow: str, name: str, key: TopicAndPartition, lost: Lost, last: int | None = None) -> TargetLost:
+    """What operators hear of a loss in the target topic `name`. `last` is the last source offset that was
+    written, where the map may not have it yet."""
+    rows = _in_map(lake, flow, name, key, lost)
+    topic, partition = key
+    first = min((row["first_offset"] for row in rows[-1:]), default=last)
+    last = max((*(row["last_offset"] for row in rows[-1:]), *(() if last is None else (last,))), default=None)
+    count = sum(row["record_count"] for row in rows)
+    return TargetLost(
+        f"{name}-{partition} has lost records that it had acknowledged: all from offset {lost.target_offset} on, which "
+        f"are {count} records of {topic}-{partition} (source offsets {first} to {last}), though the topic is the same "
+        f"one; the partition waits until you decide: mirrorlake resolve --flow '{flow}' --topic '{topic}' "
+        "--choice produce-again (or accept, or stop)",
+        target_offset=lost.target_offset,
+        topic=topic,
+        partition=partition,
+        first_offset=first,
+        last_offset=last,
+        target_generation=lost.target_generation,
+    )
+
+
+def take_out(lake: Lake, producer: FlowProducer, lost: Mapping[TopicAndPartition, Lost]) -> bool:
+    """Let the map, the target's positions and what was proven say nothing of lost records any more; returns
+    whether they did, and the flow has to begin anew. Who dies in between does it again."""
+    floors, spec = producer.floors(), producer.spec
+    names = {key: name for key in lost if (name := spec.remote_topic(key[0])) is not None}
+    due = {key: item for key, item in lost.items() if key in names and _is_mapped(floors.get(key), item)}
+    if due:
+        producer.set_back({(names[key], key[1]): item.target_generation for key, item in due.items()})
+    for key, item in due.items():
+        _take_out_proofs(lake, spec.name, names[key], key, item)
+        lake.change("cut_map", None, flow=spec.name, **_place(names[key], key, item))
+        logger.warning("flow %s: the map of %s-%d ends where the target's log does", spec.name, *key)
+    return bool(due)
+
+
+def _is_mapped(floor: Floor | None, lost: Lost) -> bool:
+    """Whether the map has lost records still."""
+    return (
+        floor is not None
+        and floor.target_generation == lost.target_generation
+        and (floor.target or 0) > lost.target_offset
+    )
+
+
+def _place(name: str, key: TopicAndPartition, lost: Lost) -> dict[str, object]:
+    return {"topic": key[0], "partition": key[1], "target_topic": name, **lost._asdict()}
+
+
+def _in_map(lake: Lake, flow: str, name: str, key: TopicAndPartition, lost: Lost) -> list[dict[str, int]]:
+    """What the map has of lost records, by generation of the source topic."""
+    return list(lake.ask("lost_of_map", None, flow=flow, **_place(name, key, lost)))
+
+
+def _take_out_proofs(lake: Lake, flow: str, name: str, key: TopicAndPartition, lost: Lost) -> None:
+    """What was proven of lost records is not there any more."""
+    gone = {
+        row["generation"]: (row["first_offset"], row["last_offset"]) for row in _in_map(lake, flow, name, key, lost)
+    }
+    rows = []
+    for row in lake.ask("proven_ranges", flow=flow):
+        first, last = gone.get(row["generation"], (0, -1))
+        low, high = max(first, row["first_offset"]), min(last, row["last_offset"])
+        same = (row["topic"], row["partition"], row["target_generation"]) == (*key, lost.target_generation)
+        if same and row["proven"] and low <= high:
+            place = {"topic": key[0], "partition": key[1], "generation": row["generation"], "target_topic": name}
+            place["target_generation"] = lost.target_generation
+            said = {"verdict": _MISSING, "audited_at": datetime.now(timezone.utc)}
+            counts = {"first_offset": low, "last_offset": high, "stage_count": high - low + 1, "target_count": 0}
+            rows.append({"flow": flow, **place, **counts, **said})
+    lake.append("audits", rows_of("audits", rows))

@@ -1,0 +1,105 @@
+"""A target that lost records which it had acknowledged, as by an unclean leader election or a restored disk, while the
+topic is the same one: found, told until it is decided, and mirrored again from the stage, or given up."""
+
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+import mirrorlake
+from mirrorlake.config.topology import load_topology
+from mirrorlake.errors import MirrorlakeError
+from mirrorlake.kafka.connections import Connections
+from mirrorlake.lake.lake import Lake
+from mirrorlake.lake.translate import translate, translate_all
+from mirrorlake.run.resolve import Wanted, resolve
+from tests.integration.test_source_rewound import rewind
+from tests.support.clusters import ClusterPair
+from tests.support.kafka import create_topic, read_topic
+from tests.support.lake_rows import now_of
+from tests.support.replication import FLOW, lake_of, replicate_once, write_topology
+from tests.support.topologies import fill, incidents, map_pairs, texts, values
+
+#: Records of each partition, in transactions of 5 with a marker behind each; the target keeps two of these.
+STAGED, KEPT = 20, 10
+
+
+def scene(spark: SparkSession, clusters: ClusterPair, topic: str, directory: Path) -> tuple[Path, Lake]:
+    """Four runs of 5 records in each of two partitions; the target has lost what the last two brought to one."""
+    if clusters.embedded is None:
+        pytest.skip("the brokers' disks are not ours to change")
+    topology = write_topology(directory, clusters.east, clusters.west, {"topics": [topic]})
+    create_topic(clusters.east, topic, 2)
+    for number in range(4):
+        fill(clusters.east, topic, "a", 10, start=10 * number)
+        replicate_once(spark, topology)
+    rewind(clusters.embedded["west"], f"east.{topic}-0", 12)
+    return topology, lake_of(spark, topology)
+
+
+def stands(spark: SparkSession, topology: Path, lake: Lake, topic: str) -> None:
+    """Each run says so and ends with it."""
+    for _ in range(2):
+        with pytest.raises(MirrorlakeError, match=f"east.{topic}-0 has lost records"):
+            replicate_once(spark, topology)
+        told = [
+            (row["kind"], row["topic"], row["partition"], row["first_offset"], row["last_offset"])
+            for row in incidents(lake)
+        ]
+        assert told == [("target_lost", topic, 0, KEPT, STAGED - 1)]
+
+
+def exact(lake: Lake, topic: str, partition: int, pairs: list[tuple[int, int]]) -> None:
+    """Each of these pairs of offsets, both ways, and no other."""
+    assert map_pairs(lake, FLOW, topic, partition) == pairs
+    there = {(topic, partition, source): target for source, target in pairs}
+    found = translate_all(now_of(lake), FLOW, there)
+    assert {key: (item.offset, item.exact) for key, item in found.items()} == {
+        key: (target, True) for key, target in there.items()
+    }
+    back = {(f"east.{topic}", partition, target): source for source, target in pairs}
+    found = translate_all(now_of(lake), FLOW, back, reverse=True)
+    assert {key: (item.offset, item.exact) for key, item in found.items()} == {
+        key: (source, True) for key, source in back.items()
+    }
+
+
+@pytest.mark.parametrize("grown", [0, 100], ids=["idle", "grown"])
+def test_they_are_produced_from_the_stage_again(
+    spark: SparkSession, clusters: ClusterPair, topic_name: str, tmp_path: Path, grown: int
+) -> None:
+    topology, lake = scene(spark, clusters, topic_name, tmp_path)
+    if grown:
+        fill(clusters.east, topic_name, "b", grown)
+    stands(spark, topology, lake, topic_name)
+    target = read_topic(clusters.west, f"east.{topic_name}")
+    assert values(target[0]) == texts("a", 2 * KEPT), "nothing goes on before it is decided"
+    assert values(target[1])[STAGED:] == (texts("b", grown, partition=1) if grown else []), "the others go on"
+    exact(lake, topic_name, 0, [(number, record.offset) for number, record in enumerate(target[0])])
+    resolve(lake, Connections(load_topology(topology)), Wanted(topic=topic_name), "produce-again")
+    replicate_once(spark, topology)
+    assert not incidents(lake)
+    target = read_topic(clusters.west, f"east.{topic_name}")
+    assert values(target[0]) == texts("a", 2 * STAGED) + (texts("b", grown) if grown else [])
+    for partition, records in enumerate(target):
+        exact(lake, topic_name, partition, [(number, record.offset) for number, record in enumerate(records)])
+    found = mirrorlake.open(topology).verify()
+    assert found.differences == [] and found.proven == found.records
+
+
+def test_they_are_given_up(spark: SparkSession, clusters: ClusterPair, topic_name: str, tmp_path: Path) -> None:
+    topology, lake = scene(spark, clusters, topic_name, tmp_path)
+    stands(spark, topology, lake, topic_name)
+    resolve(lake, Connections(load_topology(topology)), Wanted(topic=topic_name), "accept")
+    fill(clusters.east, topic_name, "b", 100)
+    replicate_once(spark, topology)
+    assert not incidents(lake)
+    target = read_topic(clusters.west, f"east.{topic_name}")
+    assert values(target[0]) == texts("a", 2 * KEPT) + texts("b", 100)
+    there = [*range(KEPT), *range(STAGED, STAGED + 50)]
+    exact(lake, topic_name, 0, list(zip(there, [record.offset for record in target[0]], strict=True)))
+    lost = translate(now_of(lake), FLOW, topic_name, 0, STAGED - 1)
+    assert (lost.offset, lost.exact) == (target[0][KEPT].offset, False)
+    found = mirrorlake.open(topology).verify()
+    assert found.differences == []
+    assert found.excused == {"given_up": STAGED - KEPT}
