@@ -43,6 +43,25 @@ def settled(*keys: tuple[str, str | None, int | None]) -> dict[str, Frame]:
     return {"settled": Frame(columns, [("a->b", *key) for key in keys])}
 
 
+def run(first: int, *segments: tuple[int, int, int, int], partition: int = 0) -> dict[str, Any]:
+    """A row of the map; segments are (source first, stride, target first, count)."""
+    parts = [
+        dict(zip(("source_first", "stride", "target_first", "record_count"), one, strict=True)) for one in segments
+    ]
+    source, stride, target, count = segments[-1]
+    ends = {"source_last": source + (count - 1) * stride, "target_last": target + count - 1}
+    place = {"flow": "a->b", "topic": "t", "partition": partition, "target_topic": "t", "target_partition": partition}
+    counts = {"record_count": sum(one[3] for one in segments), "batch_id": first, "segments": parts}
+    return {**place, "source_first": segments[0][0], "target_first": segments[0][2], **ends, **counts}
+
+
+MAPPED = [
+    run(1, (0, 1, 0, 10)),
+    run(2, (10, 2, 11, 4), (18, 2, 16, 6)),
+    run(3, (30, 1, 30, 2)) | {"target_generation": 0},
+    run(4, (30, 1, 30, 2), partition=1),
+]
+LOST = {"flow": "a->b", "topic": "t", "partition": 0, "target_topic": "t", "target_generation": 0}
 NOTED = Frame((("topic", "STRING"), ("target_generation", "INT")), [("t", 1), ("u", 0)])
 CASES: dict[str, tuple[str, list[dict[str, Any]], dict[str, Frame], dict[str, Any]]] = {
     "a new cluster": ("clusters_seen", [], {"seen": SEEN}, {}),
@@ -71,12 +90,24 @@ CASES: dict[str, tuple[str, list[dict[str, Any]], dict[str, Frame], dict[str, An
         OVER,
     ),
     "nothing to settle": ("settle_incidents", INCIDENTS, settled(("no", None, None)), OVER),
+    "the end of a segment lost": ("cut_map", MAPPED, {}, {**LOST, "target_offset": 18}),
+    "whole segments lost": ("cut_map", MAPPED, {}, {**LOST, "target_offset": 15}),
     "unfounded targets": ("close_unfounded_targets", INCIDENTS, {"noted": NOTED}, {"flow": "a->b"}),
 }
 
 
 #: Each statement once; the others are slow.
-ONE_OF_EACH = ("a known one", "objectives", "a refusal settled", "unfounded targets")
+ONE_OF_EACH = ("a known one", "objectives", "a refusal settled", "the end of a segment lost", "unfounded targets")
+
+
+def test_a_map_is_cut_at_a_target_offset(spark: SparkSession, tmp_path: Path) -> None:
+    lake = open_lake(spark, Location(path=str(tmp_path / "lake")), tmp_path)
+    lake.append("offset_map", rows_of("offset_map", MAPPED))
+    for _ in range(2):  # doing it again changes nothing
+        lake.change("cut_map", None, **LOST, target_offset=18)
+        rows = sorted(lake.ask_table("offset_map"), key=lambda row: (row["partition"], row["source_first"]))
+        found = [(row["source_last"], row["target_last"], row["record_count"], len(row["segments"])) for row in rows]
+        assert found == [(9, 9, 10, 1), (20, 17, 6, 2), (31, 31, 2, 1)]
 
 
 @pytest.mark.parametrize(
