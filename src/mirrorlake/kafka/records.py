@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
 from mirrorlake.errors import ClusterUnreachable
+from mirrorlake.kafka.refusals import Complaints, is_refusal, unusable
 from mirrorlake.kafka.values import Row
 from mirrorlake.offsets.positions import TopicAndPartition
 
@@ -28,9 +29,11 @@ def first_rows(
 ) -> dict[TopicAndPartition, Row]:
     """The first committed record of each partition at or behind an offset; missing where there is none.
 
-    Raises ClusterUnreachable when the cluster does not give them in time, KafkaException when it refuses.
+    Raises ClusterUnusable when the cluster does not give them in time, KafkaException when it refuses.
     """
-    consumer = Consumer({**settings, **_SETTINGS, "group.id": f"mirrorlake-land-{alias}-compare"})
+    complaints = Complaints()
+    group = {"group.id": f"mirrorlake-land-{alias}-compare", "error_cb": complaints.note}
+    consumer = Consumer({**settings, **_SETTINGS, **group})
     waiting, found = dict(offsets), dict[TopicAndPartition, Row]()
     deadline = time.monotonic() + READ_SECONDS
     try:
@@ -39,6 +42,8 @@ def first_rows(
             message = consumer.poll(0.5)
             if message is None:
                 if time.monotonic() > deadline:
+                    if complaints.last is not None and is_refusal(complaints.last):
+                        raise unusable(alias, settings, complaints.last)
                     raise ClusterUnreachable(
                         f"cluster {alias} did not give single records within {READ_SECONDS:.0f} s; they are asked for "
                         "again",

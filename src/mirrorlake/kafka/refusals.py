@@ -11,6 +11,8 @@ from collections.abc import Mapping
 
 from confluent_kafka import KafkaError
 
+from mirrorlake.errors import AuthenticationFailed, ClusterUnreachable
+
 _WHERE = re.compile(r"^\w+://[^ ]+/\w+: ")
 _WHEN = re.compile(r" \(after \d+ms in state \w+(, \d+ identical error\(s\) suppressed)?\)")
 _PROBE_SECONDS = 3.0
@@ -46,6 +48,30 @@ def refusal_text(error: KafkaError, client: Mapping[str, str | int | bool]) -> s
         url = client.get("sasl.oauthbearer.token.endpoint.url")
         return f"{url} gave {principal_of(client)} no token ({text}); check token_endpoint, client_id and client_secret"
     return f"it refused the credentials of {principal_of(client)} ({text}); check its security block"
+
+
+class Complaints:
+    """What a client complains of, which is about no partition: `error_cb` of confluent-kafka's."""
+
+    def __init__(self) -> None:
+        self.last: KafkaError | None = None
+
+    def note(self, error: KafkaError) -> None:
+        """Called by the client. That all brokers are away says less than why."""
+        if error.code() != KafkaError._ALL_BROKERS_DOWN or self.last is None:
+            self.last = error
+
+
+def unusable(
+    alias: str, client: Mapping[str, str | int | bool], error: KafkaError
+) -> AuthenticationFailed | ClusterUnreachable:
+    """What a client complains of whose cluster gives nothing, as an error to raise."""
+    if is_refusal(error):
+        return AuthenticationFailed(f"cluster {alias} cannot be read: {refusal_text(error, client)}", alias=alias)
+    return ClusterUnreachable(
+        f"no broker of cluster {alias} answers ({reason_of(error)}); check that they run, and bootstrap_servers",
+        alias=alias,
+    )
 
 
 def _certificate_problem(client: Mapping[str, str | int | bool]) -> str | None:

@@ -1,9 +1,10 @@
 """What a native landing query reads: handed to Spark's tasks, or done by the driver itself. Needs no Spark."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from mirrorlake.offsets.positions import TopicAndPartition
 
@@ -12,9 +13,6 @@ if TYPE_CHECKING:  # three processes import this before a query begins, and each
 
     from mirrorlake.config.topology import Landing
     from mirrorlake.landing.source_comparison import LandingPlan
-
-#: What the driver learned of the topics' records, for the next batch; in the query's checkpoint.
-SIZES_FILE = "record_bytes.json"
 
 
 @dataclass(frozen=True)
@@ -67,6 +65,39 @@ class LandJob:
             schema=definition("records").rows,
             checkpoint=str(checkpoint),
         )
+
+    def limit(self) -> int | None:
+        """How much a batch of the cluster may hold (`landing/pace.py`), as far as batches before told."""
+        kept = self._kept("pace")
+        return None if kept is None else int(kept)
+
+    def keep_limit(self, limit: int) -> None:
+        """Keep it, for the next batches and for queries to come."""
+        self._keep("pace", limit)
+
+    def record_bytes(self) -> dict[str, float]:
+        """How large the records of each topic are, bytes as Arrow has them, as far as batches before told."""
+        return dict(self._kept("record-bytes") or {})
+
+    def keep_record_bytes(self, sizes: Mapping[str, float]) -> None:
+        """Keep them, for the next batches and for queries to come."""
+        self._keep("record-bytes", sizes)
+
+    def _file(self, what: str) -> Path:
+        return Path(self.checkpoint).parent.parent / f"{self.alias}-{what}.json"
+
+    def _kept(self, what: str) -> Any:
+        """What was kept; None where nothing was, or it is damaged: it only makes the next batch the right size."""
+        try:
+            return json.loads(self._file(what).read_text(encoding="utf-8"))
+        except (FileNotFoundError, ValueError):
+            return None
+
+    def _keep(self, what: str, value: object) -> None:
+        path = self._file(what)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.with_suffix(".new").write_text(json.dumps(value), encoding="utf-8")
+        path.with_suffix(".new").replace(path)
 
     def __repr__(self) -> str:
         return f"LandJob({self.alias}, {len(self.starts)} partitions)"

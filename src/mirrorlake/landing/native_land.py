@@ -67,7 +67,7 @@ def _start(
     writer = writer.queryName(f"land {job.alias} {lake.lake_id} {checkpoint.name}")
     writer = writer.option("checkpointLocation", job.checkpoint).foreachBatch(sink)
     writer = writer.trigger(processingTime=f"{landing.trigger_ms} milliseconds")
-    return LandingQuery(writer.start(), final=final, close=sink.close, fenced=fenced)
+    return LandingQuery(writer.start(), final=final, close=sink.close, fenced=fenced, take_no_more=sink.take_no_more)
 
 
 def land_again_natively(
@@ -98,7 +98,8 @@ class _LandedAtOnce(LandingQuery):
         # Where whoever lands next finds the name of what may still commit (`land.end_queries`).
         checkpoint.mkdir(parents=True, exist_ok=True)
         try:
-            sink.read_here(ranges, 0, noted)
+            with sink.paced():
+                sink.read_here(ranges, 0, noted)
         except (KafkaException, StagingError) as error:
             self._covered = {}
             self._error = error

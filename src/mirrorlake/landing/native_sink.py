@@ -5,21 +5,26 @@ whichever way it went and however often it is tried.
 """
 
 import json
+import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from deltalake.transaction import AddAction
 
 from mirrorlake import failpoints
+from mirrorlake.errors import ReplicationError
+from mirrorlake.kafka.refusals import unusable
 from mirrorlake.lake.forgotten import without_forgotten
 from mirrorlake.lake.path_tables import PathTables
 from mirrorlake.lake.small_batches import SmallBatches
 from mirrorlake.landing import open_ends
-from mirrorlake.landing.job import SIZES_FILE, LandJob, document
+from mirrorlake.landing.job import LandJob, document
+from mirrorlake.landing.pace import in_small_answers, limit_after_failure, next_limit
 from mirrorlake.landing.stage_file import Batch, StageFile
-from mirrorlake.native.reader import Reader
+from mirrorlake.native.reader import ClusterSilent, Reader
 from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.offsets.ranges import OffsetRanges
 from mirrorlake.spark.query_files import read_position
@@ -41,22 +46,59 @@ class NativeSink:
         self._small = SmallBatches(small_batch_records)
         self._before = dict(job.starts)
         self._reader: Reader | None = None
-        self._record_bytes: dict[str, float] = {}
+        self._record_bytes = job.record_bytes()
+        self._limit = job.limit()
+        self._size, self._seconds = 0, 0.0  # of the last batch: bytes, and how long it took to read them
+        self._reading, self._closing, self._no_more = threading.RLock(), False, False
 
     def __call__(self, frame: "DataFrame", batch: int) -> None:
         """Commit a batch."""
+        if self._no_more:
+            raise ReplicationError(f"landing from cluster {self._job.alias} takes no more batches: it is being stopped")
         ranges, noted = self._noted(batch)
-        if self.is_small(ranges):
-            self.read_here(ranges, batch, noted)
+        with self.paced():
+            if self.is_small(ranges):
+                try:
+                    self.read_here(ranges, batch, noted)
+                except ClusterSilent as error:
+                    raise unusable(self._job.alias, self._job.client, error.args[0]) from error
+            else:
+                self._read_by_tasks(frame, batch)
+
+    @contextmanager
+    def paced(self) -> Iterator[None]:
+        """Let a batch, whether or not it comes to its end, say how much the next ones may hold."""
+        began, self._size, self._seconds = time.monotonic(), 0, 0.0
+        limit = self._limit
+        try:
+            yield
+        except BaseException:
+            limit = limit_after_failure(limit, time.monotonic() - began)
+            raise
         else:
-            self._read_by_tasks(frame, batch)
+            limit = next_limit(limit, self._size, self._seconds)
+        finally:
+            if limit is not None and limit != self._limit:
+                if in_small_answers(limit) != in_small_answers(self._limit):
+                    self._let_go()  # its client asks for answers of the other size
+                self._job.keep_limit(limit)
+            self._limit = limit
 
     def is_small(self, ranges: Ranges) -> bool:
         """Whether the driver reads so much itself."""
         return sum(end - first for first, end in ranges.values()) <= self._small.most
 
+    def take_no_more(self) -> None:
+        """Let no batch begin: where one follows the other, the moment between two would be hard to meet."""
+        self._no_more = True
+
     def close(self) -> None:
-        """Let go of the driver's own client."""
+        """End what the driver reads itself, which a stop may not have waited for, and let go of its client."""
+        self._closing = True
+        with self._reading:
+            self._let_go()
+
+    def _let_go(self) -> None:
         reader, self._reader = self._reader, None
         if reader is not None:
             reader.close()
@@ -81,32 +123,39 @@ class NativeSink:
         without those that are `forgotten`; its client is at the end of the log already and has them, as a rule. Raises
         KafkaException."""
         landed_at = time.time_ns() // 1_000_000
-        if self._reader is None:
-            self._reader = Reader(self._job.client, keep=True)
         ends = {key: end for key, (_, end) in ranges.items()}
         shared = Batch(self._job.alias, landed_at, self._job.generations, ends, noted)
         file = StageFile(Path(self._job.directory), self._job.schema, shared, "driver")
-        try:
-            for key, rows in self._reader.read(ranges):
-                gone = (forgotten or {}).get(key)
-                kept = rows if gone is None else without_forgotten(rows, gone)
-                if kept.num_rows:
-                    file.add(key, kept)
-        except BaseException:
-            self.close()
-            raise
+        began = time.monotonic()
+        with self._reading:
+            self._fill(file, ranges, forgotten or {})
+        self._seconds = time.monotonic() - began
         failpoints.reached("taken")
         added = file.close()
         self._commit([] if added is None else added.to_pylist(), batch)
+
+    def _fill(self, file: StageFile, ranges: Ranges, forgotten: Mapping[TopicAndPartition, OffsetRanges]) -> None:
+        if self._reader is None:
+            self._reader = Reader(self._job.client, keep=True, small_answers=in_small_answers(self._limit))
+        try:
+            for key, rows in self._reader.read(ranges):
+                if self._closing:
+                    raise ReplicationError(f"landing from cluster {self._job.alias} was stopped within a batch")
+                kept = without_forgotten(rows, forgotten[key]) if key in forgotten else rows
+                if kept.num_rows:
+                    file.add(key, kept)
+        except BaseException:
+            self._let_go()
+            raise
 
     def _read_by_tasks(self, frame: "DataFrame", batch: int) -> None:
         """Commit the files that tasks wrote. What the driver's client fetches ahead would be read by nobody."""
         if self._reader is not None:
             self._reader.keep_only(None)
         files = frame.toArrow().to_pylist()
+        self._seconds = max((file["seconds"] for file in files), default=0.0)
         failpoints.reached("taken")
         self._commit(files, batch)
-        self._learn(files)
 
     def _commit(self, files: Sequence[Mapping[str, Any]], batch: int) -> None:
         """Make files a part of the table, rows of ADDED."""
@@ -116,13 +165,15 @@ class NativeSink:
             self._tables.add_files("records", adds, self._application, batch)
         failpoints.reached("landed")
         if files:
-            self._small.learn(sum(file["records"] for file in files), sum(file["bytes"] for file in files))
+            self._size = sum(file["bytes"] for file in files)
+            self._small.learn(sum(file["records"] for file in files), self._size)
+            self._learn(files)
 
     def _learn(self, files: Sequence[Mapping[str, Any]]) -> None:
-        """Note how large the topics' records are, for the tasks of the next batches."""
+        """Note how large the topics' records are, for the next batches, where they are not as they were."""
+        known, found = self._record_bytes, dict[str, float]()
         for file in files:
-            self._record_bytes.update(json.loads(file["topic_bytes"]))
-        if self._record_bytes:
-            path = Path(self._job.checkpoint) / SIZES_FILE
-            path.with_suffix(".new").write_text(json.dumps(self._record_bytes), encoding="utf-8")
-            path.with_suffix(".new").replace(path)
+            found.update(json.loads(file["topic_bytes"]))
+        if any(not 0.8 * size <= known.get(topic, 0.0) <= 1.25 * size for topic, size in found.items()):
+            self._record_bytes = {**known, **found}
+            self._job.keep_record_bytes(self._record_bytes)

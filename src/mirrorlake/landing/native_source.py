@@ -21,7 +21,8 @@ from mirrorlake import failpoints
 from mirrorlake.errors import ClusterUnreachable
 from mirrorlake.kafka.kept import Kept
 from mirrorlake.landing import open_ends
-from mirrorlake.landing.job import SIZES_FILE, LandJob, document
+from mirrorlake.landing.job import LandJob, document
+from mirrorlake.landing.pace import in_small_answers
 from mirrorlake.landing.ranges import OffsetRange, next_ends, shared_out
 from mirrorlake.offsets.as_of import noted_ends
 from mirrorlake.offsets.positions import TopicAndPartition
@@ -46,7 +47,7 @@ def source_of(job: LandJob) -> type[DataSource]:
 
 
 class _NativeSource(DataSource):
-    """A row for each file that was written: stage_file.ADDED."""
+    """A row for each file that was written: stage_file.ADDED, and how long it took to read."""
 
     job: LandJob
 
@@ -55,14 +56,17 @@ class _NativeSource(DataSource):
         return f"mirrorlake_land_{cls.job.alias}"
 
     def schema(self) -> str:
-        return "path string, size bigint, stats string, records bigint, bytes bigint, topic_bytes string"
+        return (
+            "path string, size bigint, stats string, records bigint, bytes bigint, topic_bytes string, seconds double"
+        )
 
     def streamReader(self, schema: "StructType") -> DataSourceStreamReader:
         return _StreamReader(self.job)
 
 
 class _Part(InputPartition):
-    """What one task reads; up to where the whole batch covers each partition, and what it notes of open ends."""
+    """What one task reads; up to where the whole batch covers each partition, and what it notes of open ends.
+    `small_answers`: see `native.reader.Reader`."""
 
     def __init__(
         self,
@@ -70,12 +74,14 @@ class _Part(InputPartition):
         landed_at: int,
         ends: Mapping[TopicAndPartition, int],
         noted: str | None,
+        small_answers: bool,
     ) -> None:
         super().__init__(None)
         self.ranges = ranges
         self.landed_at = landed_at
         self.ends = ends
         self.noted = noted
+        self.small_answers = small_answers
 
 
 class _StreamReader(DataSourceStreamReader):
@@ -95,7 +101,8 @@ class _StreamReader(DataSourceStreamReader):
         job = self._job
         due = time.monotonic() - self._quiet_since >= job.waiting_seconds
         ends = job.final if job.final is not None else self._log_ends()
-        found = next_ends(self._reached, ends, job.most, () if due else job.waiting, _known_sizes(job))
+        waiting, limit = () if due else job.waiting, job.limit()
+        found = next_ends(self._reached, ends, job.most, waiting, job.record_bytes(), limit)
         if any(found[key] != self._reached[key] for key in job.waiting):
             self._quiet_since = time.monotonic()
         if found != self._reached:
@@ -136,37 +143,48 @@ class _StreamReader(DataSourceStreamReader):
         ranges = [OffsetRange(*key, before[key], behind[key]) for key in sorted(behind) if before[key] < behind[key]]
         now = time.time_ns() // 1_000_000
         noted = open_ends.left(Path(self._job.checkpoint), end)
-        parts = shared_out(ranges, self._job.tasks, _known_sizes(self._job))
-        return [
-            _Part(part, now, {(item.topic, item.partition): behind[item.topic, item.partition] for item in part}, noted)
-            for part in parts
-        ]
+        parts = shared_out(ranges, self._job.tasks, self._job.record_bytes())
+        small = in_small_answers(self._job.limit())
+        ends = [{(item.topic, item.partition): behind[item.topic, item.partition] for item in part} for part in parts]
+        return [_Part(part, now, each, noted, small) for part, each in zip(parts, ends, strict=True)]
 
     def read(self, partition: InputPartition) -> "Iterator[pa.RecordBatch]":
         """Read, write, and say what was written; runs in a worker."""
+        import pyarrow as pa
+
+        from mirrorlake.kafka.refusals import unusable
         from mirrorlake.landing.stage_file import Batch, StageFile
+        from mirrorlake.native.reader import ClusterSilent
 
         assert isinstance(partition, _Part)
         job = self._job
         batch = Batch(job.alias, partition.landed_at, job.generations, partition.ends, partition.noted)
         file = StageFile(Path(job.directory), job.schema, batch, "task")
         ranges = {(item.topic, item.partition): (item.first, item.end) for item in partition.ranges}
-        for key, rows in read_ranges(job.alias, job.client, ranges):
-            file.add(key, rows)
+        began = time.monotonic()
+        try:
+            for key, rows in read_ranges(job.alias, job.client, ranges, partition.small_answers):
+                file.add(key, rows)
+        except ClusterSilent as error:
+            raise unusable(job.alias, job.client, error.args[0]) from error
         added = file.close()
         failpoints.reached("file-written")
         if added is not None:
-            yield added
+            seconds = pa.array([time.monotonic() - began])
+            yield pa.RecordBatch.from_arrays([*added.columns, seconds], [*added.schema.names, "seconds"])
 
 
 def read_ranges(
-    alias: str, client: Mapping[str, Any], ranges: Mapping[TopicAndPartition, tuple[int, int]]
+    alias: str,
+    client: Mapping[str, Any],
+    ranges: Mapping[TopicAndPartition, tuple[int, int]],
+    small_answers: bool,
 ) -> "Iterator[tuple[TopicAndPartition, pa.RecordBatch]]":
     """Read with this process's reader of a source; one that failed is not used again."""
     from mirrorlake.native.reader import Reader
 
-    name = json.dumps(dict(client), sort_keys=True)
-    reader = _readers.take(name) or Reader(client)
+    name = json.dumps([dict(client), small_answers], sort_keys=True)
+    reader = _readers.take(name) or Reader(client, small_answers=small_answers)
     try:
         yield from reader.read(ranges)
     except BaseException:
@@ -178,10 +196,3 @@ def read_ranges(
 
 def _offsets(document: Mapping[str, Mapping[str, int]]) -> dict[TopicAndPartition, int]:
     return {(topic, int(number)): end for topic, parts in document.items() for number, end in parts.items()}
-
-
-def _known_sizes(job: LandJob) -> dict[str, float]:
-    try:
-        return dict(json.loads((Path(job.checkpoint) / SIZES_FILE).read_text(encoding="utf-8")))
-    except FileNotFoundError:
-        return {}

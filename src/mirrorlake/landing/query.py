@@ -17,7 +17,8 @@ class LandingQuery:
     other.
 
     `final` is where a query that goes on by itself is to be ended: next offsets, of all partitions that it has more of;
-    `close` lets go of what the driver has of it; `fenced` asks whether another process has taken over.
+    `close` lets go of what the driver has of it; `fenced` asks whether another process has taken over; `take_no_more`
+    lets no batch begin behind the one in hand.
     """
 
     def __init__(
@@ -26,12 +27,14 @@ class LandingQuery:
         final: Mapping[TopicAndPartition, int] | None = None,
         close: Callable[[], None] = lambda: None,
         fenced: Callable[[], bool] = lambda: False,
+        take_no_more: Callable[[], None] = lambda: None,
     ) -> None:
         self._queries = queries
         self._final = final
         self._close = close
         #: Whether another process has taken over, so that nothing of it is committed any more.
         self.fenced = fenced
+        self._take_no_more = take_no_more
 
     @property
     def active(self) -> bool:
@@ -66,6 +69,7 @@ class LandingQuery:
 
     def stop(self) -> None:
         """Stop them, each when no batch of it is in flight: an interrupted one has to be done again."""
+        self._take_no_more()
         for query in self._queries:
             _stop_between_batches(query)
         self._close()

@@ -3,10 +3,11 @@
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
+from mirrorlake.landing.pace import first_limit
 from mirrorlake.offsets.positions import TopicAndPartition
 
-#: What a batch may hold, bytes as Arrow has them, and what a record of a topic is taken for before there was one.
-BATCH_BYTES, UNKNOWN_RECORD_BYTES = 2 << 30, 1_000
+#: What a record of a topic is taken for before there was one, bytes as Arrow has them.
+UNKNOWN_RECORD_BYTES = 1_000
 #: Records below which a partition's part of a batch is not divided: each part is a fetch of its own.
 UNDIVIDED = 20_000
 
@@ -32,14 +33,15 @@ def next_ends(
     most: int,
     waiting: Collection[TopicAndPartition] = (),
     record_bytes: Mapping[str, float] | None = None,
+    batch_bytes: int | None = None,
 ) -> dict[TopicAndPartition, int]:
     """Where the next batch ends, for each partition of `reached`, which is where the one before did.
 
     Args:
         reached: next offsets.
         log_ends: ends of the logs, exclusive; partitions that did not answer are missing, and stay where they are.
-        most: offsets of the batch, all partitions together. Where there are more, or more than BATCH_BYTES, each gets a
-            part of them in proportion to what it has, and at least one.
+        most: offsets of the batch, all partitions together. Where there are more, or more than `batch_bytes`
+            (None: see `pace.first_limit`), each gets a part of them in proportion to what it has, and at least one.
         waiting: partitions that make no batch by themselves: they go along with others.
         record_bytes: the size of a topic's records, as far as that is known.
     """
@@ -48,7 +50,8 @@ def next_ends(
         return dict(reached)
     known = record_bytes or {}
     size = sum(count * known.get(key[0], UNKNOWN_RECORD_BYTES) for key, count in news.items())
-    share = min(most / sum(news.values()), BATCH_BYTES / max(1.0, size))
+    limit = first_limit(size) if batch_bytes is None else batch_bytes
+    share = min(most / sum(news.values()), limit / max(1.0, size))
     if share < 1:
         news = {key: min(count, max(1, int(count * share))) if count else 0 for key, count in news.items()}
     return {key: first + news[key] for key, first in reached.items()}

@@ -28,6 +28,7 @@ _REQUIRED: Mapping[str, str | int | bool] = {
     "enable.auto.commit": False,
     "enable.partition.eof": True,
     "auto.offset.reset": "error",
+    "message.max.bytes": 1_000_000,  # is for producers, but librdkafka lets no `fetch.max.bytes` be less
     "receive.message.max.bytes": 2_000_000_000,  # a single record may be larger than what is asked for
     "queued.min.messages": 1_000_000,  # the bytes are the bound
 }
@@ -41,16 +42,24 @@ _TUNED: Mapping[str, str | int | bool] = {
     "fetch.queue.backoff.ms": 10,  # librdkafka waits a second where as much as it may have is fetched already
     "queued.max.messages.kbytes": 16 << 10,
 }
+#: Of a reader over a link of which an answer of the size above may take as long as a dead one is waited for.
+_SMALL_ANSWERS: Mapping[str, str | int | bool] = {
+    "fetch.message.max.bytes": 64 << 10,
+    "fetch.max.bytes": 1 << 20,
+    "queued.max.messages.kbytes": 2 << 10,
+}
 #: Of a reader that goes from range to range: the answer that is under way, of nothing or of what is read no more, is
 #: waited for. One that stays at the end of logs would ask the brokers twenty times a second.
 _RANGES_ONLY: Mapping[str, str | int | bool] = {"fetch.wait.max.ms": 50}
+#: librdkafka's error callback: client, code, text, opaque.
+_ON_ERROR = C.CFUNCTYPE(None, C.c_void_p, C.c_int, C.c_char_p, C.c_void_p)
 #: Messages that are taken at a time, at most, and how long they are waited for, ms.
 _MESSAGES, _WAIT_MS = 50_000, 25
 #: Bytes of records that are copied at a time, about. Measured with records of 1 KB, 50,000 at a time: the kernel's
 #: clearing of fresh pages took a sixth of a landing's CPU; memory of this size is used again.
 _BYTES = 4 << 20
-#: How long an answer to who leads partitions is waited for, ms.
-_LOOK_UP_MS = 1_000
+#: How long an answer to who leads partitions is waited for, ms; and to whether any broker answers, of a silent cluster.
+_LOOK_UP_MS, _ANYBODY_MS = 1_000, 5_000
 #: How long a cluster may be silent, seconds.
 PATIENCE_SECONDS = 20.0
 #: Records behind the ends of ranges that a reader keeps for the next ranges.
@@ -59,22 +68,34 @@ _KEPT = 20_000
 _NOWHERE = -1
 
 
+class ClusterSilent(KafkaException):  # type: ignore[misc]
+    """Raised when no broker of a cluster answers: it is about no partition. What the client complained of last is its
+    error."""
+
+
 class Reader:
     """A consumer of no group. For one thread; to be closed.
 
     `keep`: whoever reads on, range after range, finds the next records fetched ahead: partitions stay assigned. Else
-    nothing is fetched once a range is over.
+    nothing is fetched once a range is over. `small_answers`: records come piece by piece, and little is fetched for
+    nobody: over a slow link.
     """
 
     def __init__(
-        self, settings: Mapping[str, Any], keep: bool = False, patience_seconds: float = PATIENCE_SECONDS
+        self,
+        settings: Mapping[str, Any],
+        keep: bool = False,
+        patience_seconds: float = PATIENCE_SECONDS,
+        small_answers: bool = False,
     ) -> None:
         self._library = library()
         self._keep = keep
         self._patience = patience_seconds
-        self._handle: int | None = self._library.client(
-            CONSUMER, {**_TUNED, **({} if keep else _RANGES_ONLY), **settings, **_REQUIRED}
-        )
+        self._said: KafkaError | None = None  # of the cluster, since something came of it
+        self._on_error = _ON_ERROR(self._note)
+        tuned = {**_TUNED, **({} if keep else _RANGES_ONLY), **(_SMALL_ANSWERS if small_answers else {})}
+        told = {**tuned, **settings, **_REQUIRED}
+        self._handle: int | None = self._library.client(CONSUMER, told, self._prepare)
         self._queue = self._library.queue_new(self._handle)
         main = self._library.queue_get_main(self._handle)
         self._library.queue_forward(main, self._queue)
@@ -96,7 +117,8 @@ class Reader:
 
         Raises:
             KafkaException: a partition cannot be read (its text names it), as `_AUTO_OFFSET_RESET` where the log begins
-                behind the first offset; or the cluster says nothing for so long (`_TIMED_OUT`).
+                behind the first offset; or gives nothing for so long (`_TIMED_OUT`).
+            ClusterSilent: none of the brokers answers.
         """
         self._begin({key: bounds for key, bounds in ranges.items() if bounds[0] < bounds[1]})
         if self._kept:
@@ -107,7 +129,7 @@ class Reader:
             # Not more than are wanted: else the last ones would be waited for.
             taken = self._take(min(self._most, left))
             if taken > 0:
-                self._heard = time.monotonic()
+                self._heard, self._said = time.monotonic(), None
                 yield from self._columns(taken)
             elif time.monotonic() - self._heard > self._patience:
                 raise self._silent()
@@ -128,6 +150,17 @@ class Reader:
             self._library.queue_destroy(self._queue)
             self._library.destroy(self._handle)
             self._handle = None
+
+    def _prepare(self, conf: int) -> None:
+        self._library.conf_set_error_cb(conf, C.cast(self._on_error, C.c_void_p))
+
+    def _note(self, _client: int, code: int, text: bytes, _opaque: int) -> None:
+        """Note what the client complains of; called by librdkafka while messages are taken. That all brokers are away
+        says less than why."""
+        error = KafkaError(code, text.decode(errors="replace"))
+        logger.info("a source cluster says: %s", error.str())
+        if code != KafkaError._ALL_BROKERS_DOWN or self._said is None:
+            self._said = error
 
     def _begin(self, ranges: Mapping[Partition, tuple[int, int]]) -> None:
         """Assign what is not read already from where it is wanted."""
@@ -260,7 +293,7 @@ class Reader:
                 text = f"{key[0]}-{key[1]} cannot be read from offset {offset}: {error.str()}"
                 raise KafkaException(KafkaError(code, text))
         if general:
-            logger.info("a source cluster says: %s", KafkaError(general).str())
+            self._note(0, general, KafkaError(general).str().encode(), 0)
 
     def _finish(self) -> None:
         """Fetch no more of ranges that are over, unless the next ones may follow; keep few records for those."""
@@ -288,5 +321,10 @@ class Reader:
             for key, number in self._numbers.items()
             if self._ranges[number]["next"] < self._ranges[number]["end"]
         ]
+        # The answer says whether it is about these partitions: the leader of some may be away while others answer.
+        if code := self._library.look_up(self._handle, None, _ANYBODY_MS):
+            return ClusterSilent(self._said or KafkaError(code))
         text = f"{', '.join(open_[:3])} gave no record for {self._patience:.0f} s, of {len(open_)} that are read"
+        if self._said is not None:
+            text = f"{text}; the client says: {self._said.str()}"
         return KafkaException(KafkaError(KafkaError._TIMED_OUT, text))

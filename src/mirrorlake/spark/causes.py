@@ -10,6 +10,9 @@ from collections.abc import Callable, Collection
 from confluent_kafka import KafkaError, KafkaException
 
 from mirrorlake.errors import (
+    AuthenticationFailed,
+    ClusterUnreachable,
+    ClusterUnusable,
     CountDiffers,
     Fenced,
     FilesUnreadable,
@@ -30,6 +33,8 @@ _FROM_TASKS: dict[str, Callable[[str], BaseException]] = {
     "mirrorlake.errors.Fenced": Fenced,
     "mirrorlake.errors.FilesUnreadable": FilesUnreadable,
     "mirrorlake.errors.LayoutError": LayoutError,
+    "mirrorlake.errors.AuthenticationFailed": lambda text: AuthenticationFailed(text, alias=_alias(text)),
+    "mirrorlake.errors.ClusterUnreachable": lambda text: ClusterUnreachable(text, alias=_alias(text)),
     "FileNotFoundError": FileNotFoundError,
 }
 #: Conditions of Delta where another commit came in between.
@@ -62,7 +67,7 @@ def in_our_words(error: BaseException, what: str) -> MirrorlakeError:
     if isinstance(error, MirrorlakeError):
         return error
     raised = raised_by_task(error)
-    if isinstance(raised, (MapError, PlanOutdated, Fenced)):
+    if isinstance(raised, (MapError, PlanOutdated, Fenced, ClusterUnusable)):
         return raised
     return ReplicationError(f"{what} stopped: {said_by(error)}")
 
@@ -90,6 +95,12 @@ def has_overflown(error: str) -> bool:
     """Whether the causes in an error's text are that a number was too large for Java: what Spark's Kafka source says of
     a record's time that is no TIMESTAMP, and nothing else of it."""
     return "java.lang.ArithmeticException: long overflow" in error
+
+
+def _alias(text: str) -> str:
+    """The cluster that a sentence of ours names."""
+    found = re.search(r"\bcluster (\S+)", text)
+    return found[1] if found is not None else ""
 
 
 def is_conflict(error: BaseException) -> bool:

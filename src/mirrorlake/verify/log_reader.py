@@ -8,9 +8,9 @@ import pyarrow as pa
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
 from mirrorlake.errors import ClusterUnreachable, ClusterUnusable
-from mirrorlake.kafka.refusals import reason_of
+from mirrorlake.kafka.refusals import Complaints, is_refusal, reason_of, unusable
 from mirrorlake.native.exact import headers_of
-from mirrorlake.native.reader import Reader
+from mirrorlake.native.reader import ClusterSilent, Reader
 from mirrorlake.native.selfcheck import problem
 from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.verify.digest import as_records
@@ -67,7 +67,8 @@ class LogReader:
         self._alias = alias
         self._throttle = throttle
         self._settings = {**settings, "group.id": f"mirrorlake-verify-{alias}"}
-        self._consumer = Consumer({**self._settings, "logger": logger})
+        self._complaints = Complaints()
+        self._consumer = Consumer({**self._settings, "logger": logger, "error_cb": self._complaints.note})
         self._log: Log | None = None
         #: Where the log of the partition that was read last began.
         self.start = 0
@@ -127,6 +128,10 @@ class LogReader:
 
     def _unusable(self, key: TopicAndPartition, error: KafkaException) -> ClusterUnusable:
         found = error.args[0]
+        self._consumer.poll(0)  # where it complains
+        complaint = found if isinstance(error, ClusterSilent) else self._complaints.last
+        if complaint is not None and (isinstance(error, ClusterSilent) or is_refusal(complaint)):
+            return unusable(self._alias, self._settings, complaint)
         if found.code() not in _SILENT:
             return ClusterUnusable(f"cluster {self._alias} cannot be read: {reason_of(found)}", alias=self._alias)
         return ClusterUnreachable(

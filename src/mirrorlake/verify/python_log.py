@@ -8,11 +8,15 @@ from typing import Any
 import pyarrow as pa
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
+from mirrorlake.kafka.refusals import Complaints
+from mirrorlake.native.reader import ClusterSilent
 from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.verify.digest import RECORDS
 
 #: What one batch may hold: records, and about so many bytes.
 BATCH_RECORDS, BATCH_BYTES = 10_000, 16 << 20
+#: How long an answer of any broker is waited for where a partition is silent, seconds.
+_ANYBODY_SECONDS = 5.0
 _SETTINGS: Mapping[str, Any] = {
     "enable.auto.commit": False,
     "enable.partition.eof": True,
@@ -28,7 +32,8 @@ class PythonLog:
     """Reads one cluster. A range that begins where the one before it ended is read on."""
 
     def __init__(self, settings: Mapping[str, Any], patience_seconds: float) -> None:
-        self._consumer = Consumer({**settings, **_SETTINGS})
+        self._complaints = Complaints()
+        self._consumer = Consumer({**settings, **_SETTINGS, "error_cb": self._complaints.note})
         self._patience = patience_seconds
         self._average = 1_000
         self._ahead: list[Message] = []
@@ -37,8 +42,8 @@ class PythonLog:
     def read(self, key: TopicAndPartition, first: int, end: int) -> Iterator[pa.RecordBatch]:
         """The committed records from `first` to in front of `end`, which the log has, as RECORDS.
 
-        Raises KafkaException: `_AUTO_OFFSET_RESET` where the log begins behind `first`, `_TIMED_OUT` where the cluster
-        is silent.
+        Raises KafkaException: `_AUTO_OFFSET_RESET` where the log begins behind `first`, `_TIMED_OUT` where the
+        partition is silent; ClusterSilent where none of the brokers answers.
         """
         for messages in self._messages(key, first, end):
             batch = _batch(messages)
@@ -61,15 +66,23 @@ class PythonLog:
             found, ended = (self._ahead, False) if self._ahead else self._polled()
             self._ahead = []
             if found or ended:
-                deadline = time.monotonic() + self._patience
+                deadline, self._complaints.last = time.monotonic() + self._patience, None
             elif time.monotonic() > deadline:
-                raise KafkaException(KafkaError(KafkaError._TIMED_OUT))
+                raise self._silent(key)
             if found and found[-1].offset() >= end - 1:
                 wanted = [message for message in found if message.offset() < end]
                 self._ahead, self._next = found[len(wanted) :], None if ended else (key, end)
                 found, ended = wanted, True
             if found:
                 yield found
+
+    def _silent(self, key: TopicAndPartition) -> KafkaException:
+        """Why nothing comes: whether any broker answers says whether it is about the partition."""
+        try:
+            self._consumer.list_topics(key[0], _ANYBODY_SECONDS)
+        except KafkaException as error:
+            return ClusterSilent(self._complaints.last or error.args[0])
+        return KafkaException(KafkaError(KafkaError._TIMED_OUT))
 
     def _polled(self) -> tuple[list[Message], bool]:
         """What has come, and whether the log ends behind it."""

@@ -47,7 +47,7 @@ class Reader:
 
     open_ones: list["Reader"] = []
 
-    def __init__(self, client: Any) -> None:
+    def __init__(self, client: Any, small_answers: bool) -> None:
         self.client = client
         Reader.open_ones.append(self)
 
@@ -65,7 +65,7 @@ def test_a_secret_that_rotates_leaves_one_reader_of_its_source(monkeypatch: pyte
         for alias in ("east", "north"):
             client = {"bootstrap.servers": alias, "sasl.password": f"{alias} {hour}"}
             for _batch in range(3):
-                found = list(native_source.read_ranges(alias, client, {("t", 0): (0, 1)}))
+                found = list(native_source.read_ranges(alias, client, {("t", 0): (0, 1)}, False))
                 assert found == [(("t", 0), client["sasl.password"])]
             assert len(Reader.open_ones) <= 2
     assert sorted(item.client["sasl.password"] for item in Reader.open_ones) == ["east 23", "north 23"]

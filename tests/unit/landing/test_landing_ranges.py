@@ -3,7 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirrorlake.landing.ranges import BATCH_BYTES, UNDIVIDED, UNKNOWN_RECORD_BYTES, OffsetRange, next_ends, shared_out
+from mirrorlake.landing.pace import MOST_BYTES
+from mirrorlake.landing.ranges import UNDIVIDED, UNKNOWN_RECORD_BYTES, OffsetRange, next_ends, shared_out
 from mirrorlake.offsets.positions import TopicAndPartition
 
 KEYS = st.tuples(st.sampled_from(["orders", "heartbeats", "b"]), st.integers(0, 5))
@@ -29,7 +30,7 @@ def test_batch_after_batch_everything_is_read(logs: dict, most: int) -> None:
     reached, ends = ends_of(logs)
     wanted = {key: max(first, ends[key]) for key, first in reached.items()}
     for _ in range(2_000_000 // most + 2):
-        reached = next_ends(reached, ends, most)
+        reached = next_ends(reached, ends, most, batch_bytes=MOST_BYTES)
     assert reached == wanted
 
 
@@ -48,10 +49,10 @@ def test_a_partition_that_does_not_answer_stays_where_it_is() -> None:
 @given(LOGS, st.dictionaries(st.sampled_from(["orders", "b"]), st.floats(1, 10_000_000)))
 def test_a_batch_has_a_bound_in_bytes_too(logs: dict, sizes: dict) -> None:
     reached, ends = ends_of(logs)
-    found = next_ends(reached, ends, 10**12, (), sizes)
+    found = next_ends(reached, ends, 10**12, (), sizes, MOST_BYTES)
     each = {key: sizes.get(key[0], UNKNOWN_RECORD_BYTES) for key in found}
     one_of_each = sum(each.values())
-    assert sum((found[key] - reached[key]) * each[key] for key in found) <= BATCH_BYTES + one_of_each
+    assert sum((found[key] - reached[key]) * each[key] for key in found) <= MOST_BYTES + one_of_each
     assert found != reached or ends == reached or all(ends[key] <= reached[key] for key in reached)
 
 

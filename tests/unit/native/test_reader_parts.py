@@ -67,6 +67,18 @@ def test_all_is_read_in_order_and_what_is_behind_the_end_is_kept(
         used.close()
 
 
+@pytest.mark.parametrize("keep", [True, False])
+def test_small_answers_have_all_too(bootstrap: str, keep: bool) -> None:
+    """Whatever a cluster's client settings say of the largest messages."""
+    settings = {"bootstrap.servers": bootstrap, "log_level": 2, "message.max.bytes": 10_000_000}
+    used = Reader(settings, keep=keep, small_answers=True)
+    try:
+        for first, end in ((0, 123), (123, RECORDS)):
+            assert values(used.read({(TOPIC, 0): (first, end)})) == {(TOPIC, 0): expected(first, end)}
+    finally:
+        used.close()
+
+
 def test_a_record_that_no_column_holds_is_an_error(bootstrap: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(columns, "_MOST", 7)
     used = Reader({"bootstrap.servers": bootstrap, "log_level": 2})

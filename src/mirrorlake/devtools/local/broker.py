@@ -113,11 +113,13 @@ def settings_of(broker: Broker, quorum: list[Broker], brokers: int, extra: Mappi
     """Return the settings of a broker in a cluster of so many, made for tests; `extra` overrides them.
 
     `listeners` and `listener.security.protocol.map` of `extra` come beside ours instead: `TLS://127.0.0.1:9999` and
-    `TLS:SSL` give a broker, the only one of its cluster, a second door.
+    `TLS:SSL` give a broker, the only one of its cluster, a second door; `advertised.listeners` are where clients
+    find it that come another way.
     """
     copies = str(min(3, brokers))
     controls = any(member.node == broker.node for member in quorum)
     doors = [f"PLAINTEXT://{broker.address}", *filter(None, [extra.get("listeners")])]
+    found_at = [doors[0], extra["advertised.listeners"]] if "advertised.listeners" in extra else doors
     inner = [f"CONTROLLER://127.0.0.1:{broker.controller_port}"] if controls else []
     protocols = ["PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT", *filter(None, [extra.get(_PROTOCOLS)])]
     voters = ",".join(f"{member.node}@127.0.0.1:{member.controller_port}" for member in quorum)
@@ -145,6 +147,6 @@ def settings_of(broker: Broker, quorum: list[Broker], brokers: int, extra: Mappi
         "broker.heartbeat.interval.ms": "500",
         **extra,
         "listeners": ",".join([*doors, *inner]),
-        "advertised.listeners": ",".join(doors),
+        "advertised.listeners": ",".join(found_at),
         _PROTOCOLS: ",".join(protocols),
     }

@@ -1,0 +1,46 @@
+"""How much a landing batch may hold, by how long the ones before it took. Pure.
+
+A batch is staged whole, so over a slow link it has to be small: what was read of one that is given up, because
+the query is started anew or a run ends, is read again. And a reader's answers have to be small, else each is
+waited for so long that the link looks dead.
+"""
+
+#: How long a batch is meant to take, and from when on it took too long, seconds.
+MEANT_SECONDS, LONG_SECONDS = 8.0, 10.0
+#: Bytes as Arrow has them: at least, at most, and of the first batch of a cluster of which nothing is known, unless all
+#: that there is to land is little.
+LEAST_BYTES, MOST_BYTES = 256 << 10, 2 << 30
+FIRST_BYTES, LITTLE_BYTES = 16 << 20, 48 << 20
+#: Up to which limit answers are asked for that come piece by piece.
+SMALL_ANSWERS_BYTES = 64 << 20
+#: By how much the limit rises after one batch.
+_RISE = 16.0
+
+
+def next_limit(limit: int | None, size: int, seconds: float) -> int | None:
+    """How much the next batch may hold after one of so many bytes that took so long to read; None while nothing
+    is known."""
+    known = limit or FIRST_BYTES
+    if seconds > LONG_SECONDS:
+        return max(LEAST_BYTES, min(known, int(size * MEANT_SECONDS / seconds)))
+    if size < known // 2:  # it was not as large as it might have been: it does not say what a larger one takes
+        return limit
+    return min(MOST_BYTES, int(known * min(_RISE, max(1.0, MEANT_SECONDS / max(seconds, 0.001)))))
+
+
+def limit_after_failure(limit: int | None, seconds: float) -> int | None:
+    """The same after a batch that was not finished within so long: the answers may have been too large, or a stop did
+    not wait for it. None while nothing is known."""
+    if seconds <= LONG_SECONDS:
+        return limit
+    return max(LEAST_BYTES, int(min(limit or FIRST_BYTES, FIRST_BYTES) * MEANT_SECONDS / seconds))
+
+
+def first_limit(backlog: float) -> int:
+    """How much the first batch may hold of a backlog of so many bytes."""
+    return LITTLE_BYTES if backlog <= LITTLE_BYTES else FIRST_BYTES
+
+
+def in_small_answers(limit: int | None) -> bool:
+    """Whether a cluster is read in small answers."""
+    return limit is None or limit <= SMALL_ANSWERS_BYTES
