@@ -19,7 +19,7 @@ from mirrorlake.terminal import end_silently
 from tests.support.clusters import ClusterPair, cluster_pair, given_clusters
 from tests.support.sample_lake import empty_lake, fill
 
-pytest_plugins = "tests.support.chunks"
+pytest_plugins = ("tests.support.chunks", "tests.support.laws")
 end_silently()
 # The sessions of the tests handle few rows: compiling code for them costs more than it gives.
 os.environ.setdefault(SHORT_VARIABLE, "1")

@@ -25,6 +25,7 @@ from mirrorlake.native import SWITCH
 from tests.support.clusters import ClusterPair
 from tests.support.kafka import NewRecord, create_topic, numbered, partition_count, read_topic, send, write
 from tests.support.lake_rows import now_of
+from tests.support.lanes import LANES
 from tests.support.replication import (
     assert_same,
     finish,
@@ -105,6 +106,7 @@ def scene(made: Scene) -> Scene:
     return made
 
 
+@pytest.mark.law("exactly once", "exact map", lane=("native", "python"), session=("with", "without"))
 @pytest.mark.parametrize("points", [pytest.param(WRITTEN, id="written"), pytest.param(ALL, id="all", marks=SLOW)])
 def test_driver_killed_at_point_after_point(
     spark: SparkSession, scene: Scene, clusters: ClusterPair, tmp_path: Path, points: Sequence[Sequence[str]]
@@ -135,6 +137,7 @@ def _die_in_turn(scene: Scene, points: Sequence[str], ways: Sequence[str]) -> No
         scene.write(1_500)
 
 
+@pytest.mark.law("exactly once", "exact map")
 @pytest.mark.parametrize(
     "kills", [pytest.param(KILLS_IN_WORKERS, id="some"), pytest.param(MORE_KILLS_IN_WORKERS, id="more", marks=SLOW)]
 )
@@ -158,6 +161,7 @@ def test_worker_killed_in_a_task(
     scene.recovers(spark)
 
 
+@pytest.mark.law("stage is the truth")
 def test_landed_but_not_committed_by_the_stream(
     spark: SparkSession, scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -177,6 +181,9 @@ def test_landed_but_not_committed_by_the_stream(
     scene.recovers(spark)
 
 
+@pytest.mark.law("exact map", "progress is offsets")
+@pytest.mark.usefixtures("lane")
+@pytest.mark.parametrize("lane", LANES, indirect=True)
 def test_map_rows_that_were_lost_for_many_batches_are_rebuilt(
     spark: SparkSession, scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -191,6 +198,9 @@ def test_map_rows_that_were_lost_for_many_batches_are_rebuilt(
     scene.recovers(spark)
 
 
+@pytest.mark.law("stage is the truth")
+@pytest.mark.usefixtures("lane")
+@pytest.mark.parametrize("lane", LANES, indirect=True)
 def test_deleted_checkpoints_are_rebuilt_from_the_tables(spark: SparkSession, scene: Scene) -> None:
     shutil.rmtree(scene.folder / "lake" / "_checkpoints")
     scene.recovers(spark)
@@ -225,6 +235,9 @@ class Feeder(Thread):
         self.end()
 
 
+@pytest.mark.law("stage first")
+@pytest.mark.usefixtures("lane")
+@pytest.mark.parametrize("lane", LANES, indirect=True)
 def test_stage_first(spark: SparkSession, scene: Scene) -> None:
     """DESIGN.md, "Stage first": what a read_committed consumer sees at the target was in `records` by then."""
     stage = DeltaLog(scene.folder / "lake" / "records")

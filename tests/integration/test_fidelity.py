@@ -161,6 +161,7 @@ def replicated(
     return Replicated(topology, run, both_sides(run.lake, clusters.east, clusters.west, names), produced)
 
 
+@pytest.mark.law("exactly once", "exact map")
 @pytest.mark.parametrize("topic", [*TOPICS, *CODECS])
 def test_arrives_as_it_was_sent(replicated: Replicated, topic: str) -> None:
     count = assert_topic_same(replicated.sides, name(topic), replicated.before[topic])
@@ -184,6 +185,7 @@ def test_a_marker_behind_every_record_costs_one_map_row_per_thousand(replicated:
     assert replicated.sides.rows[name("single"), 0] <= -(-SINGLE // 1_000)
 
 
+@pytest.mark.law("never more than was seen")
 def test_verify_proves_all_of_it(replicated: Replicated) -> None:
     answer = mirrorlake.open(replicated.topology).verify()
     assert answer.differences == [] and answer.excused == {}

@@ -91,6 +91,7 @@ def new_scene(clusters: ClusterPair, folder: Path) -> Scene:
     return scene
 
 
+@pytest.mark.law("exactly once", "never more than was seen")
 @pytest.mark.parametrize("place", ["path", pytest.param("catalog", marks=pytest.mark.slow)])
 def test_what_is_forgotten_stays_so(spark: SparkSession, clusters: ClusterPair, tmp_path: Path, place: str) -> None:
     """Of what is mapped, what is only staged, the last record of each partition: deleted, while no process runs; it is

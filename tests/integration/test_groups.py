@@ -234,6 +234,7 @@ def test_failback_reads_at_home_exactly_what_was_not_read_there(scene: Scene) ->
     assert (row["source_position"], row["target_position"], row["reason"]) == (4_100, 4_100, "failback")
 
 
+@pytest.mark.law("never backwards")
 def test_a_group_rewound_at_the_source_moves_only_when_forced(scene: Scene) -> None:
     group = scene.group("rewound")
     checkpoints = scene.checkpoints()
@@ -256,6 +257,7 @@ def test_a_group_rewound_at_the_source_moves_only_when_forced(scene: Scene) -> N
     ]
 
 
+@pytest.mark.law("never backwards")
 def test_an_active_group_is_not_touched_and_an_empty_one_is(scene: Scene) -> None:
     topic = f"east.{scene.topic('plain')}"
     consumer = Consumer(

@@ -33,6 +33,7 @@ PARTITIONS = 2
 SMALL_BATCHES = "mirrorlake.run.flow_spec.FlowSpec"
 
 
+@pytest.mark.law("progress is offsets")
 def test_a_changed_selection_and_a_death_in_its_backlog_leave_nothing_behind(
     spark: SparkSession, clusters: ClusterPair, topic_name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

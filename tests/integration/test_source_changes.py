@@ -101,6 +101,7 @@ def told(run: Live, kind: str) -> dict[tuple[str, int | None], tuple[int | None,
     }
 
 
+@pytest.mark.law("nothing silently", "kept by generation")
 def test_topics_that_grow_come_go_and_come_again(spark: SparkSession, scene: Scene, tmp_path: Path) -> None:
     """While up: a partition more, a new topic, a deleted one, one deleted and made again; while down: one made again,
     one truncated. The bystander never waits."""

@@ -38,6 +38,7 @@ def rewind(cluster: EmbeddedCluster, partition: str, offset: int) -> None:
     cluster.start_broker()
 
 
+@pytest.mark.law("nothing silently", "kept by generation")
 def test_a_log_that_went_back_stops_its_partition_until_somebody_decides(
     spark: SparkSession, clusters: ClusterPair, topic_name: str, tmp_path: Path
 ) -> None:

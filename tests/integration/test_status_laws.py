@@ -4,6 +4,7 @@ import uuid
 from pathlib import Path
 from typing import Any
 
+import pytest
 from pyspark.sql import SparkSession
 
 from mirrorlake.config.topology import load_topology
@@ -16,6 +17,7 @@ from tests.support.lake_rows import now_of
 from tests.support.replication import replicate_once, write_topology
 
 
+@pytest.mark.law("never more than was seen")
 def test_a_target_that_lacks_what_the_map_has_is_told(
     spark: SparkSession, clusters: ClusterPair, tmp_path: Path
 ) -> None:

@@ -125,6 +125,7 @@ def assert_exact(lake: Lake, scene: Scene, name: str, first: int, last: int) -> 
     assert found == {other: (one, True) for one, other in pairs}, name
 
 
+@pytest.mark.law("nothing silently", "kept by generation")
 @pytest.mark.slow
 def test_topics_that_were_deleted_while_nobody_ran(spark: SparkSession, scene: Scene, tmp_path: Path) -> None:
     """Deleted (gone), deleted and made again (made, on, over): told, waited for, and each choice."""

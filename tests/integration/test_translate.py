@@ -143,6 +143,7 @@ def add_samples(lake: Lake, topics: Mapping[str, list[tuple[int, int, int | None
 _examples = iter(range(1_000_000))
 
 
+@pytest.mark.law("exact map")
 @settings(max_examples=3, deadline=None, suppress_health_check=list(HealthCheck), database=None)
 @given(histories())
 def test_law_over_generated_runs_and_gaps(lake: Lake, batches: list[tuple[list[int], int]]) -> None:
@@ -203,6 +204,7 @@ def test_only_files_that_can_matter_are_read(lake: Lake, monkeypatch: pytest.Mon
     assert {name for files in read for name in files} == {"offset_map"}
 
 
+@pytest.mark.law("kept by generation")
 def test_offsets_of_a_target_topic_that_was_made_again_lead_nowhere(lake: Lake) -> None:
     """Through all that may happen to it: waiting, decided, begun, sampled, mapped anew."""
     topic, target = "again", "east.again"
@@ -281,6 +283,7 @@ def sampled_histories(draw: st.DrawFn) -> Sampled:
     return Sampled(batches, draw(st.integers(0, len(batches))), samples)
 
 
+@pytest.mark.law("never more than was seen")
 @settings(max_examples=3, deadline=None, suppress_health_check=list(HealthCheck), database=None)
 @given(st.lists(sampled_histories(), min_size=30, max_size=30))
 def test_exact_is_said_only_of_what_is(lake: Lake, flows: list[Sampled]) -> None:

@@ -22,6 +22,7 @@ from tests.support.topologies import assert_mapped, incidents
 pytestmark = [pytest.mark.slow, *BOTH_LANES]
 
 
+@pytest.mark.law("nothing silently")
 def test_a_flow_that_lacks_deleted_records_stops_until_somebody_decides(
     spark: SparkSession, clusters: ClusterPair, topic_name: str, tmp_path: Path
 ) -> None:

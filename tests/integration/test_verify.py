@@ -127,6 +127,7 @@ def found_by(answer: Verified, here: Planted) -> dict[str, list[tuple[str, int, 
     return found
 
 
+@pytest.mark.law("never more than was seen")
 def test_each_kind_is_found_and_named(planted: Planted) -> None:
     answer = mirrorlake.open(planted.topology).verify()
     assert found_by(answer, planted) == {topic: [item] for topic, item in PLANTED.items() if item is not None}

@@ -222,6 +222,7 @@ def test_a_topic_that_is_gone_is_no_lag_any_more(history: History) -> None:
     )
 
 
+@pytest.mark.law("nothing silently")
 def test_an_open_incident_is_the_state_of_its_flow_and_partition(history: History) -> None:
     history.sample(FRESH, "orders", 0, 9, 3, 1.0).sample(FRESH, "orders", 1, 9, 9)
     common = {"flow": FLOW, "at": history.at(60), "kind": "target_refused", "topic": "orders"}

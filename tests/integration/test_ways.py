@@ -77,6 +77,7 @@ def test_records_too_large_for_the_driver_go_the_long_way(
     assert_same(run.lake, clusters.east, clusters.west, {topic_name: f"east.{topic_name}"}, 240)
 
 
+@pytest.mark.law("exactly once", "exact map")
 @pytest.mark.parametrize("place", ["path", pytest.param("catalog", marks=pytest.mark.slow)])
 def test_rows_that_spark_reads_go_both_ways_too(
     spark: SparkSession, clusters: ClusterPair, tmp_path: Path, topic_name: str, place: str

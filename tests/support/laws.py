@@ -1,0 +1,79 @@
+"""Laws and ways: which test proves which law on which way, as tests say it by the mark `law`.
+
+    @pytest.mark.law("exactly once", "exact map", session="without")
+
+A way of records through this program is a value of each of WAYS. A marked test goes the usual ways, except for what the
+mark says, and for what a parameter of the test says by its value: `lane` (tests/support/lanes.py) is native in one run
+of the test and python in the other. `tests/unit/test_laws_and_ways.py` fails for a law that no test proves on some way.
+"""
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+import pytest
+
+LAWS = (
+    "stage first",
+    "exactly once",  # and in order
+    "exact map",
+    "nothing silently",
+    "never backwards",
+    "stage is the truth",
+    "progress is offsets",
+    "kept by generation",
+    "never more than was seen",
+)
+#: What can be one way or another: how records pass this process, who answers what is asked of the lake, whether a Spark
+#: session is there, and where the tables are.
+WAYS: Mapping[str, tuple[str, ...]] = {
+    "lane": ("native", "python"),
+    "engine": ("duckdb", "spark"),
+    "session": ("with", "without"),
+    "lake": ("folder", "catalog"),
+}
+USUAL = {kind: names[0] for kind, names in WAYS.items()}
+#: Parameters of tests that mean a way by another word.
+WORDS = {"no session": "without", "session": "with", "path": "folder"}
+
+
+def ways_of(parameters: Iterable[object], declared: Mapping[str, str | Iterable[str]]) -> set[str]:
+    """The ways that a test goes, as `lane native`. Raises UsageError for a way that is none. Pure."""
+    words = [WORDS.get(value, value) for value in parameters if isinstance(value, str)]
+    gone: dict[str, set[str]] = {}
+    for kind, names in WAYS.items():
+        said = declared.get(kind, [word for word in words if word in names] or USUAL[kind])
+        gone[kind] = {said} if isinstance(said, str) else set(said)
+    if gone["lake"] == {"catalog"}:  # which Spark alone answers about here
+        gone["engine"] = {"spark"}
+    wrong = sorted(declared.keys() - WAYS.keys()) + [
+        name for kind, found in gone.items() for name in sorted(found - set(WAYS[kind]))
+    ]
+    if wrong:
+        raise pytest.UsageError(f"{', '.join(wrong)}: no such way; see WAYS of tests/support/laws.py")
+    return {f"{kind} {name}" for kind, found in gone.items() for name in found}
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--law-table", type=Path, help="write which of the collected tests prove which law on which way")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "law(*laws, **ways): what the test proves, and how (tests/support/laws.py)")
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Write {law: {way: [tests]}}."""
+    if session.config.getoption("--law-table") is None:
+        return
+    found: dict[str, dict[str, list[str]]] = {law: defaultdict(list) for law in LAWS}
+    for item in session.items:
+        parameters = getattr(getattr(item, "callspec", None), "params", {}).values()
+        for mark in item.iter_markers("law"):
+            if unknown := set(mark.args) - set(LAWS):
+                raise pytest.UsageError(f"{item.nodeid}: {', '.join(unknown)}: no such law")
+            for law in mark.args:
+                for way in ways_of(parameters, mark.kwargs):
+                    found[law][way].append(item.nodeid)
+    session.config.getoption("--law-table").write_text(json.dumps(found), encoding="utf-8")
