@@ -57,10 +57,11 @@ def truncate(bootstrap: str, topic: str, offset: int, partition_number: int = 0)
 
 
 def write(bootstrap: str, topic: str, records: Iterable[NewRecord], **settings: str | int) -> None:
-    """Write records and wait for every acknowledgement; `settings` keys have `_` for `.`."""
+    """Write records and wait for every acknowledgement; `settings` keys have `_` for `.`. Each is there once, also
+    where a broker that was just started, or is under load, answers too late and the client sends again."""
     failed: list[object] = []
     extra = {key.replace("_", "."): value for key, value in settings.items()}
-    producer = Producer({"bootstrap.servers": bootstrap, "acks": "all", "linger.ms": 5, **extra})
+    producer = Producer({"bootstrap.servers": bootstrap, "enable.idempotence": True, "linger.ms": 5, **extra})
     for record in records:
         send(producer, topic, record, failed)
     assert producer.flush(60) == 0
