@@ -4,8 +4,9 @@
 
 Two clusters, a producer that writes transactions and records of odd sizes, and `mirrorlake run` between them. One after
 another the driver, a Python worker or one of the brokers is killed, each at a random moment after records were seen to
-arrive since the last kill; in between the topology file is edited, topics and partitions are added. At the end every
-record and every row of the map is compared. The seed decides on what is done; when exactly it hits is the machine's.
+arrive since the last kill; or the lake's disk is full for a while (tests/chaos/disk.py), or the driver is suspended for
+a minute. In between the topology file is edited, topics and partitions are added. At the end every record and every row
+of the map is compared. The seed decides on what is done; when exactly it hits is the machine's.
 """
 
 import argparse
@@ -30,6 +31,7 @@ from confluent_kafka.admin import AdminClient, NewPartitions, OffsetSpec
 from mirrorlake.devtools.local.cluster import EmbeddedCluster, start_clusters, stop_clusters
 from mirrorlake.errors import MirrorlakeError
 from mirrorlake.spark.session import SHORT_VARIABLE, local_session
+from tests.chaos.disk import Disk
 from tests.support.kafka import create_topic
 from tests.support.replication import (
     assert_topic_same,
@@ -42,7 +44,9 @@ from tests.support.replication import (
 )
 
 #: Each kind of kill, and how often of a hundred: a driver takes half a minute to come back, a worker two seconds.
-KINDS = {"driver": 10, "worker": 44, "target broker": 23, "source broker": 23}
+KINDS = {"driver": 10, "worker": 36, "target broker": 19, "source broker": 19, "full disk": 10, "suspended driver": 6}
+#: How long the disk is full, at least and at most, and how long a driver is suspended, seconds.
+FULL_SECONDS, SUSPENDED_SECONDS = (2.0, 30.0), 60.0
 #: How often of a hundred kills something of the topology or of the source changes in between.
 CHANGES = 20
 #: How long nothing may arrive before it counts as stuck, seconds.
@@ -122,6 +126,7 @@ class Chaos:
     folder: Path
     clusters: dict[str, EmbeddedCluster]
     chance: random.Random
+    disk: Disk | None = None
     partitions: dict[str, int] = field(default_factory=dict)
     kills: Counter[str] = field(default_factory=Counter)
     changes: Counter[str] = field(default_factory=Counter)
@@ -196,8 +201,13 @@ class Chaos:
         return (self.folder / "run.log").read_text(encoding="utf-8", errors="replace")[-1_500:]
 
     def kill(self, kind: str) -> None:
-        """Kill one process of a kind, and start it again where nobody else does."""
-        if kind == "driver":
+        """Kill one process of a kind, and start it again where nobody else does; or take room or time away."""
+        if kind == "full disk" and self.disk is not None:
+            with self.disk.full():
+                time.sleep(self.chance.uniform(*FULL_SECONDS))  # the time that it has no room
+        elif kind == "suspended driver":
+            self._suspend_the_driver()
+        elif kind == "driver":
             self._kill_the_driver()
         elif kind == "worker":
             if not self._kill_a_worker():
@@ -222,6 +232,14 @@ class Chaos:
         _, alive = psutil.wait_procs(left, 60)
         if alive:
             self.note(f"processes of a killed driver live on: {[one.pid for one in alive]}")
+
+    def _suspend_the_driver(self) -> None:
+        """Its JVM and workers go on meanwhile, and so do the clusters."""
+        self.driver.send_signal(signal.SIGSTOP)
+        try:
+            time.sleep(SUSPENDED_SECONDS)  # the time that it is suspended
+        finally:
+            self.driver.send_signal(signal.SIGCONT)
 
     def _kill_a_worker(self) -> bool:
         """A worker is a child of pyspark's daemon, which has the same command line. False where there is none."""
@@ -318,7 +336,8 @@ def _kill_by_kill(chaos: Chaos, kills: int) -> None:
     enough = Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: enough.set())
-    kinds, weights = list(KINDS), list(KINDS.values())
+    kinds = [kind for kind in KINDS if kind != "full disk" or chaos.disk is not None]
+    weights = [KINDS[kind] for kind in kinds]
     for number in range(1, kills + 1):
         if enough.is_set():
             break
@@ -333,13 +352,17 @@ def _kill_by_kill(chaos: Chaos, kills: int) -> None:
 
 
 def main(kills: int, seed: int) -> int:
-    """Kill so often, compare, say what there was. 0 when nothing was wrong, else 1, and the folder is kept."""
+    """Kill so often, compare, say what there was. 0 when nothing was wrong, else 1, and the folder is kept, and what is
+    mounted there."""
     begun = time.monotonic()
     folder = Path(tempfile.mkdtemp(prefix="mirrorlake-chaos-"))
     say(f"seed {seed}, {kills} kills, in {folder}")
+    disk = Disk.mounted(folder / "flow" / "lake")
+    if disk is None:
+        say("nothing can be mounted here (that takes root, on Linux): the lake's disk is never full")
     clusters = start_clusters(["east", "west"], folder)
     try:
-        chaos = Chaos(folder / "flow", clusters, random.Random(seed))
+        chaos = Chaos(folder / "flow", clusters, random.Random(seed), disk)
         load = Load(chaos.east, chaos.partitions, seed)
         load.start()
         try:
@@ -369,6 +392,8 @@ def main(kills: int, seed: int) -> int:
         "wrong": chaos.wrong,
     }
     say(json.dumps(facts, indent=2))
+    if disk is not None and not chaos.wrong:
+        disk.unmount()
     return 1 if chaos.wrong else 0
 
 
