@@ -211,7 +211,7 @@ class MemoryMap:
 
     def park(self, rows: Sequence[Parked]) -> None:
         """Note it, each record once."""
-        self._world.steps.reach("parked append", lake_failed)
+        self._world.steps.write("parked append", lake_failed)
         self._world.parked += [row for row in rows if row not in self._world.parked]
         self._world.steps.reach("parked appended", lake_failed)
 

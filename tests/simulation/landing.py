@@ -60,7 +60,7 @@ class MemoryLandingStore:
         return self._world.living()
 
     def begin(self, begun: Mapping[str, TopicGeneration]) -> None:
-        self._world.steps.reach("generations append", timed_out)
+        self._world.steps.write("generations append", timed_out)
         for topic, generation in begun.items():
             self._world.begin_generation(topic, generation.generation, generation.topic_id)
 
@@ -178,7 +178,7 @@ class Lander:
         return Query(world.source, world.stage, checkpoint, told, world.steps)
 
     def _tell(self, planned: Planned) -> None:
-        self._world.steps.reach("incidents append", timed_out)
+        self._world.steps.write("incidents append", timed_out)
         for loss in planned.given_up:
             self._world.tell(loss.kind, loss.topic, loss.partition, first=loss.first, last=loss.last)
             self._world.incidents[-1].resolution = "continue"

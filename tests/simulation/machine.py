@@ -14,7 +14,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
 from mirrorlake.errors import Fenced
 from tests.simulation.driver import Driver, install
-from tests.simulation.steps import KINDS, Death, Fault
+from tests.simulation.steps import FULL, KINDS, Death, Fault
 from tests.simulation.world import TOPICS, Settings, Suspended, World
 
 ROUNDS = 400
@@ -54,6 +54,8 @@ EVENTS = {
 }
 #: In which one of the next steps a fault strikes.
 STRIKES = (0, 1, 2, 3, 4, 5, 6, 7, 9, 11, 13, 16, 20)
+#: In one of how many pieces of work the lake's disk is full.
+FULL_EVERY = 8
 
 
 class Dice:
@@ -292,7 +294,7 @@ class Replication(RuleBasedStateMachine):
     def _do(self, name: str, salt: int, fault: Fault | None) -> None:
         steps = self.world.steps
         self.world.salt = salt
-        steps.fault = None if fault is None else Fault(fault.kind, fault.steps)
+        steps.fault = self._full_disk(salt) if fault is None else Fault(fault.kind, fault.steps)
         self._say(name)
         try:
             getattr(self.driver, name)()
@@ -304,6 +306,10 @@ class Replication(RuleBasedStateMachine):
         except Exception as error:  # noqa: BLE001 - the replicator goes on after failures
             self._say(f"  {type(error).__name__}: {str(error)[:150]}")
         steps.fault = None
+
+    def _full_disk(self, salt: int) -> Fault | None:
+        """Of the pieces of work in which nothing else strikes, some find the lake's disk full from a step on."""
+        return Fault(FULL, 1 + salt // FULL_EVERY % 8) if salt % FULL_EVERY == 5 and FULL not in self.without else None
 
     def _die(self) -> None:
         self.world.die()

@@ -104,10 +104,11 @@ class Stage:
 
     def append(self, contents: Sequence[Sequence[Row]], application: str, number: int) -> None:
         """Land files, once for each application and number."""
+        self.steps.need_room("stage files")
         paths = self._write(list(rows) for rows in contents if rows)
         self.steps.reach("stage files written", lake_failed)  # who dies here leaves files that no commit names
         self.in_flight = (contents, application, number)
-        self.steps.reach("stage append", lake_failed)
+        self.steps.write("stage append", lake_failed)
         self.in_flight = None
         if not self.catalog and self._transactions.get(application, -1) > number:
             raise fenced("records", application, self._transactions[application], number)
@@ -122,7 +123,7 @@ class Stage:
 
     def fence(self, application: str) -> None:
         """Commit no rows: the application's appends are not taken any more."""
-        self.steps.reach("stage fence", lake_failed)
+        self.steps.write("stage fence", lake_failed)
         self._transactions[application] = 1 << 62
         self.commits.append(Commit("WRITE", ()))
 
@@ -249,7 +250,7 @@ class Tables:
         """Append, once for each application and version; a smaller one than what is there is fenced."""
         if rows.num_rows == 0:
             return
-        self.steps.reach(f"{table} append", lake_failed)
+        self.steps.write(f"{table} append", lake_failed)
         if application is not None and self._transactions.get(application, -1) > version:
             raise fenced(table, application, self._transactions[application], version)
         if application is None or self._transactions.get(application, -1) < version:
@@ -260,7 +261,7 @@ class Tables:
 
     def take_over(self, table: str, application: str, least: int) -> int:
         """Commit no rows, as a version of an application that lies far above all before."""
-        self.steps.reach(f"{table} fence", lake_failed)
+        self.steps.write(f"{table} fence", lake_failed)
         known = self._transactions.get(application)
         number = least if known is None else max(least, known + OWNER_NUMBERS)
         self._transactions[application] = number

@@ -5,16 +5,21 @@ behind its effect. A fault that is armed strikes at the n-th step from then on: 
 effects, and an answer can be lost although the effect took place.
 """
 
+import errno
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal, TypeVar
 
-Kind = Literal["driver", "worker", "zombie", "error", "foreign", "less"]
+from deltalake.exceptions import DeltaError
+
+Kind = Literal["driver", "worker", "zombie", "error", "foreign", "less", "full"]
 #: What can strike: the driver dies and its workers with it; one worker dies; the driver dies and the task goes on
 #: later, when others have taken over; a call fails; somebody else writes into the target partition; a reader of the
 #: stage ends early and says nothing.
 KINDS: tuple[Kind, ...] = ("driver", "worker", "zombie", "error", "foreign", "less")
+#: Beside these the lake's disk may be full, from a step on until the end of the replicator's piece of work.
+FULL: Kind = "full"
 Answer = TypeVar("Answer")
 
 
@@ -47,9 +52,25 @@ class Steps:
     taken: list[str] = field(default_factory=list)
     _task: "_Parkable | None" = None
 
+    def write(self, name: str, error: Callable[[], Exception]) -> None:
+        """A step in front of a write to the lake, of which nothing is there yet. A full disk refuses it."""
+        self.reach(name, error)
+        self.need_room(name)
+
+    def need_room(self, name: str) -> None:
+        """No step, but a write that a full disk refuses."""
+        if self.fault is not None and self.fault.kind == FULL and self.fault.steps <= 0:
+            self.taken.append(f"no room at {name}")
+            text = f"{name}: No space left on device (os error 28)"
+            # As Python says it of a file, or as delta-rs says it of a commit.
+            raise OSError(errno.ENOSPC, text) if len(self.taken) % 2 else DeltaError(f"Generic error: {text}")
+
     def reach(self, name: str, error: Callable[[], Exception], foreign: Callable[[], None] | None = None) -> None:
         """A step. `error` makes what a failing call would raise here, `foreign` is what a stranger could do here."""
         if self.fault is None or self.fault.kind == "less" or (self.fault.kind == "foreign" and foreign is None):
+            return
+        if self.fault.kind == FULL:
+            self.fault.steps -= 1
             return
         if self.fault.kind in ("worker", "zombie") and self._task is None:
             return

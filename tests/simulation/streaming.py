@@ -72,6 +72,7 @@ class Query:
         end = self._limited(start, self._latest())
         if end == start:
             return False
+        self._steps.need_room("offsets")
         self._checkpoint.offsets[number + 1] = end
         self._steps.reach("offsets written", timed_out)
         self._run(number + 1, start, end, salt)
@@ -134,6 +135,7 @@ class Query:
             ]
         self._steps.reach("batch read", timed_out)
         self._stage.append(self._dealt(rows, salt), self._checkpoint.query_id, number)
+        self._steps.need_room("commits")
         self._checkpoint.commits.add(number)
         self._steps.reach("commits written", timed_out)
         self.progress = dict(end)

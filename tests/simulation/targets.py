@@ -104,7 +104,7 @@ class _Incidents:
     def tell_all(self, _flow: str, kind: str, problems: Sequence[TargetRecreated]) -> None:
         if not problems:
             return
-        self._world.steps.reach("incident append", timed_out)
+        self._world.steps.write("incident append", timed_out)
         for problem in problems:
             self._world.tell(
                 kind,
@@ -138,7 +138,7 @@ def _noted(world: World, _flow: str) -> tuple[dict[str, list[NotedTarget]], dict
 
 
 def _note(world: World, _flow: str, begun: Mapping[tuple[str, str], NotedTarget]) -> None:
-    world.steps.reach("target generations append", timed_out)
+    world.steps.write("target generations append", timed_out)
     for (topic, _), noted in begun.items():
         world.noted.setdefault(topic, []).append(noted)
     world.steps.reach("target generations appended", timed_out)
