@@ -518,7 +518,12 @@ class Driver:
             for (owner, key), (offset, metadata) in world.target.positions.items():
                 if owner == group:
                     committed[key] = Committed(decode_written(metadata).generation, offset)
-        known = Known(FLOW, {key: (at.generation, at.source) for key, at in floors.items()}, committed, world.selected)
+        known = Known(
+            FLOW,
+            {key: (at.generation, at.source) for key, at in floors.items()},
+            committed,
+            world.selected | world.noted.keys(),
+        )
         with MemoryStage(world, catalog=False).reading() as index:
             staged = index.topics(SOURCE)
             return list(doubts(known, {topic: staged[topic]} if topic in staged else {}))

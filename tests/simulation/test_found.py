@@ -202,3 +202,15 @@ def test_what_a_target_lost_is_out_of_the_map_until_it_is_produced_again(
     schedule.do("produce", "append_map")
     assert len(list(there.read(0, there.end))) == (9 if again else 5)
     schedule.check()
+
+
+def test_what_a_flow_has_just_produced_stays_in_the_stage_though_its_topic_is_no_longer_selected(
+    schedule: Schedule,
+) -> None:
+    """Its rows of the map are counted in the stage, and none is there yet: nothing of it is forgotten before."""
+    world = schedule.world
+    world.write("t0", 0, 2)
+    schedule.do("land", "produce")
+    world.selected = set()
+    assert world.forget("t0", 7, schedule.driver.doubts("t0"), finishes=True) == 0
+    schedule.check()

@@ -14,6 +14,7 @@ from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.lease import Lease
 from mirrorlake.lake.map_store import LakeMap
 from mirrorlake.lake.table_upkeep import floors_of
+from mirrorlake.lake.targets import noted_targets
 from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.offsets.runs import decode_written
 from mirrorlake.produce.fencing import fence_all
@@ -71,6 +72,8 @@ class Flows:
         flow = self._file.get(name)
         target = (lambda _: None) if flow is None else flow.target_topic
         mirrors = [topic for topic in self._topics if flow is not None and flow.selection.selects(topic)]
+        # Noted before the first record goes there: a process that runs may produce what the file no longer selects.
+        mirrors += [topic for topic in noted_targets(self._lake, name)[1] if topic in self._topics]
         if name in self._resends:
             mirrors = list(self._topics)
         return Known(name, floors_of(self._lake, name, target), committed, mirrors)
