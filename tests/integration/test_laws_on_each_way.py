@@ -169,6 +169,7 @@ def test_what_the_source_lost_stops_its_partition_and_is_told(scene: Scene) -> N
 
 
 @pytest.mark.law("nothing silently", "kept by generation")
+@pytest.mark.slow
 def test_a_topic_that_was_made_again_is_another_one(scene: Scene) -> None:
     assert scene.run() == 0, scene.said()
     before = map_pairs(scene.lake, FLOW, scene.topic, 0)
