@@ -88,6 +88,12 @@ Caused by: org.apache.kafka.common.KafkaException: Received exception when fetch
     assert not places_in("no partition", keys)
 
 
+def test_a_record_that_a_task_could_not_stage_names_its_partition() -> None:
+    raised = "mirrorlake.errors.StagingError: b.c_d-12 cannot be staged from offset 7, since its record cannot be: 1e18"
+    error = TASK.replace("mirrorlake.errors.MapError: the target's position of a-0 carries", raised)
+    assert "from offset 7" in places_in(error, {("b.c_d", 12), ("a", 0)})["b.c_d", 12]
+
+
 class Mute(Exception):
     """One whose text is no text."""
 
