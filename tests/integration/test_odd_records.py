@@ -23,12 +23,11 @@ from mirrorlake.native.producer import Producer
 from mirrorlake.native.reader import Reader
 from mirrorlake.spark.java import find_java
 from tests.support.clusters import ClusterPair
-from tests.support.control import eventually
 from tests.support.kafka import NewRecord, create_topic, numbered, read_topic, write
 from tests.support.lake_rows import now_of
 from tests.support.lanes import LANES
 from tests.support.mirror_client import client_jars
-from tests.support.replication import assert_topic_same, both_sides, replicate_once, replicating, write_topology
+from tests.support.replication import assert_topic_same, both_sides, replicate_once, write_topology
 
 #: What a broker before 4.0 takes by default, and one of today where the topic says so.
 ANY_TIME = {"message_timestamp_after_max_ms": str(2**63 - 1), "message_timestamp_before_max_ms": str(2**63 - 1)}
@@ -194,14 +193,12 @@ ROWS = pa.schema(
 )
 
 
-@pytest.mark.parametrize("once", [True, pytest.param(False, marks=pytest.mark.slow)], ids=["once", "continuous"])
 def test_a_record_that_cannot_be_staged_stops_its_partition_alone(
     spark: SparkSession,
     clusters: ClusterPair,
     tmp_path: Path,
     topic_name: str,
     monkeypatch: pytest.MonkeyPatch,
-    once: bool,
 ) -> None:
     """Whatever the reason is that nobody foresees: here a time that Arrow does not cast, as if nothing stood beside."""
     monkeypatch.setattr(stage_file, "split_times", lambda times: (times, None))
@@ -213,10 +210,7 @@ def test_a_record_that_cannot_be_staged_stops_its_partition_alone(
     write(clusters.east, fine, numbered(100))
     topology = write_topology(tmp_path, clusters.east, clusters.west, {"topics": [odd, fine]})
     with pytest.raises(ReplicationError, match=f"{odd}-1 cannot be staged from offset 2"):
-        if once:
-            replicate_once(spark, topology)
-        with replicating(spark, topology):
-            eventually(lambda: [len(part) for part in read_topic(clusters.west, f"east.{fine}")], [100], 120)
+        replicate_once(spark, topology)
     assert [len(part) for part in read_topic(clusters.west, f"east.{fine}")] == [100]
     assert [len(part) for part in read_topic(clusters.west, f"east.{odd}")] == [4, 0]
     (incident,) = mirrorlake.open(topology).incidents()
