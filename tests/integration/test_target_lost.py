@@ -64,7 +64,7 @@ def exact(lake: Lake, topic: str, partition: int, pairs: list[tuple[int, int]]) 
     }
 
 
-@pytest.mark.parametrize("grown", [0, 100], ids=["idle", "grown"])
+@pytest.mark.parametrize("grown", [pytest.param(0, marks=pytest.mark.slow, id="idle"), pytest.param(100, id="grown")])
 def test_they_are_produced_from_the_stage_again(
     spark: SparkSession, clusters: ClusterPair, topic_name: str, tmp_path: Path, grown: int
 ) -> None:
