@@ -38,6 +38,7 @@ from mirrorlake.errors import (
     TargetLost,
     TargetRecreated,
     TargetRefused,
+    TopicRefused,
     TopologyError,
     UnknownOffset,
 )
@@ -97,6 +98,7 @@ __all__ = [
     "TargetLost",
     "TargetRecreated",
     "TargetRefused",
+    "TopicRefused",
     "TopologyError",
     "UnknownOffset",
     "Upkeep",

@@ -14,6 +14,7 @@
         ├── StagingError              a record of the source cannot be staged
         ├── SourceDataLost            records vanished from the source before they were staged
         ├── TargetRefused             the target cluster refused a write
+        │   ├── TopicRefused          the target takes nothing of a topic: a right is missing, or the topic
         │   ├── TargetRecreated       the target topic is another one than the map knows
         │   ├── TargetLost            the target lost records of a partition that it had acknowledged
         │   └── PositionLost          the target does not say any more how far the flow is
@@ -161,6 +162,12 @@ class TargetRefused(ReplicationError):
         if self.partition is None:
             raise ValueError(f"not about one partition: {self.message}")
         return self.topic, self.partition
+
+
+class TopicRefused(TargetRefused):
+    """Raised when the target takes no record of a topic, whatever it holds: a right is missing, or the topic is."""
+
+    incident_kind: ClassVar[str] = "topic_refused"
 
 
 class TargetRecreated(TargetRefused):

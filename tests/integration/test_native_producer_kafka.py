@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from confluent_kafka import Consumer, KafkaException, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, NewPartitions
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -191,8 +191,10 @@ def test_a_refused_record_in_the_middle(clusters: ClusterPair, topic_name: str) 
     shipment.send()
     # librdkafka sends nothing more in a transaction that failed: the last one waits, or was refused on its way.
     assert producer.flush(2) <= 1
-    refusal = shipment.refusal()
-    assert refusal is not None and refusal.name() == "MSG_SIZE_TOO_LARGE"
+    refused = shipment.refused()
+    assert refused is not None and refused[:3].tolist() == [0, 0, KafkaError.MSG_SIZE_TOO_LARGE]
+    failure = producer.failure()
+    assert failure is not None and failure.name() == "MSG_SIZE_TOO_LARGE", "the first error is kept"
     assert (shipment.offsets() < 0).tolist() == [False, False, True, True]
     producer.abort_transaction(20)
     for attempt in range(2):  # librdkafka takes a new epoch at the first (produce/writer.py)

@@ -1,8 +1,10 @@
 """Every security mode end to end, what is refused and how, the least ACLs, and that no secret shows anywhere."""
 
 import re
+import time
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from threading import Event, Thread
 from typing import Any
@@ -10,8 +12,18 @@ from typing import Any
 import psutil
 import pytest
 import yaml
+from confluent_kafka.admin import (
+    AclBinding,
+    AclBindingFilter,
+    AclOperation,
+    AclPermissionType,
+    AdminClient,
+    ResourcePatternType,
+    ResourceType,
+)
 from pyspark.sql import SparkSession
 
+import mirrorlake
 from mirrorlake.checks.access import access_problems, own_topic_problems, transaction_problems
 from mirrorlake.checks.problem import Problem
 from mirrorlake.config.client_settings import JAVA_CONSUMER
@@ -22,7 +34,7 @@ from mirrorlake.lake.translate import translate
 from mirrorlake.spark.jars import spark_jars
 from tests.integration.test_wrong_input import Answer
 from tests.support.kafka import create_topic, numbered, read_topic, write
-from tests.support.replication import FLOW, finish, lake_of, replicate_once, start_run
+from tests.support.replication import FLOW, finish, lake_of, replicate_once, replicating, start_run
 from tests.support.secure import USER, SecureClusters, grant, secure_clusters
 
 DOCS = Path(__file__).parents[2] / "docs" / "security.md"
@@ -369,6 +381,67 @@ def test_what_mirrormaker_2s_own_topics_lack_is_a_note(secure: SecureClusters, t
     for name in ("east", "west"):
         grant(secure.admin(name), EVERYTHING)
     assert own_topic_problems(Connections(loaded), loaded.flow(FLOW)) == []
+
+
+@pytest.mark.parametrize("right", ["WRITE", pytest.param("READ", marks=pytest.mark.slow)])
+def test_a_right_that_is_revoked_while_it_runs_stops_that_topic_alone(
+    secure: SecureClusters, spark: SparkSession, topic_name: str, tmp_path: Path, right: str
+) -> None:
+    """Of two topics that one producer writes; with the right back it goes on by itself."""
+    kept, lost = topics = [f"{topic_name}-{name}" for name in ("kept", "lost")]
+    for name in ("east", "west"):
+        grant(secure.admin(name), EVERYTHING)
+        for topic in topics:
+            create_topic(secure.open_door(name), topic if name == "east" else f"east.{topic}", 2)
+    flow = {"topics": topics, "produce_tasks": 1, **RECORDS_ONLY}
+    path = topology(tmp_path, secure.cluster("east", "PLAIN"), secure.cluster("west", "PLAIN"), {FLOW: flow})
+
+    def write_both(first: int) -> None:
+        for topic in topics:
+            write(secure.open_door("east"), topic, numbered(50, 2, first))
+
+    def there(topic: str) -> int:
+        return sum(len(records) for records in read_topic(secure.open_door("west"), f"east.{topic}"))
+
+    def told() -> list[tuple[str, str, str | None, int | None]]:
+        rows = mirrorlake.open(path).rows("SELECT kind, detail, topic, partition FROM open_incidents")
+        return [tuple(row.values()) for row in rows]
+
+    with replicating(spark, path):
+        write_both(0)
+        until(lambda: (there(kept), there(lost)) == (50, 50))
+        with denied(secure.admin("west"), right, f"east.{lost}"):
+            write_both(50)
+            write_both(100)
+            until(lambda: there(kept) == 150 and told())
+            assert there(lost) == 50
+            ((kind, detail, topic, partition),) = told()
+            assert (kind, topic, partition) == ("topic_refused", lost, None)
+            assert f"mirror may not {right} topic east.{lost};" in detail, detail
+        until(lambda: there(lost) == 150 and told() == [])
+    assert there(kept) == 150
+
+
+@contextmanager
+def denied(admin: AdminClient, right: str, topic: str) -> Iterator[None]:
+    """Deny `mirror` a right on a topic for the time of the block."""
+    operation, deny = AclOperation[right], AclPermissionType.DENY
+    place = (ResourceType.TOPIC, topic, ResourcePatternType.LITERAL, f"User:{USER}", "*", operation, deny)
+    for future in admin.create_acls([AclBinding(*place)]).values():
+        future.result(30)
+    try:
+        yield
+    finally:
+        for future in admin.delete_acls([AclBindingFilter(*place)]).values():
+            future.result(30)
+
+
+def until(true: Callable[[], object], seconds: float = 90.0) -> None:
+    """Wait until something holds."""
+    end = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < end, "it did not come about"
+        time.sleep(0.2)
 
 
 @pytest.mark.slow

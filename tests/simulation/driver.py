@@ -17,7 +17,7 @@ from unittest.mock import patch
 import pyarrow as pa
 
 from mirrorlake import failpoints
-from mirrorlake.errors import Fenced, MirrorlakeError, TargetLost, TargetRefused
+from mirrorlake.errors import Fenced, MirrorlakeError, TargetLost, TargetRefused, TopicRefused
 from mirrorlake.forget.doubts import Committed, Doubt, Known, doubts
 from mirrorlake.kafka.kept import Kept
 from mirrorlake.lake.incidents import Lost
@@ -388,6 +388,8 @@ def install(world: World, stack: ExitStack) -> None:
         *((module, "time", SimpleNamespace(monotonic=lambda: 0.0)) for module in (writer, delivery, patience)),
         (writer, "METADATA_BYTES", world.settings.metadata_bytes),
         (writer, "logger", quiet),
+        (writer, "AdminClient", lambda _settings: world.target),
+        (writer, "topic_rights", lambda target, names: {n: {"READ"} if n in target.denied else None for n in names}),
         (task, "TRANSACTION_RECORDS", world.settings.transaction_records),
         (task, "_writers", Kept()),
         (task, "_paces", Kept()),
@@ -416,6 +418,8 @@ class Driver:
         self._lander = Lander(world)
         self._targets = MemoryTargets(world)
         self._closed: frozenset[str] = frozenset()
+        self._denied: set[str] = set()
+        self._begins_anew = False
 
     def land(self) -> bool:
         """One batch of landing; False when there is nothing new."""
@@ -424,8 +428,11 @@ class Driver:
     def produce(self) -> bool:
         """One batch of the flow; False when there is nothing to do."""
         try:
-            if self._flow is not None and (self._wanted() != self._begun_with or self._targets_differ()):
+            self._denied &= self.world.target.denied
+            differs = self._begins_anew or self._wanted() != self._begun_with or self._targets_differ()
+            if self._flow is not None and differs:
                 self.stop_flow()
+            self._begins_anew = False
             if self._flow is None:
                 self._targets.refresh(begins=True)
                 self.world.target_unseen = False
@@ -564,12 +571,13 @@ class Driver:
         """What the flow is begun anew for when it changes."""
         world = self.world
         decided = [(item.kind, item.topic, item.partition, item.resolution) for item in world.incidents]
-        return sorted(world.selected), sorted(world.paused), [item for item in decided if item[3] is not None]
+        left_out = [sorted(names) for names in (world.paused, self._denied)]
+        return sorted(world.selected), left_out, [item for item in decided if item[3] is not None]
 
     def _spec(self) -> FlowSpec:
         world = self.world
         self._closed = self._targets.closed()
-        produced = frozenset(world.selected - world.paused - self._closed)
+        produced = frozenset(world.selected - world.paused - self._closed - self._denied)
         stopped = {(i.topic, i.partition) for i in world.incidents if i.resolution == "stop"}
         decided: dict[str, dict[Any, tuple[tuple[int, int], ...]]] = {"skip": {}, "park": {}}
         for item in world.incidents:
@@ -607,6 +615,9 @@ class Driver:
             if isinstance(error, TargetLost):
                 self._lost_under_way(error)
                 continue
+            if isinstance(error, TopicRefused):
+                self._denied.add(error.topic)
+                self._begins_anew = True
             first, last = error.first_offset, error.last_offset
             self.world.tell(error.incident_kind, *error.topic_partition, first=first, last=last, detail=str(error))
 

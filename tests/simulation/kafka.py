@@ -7,7 +7,7 @@ not stable; positions vanish with their topic, or expire; a topic made again has
 """
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,13 +17,20 @@ from mirrorlake.offsets.positions import TopicAndPartition
 from tests.simulation.steps import Steps
 
 Header = tuple[str, bytes | None]
-#: Records whose value begins like this are larger than a target takes.
+#: Records whose value begins like this are larger than a target takes: it refuses their batch as a whole.
 TOO_LARGE = b"large:"
+#: Those that a target refuses by themselves, and says so of the record (KIP-467).
+ODD = b"odd:"
 
 
 def failed(code: int, text: str, fatal: bool = False) -> KafkaException:
     """What a client raises."""
     return KafkaException(KafkaError(code, text, fatal, not fatal, False))
+
+
+def abortable(code: int, text: str) -> KafkaError:
+    """What fails a transaction."""
+    return KafkaError(code, text, False, False, True)
 
 
 def timed_out() -> Exception:
@@ -121,6 +128,10 @@ class Cluster:
         self.topics: dict[str, Topic] = {}
         self.positions: dict[tuple[str, TopicAndPartition], tuple[int, str]] = {}
         self._ids = itertools.count(1)
+        #: Topics that may not be written.
+        self.denied: set[str] = set()
+        #: Transactional ids that the coordinator has forgotten, until somebody initialises them.
+        self.forgotten: set[str] = set()
         self._epochs: dict[str, int] = {}
         self._open: dict[str, Transaction] = {}
 
@@ -149,12 +160,17 @@ class Cluster:
     def begin(self, transactional_id: str) -> int:
         """A producer's `init_transactions`: ends what is open, fences the one before, and returns the new epoch."""
         self.end(transactional_id, "aborted")
+        self.forgotten.discard(transactional_id)
         self._epochs[transactional_id] = self._epochs.get(transactional_id, -1) + 1
         return self._epochs[transactional_id]
 
     def is_current(self, transactional_id: str, epoch: int) -> bool:
         """Whether a producer of this epoch may still write."""
         return self._epochs.get(transactional_id) == epoch
+
+    def is_open(self, transactional_id: str) -> bool:
+        """Whether anything was added to a transaction of an id."""
+        return transactional_id in self._open
 
     def opened(self, transactional_id: str) -> Transaction:
         """The open transaction of an id; a new one if there is none."""
@@ -177,6 +193,10 @@ class Cluster:
         for name in list(self._open):
             self.end(name, "aborted")
             self._epochs[name] += 1
+
+    def forget_producers(self) -> None:
+        """Transactional ids are forgotten that were idle for `transactional.id.expiration.ms`."""
+        self.forgotten |= self._epochs.keys() - self._open.keys()
 
     def unstable(self, group: str) -> set[TopicAndPartition]:
         """Partitions with positions of a group in an open transaction."""
@@ -221,7 +241,7 @@ class Producer:
         self._id = str(settings["transactional.id"])
         self._epoch = -1
         self._queue: list[tuple[TopicAndPartition, Entry, Callback | None]] = []
-        #: Why a record of the open transaction was refused: as librdkafka's, it can only be aborted then.
+        #: What failed the open transaction first: it can only be aborted then, and nothing more is sent.
         self._refused: KafkaError | None = None
 
     def list_topics(self, topic: str | None = None, timeout: float = -1) -> None:
@@ -235,6 +255,7 @@ class Producer:
 
     def begin_transaction(self) -> None:
         self._check()
+        self._check_refused()
 
     def produce(
         self,
@@ -247,19 +268,36 @@ class Producer:
         timestamp: int = 0,
         headers: Sequence[Header] | None = None,
     ) -> None:
+        if self._refused is not None:
+            raise failed(KafkaError._STATE, "producing is not allowed in a failed transaction")
         if self._cluster.log(topic, partition) is None:
             raise failed(KafkaError._UNKNOWN_PARTITION, f"{topic}-{partition} is not there")
         entry = Entry(value, key, timestamp, tuple(headers or ()))
         self._queue.append(((topic, partition), entry, callback or on_delivery))
 
     def poll(self, timeout: float = -1) -> int:
-        return 0
+        return self.flush()
 
     def flush(self, timeout: float = -1) -> int:
         queue, self._queue = self._queue, []
-        for (topic, partition), entry, callback in queue:
-            self._deliver(topic, partition, entry, callback)
+        if queue and self._refused is None and self._cluster.is_current(self._id, self._epoch):
+            self._refused = self._add_partitions({place[0] for place, _, _ in queue})
+        for place, batch in itertools.groupby(queue, key=lambda item: item[0]):
+            items = [(entry, callback) for _, entry, callback in batch]
+            refused = _refused([entry for entry, _ in items])
+            if self._refused is not None:
+                refused = [KafkaError(KafkaError._PURGE_QUEUE, "purged")] * len(items)
+            for (entry, callback), error in zip(items, refused, strict=True):
+                self._deliver(*place, entry, callback, error)
         return 0
+
+    def _add_partitions(self, topics: Iterable[str] = ()) -> KafkaError | None:
+        """Why the coordinator does not add partitions of topics to the transaction."""
+        if self._id in self._cluster.forgotten:
+            return abortable(KafkaError.INVALID_PRODUCER_ID_MAPPING, "nobody has this transactional id")
+        if self._cluster.denied.intersection(topics):
+            return abortable(KafkaError.TOPIC_AUTHORIZATION_FAILED, "a partition could not be added")
+        return None
 
     def purge(self, in_queue: bool = True, in_flight: bool = True, blocking: bool = True) -> None:
         self._queue.clear()
@@ -267,22 +305,24 @@ class Producer:
     def __len__(self) -> int:
         return len(self._queue)
 
-    def _deliver(self, topic: str, partition: int, entry: Entry, callback: Callback | None) -> None:
+    def _deliver(
+        self, topic: str, partition: int, entry: Entry, callback: Callback | None, refused: KafkaError | None
+    ) -> None:
         log = self._cluster.log(topic, partition)
 
         def foreign() -> None:
             if log is not None:
                 log.append(Entry(b"foreign"))
 
-        self._step("append", foreign)
-        error = None
+        error = refused
+        if error is None:
+            self._step("append", foreign)
         if not self._cluster.is_current(self._id, self._epoch):
             error = KafkaError(KafkaError._FENCED, "another producer has this transactional id", True, False, False)
         elif log is None:
             error = KafkaError(KafkaError.UNKNOWN_TOPIC_OR_PART, "the topic is gone", False, True, False)
-        elif entry.value is not None and entry.value.startswith(TOO_LARGE):
-            error = KafkaError(KafkaError.MSG_SIZE_TOO_LARGE, "too large", False, False, True)
-        self._refused = self._refused or error
+        if self._refused is None and error is not None:
+            self._refused = error if error.fatal() else abortable(_blamed(error), error.str())
         offset = -1
         if error is None and log is not None:
             entry.transaction = self._cluster.opened(self._id)
@@ -295,6 +335,7 @@ class Producer:
     ) -> None:
         self._step("send_offsets")
         self._check()
+        self._refused = self._refused or self._add_partitions()
         self._check_refused()
         transaction = self._cluster.opened(self._id)
         for item in positions:
@@ -312,6 +353,9 @@ class Producer:
         self._queue.clear()
         self._step("abort")
         self._check()
+        code = None if self._refused is None else self._refused.code()
+        if code == KafkaError.TOPIC_AUTHORIZATION_FAILED and not self._cluster.is_open(self._id):
+            raise KafkaException(abortable(KafkaError.INVALID_TXN_STATE, "the coordinator has no transaction to end"))
         self._cluster.end(self._id, "aborted")
         self._refused = None
 
@@ -325,6 +369,23 @@ class Producer:
 
     def _step(self, name: str, foreign: Callable[[], None] | None = None) -> None:
         self._steps.reach(f"{self._id} {name}", timed_out, foreign)
+
+
+def _refused(batch: Sequence[Entry]) -> list[KafkaError | None]:
+    """What becomes of the records of a batch: none is taken where one is refused."""
+    values = [entry.value or b"" for entry in batch]
+    if any(value.startswith(TOO_LARGE) for value in values):
+        return [KafkaError(KafkaError.MSG_SIZE_TOO_LARGE, "too large")] * len(batch)
+    if any(value.startswith(ODD) for value in values):
+        odd, other = KafkaError(KafkaError.INVALID_TIMESTAMP), KafkaError(KafkaError._INVALID_DIFFERENT_RECORD)
+        return [odd if value.startswith(ODD) else other for value in values]
+    return [None] * len(batch)
+
+
+def _blamed(error: KafkaError) -> int:
+    """What fails a transaction where a record's error is this."""
+    code = int(error.code())
+    return int(KafkaError.INVALID_TIMESTAMP) if code == KafkaError._INVALID_DIFFERENT_RECORD else code
 
 
 @dataclass(frozen=True)

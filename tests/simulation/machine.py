@@ -14,6 +14,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
 from mirrorlake.errors import Fenced
 from tests.simulation.driver import Driver, install
+from tests.simulation.kafka import ODD, TOO_LARGE
 from tests.simulation.steps import FULL, KINDS, Death, Fault
 from tests.simulation.world import TOPICS, Settings, Suspended, World
 
@@ -49,7 +50,9 @@ EVENTS = {
     "suspend": 2,
     "step_clock": 2,
     "check": 1,
-    "write_large": 4,
+    "write_refused": 4,
+    "deny": 3,
+    "forget_producers": 3,
     "forget": 3,
 }
 #: In which one of the next steps a fault strikes.
@@ -148,11 +151,29 @@ class Replication(RuleBasedStateMachine):
         self._say("killed")
         self._die()
 
-    def _write_large(self, dice: Dice) -> None:
-        """Records come, of which the target refuses the last one."""
+    def _write_refused(self, dice: Dice) -> None:
+        """Records come, of which the target refuses the last one, or its batch."""
         write = (dice.among(TOPICS), dice.upto(1), 1 + dice.upto(3), dice.among(("plain", "committed")))
-        self._say(f"write large{write}")
-        self.world.write(*write, large=True)
+        refused = dice.among((TOO_LARGE, ODD))
+        self._say(f"write {refused!r}{write}")
+        self.world.write(*write, refused=refused)
+
+    def _deny(self, dice: Dice) -> None:
+        """The right to write some topics is revoked, and given back for the others, while records come."""
+        self.world.target.denied = dice.some(TOPICS)
+        self._say(f"denied {sorted(self.world.target.denied)}")
+        for topic in TOPICS:
+            self.world.write(topic, dice.upto(1), 2)
+        self._do("land", 0, None)
+        self._works(dice)
+
+    def _forget_producers(self, dice: Dice) -> None:
+        """The flow was idle for long, and goes on."""
+        self._say("producers are forgotten")
+        self.world.target.forget_producers()
+        self.world.write(dice.among(TOPICS), 0, 2)
+        for name in ("land", "produce"):
+            self._do(name, 0, None)
 
     def _forget(self, dice: Dice) -> None:
         """Staged records are deleted by a predicate; the process that does it may die in between."""
@@ -349,6 +370,7 @@ class Replication(RuleBasedStateMachine):
         self._say("check")
         world.salt = 0
         world.steps.fault = None
+        world.target.denied.clear()
         self._wake()
         world.end_transactions("committed")
         idle = failures = 0

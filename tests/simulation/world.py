@@ -19,7 +19,7 @@ from mirrorlake.offsets.generations import NotedTarget, counts_from
 from mirrorlake.offsets.parked import Parked
 from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.produce import task
-from tests.simulation.kafka import TOO_LARGE, Cluster, Entry, Topic, Transaction
+from tests.simulation.kafka import ODD, TOO_LARGE, Cluster, Entry, Topic, Transaction
 from tests.simulation.stage import Row, Stage, Tables
 from tests.simulation.steps import Death, Steps, TaskFailed, WorkerDeath
 from tests.simulation.streaming import Checkpoint
@@ -210,8 +210,9 @@ class World:
         if topic not in self.source.topics:
             self.topics.append(self.source.create(topic, partitions))
 
-    def write(self, topic: str, partition: int, count: int, kind: str = "plain", large: bool = False) -> None:
-        """Records come: `plain` ones, or a transaction's that is committed, aborted, or left open."""
+    def write(self, topic: str, partition: int, count: int, kind: str = "plain", refused: bytes = b"") -> None:
+        """Records come: `plain` ones, or a transaction's that is committed, aborted, or left open. Of those the last
+        one is `refused` by the target, if it begins like what it refuses."""
         found = self.source.topics.get(topic)
         if found is None:
             return
@@ -220,8 +221,8 @@ class World:
         transaction = None if kind == "plain" else Transaction()
         for number in range(count):
             value = f"{place}/{log.end}".encode()
-            if large and number == count - 1:
-                value = TOO_LARGE + value
+            if number == count - 1:
+                value = refused + value
             headers = (("h", b"1"), ("h", None)) if log.end % 3 == 0 else ()
             at = 1_000 + log.end if log.end % 7 else ODD_TIME + log.end
             log.append(Entry(value, b"k%d" % (log.end % 2), at, headers, transaction))
@@ -491,8 +492,11 @@ class World:
         """What a flow goes on behind, in what counts of the generations of its target topic. Only what is refused."""
         counted = counts_from(self.noted.get(key[0], ()))
         rows = [row for row in self.parked if (row.topic, row.partition) == key and row.target_generation >= counted]
-        large = {(row.generation, row.offset) for row in self.ever_staged() if (row.value or b"").startswith(TOO_LARGE)}
-        assert {(row.generation, row.offset) for row in rows} <= large, "parked, and not refused"
+        prefixes = (TOO_LARGE, ODD)
+        refused = {
+            (row.generation, row.offset) for row in self.ever_staged() if (row.value or b"").startswith(prefixes)
+        }
+        assert {(row.generation, row.offset) for row in rows} <= refused, "parked, and not refused"
         return {(row.generation, row.offset) for row in rows}
 
     def _mapped(

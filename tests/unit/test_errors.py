@@ -12,6 +12,7 @@ from mirrorlake.library.flows import UnknownFlow
 KINDS = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, MirrorlakeError)]
 INCIDENT_KINDS = {
     "TargetRefused": "target_refused",
+    "TopicRefused": "topic_refused",
     "TargetRecreated": "target_recreated",
     "TargetLost": "target_lost",
     "PositionLost": "position_lost",

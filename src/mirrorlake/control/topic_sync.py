@@ -3,17 +3,19 @@
 import logging
 import threading
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.control.config_sync import ConfigSync
+from mirrorlake.control.denied_topics import DeniedTopics
 from mirrorlake.control.stated_topics import StatedTopics
 from mirrorlake.control.target_comparison import TargetComparison
 from mirrorlake.control.target_generations import TargetGenerations
 from mirrorlake.control.topic_comparison import compare_topics
 from mirrorlake.control.topic_plan import TopicPlan, refusals
 from mirrorlake.control.unmade_topics import UnmadeTopics
-from mirrorlake.errors import ClusterUnusable, TargetRefused
+from mirrorlake.errors import ClusterUnusable, TargetRefused, TopicRefused
+from mirrorlake.kafka.access import topic_rights
 from mirrorlake.kafka.admin import ClusterAdmin
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.kafka.values import TopicConfigs, TopicInfo
@@ -54,6 +56,9 @@ class TargetTopics:
         self._event_log = event_log
         self.left_out = dict(sorted((left_out or {}).items()))
         self._unmade = UnmadeTopics(flow.name, event_log.incidents)
+        self._denied = DeniedTopics(
+            flow.name, event_log.incidents, lambda names: topic_rights(self._target.client, names)
+        )
         self.generations = TargetGenerations(lake, flow.name, self._target, event_log.incidents)
         self._stated = StatedTopics(flow, self._target, self.configs.rules)
         self._there: Mapping[str, TopicInfo] = {}
@@ -80,7 +85,7 @@ class TargetTopics:
         decided what has not begun."""
         with self._use:
             silent = self.generations.stopped | self.generations.decided
-            return {**dict.fromkeys(silent), **self.generations.waiting, **self._unmade.topics}
+            return {**dict.fromkeys(silent), **self._denied.topics, **self.generations.waiting, **self._unmade.topics}
 
     def decided(self) -> frozenset[str]:
         """Source topics of which an operator has decided how they go on, and which can begin."""
@@ -129,7 +134,9 @@ class TargetTopics:
             for plan in plans:
                 if plan.target_topic in self.generations.living and plan.topic not in refused:
                     self._ready[plan.target_topic] = plan.partitions
-            self._unmade.replace(refused, {*refused, *(plan.topic for plan in refusals(plans))})
+            self._let_go_denied()
+            still = {*refused, *self._denied.topics, *(plan.topic for plan in refusals(plans))}
+            self._unmade.replace(refused, still)
             done = self._unmade.tell_plans([plan for plan in plans if plan.action != "none"])
             done = [plan for plan in done if plan.topic not in refused]
             self._event_log.record(self.flow.name, [plan.row() for plan in done])
@@ -139,6 +146,16 @@ class TargetTopics:
         """Compare the target's topics with those that were noted; changes nothing on the target."""
         with self._use:
             self._comparison({})
+            self._let_go_denied()
+
+    def deny(self, refusals: Iterable[TopicRefused]) -> None:
+        """Go on without topics whose records the target does not take, until `check` finds that they may be written."""
+        with self._use:
+            self._denied.add(refusals)
+
+    def _let_go_denied(self) -> None:
+        names = ((topic, self.remote_topic(topic)) for topic in self._denied.topics)
+        self._denied.let_go({topic: name for topic, name in names if name is not None})
 
     def _planned(self, begins: bool) -> list[TopicPlan]:
         """What the target lacks. Its own topics are watched even while the source does not answer."""

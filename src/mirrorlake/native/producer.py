@@ -73,6 +73,13 @@ class Producer:
         self._lib.check(self._lib.abort_transaction(self._client.rk, _ms(seconds)))
         self._let_go()
 
+    def failure(self) -> KafkaError | None:
+        """The first error after which the open transaction can only be aborted; None where there was none."""
+        return failure_of(self)
+
+    def look_closer(self) -> None:
+        """Nothing: of each row it is known what became of it."""
+
     def shipment(
         self,
         topic: str,
@@ -127,8 +134,22 @@ class Producer:
         return left
 
 
+def failure_of(producer: Any) -> KafkaError | None:
+    """Why the open transaction of a producer can only be aborted, None where it can go on. librdkafka keeps the first
+    such error, and answers with it who begins another transaction; that changes nothing (rdkafka_txnmgr.c)."""
+    try:
+        producer.begin_transaction()
+    except KafkaException as refused:
+        error: KafkaError = refused.args[0]
+        return error if error.txn_requires_abort() or error.fatal() else None
+    return None
+
+
 class Shipment:
     """Rows on their way to a partition."""
+
+    #: Each row that was refused is known.
+    exact = True
 
     def __init__(self, producer: Producer, topic: str, partition: int, outgoing: Outgoing) -> None:
         self._producer = producer
@@ -136,6 +157,11 @@ class Shipment:
         # What is kept for librdkafka is only this, which does not refer to the producer.
         self._outgoing = outgoing
         self._start = 0
+
+    @property
+    def taken(self) -> int:
+        """How many rows were handed over."""
+        return self._start
 
     def send(self) -> None:
         """Hand over the rows that were not taken yet.
@@ -149,12 +175,12 @@ class Shipment:
         if refused is not None:
             raise refused
 
-    def refusal(self) -> KafkaError | None:
-        """Why the first row of those that were refused was; None where none was."""
+    def refused(self) -> np.ndarray | None:
+        """The code of the error of each row that was refused, 0 for the others; None where none was."""
         slots = self._outgoing.slots
         # One that is acknowledged without an offset, as a repeated one may be, is not refused, and has none.
-        refused = slots[(slots < REFUSED // 2) & (slots != PENDING)]
-        return KafkaError(int(refused[0]) - REFUSED) if len(refused) else None
+        refused = (slots < REFUSED // 2) & (slots != PENDING)
+        return np.where(refused, slots - REFUSED, 0) if bool(refused.any()) else None
 
     def offsets(self) -> np.ndarray:
         """The offset of each row; below 0 for one that is not acknowledged, or refused."""

@@ -9,6 +9,7 @@ import pyarrow as pa
 from confluent_kafka import KafkaError, KafkaException
 
 from mirrorlake.errors import TargetLost, TargetRefused
+from mirrorlake.kafka.error_classes import ErrorClass, class_of
 from mirrorlake.offsets.runs import Segment, segments_of
 from mirrorlake.produce.batch import PartitionPlan
 from mirrorlake.produce.patience import CALL_SECONDS, Patience
@@ -19,8 +20,9 @@ from mirrorlake.produce.stage_files import disordered
 #: How long a producer may take to hear of a partition that was just added, seconds.
 NEW_PARTITION_SECONDS = 10.0
 _NOT_SEEN_YET = (KafkaError._UNKNOWN_PARTITION, KafkaError._UNKNOWN_TOPIC)
-#: Errors beside those that Kafka calls retriable that trying again may help: the topic is then made, if need be.
-_PASSING = (KafkaError._PURGE_QUEUE, KafkaError._TIMED_OUT, KafkaError._MSG_TIMED_OUT, *_NOT_SEEN_YET)
+#: The classes of errors that name what is refused. Rows that were refused for anything else only follow such a one, or
+#: the producer or the cluster has failed.
+NAMING = (ErrorClass.RECORD, ErrorClass.TOPIC)
 
 
 @dataclass
@@ -32,9 +34,45 @@ class Chunk:
     offsets: np.ndarray
 
 
+@dataclass(frozen=True)
+class Refusal:
+    """Why rows of a chunk were refused, and which: `first` to `last`, both included."""
+
+    error: KafkaError
+    kind: ErrorClass
+    first: int
+    last: int
+
+
 def size_of(chunks: Iterable[Chunk]) -> int:
     """The size of the rows of chunks, Arrow's bytes."""
     return sum(int(chunk.rows.nbytes) for chunk in chunks)
+
+
+def halves_of(chunks: list[Chunk]) -> tuple[list[Chunk], list[Chunk]]:
+    """Cut what one transaction could not bring into two."""
+    if len(chunks) > 1:
+        middle = len(chunks) // 2
+        return chunks[:middle], chunks[middle:]
+    (chunk,) = chunks
+    middle = len(chunk.offsets) // 2
+    return [_slice(chunk, 0, middle)], [_slice(chunk, middle, len(chunk.offsets))]
+
+
+def parts_of(chunks: Iterable[Chunk], first: int, last: int) -> tuple[list[Chunk], list[Chunk], list[Chunk]]:
+    """Chunks of a partition in front of some source offsets, those from `first` to `last`, and those behind."""
+    parts: tuple[list[Chunk], list[Chunk], list[Chunk]] = ([], [], [])
+    for chunk in chunks:
+        start, end = (int(at) for at in np.searchsorted(chunk.offsets, [first, last + 1]))
+        bounds = (0, start, end, len(chunk.offsets))
+        for part, begin, stop in zip(parts, bounds, bounds[1:], strict=False):
+            if stop > begin:
+                part.append(_slice(chunk, begin, stop))
+    return parts
+
+
+def _slice(chunk: Chunk, start: int, end: int) -> Chunk:
+    return Chunk(chunk.plan, chunk.rows.slice(start, end - start), chunk.offsets[start:end])
 
 
 class Delivery:
@@ -45,45 +83,69 @@ class Delivery:
         self._patience = patience
         self._headers = (None, None) if provenance is None else (provenance.added, provenance.removed)
         self._shipment: Shipment | None = None
+        self._not_taken: KafkaError | None = None
 
-    def send(self, producer: RecordProducer) -> None:
-        """Hand all rows to the producer. Raises TargetRefused, KafkaException."""
+    def send(self, producer: RecordProducer) -> bool:
+        """Hand all rows to the producer; false where it does not take one (`refusal` says why). Raises
+        KafkaException."""
         plan, deadline = self.chunk.plan, time.monotonic() + NEW_PARTITION_SECONDS
         self._shipment = producer.shipment(plan.target_topic, plan.partition, self.chunk.rows, *self._headers)
         while True:
             try:
                 self._shipment.send()
                 break
-            except (BufferError, KafkaException) as error:
-                self._make_room(producer, error, deadline)
+            except BufferError:
+                producer.poll(0.1)
+                self._patience.check(len(producer))
+            except KafkaException as error:
+                if error.args[0].code() not in _NOT_SEEN_YET or time.monotonic() > deadline:
+                    self._not_taken = error.args[0]
+                    return False
+                # A partition that was added a moment ago: the producer knows the topic as it was.
+                producer.refresh(self.chunk.plan.target_topic, CALL_SECONDS)
+                producer.poll(0.05)
         producer.poll(0)
+        return True
 
-    def _make_room(self, producer: RecordProducer, error: Exception, deadline: float) -> None:
-        """Wait until the producer may take a record that it did not take. Raises what is no matter of waiting."""
-        if isinstance(error, BufferError):
-            producer.poll(0.1)
-            self._patience.check(len(producer))
-            return
-        if error.args[0].code() not in _NOT_SEEN_YET or time.monotonic() > deadline:
-            raise self._refused(error.args[0]) from error
-        # A partition that was added a moment ago: the producer knows the topic as it was.
-        producer.refresh(self.chunk.plan.target_topic, CALL_SECONDS)
-        producer.poll(0.05)
+    @property
+    def exact(self) -> bool:
+        """Whether each refused row is known."""
+        return self._shipment is None or self._shipment.exact
 
-    def was_refused(self) -> bool:
-        """Whether it is known already that the target refused a row."""
-        return self._shipment is not None and self._shipment.refusal() is not None
+    def refusal(self) -> Refusal | None:
+        """Why rows were refused, as far as is known by now, None where none was: for the record's own sake if there is
+        one of that kind, else for the topic's, else whatever came first."""
+        codes = self._codes()
+        if codes is None:
+            return None
+        rows = np.flatnonzero(codes)
+        order = [int(code) for code in codes[rows[np.sort(np.unique(codes[rows], return_index=True)[1])]]]
+        kinds = {code: class_of(self._error(code)) for code in order}
+        code = next((code for kind in NAMING for code in order if kinds[code] is kind), order[0])
+        rows = np.flatnonzero(codes == code)
+        return Refusal(self._error(code), kinds[code], int(rows[0]), int(rows[-1]))
+
+    def _codes(self) -> np.ndarray | None:
+        """The code of each refused row, 0 for the others."""
+        if self._shipment is None:
+            return None
+        codes = self._shipment.refused()
+        if self._not_taken is not None:
+            codes = np.zeros(len(self.chunk.offsets), dtype=np.int64) if codes is None else codes.copy()
+            codes[self._shipment.taken] = self._not_taken.code()
+        return codes
+
+    def _error(self, code: int) -> KafkaError:
+        known = self._not_taken
+        return known if known is not None and known.code() == code else KafkaError(code)
 
     def segments(self) -> list[Segment]:
-        """The chunk's segments. Raises TargetRefused or KafkaException when a record was not acknowledged, OnceMore
-        when the producer does not know where each is."""
+        """The chunk's segments, where nothing was refused. Raises KafkaException when a record was not acknowledged,
+        OnceMore when the producer does not know where each is."""
         assert self._shipment is not None
-        error = self._shipment.refusal()
-        if error is not None:
-            raise self._refused(error)
         targets, offsets = self._shipment.offsets(), self.chunk.offsets
         if bool(np.any(targets < 0)):
-            raise self._refused(KafkaError(KafkaError._TIMED_OUT, "a record was not acknowledged"))
+            raise KafkaException(KafkaError(KafkaError._TIMED_OUT, "a record was not acknowledged"))
         breaks = np.flatnonzero(np.diff(targets) != 1) + 1
         bounds = [0, *breaks.tolist(), len(targets)]
         return [
@@ -92,11 +154,10 @@ class Delivery:
             for segment in segments_of(offsets[start:end], int(targets[start]))
         ]
 
-    def _refused(self, error: KafkaError) -> TargetRefused | KafkaException:
-        if error.retriable() or error.fatal() or error.code() in _PASSING:
-            return KafkaException(error)
-        plan = self.chunk.plan
-        first, last = int(self.chunk.offsets[0]), int(self.chunk.offsets[-1])
+    def refused(self, refusal: Refusal) -> TargetRefused:
+        """A refusal of records as an error with their offsets."""
+        plan, error = self.chunk.plan, refusal.error
+        first, last = int(self.chunk.offsets[refusal.first]), int(self.chunk.offsets[refusal.last])
         return TargetRefused(
             f"the target refused records of {plan.topic}-{plan.partition} between offsets {first} and {last} for topic "
             f"{plan.target_topic}: {error.str()}; change the target's limits or permissions, then run again",

@@ -14,11 +14,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from mirrorlake.kafka.error_classes import NAMES, ErrorClass
 from mirrorlake.native.exact import times_of
 
-#: Refusals that are about one record, by Kafka's names.
-SIZE_REFUSALS = frozenset({"MSG_SIZE_TOO_LARGE", "_MSG_SIZE_TOO_LARGE"})
-RECORD_REFUSALS = SIZE_REFUSALS | {"INVALID_RECORD", "INVALID_TIMESTAMP"}
+#: Refusals that are about one record, by Kafka's names; those that are about its size.
+RECORD_REFUSALS = frozenset(NAMES[ErrorClass.RECORD])
+SIZE_REFUSALS = frozenset({"MSG_SIZE_TOO_LARGE", "RECORD_LIST_TOO_LARGE", "INVALID_MSG_SIZE"})
 #: How long a task looks for more of what was refused, seconds.
 SEARCH_SECONDS = 20.0
 

@@ -16,6 +16,7 @@ import pyarrow as pa
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, ThrottleEvent, TopicPartition
 
 from mirrorlake.native.exact import headers_of, times_to_send
+from mirrorlake.native.producer import failure_of
 from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.produce.record_producer import OnceMore
 
@@ -38,9 +39,9 @@ class PythonProducer:
         self._group = group
         #: Whether each row's acknowledgement is asked for: without transactions nothing can be sent once more.
         self.ask_each = "transactional.id" not in settings
+        self._ask_each_for_now = False
         self.init_transactions = self._producer.init_transactions
         self.begin_transaction = self._producer.begin_transaction
-        self.commit_transaction = self._producer.commit_transaction
         self.abort_transaction = self._producer.abort_transaction
         self.flush, self.poll = self._producer.flush, self._producer.poll
 
@@ -50,6 +51,21 @@ class PythonProducer:
         """Commit positions of the group, with their metadata, with the transaction."""
         places = [TopicPartition(*place, *position) for place, position in offsets.items()]
         self._producer.send_offsets_to_transaction(places, self._group.consumer_group_metadata(), seconds)
+
+    def commit_transaction(self, seconds: float) -> None:
+        """Commit."""
+        self._producer.commit_transaction(seconds)
+        if self._ask_each_for_now:
+            self.ask_each = self._ask_each_for_now = False
+
+    def failure(self) -> KafkaError | None:
+        """Why the open transaction can only be aborted; None where it can go on."""
+        return failure_of(self._producer)
+
+    def look_closer(self) -> None:
+        """Ask for the acknowledgement of each row until a transaction is committed."""
+        if not self.ask_each:
+            self.ask_each = self._ask_each_for_now = True
 
     def shipment(
         self, topic: str, partition: int, rows: pa.RecordBatch, added: tuple[str, bytes] | None, removed: str | None
@@ -82,8 +98,10 @@ class PythonShipment:
         self._produce = producer.produce
         self._ask_each = owner.ask_each
         self._count = rows.num_rows
+        #: Whether each row's acknowledgement is seen.
+        self.exact = self._ask_each or self._count <= 2
         self._targets = np.full(self._count if self._ask_each else 2, -1, dtype=np.int64)
-        self._error: KafkaError | None = None
+        self._codes: np.ndarray | None = None
         self._columns: list[Any] = [
             _objects(rows.column("key")),
             repeat(partition),
@@ -93,6 +111,11 @@ class PythonShipment:
             _headers(headers_of(rows), added, removed),
         ]
         self._values = rows.column("value").to_pylist()
+
+    @property
+    def taken(self) -> int:
+        """How many rows were handed over."""
+        return int(self._count - len(self._values))
 
     def send(self) -> None:
         """Hand over the rows that were not taken yet: where most of a worker's time goes, so the loop is one in C."""
@@ -106,9 +129,9 @@ class PythonShipment:
             raise
         self._values, self._columns = [], []
 
-    def refusal(self) -> KafkaError | None:
-        """Why the target refused the first row that is known to be."""
-        return self._error
+    def refused(self) -> np.ndarray | None:
+        """The code of the error of each row that is known to be refused, 0 for the others; None where none is."""
+        return self._codes
 
     def offsets(self) -> np.ndarray:
         """The offset of each row. Raises OnceMore where they are not consecutive, and were not all asked for."""
@@ -124,20 +147,22 @@ class PythonShipment:
     def _callbacks(self, count: int) -> list[Callable[[KafkaError | None, Message], None] | None]:
         """What to call when a row is acknowledged: for the first and the last row, or for each."""
 
-        def into(slots: int | slice) -> Callable[[KafkaError | None, Message], None]:
+        def into(row: int, slots: int | slice) -> Callable[[KafkaError | None, Message], None]:
             def acknowledged(error: KafkaError | None, message: Message) -> None:
-                if error is not None:
-                    self._error = self._error or error
-                else:
+                if error is None:
                     self._targets[slots] = message.offset()
+                    return
+                if self._codes is None:
+                    self._codes = np.zeros(count, dtype=np.int64)
+                self._codes[row] = error.code()
 
             return acknowledged
 
         if self._ask_each:
-            return [into(index) for index in range(count)]
+            return [into(index, index) for index in range(count)]
         if count == 1:
-            return [into(slice(0, 2))]
-        return [into(0), *([None] * (count - 2)), into(1)]
+            return [into(0, slice(0, 2))]
+        return [into(0, 0), *([None] * (count - 2)), into(count - 1, 1)]
 
 
 def _objects(column: pa.Array) -> list[Any] | Iterator[None]:

@@ -14,11 +14,23 @@ from mirrorlake.offsets.positions import TopicAndPartition
 
 
 class OnceMore(Exception):
-    """What was sent must not be committed: the offsets of some of it are not known. Sent again, they will be."""
+    """What was sent must not be committed: what became of some of it is not known. Sent again, it will be. `refused`
+    says whether rows were refused."""
+
+    def __init__(self, refused: bool = False) -> None:
+        super().__init__()
+        self.refused = refused
 
 
 class Shipment(Protocol):
-    """Rows of one partition on their way to it."""
+    """Rows of one partition on their way to it. `taken` is how many were handed over: the first ones. What was refused
+    is `exact` where each refused row is known; else another attempt knows (`RecordProducer.look_closer`)."""
+
+    @property
+    def taken(self) -> int: ...
+
+    @property
+    def exact(self) -> bool: ...
 
     def send(self) -> None:
         """Hand over the rows that were not taken yet.
@@ -27,8 +39,8 @@ class Shipment(Protocol):
         another call goes on with it.
         """
 
-    def refusal(self) -> KafkaError | None:
-        """Why the target refused a row; None where it refused none."""
+    def refused(self) -> np.ndarray | None:
+        """The code of the error of each row that was refused, 0 for the others; None where none was."""
 
     def offsets(self) -> np.ndarray:
         """The target's offset of each row, below 0 where it is not acknowledged. Raises OnceMore."""
@@ -53,6 +65,12 @@ class RecordProducer(Protocol):
 
     def abort_transaction(self, seconds: float) -> None:
         """Abort."""
+
+    def failure(self) -> KafkaError | None:
+        """The first error after which the open transaction can only be aborted; None where there was none."""
+
+    def look_closer(self) -> None:
+        """Ask for what becomes of each row until a transaction is committed: shipments are `exact` then."""
 
     def shipment(
         self, topic: str, partition: int, rows: pa.RecordBatch, added: tuple[str, bytes] | None, removed: str | None

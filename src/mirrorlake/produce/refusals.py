@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from mirrorlake import failpoints
-from mirrorlake.errors import PositionLost, TargetLost, TargetRefused
+from mirrorlake.errors import PositionLost, TargetLost, TargetRefused, TopicRefused
 from mirrorlake.offsets.parked import Parked, ParkedOffsets
 from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.offsets.ranges import OffsetRanges
@@ -23,7 +23,7 @@ from mirrorlake.produce.spec import FlowSpec
 
 logger = logging.getLogger(__name__)
 
-_REFUSALS = {kind.incident_kind: kind for kind in (TargetRefused, PositionLost)}
+_REFUSALS = {kind.incident_kind: kind for kind in (TargetRefused, TopicRefused, PositionLost)}
 _NONE = OffsetRanges()
 _PLACE = ("topic", "partition", "generation", "target_topic", "target_generation")
 

@@ -13,14 +13,17 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
+from confluent_kafka import KafkaError, KafkaException
 
-from mirrorlake.errors import MapError, PositionLost, TargetLost, TargetRefused
+from mirrorlake.errors import MapError, PositionLost, TargetLost, TargetRefused, TopicRefused
 from mirrorlake.kafka.kept import IDLE_SECONDS, Kept
+from mirrorlake.kafka.refusals import principal_of
 from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.offsets.runs import CommittedMetadata, decode_written, trim_written
 from mirrorlake.produce.batch import PartitionPlan, ShardPlan
 from mirrorlake.produce.counted import counted
-from mirrorlake.produce.delivery import Chunk, check_rising, size_of
+from mirrorlake.produce.culprit import TopicDenied
+from mirrorlake.produce.delivery import Chunk, check_rising, halves_of, parts_of, size_of
 from mirrorlake.produce.fencing import check_token
 from mirrorlake.produce.pace import Pace
 from mirrorlake.produce.parking import RECORD_REFUSALS, RefusedRecord, Search, size_of_rows
@@ -70,6 +73,8 @@ def produce_shard(job: ShardJob, rows: Iterator[tuple[PartitionPlan, pa.RecordBa
         complete = _write_all(writer, progress, without(found, job.skipped))
         if complete and job.target.transactional:
             _skip_left_out(writer, progress.values())
+        if writer.over:
+            _writers.take(job.target.transactional_id)
     except BaseException:
         # Whatever it was, this producer's state is not known any more; the next attempt starts a fresh one.
         _writers.take(job.target.transactional_id)
@@ -188,7 +193,8 @@ def _skip_left_out(writer: ShardWriter, states: Iterable[Progress]) -> None:
         position = state.segments[-1].source_last + 1 if state.segments else state.position
         if state.refused is None and end > position:
             ends.append((state.plan, end, state.written))
-    with suppress(MetadataFull):  # they move with the next batch, when the map has what is unmapped now
+    # Else they move with a later batch, when the map has what is unmapped now, or without the topic.
+    with suppress(MetadataFull, TopicDenied):
         if ends:
             writer.commit_positions(ends)
 
@@ -222,19 +228,23 @@ def _commit(writer: ShardWriter, progress: Mapping[TopicAndPartition, Progress],
             _search(writer, state, state.search, chunk)
     if not open_chunks:
         return True
+    if writer.over:
+        return False
     if size_of(open_chunks) > 2 * writer.pace.limit and sum(len(chunk.offsets) for chunk in open_chunks) > 1:
-        return all(_commit(writer, progress, part) for part in _halves(open_chunks))
+        return all(_commit(writer, progress, part) for part in halves_of(open_chunks))
     written = {key: state.written for key, state in progress.items()}
     try:
         done = writer.write(open_chunks, written)
     except MetadataFull:
         if len(open_chunks) == 1 and len(open_chunks[0].offsets) <= 64:
             return False
-        return all(_commit(writer, progress, part) for part in _halves(open_chunks))
+        return all(_commit(writer, progress, part) for part in halves_of(open_chunks))
     except TooSlow:
-        return all(_commit(writer, progress, part) for part in _halves(open_chunks))
+        return all(_commit(writer, progress, part) for part in halves_of(open_chunks))
     except TargetRefused as refusal:
         return _write_around(writer, progress, open_chunks, refusal)
+    except TopicDenied as denied:
+        return _write_without_topic(writer, progress, open_chunks, denied)
     now = time.time_ns() // 1_000_000
     for chunk, segments in done:
         state = progress[chunk.plan.topic, chunk.plan.partition]
@@ -251,49 +261,74 @@ def _write_around(
     key = refusal.topic_partition
     mine = [chunk for chunk in chunks if (chunk.plan.topic, chunk.plan.partition) == key]
     others = [chunk for chunk in chunks if (chunk.plan.topic, chunk.plan.partition) != key]
-    complete = not others or _commit(writer, progress, others)
-    offsets = [int(mine[0].offsets[0]), int(mine[-1].offsets[-1])]
-    if refusal.reason is None or refusal.reason not in RECORD_REFUSALS:
+    state, first, last = progress[key], refusal.first_offset, refusal.last_offset
+    if refusal.reason not in RECORD_REFUSALS or first is None or last is None:
+        complete = not others or _commit(writer, progress, others)
+        all_of_it = int(mine[0].offsets[0]), int(mine[-1].offsets[-1])
         lost_from = refusal.target_offset if isinstance(refusal, TargetLost) else None
-        progress[key].refused = Refused(offsets[0], offsets[1], refusal.message, refusal.incident_kind, lost_from)
+        state.refused = Refused(*all_of_it, refusal.message, refusal.incident_kind, lost_from)
         return complete
-    if offsets[0] == offsets[1]:
-        state = progress[key]
-        state.refused = Refused(offsets[0], offsets[1], refusal.message, refusal.incident_kind)
-        state.refused_records.append(_record(mine[0], refusal.reason))
-        if state.parks and writer.target.transactional:
-            state.search = Search.like(refusal.reason, mine[0].rows)
-        return complete
-    return all(_commit(writer, progress, part) for part in _halves(mine)) and complete
+    front, refused, behind = parts_of(mine, first, last)
+    good = [*others, *front]
+    if good and not _commit(writer, progress, good):
+        return False
+    if sum(len(chunk.offsets) for chunk in refused) > 1:  # they went in one batch, and it may be one record of it
+        return all(_commit(writer, progress, part) for part in (*halves_of(refused), behind) if part)
+    (one,) = refused
+    state.refused = Refused(int(one.offsets[0]), int(one.offsets[0]), refusal.message, refusal.incident_kind)
+    state.refused_records.append(_record(one, str(refusal.reason)))
+    if state.parks and writer.target.transactional:
+        state.search = Search.like(str(refusal.reason), one.rows)
+    return not behind or _commit(writer, progress, behind)
+
+
+def _write_without_topic(
+    writer: ShardWriter, progress: Mapping[TopicAndPartition, Progress], chunks: list[Chunk], denied: TopicDenied
+) -> bool:
+    """Write what is of other topics than those that the target does not take. Where it does not say which these are, it
+    is asked for the rights on all."""
+    refused = {topic: _why(writer, denied, name) for topic, name in denied.names.items()}
+    if not refused:
+        sources = {chunk.plan.target_topic: chunk.plan.topic for chunk in chunks}
+        for name, right in writer.lacking(sources.keys()).items():
+            refused[sources[name]] = _why(writer, TopicDenied(denied.error, right), name)
+    if not refused:
+        raise KafkaException(denied.error)
+    for state in progress.values():
+        if state.plan.topic in refused and state.refused is None:
+            first = state.segments[-1].source_last + 1 if state.segments else state.plan.first
+            text = f"the target takes nothing of topic {state.plan.topic}: {refused[state.plan.topic]}"
+            state.refused = Refused(first, max(first, state.plan.last), text, TopicRefused.incident_kind)
+    others = [chunk for chunk in chunks if chunk.plan.topic not in refused]
+    return not others or _commit(writer, progress, others)
+
+
+def _why(writer: ShardWriter, denied: TopicDenied, name: str) -> str:
+    """Why the target does not take a topic that it knows by this name, and what helps."""
+    if denied.error.code() == KafkaError.TOPIC_AUTHORIZATION_FAILED:
+        who = principal_of(writer.target.client)
+        return f"{who} may not {denied.right} topic {name}; grant that, and it goes on by itself"
+    return f"it refuses topic {name}: {denied.error.str()}; it is tried again"
 
 
 def _search(writer: ShardWriter, state: Progress, search: Search, chunk: Chunk) -> None:
     """Find more records that the target refuses, behind the first one. Nothing is written."""
     for at in search.suspects(chunk.rows):
         one = Chunk(chunk.plan, chunk.rows.slice(at, 1), chunk.offsets[at : at + 1])
-        refusal = writer.refusal_of(one)
+        try:
+            refusal = writer.refusal_of(one)
+        except TopicDenied:
+            state.search = None  # the next batch tells of it
+            return
         if refusal is None:
             search.was_taken()
         elif refusal.reason in RECORD_REFUSALS:
             state.refused_records.append(_record(one, refusal.reason))
         else:
-            state.search = None  # the topic is refused now: the next batch tells of it
+            state.search = None  # the topic was made again: the next batch tells of it
             return
 
 
 def _record(chunk: Chunk, reason: str) -> RefusedRecord:
     """The one record of a chunk, as refused."""
     return RefusedRecord(int(chunk.offsets[0]), reason, int(size_of_rows(chunk.rows)[0]))
-
-
-def _halves(chunks: list[Chunk]) -> tuple[list[Chunk], list[Chunk]]:
-    """Cut what one transaction could not describe into two."""
-    if len(chunks) > 1:
-        middle = len(chunks) // 2
-        return chunks[:middle], chunks[middle:]
-    chunk = chunks[0]
-    middle = len(chunk.offsets) // 2
-    return (
-        [Chunk(chunk.plan, chunk.rows.slice(0, middle), chunk.offsets[:middle])],
-        [Chunk(chunk.plan, chunk.rows.slice(middle), chunk.offsets[middle:])],
-    )

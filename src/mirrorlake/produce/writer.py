@@ -7,17 +7,21 @@ flow's position on the *target* partition, with metadata that names what was wri
 
 import logging
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
+from confluent_kafka.admin import AdminClient
 
 from mirrorlake import failpoints
 from mirrorlake.errors import TargetRefused
+from mirrorlake.kafka.access import topic_rights
+from mirrorlake.kafka.error_classes import ErrorClass, class_of
 from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.offsets.runs import Segment, Written, encode_written
 from mirrorlake.produce.batch import PartitionPlan
+from mirrorlake.produce.culprit import TopicDenied, check_refused, names_a_reason, refused_again, topic_denied
 from mirrorlake.produce.deadline import within
 from mirrorlake.produce.delivery import Chunk, Delivery, check_target_rises, size_of
 from mirrorlake.produce.pace import Pace
@@ -30,6 +34,10 @@ logger = logging.getLogger(__name__)
 
 #: How often it is checked whether acknowledgements came in, seconds.
 LOOK_SECONDS = 1.0
+#: The same once something was refused: what was refused first is known within moments.
+REFUSED_LOOK_SECONDS = 0.2
+#: How long a call waits for the end of an aborted transaction before another one goes on with it, seconds.
+ABORT_SECONDS = 2.0
 #: How long a fresh producer waits for the target's first answer, seconds.
 ANSWER_SECONDS = 5.0
 #: Kafka's default for `offset.metadata.max.bytes`, less some room.
@@ -96,6 +104,8 @@ class ShardWriter:
         self.target = target
         self.pace = pace or Pace()
         self._patience = Patience()
+        #: Whether nothing can be written by it any more: the next one fences it, and asks how far the flow is.
+        self.over = False
         #: The target partitions of which this producer has asked for the position.
         self.asked: set[TopicAndPartition] = set()
         settings: dict[str, Any] = {**PRODUCER_SETTINGS, **target.client, **target.producer}
@@ -163,22 +173,34 @@ class ShardWriter:
             reader.close()
 
     def commit_positions(self, ends: Sequence[tuple[PartitionPlan, int, Sequence[Written]]]) -> None:
-        """Commit positions (next source offsets) without writing a record, each with what the map does not have yet."""
+        """Commit positions (next source offsets) without writing a record, each with what the map does not have yet.
+
+        Raises MetadataFull, TopicDenied (nothing was committed), KafkaException.
+        """
         offsets = {
             (plan.target_topic, plan.partition): (position, self._metadata(plan, written))
             for plan, position, written in ends
         }
         self._producer.begin_transaction()
-        self._send_offsets(offsets)
+        try:
+            self._send_offsets(offsets)
+        except TopicDenied:
+            self._abort_denied()
+            raise
         self._producer.commit_transaction(self._patience.call_seconds())
 
     def _send_offsets(self, offsets: Positions) -> None:
         group = self.target.group_id
-        within(
-            self._patience.offsets_seconds(),
-            lambda seconds: self._producer.send_offsets_to_transaction(offsets, group, seconds),
-            "send_offsets_to_transaction",
-        )
+        try:
+            within(
+                self._patience.offsets_seconds(),
+                lambda seconds: self._producer.send_offsets_to_transaction(offsets, group, seconds),
+                "send_offsets_to_transaction",
+            )
+        except KafkaException as error:
+            if denied := topic_denied(error, "READ"):
+                raise denied from error
+            raise
 
     def _metadata(self, plan: PartitionPlan, written: Sequence[Written]) -> str:
         """The metadata of a position. Raises MetadataFull."""
@@ -193,14 +215,14 @@ class ShardWriter:
         """Write chunks in one transaction; `written` is what each (source topic, partition) has in its metadata.
 
         Returns each chunk with its segments. Raises MetadataFull or TooSlow (nothing was written, fewer records may
-        be), TargetRefused, KafkaException.
+        be), TargetRefused, TopicDenied, KafkaException.
         """
         return self._write(chunks, written)
 
     def refusal_of(self, chunk: Chunk) -> TargetRefused | None:
         """Why the target refuses a chunk, None where it would take it: tried in a transaction that is aborted.
 
-        Raises KafkaException. Not for a target that is written to without transactions.
+        Raises TopicDenied, KafkaException. Not for a target that is written to without transactions.
         """
         try:
             self._write([chunk], None)
@@ -219,12 +241,18 @@ class ShardWriter:
                 done = self._transaction(chunks, written)
                 self._refused_before = False
                 return done
-            except OnceMore:
-                self._producer.abort_transaction(self._patience.call_seconds())
+            except OnceMore as again:
+                self._abort()
+                self._producer.look_closer()
+                self._refused_before = refused_again(again)
+            except TopicDenied:
+                self._abort_denied()
+                self._refused_before = True
+                raise
             except (MetadataFull, TooSlow, TargetRefused) as error:
                 if self.target.transactional:
-                    self._producer.abort_transaction(self._patience.call_seconds())
-                self._refused_before = isinstance(error, TargetRefused)
+                    self._abort()
+                self._refused_before = refused_again(error)
                 raise
             except KafkaException:
                 if not (self._refused_before and self.target.transactional):
@@ -232,7 +260,7 @@ class ShardWriter:
                 # Refused records leave a hole in the producer's sequence. librdkafka (2.16) finds that out with the
                 # next transaction, fails it, and takes a new epoch when it is aborted; who is fenced is refused that.
                 self._refused_before = False
-                self._producer.abort_transaction(self._patience.call_seconds())
+                self._abort()
 
     def _transaction(
         self, chunks: Sequence[Chunk], written: Mapping[TopicAndPartition, Sequence[Written]] | None
@@ -243,12 +271,14 @@ class ShardWriter:
             self._producer.begin_transaction()
         results = [Delivery(chunk, self.target.provenance, self._patience) for chunk in chunks]
         for result in results:
-            result.send(self._producer)
+            if not result.send(self._producer):
+                break
         failpoints.reached("mid-transaction")
         self._wait(results, begun)
+        check_refused(results, self._producer.failure if self.target.transactional else lambda: None)
         done = [(result.chunk, result.segments()) for result in results]
         if written is None:
-            self._producer.abort_transaction(self._patience.call_seconds())
+            self._abort()
             return done
         for chunk, segments in done:
             check_target_rises(chunk, segments)
@@ -259,14 +289,54 @@ class ShardWriter:
         self.pace.measured(size_of(chunks), time.monotonic() - begun)
         return done
 
-    def _wait(self, results: Sequence[Delivery], begun: float) -> None:
-        """Wait for all acknowledgements, or the first refusal: librdkafka sends nothing more in a transaction that
-        failed. Raises KafkaException when none come in, TooSlow when too few do."""
-        chunks = [result.chunk for result in results]
-        count = sum(len(chunk.offsets) for chunk in chunks)
-        while left := self._producer.flush(LOOK_SECONDS):
-            if self.target.transactional and any(result.was_refused() for result in results):
+    def _abort(self) -> None:
+        """Abort the transaction. Raises KafkaException.
+
+        librdkafka (2.16) purges what waits, and puts back behind that what was in flight and came back unwritten: then
+        the call waits for records that nobody sends. Another call goes on where that one was, and purges again.
+        """
+        end = time.monotonic() + self._patience.call_seconds()
+        while True:
+            try:
+                self._producer.abort_transaction(ABORT_SECONDS)
                 return
+            except KafkaException as error:
+                if error.args[0].code() != KafkaError._TIMED_OUT or time.monotonic() > end:
+                    raise
+
+    def _abort_denied(self) -> None:
+        """Abort a transaction to which a partition was not added. Where none was, the coordinator knows of none to end,
+        and librdkafka (2.16) cannot come out of it: the producer is over."""
+        try:
+            if self.target.transactional:
+                self._abort()
+        except KafkaException as error:
+            if class_of(error.args[0]) is not ErrorClass.PRODUCER:
+                raise
+            self.over = True
+
+    def lacking(self, topics: Collection[str]) -> dict[str, str]:
+        """The rights that the flow lacks on target topics, by topic. Raises KafkaException."""
+        found = topic_rights(AdminClient(dict(self.target.client)), topics)
+        return {
+            topic: right
+            for topic, rights in found.items()
+            for right in ("READ", "WRITE")
+            if rights is not None and right not in rights
+        }
+
+    def _wait(self, results: Sequence[Delivery], begun: float) -> None:
+        """Wait for all acknowledgements. Where rows were refused, only until it is known why, or no more come in:
+        librdkafka sends nothing more in a transaction that failed. Raises KafkaException when none come in, TooSlow
+        when too few do."""
+        chunks = [result.chunk for result in results]
+        count, look, before = sum(len(chunk.offsets) for chunk in chunks), LOOK_SECONDS, 0
+        while left := self._producer.flush(look):
+            known = names_a_reason(results) if self.target.transactional else None
+            if known or (known is False and left == before):
+                return
+            if known is False:
+                look, before = REFUSED_LOOK_SECONDS, left
             seconds = time.monotonic() - begun
             slow = self.target.transactional and count > 1 and seconds > self._open_seconds
             if slow or self._patience.over(left):

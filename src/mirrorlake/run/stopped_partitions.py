@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from mirrorlake.control.topic_sync import TargetTopics
-from mirrorlake.errors import MirrorlakeError, TargetLost, TargetRefused
+from mirrorlake.errors import MirrorlakeError, TargetLost, TargetRefused, TopicRefused
 from mirrorlake.lake.incidents import PARK, WENT_ON, Decided, Incident, Incidents, Lost
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.stage_index import StageFiles
@@ -64,7 +64,10 @@ class StoppedPartitions:
             self._begin_anew()  # the topic is gone or another one; that has an incident of its own
         found = [refusal for refusal in refusals if refusal.topic not in closed]
         lost = [refusal for refusal in found if isinstance(refusal, TargetLost)]
-        others = [refusal for refusal in found if not isinstance(refusal, TargetLost)]
+        if denied := [refusal for refusal in found if isinstance(refusal, TopicRefused)]:
+            self._targets.deny(denied)
+            self._begin_anew()
+        others = [refusal for refusal in found if not isinstance(refusal, TargetLost | TopicRefused)]
         self._report(others)
         if lost:
             self._lost_under_way(lost)

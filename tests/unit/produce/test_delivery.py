@@ -10,16 +10,18 @@ from confluent_kafka import KafkaError, KafkaException
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirrorlake.errors import TargetRefused
-from mirrorlake.produce.delivery import Chunk, Delivery
+from mirrorlake.kafka.error_classes import ErrorClass
+from mirrorlake.produce.delivery import Chunk, Delivery, parts_of
 from mirrorlake.produce.patience import Patience
 
 
 class Taker:
     """A producer that takes `at_once` rows at a time, and tells what it is told to."""
 
-    def __init__(self, count: int, at_once: int = 100, error: KafkaError | None = None) -> None:
-        self.count, self.at_once, self.error = count, at_once, error
+    exact = True
+
+    def __init__(self, count: int, at_once: int = 100, not_taken: KafkaError | None = None) -> None:
+        self.count, self.at_once, self.not_taken = count, at_once, not_taken
         self.taken = self.polls = 0
         self.targets = np.arange(count)
 
@@ -28,14 +30,16 @@ class Taker:
 
     def send(self) -> None:
         self.taken = min(self.count, self.taken + self.at_once)
+        if self.taken < self.count and self.not_taken is not None:
+            raise KafkaException(self.not_taken)
         if self.taken < self.count:
             raise BufferError
 
     def poll(self, _seconds: float) -> None:
         self.polls += 1
 
-    def refusal(self) -> KafkaError | None:
-        return self.error
+    def refused(self) -> np.ndarray | None:
+        return None
 
     def offsets(self) -> np.ndarray:
         return self.targets
@@ -72,15 +76,36 @@ def test_each_row_has_its_offset(steps: list[int]) -> None:
     assert pairs == list(zip(range(10, 10 + 2 * len(steps), 2), taker.targets.tolist(), strict=True))
 
 
-def test_what_is_refused_and_what_is_tried_again() -> None:
-    for code, raised in ((KafkaError.MSG_SIZE_TOO_LARGE, TargetRefused), (KafkaError._MSG_TIMED_OUT, KafkaException)):
-        taker: Any = Taker(3, error=KafkaError(code))
-        sent = delivery(3)
-        assert not sent.was_refused()
-        sent.send(taker)
-        assert sent.was_refused()
-        with pytest.raises(raised):
-            sent.segments()
+def test_a_row_that_is_not_taken_is_refused() -> None:
+    """By the producer itself; the rows in front of it are on their way."""
+    taker: Any = Taker(5, at_once=3, not_taken=KafkaError(KafkaError._STATE, "no more in this transaction"))
+    sent = delivery(5)
+    assert sent.refusal() is None
+    assert not sent.send(taker)
+    refusal = sent.refusal()
+    assert refusal is not None and (refusal.first, refusal.last, refusal.kind) == (3, 3, ErrorClass.PRODUCER)
+    assert refusal.error.str() == "no more in this transaction"
+
+
+@given(st.data())
+def test_chunks_are_cut_at_offsets(data: st.DataObject) -> None:
+    """Of any partition: all rows, in order, on the right side."""
+    offsets = np.array(sorted(data.draw(st.sets(st.integers(0, 60), min_size=1))))
+    at = data.draw(st.integers(1, len(offsets)))
+    rows = pa.record_batch({"offset": pa.array(offsets)})
+    plan: Any = None
+    chunks = [
+        Chunk(plan, rows.slice(start, end - start), offsets[start:end])
+        for start, end in ((0, at), (at, len(offsets)))
+        if end > start
+    ]
+    first = data.draw(st.integers(0, 60))
+    last = data.draw(st.integers(first, 60))
+    parts = [[n for chunk in part for n in chunk.rows["offset"].to_pylist()] for part in parts_of(chunks, first, last)]
+    wanted = offsets.tolist()
+    assert parts == [
+        [n for n in wanted if n < first], [n for n in wanted if first <= n <= last], [n for n in wanted if n > last]
+    ]  # fmt: skip
 
 
 def test_what_is_not_acknowledged_is_no_success() -> None:

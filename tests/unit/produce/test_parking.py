@@ -45,7 +45,7 @@ def test_all_that_are_as_large_are_tried_and_small_ones_are_not() -> None:
 
 def test_what_is_large_until_it_is_compressed_is_not_tried() -> None:
     values = [bytes(50_000), os.urandom(2_000), None, bytes(50_000)]
-    search = Search.like("_MSG_SIZE_TOO_LARGE", rows([os.urandom(1_900)]))
+    search = Search.like("RECORD_LIST_TOO_LARGE", rows([os.urandom(1_900)]))
     assert found(search, rows(values), [False, True, False, False]) == [(1, True)]
 
 

@@ -1,0 +1,68 @@
+"""What a transaction was refused for: one record, a topic, or nothing that it holds.
+
+librdkafka fails a transaction with the first record, or partition, that is refused for good. Whatever comes after, in
+any partition, is refused for that alone: purged from the queue (`_PURGE_QUEUE`), not taken any more (`_STATE`), in one
+batch with the refused record (`_INVALID_DIFFERENT_RECORD`, KIP-467). So all results are looked at before any counts.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+
+from confluent_kafka import KafkaError, KafkaException
+
+from mirrorlake.errors import TargetRefused
+from mirrorlake.kafka.error_classes import ErrorClass, class_of
+from mirrorlake.produce.delivery import NAMING, Delivery
+from mirrorlake.produce.record_producer import OnceMore
+
+
+class TopicDenied(Exception):
+    """The target takes nothing of a topic that a transaction writes to: `names` has its name there by that at the
+    source, or nothing where the target does not say which. `right` is the operation that lacks where `error` is one of
+    authorization."""
+
+    def __init__(self, error: KafkaError, right: str, names: Mapping[str, str] | None = None) -> None:
+        super().__init__(str(error))
+        self.error, self.right, self.names = error, right, dict(names or {})
+
+
+def check_refused(results: Sequence[Delivery], failure: Callable[[], KafkaError | None]) -> None:
+    """Raise why rows of a transaction were refused, if some were. `failure` says what failed the transaction, None if
+    it did not fail.
+
+    Raises TargetRefused for records, TopicDenied for a topic, OnceMore where a record was refused and it is not known
+    which, KafkaException for what a fresh producer or time may help.
+    """
+    found = [(result, refusal) for result in results if (refusal := result.refusal()) is not None]
+    if not found:
+        return
+    for result, refusal in found:
+        if refusal.kind is ErrorClass.RECORD and result.exact:
+            raise result.refused(refusal)
+    for result, refusal in found:
+        if refusal.kind is ErrorClass.TOPIC:
+            plan = result.chunk.plan
+            raise TopicDenied(refusal.error, "WRITE", {plan.topic: plan.target_topic})
+    reason = failure() or found[0][1].error
+    if class_of(reason) is ErrorClass.TOPIC:  # of a partition that was not even added to the transaction
+        raise TopicDenied(reason, "WRITE")
+    kinds = [class_of(reason), *(refusal.kind for _, refusal in found)]
+    if ErrorClass.RECORD in kinds and not all(result.exact for result in results):
+        raise OnceMore(refused=True)
+    raise KafkaException(reason)
+
+
+def names_a_reason(results: Sequence[Delivery]) -> bool | None:
+    """Whether it is known by now what is refused; None where nothing was."""
+    kinds = [refusal.kind for refusal in (result.refusal() for result in results) if refusal is not None]
+    return any(kind in NAMING for kind in kinds) if kinds else None
+
+
+def topic_denied(error: KafkaException, right: str) -> TopicDenied | None:
+    """What a call that takes a right on some topics was refused for, if that is one of them."""
+    found = error.args[0]
+    return TopicDenied(found, right) if class_of(found) is ErrorClass.TOPIC else None
+
+
+def refused_again(error: Exception) -> bool:
+    """Whether the producer has a hole where rows were refused: see `ShardWriter._write`."""
+    return isinstance(error, TargetRefused | TopicDenied) or (isinstance(error, OnceMore) and error.refused)
