@@ -164,7 +164,7 @@ def send_rows(bootstrap: str, topic: str, rows: list[dict[str, object]]) -> None
     batch = pa.RecordBatch.from_pylist([{"timestamp": None, **row} for row in rows], ROWS)
     shipment = producer.shipment(topic, 0, batch)
     shipment.send()
-    assert producer.flush(30) == 0 and shipment.refusal() is None
+    assert producer.flush(30) == 0 and shipment.refused() is None
 
 
 def rows_of(bootstrap: str, topic: str) -> list[dict[str, object]]:

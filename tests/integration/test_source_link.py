@@ -133,6 +133,7 @@ def assert_landed_once(run: Run, link: Link, topic: str) -> None:
     assert link.passed < 1.75 * RECORDS * (SIZE + 20)
 
 
+@pytest.mark.slow
 def test_a_backlog_comes_over_a_slow_link_whatever_starts_the_query_anew(
     spark: SparkSession, linked: LinkedCluster, clusters: ClusterPair, slow: Link, topic_name: str, tmp_path: Path
 ) -> None:
