@@ -30,7 +30,12 @@
 Each reads as one sentence: what is wrong, where, and what to do. What code goes by is an attribute, never the text.
 """
 
-from typing import ClassVar
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar, TypedDict
+
+if TYPE_CHECKING:  # in typing from Python 3.11 on
+    from typing_extensions import Unpack
 
 
 class MirrorlakeError(Exception):
@@ -92,31 +97,31 @@ class MissingJava(InputError):
     """Raised when there is no Java 17 or newer to start Spark and Kafka with."""
 
 
+class Where(TypedDict, total=False):
+    """What an error is about within a topic, as columns of `incidents`: range of source offsets, inclusive, and the
+    generation of the target topic."""
+
+    partition: int | None
+    first_offset: int | None
+    last_offset: int | None
+    target_generation: int | None
+
+
 class ReplicationError(MirrorlakeError):
     """Raised when replication stopped for a reason that an operator has to decide about.
 
-    The attributes are columns of `incidents`: what it is about as far as it is about one topic, partition, range of
-    source offsets (inclusive) or generation of the target topic.
+    The attributes are columns of `incidents`, as far as it is about one topic: see `Where`.
     """
 
     topic: str | None
 
-    def __init__(
-        self,
-        message: str,
-        *,
-        topic: str | None = None,
-        partition: int | None = None,
-        first_offset: int | None = None,
-        last_offset: int | None = None,
-        target_generation: int | None = None,
-    ) -> None:
+    def __init__(self, message: str, *, topic: str | None = None, **where: Unpack[Where]) -> None:
         super().__init__(message)
         self.topic = topic
-        self.partition = partition
-        self.first_offset = first_offset
-        self.last_offset = last_offset
-        self.target_generation = target_generation
+        self.partition = where.get("partition")
+        self.first_offset = where.get("first_offset")
+        self.last_offset = where.get("last_offset")
+        self.target_generation = where.get("target_generation")
 
 
 class StagingError(ReplicationError):
@@ -135,25 +140,8 @@ class TargetRefused(ReplicationError):
     incident_kind: ClassVar[str] = "target_refused"
     topic: str
 
-    def __init__(
-        self,
-        message: str,
-        *,
-        topic: str,
-        partition: int | None = None,
-        first_offset: int | None = None,
-        last_offset: int | None = None,
-        target_generation: int | None = None,
-        reason: str | None = None,
-    ) -> None:
-        super().__init__(
-            message,
-            topic=topic,
-            partition=partition,
-            first_offset=first_offset,
-            last_offset=last_offset,
-            target_generation=target_generation,
-        )
+    def __init__(self, message: str, *, topic: str, reason: str | None = None, **where: Unpack[Where]) -> None:
+        super().__init__(message, topic=topic, **where)
         self.reason = reason
 
     @property
@@ -182,25 +170,8 @@ class TargetLost(TargetRefused):
 
     incident_kind: ClassVar[str] = "target_lost"
 
-    def __init__(
-        self,
-        message: str,
-        *,
-        target_offset: int,
-        topic: str,
-        partition: int | None = None,
-        first_offset: int | None = None,
-        last_offset: int | None = None,
-        target_generation: int | None = None,
-    ) -> None:
-        super().__init__(
-            message,
-            topic=topic,
-            partition=partition,
-            first_offset=first_offset,
-            last_offset=last_offset,
-            target_generation=target_generation,
-        )
+    def __init__(self, message: str, *, target_offset: int, topic: str, **where: Unpack[Where]) -> None:
+        super().__init__(message, topic=topic, **where)
         self.target_offset = target_offset
 
 

@@ -25,7 +25,7 @@ class Failure:
     Attributes:
         error: what it raised.
         problem: the same as a sentence for a person.
-        attempt: how many turns in a row failed before this one.
+        attempt: how many turns failed before this one since one returned, or the work came through.
         ends: whether the worker ends with it; else the turn is tried again.
     """
 
@@ -88,11 +88,16 @@ class Worker:
         self._retry = retry or Retry()
         self._at_end = at_end
         self._in_words = in_words
+        self._failures = 0  # in a row
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
 
     def start(self) -> None:
         """Start the thread."""
         self._thread.start()
+
+    def came_through(self) -> None:
+        """For a turn that lasts for hours: it works, and what fails from here on has not failed before."""
+        self._failures = 0
 
     def stop(self) -> None:
         """Ask for the end: the turn in hand is finished, unless it looks at `stopping` itself; none follows."""
@@ -126,13 +131,15 @@ class Worker:
             try:
                 pause = self._turn()
             except BaseException as error:  # noqa: BLE001 - a library's panic is no Exception
-                failure = self._failed(error, 0 if failure is None else failure.attempt + 1)
+                failure = self._failed(error, self._failures)
+                self._failures += 1
                 if failure.ends:
                     return failure
                 self._report(failure)
                 pause = self._retry.pauses[min(failure.attempt, len(self._retry.pauses) - 1)]
             else:
                 failure = None
+                self.came_through()
             if pause is None:
                 return None
             self.stopping.wait(pause)

@@ -91,6 +91,24 @@ def test_failures_in_a_row_wait_longer_and_a_turn_that_goes_well_begins_anew(mon
     assert turns.waits == [1.0, 5.0, 5.0, 0.0, 1.0]
 
 
+def test_a_turn_of_hours_that_says_that_it_works_begins_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    away = ClusterUnreachable("no answer", alias="west")
+    turns = Turns(monkeypatch, away, away)
+    turns.last = 2
+    worker = turns.worker()
+    work = turns.turn
+
+    def works_then_fails() -> float | None:
+        if turns.taken in (2, 3):
+            worker.came_through()
+        return work()
+
+    worker._turn = works_then_fails
+    assert ended(worker).error is away
+    assert [failure.attempt for failure in turns.reported] == [0, 1, 0, 0, 1, 2]
+    assert turns.waits == [1.0, 5.0, 1.0, 1.0, 5.0]
+
+
 @pytest.mark.parametrize(
     "error",
     [

@@ -4,9 +4,11 @@ What Spark writes into the same tables (large landed batches, `maintain`) and wh
 like any others: whoever comes second of two tries again on top of the first.
 """
 
+import logging
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import TypeVar
 
 import pyarrow as pa
 from deltalake import CommitProperties, DeltaTable, Schema, Transaction, write_deltalake
@@ -16,6 +18,9 @@ from deltalake.transaction import AddAction
 from mirrorlake.errors import Fenced
 from mirrorlake.lake.definitions import definition, whole
 from mirrorlake.lake.delta_log import features_of, files_of
+
+logger = logging.getLogger(__name__)
+T = TypeVar("T")
 
 _ATTEMPTS = 10
 #: How many numbers an owner of an application has to itself above those of owners before: more than any has on its way.
@@ -103,19 +108,13 @@ class PathTables:
     def rewrite(self, table: str, change: Callable[[pa.Table], pa.Table | None]) -> None:
         """Replace the rows of a small table by what `change` makes of them; None leaves them as they are. What others
         commit meanwhile is not lost: then it is asked again."""
-        with self._lock(table):
-            for attempt in range(_ATTEMPTS):
-                found = self._now(table)
-                rows = change(found.to_pyarrow_table())
-                if rows is None:
-                    return
-                try:
-                    write_deltalake(found, laid_out(rows, pa.schema(found.schema().to_arrow())), mode="overwrite")
-                except CommitFailedError:
-                    if attempt == _ATTEMPTS - 1:
-                        raise
-                    continue
-                return
+
+        def replaced(found: DeltaTable) -> None:
+            rows = change(found.to_pyarrow_table())
+            if rows is not None:
+                write_deltalake(found, laid_out(rows, pa.schema(found.schema().to_arrow())), mode="overwrite")
+
+        self._tried(table, replaced)
 
     def fence(self, table: str, application: str, version: int) -> None:
         """See to it that appends of an application below a version, those on their way included, raise Fenced."""
@@ -123,22 +122,17 @@ class PathTables:
 
     def take_over(self, table: str, application: str, least: int) -> int:
         """See `Lake.take_over`."""
-        with self._lock(table):
-            for attempt in range(_ATTEMPTS):
-                found = self._now(table)
-                known = found.transaction_version(application)
-                number = least if known is None else max(least, known + OWNER_NUMBERS)
-                taken = CommitProperties(app_transactions=[Transaction(application, number)])
-                none = laid_out(definition(table).rows.empty_table(), pa.schema(found.schema().to_arrow()))
-                try:
-                    write_deltalake(found, none, mode="append", commit_properties=taken)
-                except CommitFailedError:  # another process took it over just then, or changed the table
-                    if attempt == _ATTEMPTS - 1:
-                        raise
-                    continue
-                self._commits[table] = self._commits.get(table, 0) + 1
-                return number
-        raise AssertionError("unreachable")
+
+        def taken(found: DeltaTable) -> int:
+            known = found.transaction_version(application)
+            number = least if known is None else max(least, known + OWNER_NUMBERS)
+            none = laid_out(definition(table).rows.empty_table(), pa.schema(found.schema().to_arrow()))
+            owner = CommitProperties(app_transactions=[Transaction(application, number)])
+            write_deltalake(found, none, mode="append", commit_properties=owner)
+            self._commits[table] = self._commits.get(table, 0) + 1
+            return number
+
+        return self._tried(table, taken)
 
     def application_version(self, table: str, application: str) -> int | None:
         """How far an application has come, as of now; None where it never appended."""
@@ -183,25 +177,30 @@ class PathTables:
     ) -> None:
         """Commit, unless the application has come as far; again where another process commits at the same time. Raises
         Fenced where it has come further."""
+
+        def committed(found: DeltaTable) -> None:
+            properties = None
+            if application is not None:
+                known = found.transaction_version(application)
+                if known == version:
+                    return  # by an attempt before: no two owners of an application have a number in common
+                if known is not None and known > version:
+                    raise fenced(table, application, known, version)
+                properties = CommitProperties(app_transactions=[Transaction(application, version)])
+            commit(found, properties)
+            self._commits[table] = self._commits.get(table, 0) + 1
+
+        self._tried(table, committed)
+
+    def _tried(self, table: str, work: Callable[[DeltaTable], T]) -> T:
+        """Do what commits to a table, as it is now; again where another process has changed it meanwhile."""
         with self._lock(table):
-            for attempt in range(_ATTEMPTS):
-                found = self._now(table)
-                properties = None
-                if application is not None:
-                    known = found.transaction_version(application)
-                    if known == version:
-                        return  # by an attempt before: no two owners of an application have a number in common
-                    if known is not None and known > version:
-                        raise fenced(table, application, known, version)
-                    properties = CommitProperties(app_transactions=[Transaction(application, version)])
+            for _ in range(_ATTEMPTS - 1):
                 try:
-                    commit(found, properties)
-                except CommitFailedError:  # another process committed the same application's, or changed the table
-                    if attempt == _ATTEMPTS - 1:
-                        raise
-                    continue
-                self._commits[table] = self._commits.get(table, 0) + 1
-                return
+                    return work(self._now(table))
+                except CommitFailedError as error:
+                    logger.debug("table %s: %s; trying again", table, error)
+            return work(self._now(table))
 
     def _lock(self, table: str) -> threading.RLock:
         with self._use:

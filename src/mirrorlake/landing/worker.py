@@ -201,6 +201,8 @@ class LandingWorker:
                 self._named_before = ()
                 self._planner.came_through(planned.plan.starts.keys())
                 self._news.came_through(self._flow_names(), planned)
+                if not self._once:  # a run with an end counts all its tries
+                    self.thread.came_through()
             if not active:
                 self._check_owner(query)  # first of all: whatever else ended it, who began again would take over
                 error = query.exception()

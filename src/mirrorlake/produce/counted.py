@@ -1,7 +1,8 @@
 """What a reader of the stage gives is counted against what was planned: a position moves behind records only that were
 read. A reader that ends early, or leaves something out, would else look like gaps that nothing is missing from."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 from mirrorlake.errors import CountDiffers
 from mirrorlake.offsets.spans import CountError, Tally
@@ -20,14 +21,13 @@ def counted(rows: Rows, plans: Sequence[PartitionPlan], skipped: Skipped) -> Row
     for plan, chunk in rows:
         tally = tallies.get((plan.topic, plan.partition))
         if tally is not None:
-            try:
+            with _told_of(plan):
                 tally.take(chunk.column("offset").to_numpy(zero_copy_only=False))
-            except CountError as error:
-                raise _differs(plan, error) from error
         yield plan, chunk
     for plan in plans:
         if plan.spans is not None:
-            _end(plan, tallies[plan.topic, plan.partition])
+            with _told_of(plan):
+                tallies[plan.topic, plan.partition].end()
 
 
 def check_unread(plans: Sequence[PartitionPlan], skipped: Skipped) -> None:
@@ -36,19 +36,16 @@ def check_unread(plans: Sequence[PartitionPlan], skipped: Skipped) -> None:
         pass
 
 
-def _end(plan: PartitionPlan, tally: Tally) -> None:
+@contextmanager
+def _told_of(plan: PartitionPlan) -> Iterator[None]:
     try:
-        tally.end()
+        yield
     except CountError as error:
-        raise _differs(plan, error) from error
-
-
-def _differs(plan: PartitionPlan, error: CountError) -> CountDiffers:
-    return CountDiffers(
-        f"{plan.topic}-{plan.partition} was not read as it was planned, from offset {plan.first} to {plan.last}: "
-        f"{error}; nothing behind them is taken for produced, and it is read again",
-        topic=plan.topic,
-        partition=plan.partition,
-        first_offset=error.first,
-        last_offset=error.last,
-    )
+        raise CountDiffers(
+            f"{plan.topic}-{plan.partition} was not read as it was planned, from offset {plan.first} to {plan.last}: "
+            f"{error}; nothing behind them is taken for produced, and it is read again",
+            topic=plan.topic,
+            partition=plan.partition,
+            first_offset=error.first,
+            last_offset=error.last,
+        ) from error

@@ -91,7 +91,6 @@ class Sender:
         self._lake, self._connections, self._resend, self._sending = lake, connections, resend, sending
         self._stage = BoundedStage(stage, resend.ranges)
         self._outcome = Outcome()
-        self._failures = 0  # since the last batch
         retry = Retry(self._ends, self._report_failure)
         self._worker = Worker(resend.name, self._turn, retry, in_words=in_our_words)
 
@@ -107,12 +106,11 @@ class Sender:
         self._outcome.records = {row["target_topic"]: row["record_count"] for row in rows}
         return self._outcome
 
-    def _ends(self, error: BaseException, problem: MirrorlakeError, _attempt: int) -> bool:
+    def _ends(self, error: BaseException, problem: MirrorlakeError, attempt: int) -> bool:
         """Whether a failure ends it: a broker, a disk or a task that is away comes back."""
-        self._failures += 1
         final = isinstance(problem, MapError) or isinstance(error, MirrorlakeError)
         comes_back = isinstance(error, (ClusterUnusable, PlanOutdated)) or isinstance(problem, CountDiffers)
-        return not (comes_back or not final) or self._failures > len(PAUSES)
+        return not (comes_back or not final) or attempt >= len(PAUSES)
 
     def _report_failure(self, failure: Failure) -> None:
         if not failure.ends:
@@ -139,7 +137,7 @@ class Sender:
             report = producer.step()
             if report is None:
                 return False
-            self._failures = 0
+            self._worker.came_through()
             sent += report.record_count
             self._sending.report(report)
             if rate is not None:

@@ -197,6 +197,7 @@ class FlowWorker:
                     return False
                 if report is not None:
                     self._miscounts = 0
+                    self.thread.came_through()
                     self._report_batch(self.flow.name, report)
                 if not told:  # it came through a poll, which does not need to have anything to produce
                     self._event_log.incidents.came_through([self.flow.name], PASSING)
