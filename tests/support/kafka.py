@@ -69,16 +69,20 @@ def write(bootstrap: str, topic: str, records: Iterable[NewRecord], **settings: 
 
 
 def send(producer: Producer, topic: str, record: NewRecord, failed: list[object] | None = None) -> None:
-    """Hand one record to a producer."""
+    """Hand one record to a producer, when its queue has room."""
 
     def told(error: object, _message: object) -> None:
         if error is not None and failed is not None:
             failed.append(error)
 
     extra = {} if record.headers is None else {"headers": record.headers}
-    producer.produce(
-        topic, record.value, record.key, record.partition, timestamp=record.timestamp, on_delivery=told, **extra
-    )
+    place = {"partition": record.partition, "timestamp": record.timestamp}
+    while True:
+        try:
+            producer.produce(topic, record.value, record.key, on_delivery=told, **place, **extra)
+            break
+        except BufferError:  # records leave it within their timeout
+            producer.poll(0.1)
     producer.poll(0)
 
 
