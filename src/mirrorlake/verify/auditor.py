@@ -4,7 +4,7 @@ compares goes on there."""
 import logging
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from typing import Any
@@ -22,7 +22,8 @@ from mirrorlake.verify.digest import Hops
 from mirrorlake.verify.job import Clusters, Compared, Range
 from mirrorlake.verify.plan import Choice, Chosen, choose, ranges_of, waves
 from mirrorlake.verify.standing import FlowStanding
-from mirrorlake.verify.verdict import PROVEN, TRIMMED
+from mirrorlake.verify.targets import compared_targets
+from mirrorlake.verify.verdict import PROVEN, TARGET_GONE, TRIMMED
 from mirrorlake.verify.workers import Workers
 
 logger = logging.getLogger(__name__)
@@ -50,6 +51,12 @@ class Outcome:
     differences: list[dict[str, Any]] = field(default_factory=list)
     rows: list[dict[str, Any]] = field(default_factory=list)
     topics: set[str] = field(default_factory=set)
+
+    def add_gone(self, gone: Iterable[dict[str, Any]]) -> None:
+        """Take over differences of partitions whose target is gone; who watches sees them each time."""
+        known = {_place(item) for item in self.differences if item["kind"] == TARGET_GONE}
+        self.differences += [item for item in gone if _place(item) not in known]
+        self.topics |= {item["topic"] for item in gone}
 
     def add(self, row: dict[str, Any], found: Compared) -> None:
         """Take over a range."""
@@ -108,7 +115,13 @@ class Auditor:
         def wanted(row: Mapping[str, Any]) -> bool:
             return not topics or row["topic"] in topics or row["target_topic"] in topics
 
-        standing = FlowStanding(flow, self._lake, self._connections, wanted)
+        targets = compared_targets(flow, self._lake, self._connections, wanted)
+        outcome.add_gone(targets.gone)
+
+        def living(row: Mapping[str, Any]) -> bool:
+            return row["topic"] not in targets.closed and wanted(row)
+
+        standing = FlowStanding(flow, self._lake, self._connections, living)
         with self._stage.reading() as index:
             partitions = standing.partitions(index)
             chosen = choose(standing, partitions, self._lake, choice)
@@ -121,7 +134,7 @@ class Auditor:
             self._report(outcome)
             if self._stop.is_set():
                 break
-        self._settle(flow.name)
+        self._settle(flow.name, targets.closed)
 
     def _clusters(self, flow: ResolvedFlow, bytes_per_s: float | None) -> Clusters:
         source, target = (self._connections.client(alias, "consumer") for alias in (flow.source, flow.target))
@@ -182,24 +195,31 @@ class Auditor:
         if news:
             Incidents(self._lake).tell_all(flow, ContentDiffers.incident_kind, news)
 
-    def _settle(self, flow: str) -> None:
-        """Close the incidents of partitions that have no difference any more, in their living generations."""
+    def _settle(self, flow: str, closed: Collection[str]) -> None:
+        """Close the incidents of partitions that have no difference any more, in their living generations. Those of
+        `closed` topics were not compared."""
         rows = self._lake.ask("proven_ranges", flow=flow)
-        living: dict[tuple[str, int], tuple[int, int]] = {}
+        living: dict[tuple[str, int], int] = {}
         for row in rows:
-            place, generations = (row["topic"], row["partition"]), (row["target_generation"], row["generation"])
-            living[place] = max(living.get(place, (0, 0)), generations)
+            place = (row["topic"], row["partition"])
+            living[place] = max(living.get(place, 0), row["generation"])
         differing = {
             place
             for row in rows
             for place in [(row["topic"], row["partition"])]
-            if not row["proven"] and living[place] == (row["target_generation"], row["generation"])
+            if not row["proven"] and living[place] == row["generation"]
         }
         Incidents(self._lake).close(
             lambda name, kind, topic, partition: (
-                (name, kind) == (flow, ContentDiffers.incident_kind) and (topic, partition) not in differing
+                (name, kind) == (flow, ContentDiffers.incident_kind)
+                and (topic, partition) not in differing
+                and topic not in closed
             )
         )
+
+
+def _place(row: Mapping[str, Any]) -> tuple[str, str, int]:
+    return row["flow"], row["topic"], row["partition"]
 
 
 def _proven_before(partitions: Iterable[Any], chosen: Sequence[Chosen]) -> int:

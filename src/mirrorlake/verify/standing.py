@@ -145,7 +145,7 @@ class FlowStanding:
             self._allowed(row, flying or ()),
             asks_source=(known is None or self._source_ids.get(topic) == known.topic_id)
             and row["generation"] == self._generations.generation((topic, partition)),
-            audited=tuple(self._audited.get((topic, partition, row["generation"], row["target_generation"]), ())),
+            audited=tuple(self._audited.get(place, ())),
         )
 
     def _allowed(self, row: Row, flying: Iterable[Extent]) -> Allowances:
@@ -168,12 +168,13 @@ class FlowStanding:
             others_anywhere=heartbeats,
         )
 
-    def _asked_audits(self) -> Mapping[tuple[str, int, int, int], list[Audited]]:
+    def _asked_audits(self) -> Mapping[tuple[str, int, int, str, int], list[Audited]]:
         found = defaultdict(list)
         for row in self._lake.ask("proven_ranges", flow=self.flow.name):
             extent = (row["first_offset"], row["last_offset"])
             item = Audited(extent, row["proven"], row["target_last_offset"], row["record_count"])
-            found[row["topic"], row["partition"], row["generation"], row["target_generation"]].append(item)
+            place = (row["topic"], row["partition"], row["generation"], row["target_topic"], row["target_generation"])
+            found[place].append(item)
         return found
 
     def _asked_left_out(self) -> dict[str, dict[TopicAndPartition, list[Extent]]]:

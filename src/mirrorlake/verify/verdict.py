@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 #: Kinds of differences.
 MISSING, TWICE, CONTENT, ORDER = "missing_at_target", "twice_at_target", "content", "order"
 FOREIGN, NOT_MAPPED, STAGE = "foreign_at_target", "not_mapped", "stage_differs"
+TARGET_GONE = "target_gone"
 #: What is no difference (docs/trust.md says what each means).
 TRIMMED, GIVEN_UP, PARKED, FORGOTTEN, ECHO = "source_trimmed", "given_up", "parked", "forgotten", "echo"
 TARGET_TRIMMED, TARGET_COMPACTED, OTHERS, STAGE_TRIMMED = (

@@ -3,6 +3,8 @@
 from datetime import datetime, timezone
 from pathlib import Path
 
+import pytest
+
 from mirrorlake.lake.definitions import TABLES, rows_of
 from mirrorlake.lake.duck import DuckLake
 from mirrorlake.lake.path_tables import PathTables
@@ -39,3 +41,27 @@ def test_how_much_is_proven(tmp_path: Path) -> None:
     shares = {topic: (row["proven_records"], row["proven_share"]) for topic, row in found.items()}
     assert shares == {"all": (100, 1.0), "half": (50, 0.5), "none": (0, 0.0), "bad": (0, 0.0)}
     assert {topic: row["differing_ranges"] for topic, row in found.items() if row["differing_ranges"]} == {"bad": 1}
+
+
+@pytest.mark.parametrize(("open_incident", "newest", "shown"), [
+    (False, 0, (100, 100)), (True, 0, (100, 0)), (False, 1, (30, 0)),
+])  # fmt: skip
+def test_proofs_of_a_target_topic_that_is_gone_do_not_count(
+    tmp_path: Path, open_incident: bool, newest: int, shown: tuple[int, int]
+) -> None:
+    """While nobody has decided, and once its successor has 30 records."""
+    tables = PathTables(tmp_path)
+    for table in TABLES:
+        tables.create(table)
+    maps = [mapped("t", 100), {**mapped("t", 30), "target_generation": 1}]
+    tables.append("offset_map", rows_of("offset_map", maps[: 1 + newest]))
+    tables.append("audits", rows_of("audits", [{**audit("t", 0, 99, "proven"), "target_topic": "east.t"}]))
+    common = {"flow": "east->west", "topic": "t", "target_topic": "east.t", "topic_id": "x", "begins": "stage"}
+    noted = [{**common, "target_generation": number, "started_at": NOW} for number in range(newest + 1)]
+    tables.append("target_generations", rows_of("target_generations", noted))
+    if open_incident:
+        incident = {"flow": "east->west", "at": NOW, "kind": "target_recreated", "topic": "t", "target_generation": 0}
+        tables.append("incidents", rows_of("incidents", [incident]))
+    (row,) = DuckLake(tmp_path).table_rows("proof_status")
+    assert (row["mapped_records"], row["proven_records"]) == shown
+    assert row["audited_at"] is not None, "that it was compared once is said still"

@@ -1,0 +1,68 @@
+"""Which target topics of a flow are still the ones that it wrote to: proofs of others say nothing."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from confluent_kafka import KafkaException
+
+from mirrorlake.config.topology import ResolvedFlow
+from mirrorlake.control.target_generations import TargetGenerations
+from mirrorlake.errors import ClusterUnusable
+from mirrorlake.kafka.connections import Connections
+from mirrorlake.lake.incidents import Incidents
+from mirrorlake.lake.lake import Lake
+from mirrorlake.lake.targets import mapped_targets
+from mirrorlake.verify.verdict import TARGET_GONE
+
+
+@dataclass(frozen=True)
+class Targets:
+    """What a comparison of ids found. `gone` has a difference for each partition of which the map has records in a
+    target topic that is not there any more. `closed` are the source topics whose records cannot be compared: those,
+    topics that an operator has `stopped`, and such as the flow no longer selects and whose mirror is gone."""
+
+    gone: list[dict[str, Any]]
+    stopped: frozenset[str]
+    closed: frozenset[str]
+
+
+def compared_targets(
+    flow: ResolvedFlow, lake: Lake, connections: Connections, wanted: Callable[[Mapping[str, Any]], bool]
+) -> Targets:
+    """Compare the ids of a flow's target topics with those that were noted; what is new to the lake is reported as
+    `run` does it. `wanted` is asked with `topic` and `target_topic`. Raises ClusterUnusable."""
+    target = connections.admin(flow.target)
+    generations = TargetGenerations(lake, flow.name, target, Incidents(lake))
+    names = {
+        topic: name for topic, name in generations.names().items() if wanted({"topic": topic, "target_topic": name})
+    }
+    mirrored = {
+        topic: name
+        for topic, name in names.items()
+        if flow.selection.selects(topic) and flow.target_topic(topic) == name
+    }
+    try:
+        found = generations.comparison(mirrored)
+        _, missing = target.identities(sorted(names[topic] for topic in names.keys() - mirrored.keys()))
+    except KafkaException as error:
+        said = f"cluster {flow.target} does not say which topics it has: {error.args[0].str()}"
+        raise ClusterUnusable(said, alias=flow.target) from error
+    lost = {topic: mirrored[topic] for topic in found.waiting | found.decided}
+    left = {topic for topic in names.keys() - mirrored.keys() if names[topic] in missing}
+    return Targets(_gone(flow.name, lake, lost), found.stopped, frozenset(lost) | found.stopped | left)
+
+
+def _gone(flow: str, lake: Lake, lost: Mapping[str, str]) -> list[dict[str, Any]]:
+    """A difference for each partition: `offset_map` has records of it, and the topic that had them is gone."""
+    return [
+        {
+            **{"flow": flow, "topic": item.topic, "partition": item.partition, "kind": TARGET_GONE},
+            **{"first_offset": item.first, "last_offset": item.last, "record_count": item.record_count},
+            "target_offset": None,
+            "detail": f"{name} is not there any more, or is not the topic that the flow wrote to",
+        }
+        for name, items in sorted(mapped_targets(lake, flow, lost.keys()).items())
+        for item in items
+        if lost.get(item.topic) == name
+    ]
