@@ -9,6 +9,7 @@ import pytest
 import yaml
 
 from mirrorlake.config.flow import DEFAULT_CONFIG_PROPERTIES_EXCLUDE
+from mirrorlake.control.config_plan import ALWAYS
 from mirrorlake.control.config_sync import ConfigSync
 from mirrorlake.kafka.admin import ClusterAdmin
 from mirrorlake.kafka.admin_configs import describe_topic_configs
@@ -55,23 +56,12 @@ def test_a_mirror_is_made_with_its_configs_at_once(tmp_path: Path, clusters: Clu
     bench = Bench(tmp_path, clusters, topic_name)
     create_topic(clusters.east, topic_name, cleanup_policy="compact", min_insync_replicas="1", retention_bytes="5000")
     configs = bench.configs.creation({topic_name: 1, "no-such-topic": 1})
-    assert configs == {topic_name: {"cleanup.policy": "compact", "retention.bytes": "5000"}, "no-such-topic": {}}
+    own = {"cleanup.policy": "compact", "retention.bytes": "5000", **ALWAYS}
+    assert configs == {topic_name: own, "no-such-topic": ALWAYS}
     admin = ClusterAdmin("west", {"bootstrap.servers": clusters.west})
     admin.create_topics([TopicInfo(bench.mirror, 2, 1, configs[topic_name])])
-    assert bench.on_target() == {"cleanup.policy": "compact", "retention.bytes": "5000"}
+    assert bench.on_target() == own
     assert bench.configs.plan() == [] and bench.configs.sync() == []
-
-
-def test_a_mirror_whose_configs_the_target_does_not_know_is_made_without(
-    clusters: ClusterPair, topic_name: str
-) -> None:
-    admin = ClusterAdmin("west", {"bootstrap.servers": clusters.west})
-    odd = TopicInfo(f"{topic_name}-odd", 1, 1, {"no.such.key": "1", "retention.ms": "5"})
-    good = TopicInfo(f"{topic_name}-good", 1, 1, {"retention.ms": "6"})
-    admin.create_topics([odd, good])
-    eventually(lambda: {odd.name, good.name} <= topics_of(clusters.west), True)
-    assert own_configs(clusters.west, odd.name) == {}
-    assert own_configs(clusters.west, good.name) == {"retention.ms": "6"}
 
 
 def test_configs_follow_by_difference(tmp_path: Path, clusters: ClusterPair, topic_name: str) -> None:
@@ -193,7 +183,7 @@ def test_more_replicas_in_sync_than_the_target_has_are_refused(
     bench = Bench(tmp_path, clusters, topic_name, config_properties_exclude=["nothing"])
     create_topic(clusters.east, topic_name, min_insync_replicas="2")
     bench.make_mirror()
-    assert bench.configs.creation({topic_name: 1}) == {topic_name: {}}
+    assert bench.configs.creation({topic_name: 1}) == {topic_name: ALWAYS}
     (row,) = bench.sync()
     assert (row.resource, row.outcome) == (bench.mirror, "refused") and "nobody could write" in str(row.error)
     assert bench.on_target() == {} and bench.configs.sync() == []
@@ -246,4 +236,4 @@ def test_many_topics_take_few_requests(
     assert calls == [100, 30]
     eventually(lambda: {f"east.{name}" for name in names} <= topics_of(clusters.west), True)
     assert bench.configs.sync() == []
-    assert own_configs(clusters.west, f"east.{names[-1]}") == {"retention.bytes": "9"}
+    assert own_configs(clusters.west, f"east.{names[-1]}") == {"retention.bytes": "9", **ALWAYS}

@@ -8,6 +8,7 @@ from confluent_kafka.admin import AdminClient
 from pyspark.sql import SparkSession
 
 from mirrorlake.config.topology import load_topology
+from mirrorlake.control.config_plan import ALWAYS
 from mirrorlake.control.topic_sync import TargetTopics
 from mirrorlake.devtools.local.cluster import EmbeddedCluster
 from mirrorlake.kafka.connections import Connections
@@ -70,5 +71,5 @@ def test_topics_made_beside_a_restart_and_without_their_source_are_whole(
     topics = TargetTopics(again.flow(FLOW), lake, Connections(again), EventLog(lake))
     east.kill()
     topics.ensure([PartitionPlan("t", 0, "t", NOTHING_MAPPED, 0, 0)])
-    eventually(lambda: own_configs(target, "t"), {"cleanup.policy": "compact"})
+    eventually(lambda: own_configs(target, "t"), {"cleanup.policy": "compact", **ALWAYS})
     eventually(lambda: replicas_of(target, "t"), [3] * 4)

@@ -15,11 +15,14 @@ DEFAULT_CONFIG_PROPERTIES_EXCLUDE = (
     r"follower\.replication\.throttled\.replicas",
     r"leader\.replication\.throttled\.replicas",
     r"message\.timestamp\.difference\.max\.ms",
+    r"message\.timestamp\.before\.max\.ms",
+    r"message\.timestamp\.after\.max\.ms",
     r"message\.timestamp\.type",
     r"unclean\.leader\.election\.enable",
     r"min\.insync\.replicas",
 )
-"""MirrorMaker 2's `config.properties.exclude`."""
+"""MirrorMaker 2's `config.properties.exclude`, and the names by which `message.timestamp.difference.max.ms` goes since
+Kafka 3.6 (KIP-937): a mirror that has them refuses what the source took long ago."""
 
 _POLICY = re.compile(r"default|identity|([A-Za-z_]\w*(\.[A-Za-z_]\w*)*|[^:\r\n]+\.py):[A-Za-z_]\w*")
 _SEPARATOR = re.compile(r"[a-zA-Z0-9._-]{1,16}")

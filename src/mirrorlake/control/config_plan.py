@@ -15,10 +15,15 @@ default (`use_defaults_from: target`), or the source's (`source`). What differs 
   target does not know must not keep the topic from being made.
 - `min.insync.replicas` above the factor of the target topic is refused: nobody could write to it (strimzi PR 8696).
 
+- `message.timestamp.type` of a mirror is CreateTime whatever the source topic has: a mirror keeps the timestamps of its
+  records, and with LogAppendTime, which may be the target's default, its brokers would write their own over them. Only
+  where LogAppendTime was set on the mirror itself, and the key is excluded, it stays, and is told.
+
 A key that the source does not know is left alone. Excluded, read-only and sensitive keys are never touched.
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from mirrorlake.kafka.values import ConfigValue, TopicConfigs
@@ -27,6 +32,14 @@ from mirrorlake.lake.topic_states import TopicState
 from mirrorlake.naming.selection import matches_any
 
 _MIN_INSYNC = "min.insync.replicas"
+_TIMES, _KEPT_TIMES = "message.timestamp.type", "CreateTime"
+#: What every mirror is made with, so that its records keep their timestamps.
+ALWAYS: Mapping[str, str] = {_TIMES: _KEPT_TIMES}
+_REWRITES = (
+    "topic {topic} has message.timestamp.type=LogAppendTime set on it, so its brokers write their own "
+    "time over the timestamp of each record; set it to CreateTime, or take message.timestamp.type out "
+    "of config_properties_exclude"
+)
 
 
 @dataclass(frozen=True)
@@ -70,8 +83,8 @@ class ConfigChange:
 
 
 def creation_configs(rules: ConfigRules, source: TopicConfigs, factor: int) -> dict[str, str]:
-    """Configs to make a mirror with: what was set on the source topic, by the same filters as later."""
-    return {
+    """Configs to make a mirror with: what was set on the source topic, by the same filters as later, and ALWAYS."""
+    own = {
         key: found.value
         for key, found in sorted(source.items())
         if found.origin == "topic"
@@ -79,10 +92,23 @@ def creation_configs(rules: ConfigRules, source: TopicConfigs, factor: int) -> d
         and _is_mirrored(rules, key, found)
         and not _refusal(key, found.value, factor)
     }
+    return {**own, **ALWAYS}
+
+
+def plan_mirror(rules: ConfigRules, pair: ConfigPair) -> list[ConfigChange]:
+    """`plan_configs` for a mirror, which keeps the timestamps of its records."""
+    others = {key: found for key, found in pair.source.items() if key != _TIMES}
+    changes = plan_configs(rules, replace(pair, source=others))
+    there = pair.target.get(_TIMES)
+    if there is None or there.value == _KEPT_TIMES:
+        return changes
+    by_hand = there.origin == "topic" and matches_any(rules.exclude, _TIMES)
+    refusal = _REWRITES.format(topic=pair.target_topic) if by_hand or there.fixed else ""
+    return [*changes, ConfigChange(pair.topic, pair.target_topic, _TIMES, there.value, _KEPT_TIMES, refusal)]
 
 
 def plan_configs(rules: ConfigRules, pair: ConfigPair) -> list[ConfigChange]:
-    """Give the changes after which the mirror is as the rules want it, by key; none when nothing differs."""
+    """Give the changes after which the topic is as the rules want it, by key; none when nothing differs."""
     changes = []
     for key, found in sorted(pair.source.items()):
         there = pair.target.get(key)

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from mirrorlake.config.precedence import leading_opposite
 from mirrorlake.config.topology import ResolvedFlow
-from mirrorlake.control.config_plan import ConfigChange, ConfigPair, ConfigRules, creation_configs, plan_configs
+from mirrorlake.control.config_plan import ConfigChange, ConfigPair, ConfigRules, creation_configs, plan_mirror
 from mirrorlake.control.repeats import Contests, Refusals
 from mirrorlake.kafka.admin_configs import Described, alter_topic_configs, describe_topic_configs
 from mirrorlake.kafka.connections import Connections
@@ -52,14 +52,18 @@ class ConfigSync:
     def creation(self, factors: Mapping[str, int]) -> dict[str, dict[str, str]]:
         """Configs to make the mirrors of source topics with, by source topic; `factors` are the mirrors' factors.
 
-        A source topic that is gone, or whose configs the source does not report, has none.
+        A source topic that is gone, or whose configs the source does not report, gives none of its own.
         """
         found = describe_topic_configs(self._source, factors).configs
         self._told(found)
-        return {
-            topic: creation_configs(self.rules, found[topic], factor) if topic in found else {}
-            for topic, factor in factors.items()
-        }
+        return {topic: creation_configs(self.rules, found.get(topic, {}), factor) for topic, factor in factors.items()}
+
+    def not_kept(self, topic: str, refused: Mapping[str, tuple[str, str]]) -> None:
+        """Report configs that a target topic was made without: what the target does not take, by key, each with its
+        value and what the target says about it."""
+        changes = {ConfigChange(topic, topic, key, None, value): error for key, (value, error) in refused.items()}
+        rows = [change.row(error) for change, error in changes.items() if self._refusals.is_news(_key(change), error)]
+        self._tell(rows)
 
     def plan(self) -> list[ConfigChange]:
         """What would be changed now, or refused, on topics that both sides have; changes nothing."""
@@ -103,7 +107,7 @@ class ConfigSync:
             change
             for topic, name in pairs.items()
             if topic in source.configs and name in target.configs
-            for change in plan_configs(
+            for change in plan_mirror(
                 self.rules, ConfigPair(topic, name, source.configs[topic], target.configs[name], factors[name])
             )
         ]

@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 
 from mirrorlake.config.topology import ResolvedFlow
-from mirrorlake.control.config_plan import ConfigRules, configs_by_state
+from mirrorlake.control.config_plan import ALWAYS, configs_by_state
+from mirrorlake.control.config_sync import ConfigSync
 from mirrorlake.errors import TargetRefused
 from mirrorlake.kafka.admin import ClusterAdmin
 from mirrorlake.kafka.values import TopicInfo
@@ -13,8 +14,8 @@ from mirrorlake.lake.topic_states import TopicState
 class StatedTopics:
     """Makes topics of one flow's target by `states`."""
 
-    def __init__(self, flow: ResolvedFlow, target: ClusterAdmin, rules: ConfigRules) -> None:
-        self._flow, self._target, self._rules = flow, target, rules
+    def __init__(self, flow: ResolvedFlow, target: ClusterAdmin, configs: ConfigSync) -> None:
+        self._flow, self._target, self._configs = flow, target, configs
 
     def make(
         self,
@@ -48,14 +49,15 @@ class StatedTopics:
             elif silent:
                 refused[target] = self._unknown(topic, target)
             else:
-                wanted.append(TopicInfo(target, partitions[target], -1))
-        return refused | {error.topic: error for error in self._target.try_create_topics(wanted)}
+                wanted.append(TopicInfo(target, partitions[target], -1, ALWAYS))
+        made = self._target.try_create_topics(wanted, self._configs.not_kept)
+        return refused | {error.topic: error for error in made}
 
     def _as_it_was(self, target: str, state: TopicState, partitions: int) -> TopicInfo:
         asked = self._flow.settings.replication_factor or state.factor
         factor = self._target.registered_brokers(target, asked)
         synced = self._flow.settings.sync_topic_configs_enabled
-        configs = configs_by_state(self._rules, state, factor) if synced else {}
+        configs = configs_by_state(self._configs.rules, state, factor) if synced else ALWAYS
         return TopicInfo(target, max(partitions, state.partitions), factor, configs)
 
     def _unknown(self, topic: str, target: str) -> TargetRefused:

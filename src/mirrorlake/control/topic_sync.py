@@ -6,6 +6,7 @@ import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from mirrorlake.config.topology import ResolvedFlow
+from mirrorlake.control.config_plan import ALWAYS
 from mirrorlake.control.config_sync import ConfigSync
 from mirrorlake.control.denied_topics import DeniedTopics
 from mirrorlake.control.stated_topics import StatedTopics
@@ -60,7 +61,7 @@ class TargetTopics:
             flow.name, event_log.incidents, lambda names: topic_rights(self._target.client, names)
         )
         self.generations = TargetGenerations(lake, flow.name, self._target, event_log.incidents)
-        self._stated = StatedTopics(flow, self._target, self.configs.rules)
+        self._stated = StatedTopics(flow, self._target, self.configs)
         self._there: Mapping[str, TopicInfo] = {}
         self._ready: dict[str, int] = {}  # target topic -> partitions known to be there
         self._answered = float("-inf")
@@ -225,7 +226,11 @@ class TargetTopics:
         if self.flow.settings.sync_topic_configs_enabled:
             configs = self.configs.creation({plan.topic: plan.factor for plan in plans})
         refused = self._target.try_create_topics(
-            [TopicInfo(plan.target_topic, plan.partitions, plan.factor, configs.get(plan.topic, {})) for plan in plans]
+            [
+                TopicInfo(plan.target_topic, plan.partitions, plan.factor, configs.get(plan.topic, ALWAYS))
+                for plan in plans
+            ],
+            self.configs.not_kept,
         )
         return {error.topic: error for error in refused}
 

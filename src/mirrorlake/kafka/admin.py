@@ -117,14 +117,16 @@ class ClusterAdmin:
         for refusal in self.try_create_topics(topics):
             raise refusal
 
-    def try_create_topics(self, topics: Sequence[TopicInfo]) -> list[TargetRefused]:
+    def try_create_topics(
+        self, topics: Sequence[TopicInfo], not_kept: admin_topics.NotKept | None = None
+    ) -> list[TargetRefused]:
         """Create topics with their configs and wait until they can be written. One that is there already is no error.
 
-        A topic whose configs the cluster does not accept is made without them; what takes too long is tried again. A
-        replication factor of -1 is the cluster's default. Returns the refusals, each with its
-        topic; the others are made.
+        A topic is made without those of its configs that the cluster does not take, key by key; `not_kept` is told
+        which, each with its value and what the cluster says. What takes too long is tried again. A replication factor
+        of -1 is the cluster's default. Returns the refusals, each with its topic; the others are made.
         """
-        return admin_topics.create_topics(self._connection, topics)
+        return admin_topics.create_topics(self._connection, topics, not_kept)
 
     def add_partitions(self, topic: str, partitions: int) -> None:
         """Raise a topic's partition count to `partitions`. Raises TargetRefused."""

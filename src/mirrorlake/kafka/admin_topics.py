@@ -1,6 +1,6 @@
 """Making topics and growing them: in requests that a controller takes, tried again where it only took too long."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
 
@@ -16,6 +16,8 @@ from mirrorlake.kafka.values import TopicInfo
 _TOPICS_PER_REQUEST, _PARTITIONS_PER_REQUEST = 100, 2000
 #: How often a topic is asked for whose making came to no end in time, and what a cluster says then.
 CREATE_TRIES = 3
+#: Is told of a topic's configs that it was made without: by key the value, and what the cluster says about it.
+NotKept = Callable[[str, Mapping[str, tuple[str, str]]], object]
 _NOT_YET = frozenset(
     {"REQUEST_TIMED_OUT", "_TIMED_OUT", "_TIMED_OUT_QUEUE", "_TRANSPORT", "NOT_CONTROLLER", "THROTTLING_QUOTA_EXCEEDED"}
 )
@@ -33,13 +35,71 @@ def would_make(connection: AdminConnection, name: str, factor: int) -> bool:
     return True
 
 
-def create_topics(connection: AdminConnection, topics: Sequence[TopicInfo]) -> list[TargetRefused]:
+def create_topics(
+    connection: AdminConnection, topics: Sequence[TopicInfo], not_kept: NotKept | None = None
+) -> list[TargetRefused]:
     """As `ClusterAdmin.try_create_topics` says."""
     refused: list[TargetRefused] = []
-    plain = [topic for chunk in _chunks(topics) for topic in _create(connection, chunk, refused)]
-    for chunk in _chunks([replace(topic, configs={}) for topic in plain]):
-        _create(connection, chunk, refused)
+    odd = [topic for chunk in _chunks(topics) for topic in _create(connection, chunk, refused)]
+    found = _AcceptedConfigs(connection)
+    split = {topic.name: found.split(topic) for topic in odd}
+    again = [replace(topic, configs=split[topic.name][0]) for topic in odd]
+    left = [topic for chunk in _chunks(again) for topic in _create(connection, chunk, refused)]
+    refused += [_refused_at_last(connection, topic.name) for topic in left]
+    for name in split.keys() - {error.topic for error in refused}:
+        if not_kept is not None and split[name][1]:
+            not_kept(name, split[name][1])
     return refused
+
+
+def _refused_at_last(connection: AdminConnection, topic: str) -> TargetRefused:
+    return TargetRefused(
+        f"cannot create topic {topic} on cluster {connection.alias}: it takes none of its configs now that it said it "
+        "would; it is tried again",
+        topic=topic,
+        reason="INVALID_CONFIG",
+    )
+
+
+class _AcceptedConfigs:
+    """Which configs of topics a cluster takes, found by requests that only ask: each key and value once, however many
+    topics have it."""
+
+    def __init__(self, connection: AdminConnection) -> None:
+        self._connection = connection
+        self._alone: dict[tuple[str, str], str | None] = {}
+
+    def split(self, topic: TopicInfo) -> tuple[dict[str, str], dict[str, tuple[str, str]]]:
+        """The configs that a topic can be made with, as many as go together; and the others, each with its value and
+        why not."""
+        for item in sorted(topic.configs.items() - self._alone.keys()):
+            self._alone[item] = self._refusal(topic, dict([item]))
+        alone = {item: self._alone[item] for item in sorted(topic.configs.items())}
+        refused = {key: (value, why) for (key, value), why in alone.items() if why is not None}
+        kept = {key: value for (key, value), why in alone.items() if why is None}
+        if self._refusal(topic, kept) is None:
+            return kept, refused
+        together: dict[str, str] = {}
+        for key, value in kept.items():
+            why = self._refusal(topic, {**together, key: value})
+            if why is None:
+                together[key] = value
+            else:
+                refused[key] = (value, why)
+        return together, refused
+
+    def _refusal(self, topic: TopicInfo, configs: Mapping[str, str]) -> str | None:
+        """Why a topic cannot have these configs; None where they are not what keeps it from being made."""
+        asked = [NewTopic(topic.name, topic.partitions, topic.factor, config=dict(configs))]
+        client = self._connection.connected().client
+        (future,) = client.create_topics(asked, validate_only=True, request_timeout=ANSWER_SECONDS).values()
+        try:
+            future.result()
+        except KafkaException as error:
+            reason: KafkaError = error.args[0]
+            if reason.name() == "INVALID_CONFIG":
+                return reason_of(reason)
+        return None
 
 
 def _create(connection: AdminConnection, topics: Sequence[TopicInfo], refused: list[TargetRefused]) -> list[TopicInfo]:

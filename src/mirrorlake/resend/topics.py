@@ -3,6 +3,7 @@
 from collections.abc import Collection, Mapping, Sequence
 
 from mirrorlake.config.topology import Topology
+from mirrorlake.control.config_plan import ALWAYS
 from mirrorlake.errors import InputError
 from mirrorlake.kafka.admin import ClusterAdmin
 from mirrorlake.kafka.values import TopicInfo
@@ -11,8 +12,9 @@ from mirrorlake.lake.event_log import EventLog
 from mirrorlake.lake.topic_states import TopicState
 from mirrorlake.naming.policy import check_topic_name
 
-#: What a restored topic is made with, so that its cluster does not delete what is older than it keeps others.
-KEPT: Mapping[str, str] = {"retention.ms": "-1", "retention.bytes": "-1"}
+#: What a restored topic is made with, so that its cluster does not delete what is older than it keeps others, and does
+#: not write its own time over the timestamps of records.
+KEPT: Mapping[str, str] = {"retention.ms": "-1", "retention.bytes": "-1", **ALWAYS}
 
 
 def check_name(topic: str) -> None:

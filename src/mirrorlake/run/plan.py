@@ -9,6 +9,7 @@ from mirrorlake.checks.problem import Problem, refused_flows
 from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.control.acl_plan import AclPlan
 from mirrorlake.control.acl_sync import AclSync
+from mirrorlake.control.config_plan import ALWAYS
 from mirrorlake.control.config_sync import ConfigSync
 from mirrorlake.control.topic_comparison import observe_topics
 from mirrorlake.kafka.connections import Connections
@@ -108,7 +109,9 @@ def _differences(
     names = {plan.topic: plan.target_topic for plan in plans if plan.action != "refuse"}
     configs = ConfigSync(flow, connections, MemoryLog(), names.get)
     created = {plan.topic: plan.factor for plan in plans if plan.action == "create"}
-    given = configs.creation(created) if created and settings.sync_topic_configs_enabled else {}
+    given = (
+        configs.creation(created) if created and settings.sync_topic_configs_enabled else dict.fromkeys(created, ALWAYS)
+    )
     acls = AclSync(flow, connections, log, names.get)
     wanted = acls.compare() if settings.sync_topic_acls_enabled else AclPlan([], (), {})
     return {

@@ -8,6 +8,7 @@ from confluent_kafka.admin import AdminClient
 
 from mirrorlake.errors import ClusterUnusable, TargetRefused
 from mirrorlake.kafka.admin import ClusterAdmin
+from mirrorlake.kafka.admin_topics import NotKept
 from mirrorlake.kafka.values import TopicIdentity, TopicInfo
 from mirrorlake.offsets.positions import LogEnds, TopicAndPartition
 
@@ -122,7 +123,7 @@ class MemoryCluster(ClusterAdmin):
         self._ask("newest_times")
         return {key: self.newest[key] for key in partitions if self._tells(key) and key in self.newest}
 
-    def try_create_topics(self, topics: Sequence[TopicInfo]) -> list[TargetRefused]:
+    def try_create_topics(self, topics: Sequence[TopicInfo], not_kept: NotKept | None = None) -> list[TargetRefused]:
         """Make topics that are not there yet; returns what the cluster `refuses`."""
         self._ask("try_create_topics")
         for topic in topics:

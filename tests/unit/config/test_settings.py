@@ -7,7 +7,7 @@ import pytest
 from pydantic import BaseModel
 from pydantic_core import PydanticUndefined
 
-from mirrorlake.config.flow import Flow
+from mirrorlake.config.flow import DEFAULT_CONFIG_PROPERTIES_EXCLUDE, Flow
 from mirrorlake.config.flow_reasons import NOT_NEEDED, normal, reason
 from mirrorlake.config.maintenance import Maintenance
 from mirrorlake.config.objectives import Objectives
@@ -44,6 +44,10 @@ DEFAULTS = {
     "refresh_groups_interval_seconds": "`600`", "emit_checkpoints_interval_seconds": "`60`",
     "sync_group_offsets_enabled": "`false`", "sync_group_offsets_interval_seconds": "`60`",
     "checkpoints_topic_replication_factor": "`3`", "heartbeats_topic_replication_factor": "`3`", "enabled": "`false`",
+    "config_properties_exclude": ", ".join(
+        f"`{pattern}`" for pattern in DEFAULT_CONFIG_PROPERTIES_EXCLUDE
+        if not pattern.startswith((r"message\.timestamp\.before", r"message\.timestamp\.after"))
+    ),
 }  # fmt: skip
 """MirrorMaker 2's defaults that are not ours (docs/mm2.md, "Settings")."""
 NO_COUNTERPART = {"paused", "provenance", "delivery", "produce_tasks", "policy", "sample_positions_interval_seconds",

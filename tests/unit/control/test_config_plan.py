@@ -5,7 +5,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mirrorlake.config.flow import DEFAULT_CONFIG_PROPERTIES_EXCLUDE
-from mirrorlake.control.config_plan import ConfigChange, ConfigPair, ConfigRules, creation_configs, plan_configs
+from mirrorlake.control.config_plan import (
+    ALWAYS,
+    ConfigChange,
+    ConfigPair,
+    ConfigRules,
+    creation_configs,
+    plan_configs,
+    plan_mirror,
+)
 from mirrorlake.kafka.values import ConfigValue, Origin, TopicConfigs
 
 KEYS = ("cleanup.policy", "retention.bytes", "delete.retention.ms", "segment.bytes", "min.insync.replicas")
@@ -66,9 +74,10 @@ def test_a_value_of_single_source_brokers_is_never_copied() -> None:
 def test_excluded_keys_are_left_as_somebody_set_them() -> None:
     rules = ConfigRules((*DEFAULT_CONFIG_PROPERTIES_EXCLUDE, r"delete\..*"))
     source = {"delete.retention.ms": of("1", "default"), "min.insync.replicas": of("2"), "retention.bytes": of("5")}
+    source |= {f"message.timestamp.{which}.max.ms": of("9") for which in ("difference", "before", "after")}
     target = {"delete.retention.ms": of("77"), "min.insync.replicas": of("1"), "retention.bytes": of("4")}
     assert plan(source, target, rules) == [("retention.bytes", "5")]
-    assert creation_configs(rules, source, 3) == {"retention.bytes": "5"}
+    assert creation_configs(rules, source, 3) == {"retention.bytes": "5", **ALWAYS}
 
 
 def test_an_exclusion_matches_whole_keys() -> None:
@@ -78,7 +87,7 @@ def test_an_exclusion_matches_whole_keys() -> None:
 
 def test_read_only_and_sensitive_keys_are_never_touched() -> None:
     assert plan({"a": of("1", fixed=True), "b": of("1")}, {"a": of("2"), "b": of("2", fixed=True)}) == []
-    assert creation_configs(ConfigRules(), {"a": of("1", fixed=True)}, 3) == {}
+    assert creation_configs(ConfigRules(), {"a": of("1", fixed=True)}, 3) == ALWAYS
 
 
 def test_keys_that_one_side_does_not_know() -> None:
@@ -92,8 +101,8 @@ def test_a_mirror_that_nobody_could_write_to_is_refused() -> None:
     source, target = {"min.insync.replicas": of("2")}, {"min.insync.replicas": of("1", "default")}
     (change,) = plan_configs(ConfigRules(), ConfigPair("t", "east.t", source, target, 1))
     assert "more than the 1 replicas" in change.refusal
-    assert creation_configs(ConfigRules(), source, 1) == {}
-    assert creation_configs(ConfigRules(), source, 2) == {"min.insync.replicas": "2"}
+    assert creation_configs(ConfigRules(), source, 1) == ALWAYS
+    assert creation_configs(ConfigRules(), source, 2) == {"min.insync.replicas": "2", **ALWAYS}
 
 
 def test_creation_takes_what_was_set_on_the_topic_and_no_defaults() -> None:
@@ -104,7 +113,29 @@ def test_creation_takes_what_was_set_on_the_topic_and_no_defaults() -> None:
         "delete.retention.ms": of("3", "default"),
     }
     for defaults_from in ("source", "target"):
-        assert creation_configs(ConfigRules(defaults_from=defaults_from), source, 3) == {"cleanup.policy": "compact"}
+        assert creation_configs(ConfigRules(defaults_from=defaults_from), source, 3) == {
+            "cleanup.policy": "compact",
+            **ALWAYS,
+        }
+
+
+@pytest.mark.parametrize(
+    ("there", "excluded", "told"),
+    [
+        (of("LogAppendTime", "broker"), True, ["CreateTime"]),
+        (of("LogAppendTime", "cluster"), True, ["CreateTime"]),
+        (of("LogAppendTime"), False, ["CreateTime"]),
+        (of("LogAppendTime"), True, ["refused"]),  # somebody set it on the mirror by hand
+        (of("CreateTime", "default"), True, []),
+    ],
+)
+def test_a_mirror_keeps_the_timestamps_of_its_records(there: ConfigValue, excluded: bool, told: list[str]) -> None:
+    key = "message.timestamp.type"
+    rules = ConfigRules((r"message\.timestamp\.type",) if excluded else ())
+    for found in (of("LogAppendTime"), of("CreateTime", "default")):  # whatever the source's is
+        changes = plan_mirror(rules, ConfigPair("t", "east.t", {key: found}, {key: there}, 3))
+        assert ["refused" if change.refusal else change.after for change in changes] == told
+        assert creation_configs(rules, {key: found}, 3) == ALWAYS
 
 
 def test_rows_for_the_operator() -> None:

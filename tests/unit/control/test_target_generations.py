@@ -10,6 +10,7 @@ import pytest
 
 from mirrorlake.config.topology import load_topology
 from mirrorlake.control import target_generations
+from mirrorlake.control.config_plan import ALWAYS
 from mirrorlake.control.target_generations import TargetGenerations
 from mirrorlake.control.topic_sync import TargetTopics, TopicsUnmade
 from mirrorlake.errors import ClusterUnreachable, TargetRefused
@@ -298,7 +299,7 @@ def test_a_silent_sources_topic_is_made_as_the_lake_knows_it(world: World, tmp_p
         with pytest.raises(ClusterUnreachable):
             topics.refresh()
     topics.ensure([PLAN])
-    wanted = {"cleanup.policy": "compact", "retention.ms": "-1"}
+    wanted = {"cleanup.policy": "compact", "retention.ms": "-1", **ALWAYS}
     assert [(made.partitions, made.factor, made.configs) for made in world.target.made] == [(6, 3, wanted)]
 
 
