@@ -37,7 +37,7 @@ from mirrorlake.run.resolve import Wanted, resolve
 from tests.support.acls import acl
 from tests.support.clusters import ClusterPair
 from tests.support.control import AUTHORIZER, acls_of, add_acls, eventually, make_sync, remove_acls
-from tests.support.kafka import NewRecord, create_topic, topics_of, write
+from tests.support.kafka import NewRecord, create_topic, delete_topic, topics_of, write
 from tests.support.lake_rows import now_of
 from tests.support.replication import FLOW, lake_of, replicate_once, write_topology
 
@@ -102,6 +102,32 @@ def test_acls_follow_by_mirror_makers_rule(tmp_path: Path, guarded: ClusterPair,
     bench.sync()  # the source has it no more
     assert all_mirrors not in acls_of(guarded.west)
     assert not any(mirror in name for name in topics_of(guarded.west))  # the rights are there before the topic is
+
+
+def test_no_right_at_the_target_is_wider_than_at_the_source(
+    tmp_path: Path, guarded: ClusterPair, topic_name: str
+) -> None:
+    """A prefix of the source's stays one only while nothing but mirrors lies below it at the target."""
+    bench = Bench(tmp_path, guarded, topic_name, MemoryLog())
+    create_topic(guarded.east, topic_name)
+    narrow, everything = acl(topic_name, pattern="PREFIXED", principal="User:app"), acl("*", principal="User:all")
+    add_acls(guarded.east, narrow, everything)
+    mirror, own = f"east.{topic_name}", f"east.{topic_name}-private"
+    try:
+        bench.sync()
+        assert bench.on_target() == {acl(mirror, pattern="PREFIXED", principal="User:app")}
+        assert acl("east.", pattern="PREFIXED", principal="User:all") in acls_of(guarded.west)
+        create_topic(guarded.west, own)  # the target's own
+        bench.sync()
+        assert bench.on_target() == {acl(mirror, principal="User:app"), acl(mirror, principal="User:all")}
+        assert not [each for each in acls_of(guarded.west) if each.pattern == "PREFIXED"]
+        delete_topic(guarded.west, own)
+        eventually(lambda: own in topics_of(guarded.west), False)
+        bench.sync()
+        assert bench.on_target() == {acl(mirror, pattern="PREFIXED", principal="User:app")}
+    finally:
+        remove_acls(guarded.east, narrow, everything)
+        bench.sync()
 
 
 def test_removal_takes_away_ours_and_nothing_made_by_hand(

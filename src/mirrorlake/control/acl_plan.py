@@ -4,10 +4,10 @@ ALLOW WRITE is dropped and ALLOW ALL becomes ALLOW READ. All else is kept: DENY 
 
 PREFIXED patterns and the wildcard `*`, which MirrorMaker 2 loses or makes useless, stay one ACL where the flow's policy
 keeps prefixes and nothing but mirrors lies below: `orders` becomes PREFIXED `east.orders`, `*` becomes PREFIXED
-`east.`. Elsewhere (a policy of the user's own, or names that stay and topics of the target's own below them) such an
-ACL would grant what nobody granted. It is written out there: one LITERAL ACL for every mirrored topic that it applies
-to, before the topic is made. That multiplies ACLs by topics, so it ends at MAX_WRITTEN_OUT; that is reported, and
-nobody loses a right by it.
+`east.`. Elsewhere (a policy of the user's own, or topics below that are the target's own, as `east.private` may be)
+such an ACL would grant what nobody granted. It is written out there: one LITERAL ACL for every mirrored topic that it
+applies to, before the topic is made. That multiplies ACLs by topics, so it ends at MAX_WRITTEN_OUT; that is reported,
+and nobody loses a right by it, except that a prefix is taken back which has come to allow more than the source does.
 
 An ACL is taken away when this flow made it under its present policy, and no ACL of the source asks for it any more.
 That a topic was deleted at the source, or is no longer selected, is no reason: its mirror stays, and so do the rights
@@ -172,16 +172,25 @@ def plan_acls(
     )
 
 
-def removals(changes: Iterable[AclChange], undone: AbstractSet[Acl]) -> list[Acl]:
-    """The ACLs to take away now: not those in whose place another one is to come that could not be made."""
+def removals(
+    changes: Iterable[AclChange], undone: AbstractSet[Acl], closed: Callable[[str], bool] = lambda prefix: True
+) -> list[Acl]:
+    """The ACLs to take away now: not those in whose place another one is to come that could not be made, unless they
+    allow what lies below a prefix that is not `closed`."""
     waiting: dict[tuple[str, str, str, str], list[Acl]] = {}
     for acl in undone:
         waiting.setdefault(acl.grant, []).append(acl)
     return [
         change.acl
         for change in changes
-        if change.action == "delete" and not any(map(change.acl.overlaps, waiting.get(change.acl.grant, ())))
+        if change.action == "delete"
+        and (_allows_more(change.acl, closed) or not any(map(change.acl.overlaps, waiting.get(change.acl.grant, ()))))
     ]
+
+
+def _allows_more(acl: Acl, closed: Callable[[str], bool]) -> bool:
+    """Whether it allows something on topics that are no mirrors."""
+    return acl.permission == "ALLOW" and acl.prefix is not None and not closed(acl.prefix)
 
 
 class _Asked:
@@ -211,7 +220,7 @@ class _Asked:
     def _is_wide(self, acl: Acl, rule: Acl) -> bool:
         if rule.prefix is None or self._mirrors.prefix(rule.prefix) != acl.name:
             return False
-        return self._mirrors.wide(rule.prefix) is not None or rule in self._withheld
+        return self._mirrors.wide(rule.prefix) is not None or (acl.permission == "DENY" and rule in self._withheld)
 
     def _applies(self, acl: Acl, rule: Acl) -> bool:
         if rule.prefix is None:

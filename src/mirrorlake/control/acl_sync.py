@@ -28,6 +28,7 @@ from mirrorlake.kafka.admin_acls import NoAcls, create_acls, delete_acls, descri
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.kafka.values import Acl
 from mirrorlake.lake.changes import Change, ChangeLog
+from mirrorlake.mm2.topics import checkpoints_topic
 from mirrorlake.naming.policy import DefaultPolicy
 
 logger = logging.getLogger(__name__)
@@ -39,11 +40,12 @@ NAMED = 8
 
 
 class _Compared(NamedTuple):
-    """What a comparison of both sides gave: what to do, and what is ours; or, where a cluster reports no ACLs, why
-    not."""
+    """What a comparison of both sides gave: what to do, what is ours, and how mirrors are named; or, where a cluster
+    reports no ACLs, why not."""
 
     plan: AclPlan
     owned: Mapping[Acl, str | None]
+    mirrors: Mirrors
     untold: list[Change]
 
 
@@ -93,7 +95,7 @@ class AclSync:
         other one; it is reported once, and one for each reason is tried again after RETRY_REFUSED_SECONDS. `left` is
         then what the flow made under another policy.
         """
-        plan, owned, untold = self._compare()
+        plan, owned, mirrors, untold = self._compare()
         self.left = plan.left
         rows = self._news([*untold, *map(self._not_written_out, plan.withheld)], plan.changes)
         due = self._refusals.due(plan.changes)
@@ -105,7 +107,7 @@ class AclSync:
         said.update({AclChange("create", acl): error for acl, error in created.items()})
         wanted = {change.acl for change in plan.changes if change.action == "create"}
         undone = wanted - {acl for acl, error in created.items() if error is None}
-        said.update(self._delete(removals(due, undone)))
+        said.update(self._delete(removals(due, undone, mirrors.closed)))
         for change, error in said.items():
             if error is None:
                 self._refusals.accepted(change)
@@ -150,11 +152,12 @@ class AclSync:
             if isinstance(told, NoAcls)
         ]
         if isinstance(source, NoAcls) or isinstance(target, NoAcls):
-            return _Compared(AclPlan([], (), {}), {}, untold)
+            return _Compared(AclPlan([], (), {}), {}, Mirrors({}), untold)
         if self._has_opposite:
             source -= opposite | self._owned(opposite_name(self.flow)).keys()
         owned = self._owned(self.flow.name)
-        return _Compared(plan_acls(source, target, owned, self._mirrors(owned), self._named_by), owned, [])
+        mirrors = self._mirrors(owned)
+        return _Compared(plan_acls(source, target, owned, mirrors, self._named_by), owned, mirrors, [])
 
     def _owned(self, flow: str) -> dict[Acl, str | None]:
         """What a flow made and has not taken away, with the policy of then; read again when something was recorded."""
@@ -169,11 +172,18 @@ class AclSync:
         ours = {*names.values(), *self._mirrored()}
         strange = [topic for topic in self._target.topics() if topic not in ours]
 
+        every = self._policy.remote_prefix(self.flow.source, "")
+        checkpoints = checkpoints_topic(self.flow.source, self.flow.settings)
+
         @cache
         def closed(prefix: str) -> bool:
-            """Below a prefix that has the source's alias lies nothing else; below one that was kept, anything may."""
-            kept = self._policy.remote_prefix(self.flow.source, prefix) == prefix
-            return not kept or not any(topic.startswith(prefix) for topic in strange)
+            """Whether nothing but mirrors lies below a prefix of the target, which may have topics of its own anywhere.
+
+            Our own topic of checkpoints is none, except to those who have a right on all topics of the source: what it
+            holds is in `__consumer_offsets` there.
+            """
+            below = (topic for topic in strange if topic.startswith(prefix))
+            return all(topic == checkpoints and prefix == every for topic in below)
 
         return Mirrors(
             names,

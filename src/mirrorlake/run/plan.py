@@ -1,7 +1,7 @@
 """Everything that would be done, as one document: what `mirrorlake plan` shows. Changes nothing, and needs no lake."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from mirrorlake.checks.holdings import Holding, holding_problems, holdings, other_maker
 from mirrorlake.checks.preflight import Verdict, check
@@ -47,10 +47,8 @@ def make_plan(
     """
     verdict = check(None, connections, flows)
     held = {flow.name: _held(verdict, flow, lake) for flow in flows}
-    problems = [*verdict.problems, *(problem for _, found in held.values() for problem in found)]
-    planned = [
-        _flow(verdict, flow, log or MemoryLog(), held[flow.name][0], staged or NothingStaged()) for flow in flows
-    ]
+    problems = [*verdict.problems, *(problem for found in held.values() for problem in found.problems)]
+    planned = [_flow(verdict, flow, log or MemoryLog(), held[flow.name], staged or NothingStaged()) for flow in flows]
     for flow, document in zip(flows, planned, strict=True):
         problems += limits_told(verdict.connections, flow, document)
     totals = added(Totals(**item["totals"]) for item in planned)
@@ -63,20 +61,27 @@ def make_plan(
     }
 
 
-def _held(verdict: Verdict, flow: ResolvedFlow, lake: Reader | None) -> tuple[dict[str, Holding], list[Problem]]:
-    """What the target topics of a flow hold already, by source topic, and what is wrong with that."""
+class _Held(NamedTuple):
+    """What the target topics of a flow hold already, by source topic, what is wrong with that, and the target topics
+    that the flow has written to."""
+
+    topics: Mapping[str, Holding] = {}
+    problems: Sequence[Problem] = ()
+    mirrored: frozenset[str] = frozenset()
+
+
+def _held(verdict: Verdict, flow: ResolvedFlow, lake: Reader | None) -> _Held:
     if flow.name in refused_flows(verdict.problems) or not {flow.source, flow.target} <= verdict.ids.keys():
-        return {}, []
+        return _Held()
     known = {} if lake is None else living_targets(lake, flow.name)
     maker = other_maker(verdict.connections, flow)
     ours = {item.target_topic for item in known.values() if item.lives}
     found = holdings(verdict.connections, flow, ours, maker)
-    return {item.topic: item for item in found}, holding_problems(flow, found, maker)
+    mirrored = frozenset(item.target_topic for item in known.values())
+    return _Held({item.topic: item for item in found}, list(holding_problems(flow, found, maker)), mirrored)
 
 
-def _flow(
-    verdict: Verdict, flow: ResolvedFlow, log: ChangeLog, held: Mapping[str, Holding], staged: Staged
-) -> dict[str, Any]:
+def _flow(verdict: Verdict, flow: ResolvedFlow, log: ChangeLog, held: _Held, staged: Staged) -> dict[str, Any]:
     settings = flow.settings
     document: dict[str, Any] = {
         "flow": flow.name,
@@ -100,9 +105,7 @@ def _flow(
     return document
 
 
-def _differences(
-    verdict: Verdict, flow: ResolvedFlow, log: ChangeLog, held: Mapping[str, Holding], staged: Staged
-) -> dict[str, Any]:
+def _differences(verdict: Verdict, flow: ResolvedFlow, log: ChangeLog, held: _Held, staged: Staged) -> dict[str, Any]:
     """What one flow would do to its target: topics, configs of those that are there, ACLs."""
     connections, settings = verdict.connections, flow.settings
     plans = observe_topics(flow, connections, verdict.left_out.get(flow.name))
@@ -112,11 +115,12 @@ def _differences(
     given = (
         configs.creation(created) if created and settings.sync_topic_configs_enabled else dict.fromkeys(created, ALWAYS)
     )
-    acls = AclSync(flow, connections, log, names.get)
+    acls = AclSync(flow, connections, log, names.get, lambda: held.mirrored)
     wanted = acls.compare() if settings.sync_topic_acls_enabled else AclPlan([], (), {})
     return {
         "topics": [
-            {**vars(plan), "configs": given.get(plan.topic, {}), **_holder(held.get(plan.topic))} for plan in plans
+            {**vars(plan), "configs": given.get(plan.topic, {}), **_holder(held.topics.get(plan.topic))}
+            for plan in plans
         ],
         "configs": [vars(item) for item in configs.plan()] if settings.sync_topic_configs_enabled else [],
         "acls": [{"action": item.action, **vars(item.acl)} for item in wanted.changes],

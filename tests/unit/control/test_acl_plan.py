@@ -1,6 +1,7 @@
 """ACLs of mirrors: MirrorMaker 2's rule, patterns written out, and only our own ever taken away."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -101,8 +102,22 @@ def test_what_is_written_out_ends_at_a_limit_and_takes_nothing_away() -> None:
     assert (found.changes, found.withheld) == ([], (first, second))
     wide = acl("o", pattern="PREFIXED", principal="User:a")
     same = {name: name for name in names}
-    found = plan_acls({first}, {wide}, {wide: "p"}, identity(same, "other"), "p", limit=4)
-    assert (found.changes, found.withheld) == ([], (first,)), "the prefix of before stays, too"
+    for permission, changes in (("ALLOW", ["delete"]), ("DENY", [])):
+        asked, made = replace(first, permission=permission), replace(wide, permission=permission)
+        found = plan_acls({asked}, {made}, {made: "p"}, identity(same, "other"), "p", limit=4)
+        assert ([change.action for change in found.changes], found.withheld) == (changes, (asked,)), "never wider"
+
+
+def test_a_prefix_is_taken_back_when_a_topic_of_the_targets_own_comes_below_it() -> None:
+    """At once, even where what takes its place cannot be made."""
+    source, wide = {acl("*")}, acl("east.", pattern="PREFIXED")
+    mirrors = Mirrors(NAMES, {}, lambda prefix: f"east.{prefix}", lambda prefix: not "east.private".startswith(prefix))
+    assert implied_acls(source, mirrors) == {acl(name) for name in NAMES.values()}
+    found = plan_acls(source, {wide}, {wide: "p"}, mirrors, "p")
+    wanted = {change.acl for change in found.changes if change.action == "create"}
+    assert wanted == {acl(name) for name in NAMES.values()} and found.changes[-1] == AclChange("delete", wide)
+    assert removals(found.changes, wanted, mirrors.closed) == [wide]
+    assert removals(found.changes, wanted) == []
 
 
 def test_nothing_is_allowed_where_a_denial_cannot_be_written_out() -> None:
@@ -225,12 +240,15 @@ ways = st.sampled_from(["default", "own", "identity"])
 
 
 def mirrors_of(way: str, topics: Iterable[str], upstream: Iterable[str] = (), strange: str = "abx") -> Mirrors:
-    """Mirrors by one of three policies; under identity a topic of the target's own lies below some prefixes."""
+    """Mirrors by one of three policies; a topic of the target's own lies below some prefixes."""
     name = {"default": "east.{}", "identity": "{}", "own": "{}-east"}[way].format
     names, earlier = {topic: name(topic) for topic in topics}, {topic: name(topic) for topic in upstream}
     if way == "identity":
         return Mirrors(names, earlier, lambda prefix: prefix or None, lambda prefix: not strange.startswith(prefix))
-    return Mirrors(names, earlier, (lambda prefix: f"east.{prefix}") if way == "default" else (lambda prefix: None))
+    if way == "default":
+        own = f"east.{strange}"
+        return Mirrors(names, earlier, lambda prefix: f"east.{prefix}", lambda prefix: not own.startswith(prefix))
+    return Mirrors(names, earlier)
 
 
 @given(acl_sets, topic_sets, ways)
@@ -240,7 +258,8 @@ def test_a_mirror_never_grants_more_than_its_source(source: frozenset[Acl], topi
     for principal in ("User:ann", "User:bob", "User:eve"):
         for host in ("h", "i"):
             for operation in OPERATIONS:
-                assert not allows(made, "abx", principal, host, operation) or way == "own", "of the target's own"
+                own = "east.abx" if way == "default" else "abx"
+                assert not allows(made, own, principal, host, operation) or way == "own", "of the target's own"
                 for topic, name in mirrors.names.items():
                     there = allows(source, topic, principal, host, operation)
                     here = allows(made, name, principal, host, operation)
