@@ -22,7 +22,14 @@ from mirrorlake.config.topology_file import explain, nearest, read_mapping
 from mirrorlake.config.tracking import Tracking
 from mirrorlake.errors import TopologyError
 from mirrorlake.naming.custom_policy import load_policy, policy_file, policy_hash
-from mirrorlake.naming.policy import DefaultPolicy, IdentityPolicy, ReplicationPolicy, check_topic_name, is_usable_alias
+from mirrorlake.naming.policy import (
+    DefaultPolicy,
+    IdentityPolicy,
+    ReplicationPolicy,
+    check_topic_name,
+    is_usable_alias,
+    readable_aliases,
+)
 from mirrorlake.naming.selection import TopicSelection, matches_any
 
 
@@ -99,7 +106,7 @@ class Lake(Model):
 class ResolvedFlow:
     """One flow with its two ends: aliases `source` and `target`, and `settings` with the defaults merged in.
 
-    `aliases` are those of all clusters of the file, which names of topics may begin with; `directory` is its folder, to
+    `aliases` are those of the clusters of the file that names of topics may begin with; `directory` is its folder, to
     which the file of a policy of the user's own is relative. What names depend on is computed once.
     """
 
@@ -203,16 +210,19 @@ class Topology(Model):
     @model_validator(mode="after")
     def _consistent(self) -> "Topology":
         for alias in self.clusters:
-            if reason := check_topic_name(alias):
-                raise ValueError(f"clusters.{alias} is not an alias that a topic name can hold: {reason}")
+            if not alias.isprintable() or alias.strip() != alias or "->" in alias:
+                raise ValueError(f"clusters.{alias!r} is no alias: write it without -> and spaces around it")
+        for name in self.flows:
+            self._check_ends(name)
         for name, flow in self.flows.items():
-            self._check_flow(name, flow.replication_policy_separator)
+            if flow.enabled:
+                self._check_names(name, flow)
         for name in self.objectives.flows:
             if name not in self.flows:
                 raise ValueError(f"objectives.flows names the unknown flow {name}{nearest(name, self.flows)}")
         return self
 
-    def _check_flow(self, name: str, separator: str) -> None:
+    def _check_ends(self, name: str) -> None:
         source, arrow, target = name.partition("->")
         if not arrow or not source or not target or "->" in target:
             raise ValueError(f"flows.{name} is not a flow name; write source->target with two cluster aliases")
@@ -221,19 +231,40 @@ class Topology(Model):
                 raise ValueError(f"flows.{name} names the unknown cluster {alias}{nearest(alias, self.clusters)}")
         if source == target:
             raise ValueError(f"flows.{name} has the same cluster on both ends; a flow needs two clusters")
-        for alias in self.clusters:
-            if not is_usable_alias(alias, separator):
-                raise ValueError(
-                    f"clusters.{alias} holds the separator {separator!r} of flow {name}, so remote topic names"
-                    " would be ambiguous; rename the alias or set replication_policy_separator"
-                )
+
+    def _check_names(self, name: str, flow: Flow) -> None:
+        """Refuse a flow whose source's alias stands in names of topics where it cannot, or could be read otherwise. A
+        target's alias stands in none."""
+        source, separator = name.partition("->")[0], flow.replication_policy_separator
+        if not (flow.policy == "default" or flow.heartbeats_replication_enabled or flow.emit_checkpoints_enabled):
+            return
+        if reason := check_topic_name(source):
+            raise ValueError(f"clusters.{source} is not an alias that a topic name can hold: {reason}")
+        usable = is_usable_alias(source, separator)
+        if flow.policy == "default" and not usable:
+            raise ValueError(
+                f"clusters.{source} holds the separator {separator!r} of flow {name}, so remote topic names"
+                " would be ambiguous; rename the alias or set replication_policy_separator"
+            )
+        if source not in readable_aliases(self._aliases_in_names(separator), separator):
+            raise ValueError(
+                f"clusters.{source} begins with another alias and the separator {separator!r} of flow {name}, so names"
+                " of heartbeats would be ambiguous; rename the alias or set replication_policy_separator"
+            )
+
+    def _aliases_in_names(self, separator: str) -> frozenset[str]:
+        """The aliases that names of topics may begin with where this is the separator: those that anybody reads back,
+        and those by which flows of this file name topics."""
+        named = {name.partition("->")[0] for name, flow in self.flows.items() if flow.enabled}
+        return frozenset(alias for alias in self.clusters if alias in named or is_usable_alias(alias, separator))
 
     def flow(self, name: str) -> ResolvedFlow:
         """Give one flow by name, enabled or not; raises TopologyError that names the nearest known flow."""
         if name not in self.flows:
             raise TopologyError(f"there is no flow {name}{nearest(name, self.flows)}")
         source, _, target = name.partition("->")
-        return ResolvedFlow(name, source, target, self.flows[name], self.aliases, self.directory)
+        aliases = self._aliases_in_names(self.flows[name].replication_policy_separator)
+        return ResolvedFlow(name, source, target, self.flows[name], aliases, self.directory)
 
     def active_flows(self, names: Sequence[str] | None = None) -> list[ResolvedFlow]:
         """Give the enabled flows, or the named ones; raises TopologyError for an unknown or a disabled name."""

@@ -7,6 +7,7 @@ its own, not a mirror from a cluster `orders`.
 
 import re
 from dataclasses import dataclass
+from functools import cache
 from typing import Protocol
 
 HEARTBEATS = "heartbeats"
@@ -55,7 +56,11 @@ class ReplicationPolicy(Protocol):
 
 @dataclass(frozen=True)
 class DefaultPolicy:
-    """MirrorMaker 2's DefaultReplicationPolicy over known `aliases`: `alias.topic`, and `b.a.topic` after two hops."""
+    """MirrorMaker 2's DefaultReplicationPolicy over known `aliases`: `alias.topic`, and `b.a.topic` after two hops.
+
+    A name begins with the one of the `readable_aliases` that it begins with, so that an alias may hold the separator
+    where nothing else could be meant: every name can be read in one way.
+    """
 
     separator: str = "."
     aliases: frozenset[str] = frozenset()
@@ -69,17 +74,18 @@ class DefaultPolicy:
         return self.remote_topic(source_alias, prefix)
 
     def source_of(self, topic: str) -> str | None:
-        """Text before the first separator if that is a known alias."""
-        alias, found, _ = topic.partition(self.separator)
-        return alias if found and alias in self.aliases else None
+        """The known alias with a separator behind it that the name begins with."""
+        readable = readable_aliases(self.aliases, self.separator)
+        return next((alias for alias in readable if topic.startswith(alias + self.separator)), None)
 
     def upstream_topic(self, topic: str) -> str | None:
         """Name without its first alias."""
-        return None if self.source_of(topic) is None else topic.partition(self.separator)[2]
+        alias = self.source_of(topic)
+        return None if alias is None else topic.removeprefix(alias + self.separator)
 
     def cycle_regex(self, target_alias: str) -> str | None:
         """Any number of known aliases, then the target's, then anything."""
-        if target_alias not in self.aliases or not is_usable_alias(target_alias, self.separator):
+        if target_alias not in readable_aliases(self.aliases, self.separator):
             return None
         return f"{_prefixes(self)}{escape(target_alias + self.separator)}.*"
 
@@ -130,8 +136,23 @@ def escape(text: str) -> str:
 
 
 def is_usable_alias(alias: str, separator: str) -> bool:
-    """Whether `alias` can be read back from `alias + separator + topic`, which cuts at the first separator."""
+    """Whether MirrorMaker 2's clients read `alias` back from `alias + separator + topic`: they cut at the first
+    separator."""
     return bool(alias) and f"{alias}{separator}".index(separator) == len(alias)
+
+
+@cache
+def readable_aliases(aliases: frozenset[str], separator: str) -> frozenset[str]:
+    """Those that can be read back from `alias + separator + topic`, whatever the topic is called: such
+    a name begins with no other one (of `eu` and `eu.west`, `eu.west.x` is the topic `west.x` of `eu`)."""
+    return frozenset(
+        alias
+        for alias in aliases
+        if alias
+        and not any(
+            other and other != alias and f"{alias}{separator}".startswith(other + separator) for other in aliases
+        )
+    )
 
 
 def is_internal(topic: str, separator: str) -> bool:
@@ -180,8 +201,8 @@ def heartbeats_cycle_regex(policy: ReplicationPolicy, target_alias: str) -> str 
 
 def _prefixes(policy: ReplicationPolicy) -> str:
     """Regex of any number of known aliases, each with the separator behind it."""
-    usable = sorted(alias for alias in policy.aliases if is_usable_alias(alias, policy.separator))
-    return f"(?:(?:{'|'.join(map(escape, usable))}){escape(policy.separator)})*" if usable else ""
+    readable = sorted(readable_aliases(policy.aliases, policy.separator))
+    return f"(?:(?:{'|'.join(map(escape, readable))}){escape(policy.separator)})*" if readable else ""
 
 
 def is_cycle(policy: ReplicationPolicy, topic: str, target_alias: str) -> bool:

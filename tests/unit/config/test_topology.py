@@ -7,7 +7,7 @@ import pytest
 from mirrorlake.config.flow import Flow
 from mirrorlake.config.topology import ResolvedFlow, Topology, load_topology
 from mirrorlake.errors import TopologyError
-from mirrorlake.naming.policy import DefaultPolicy, IdentityPolicy
+from mirrorlake.naming.policy import DefaultPolicy, IdentityPolicy, default_names, is_heartbeats
 
 FULL = """\
 clusters:
@@ -262,15 +262,55 @@ def test_policies_that_can_be_written(tmp_path: Path, policy: str) -> None:
         ("flows:", "flows: {}\ndefaults:", "is given twice"),
         ("  east:", "  a b:", "clusters.a b is not an alias that a topic name can hold"),
         ("  east:", "  us.east:", "clusters.us.east holds the separator '.' of flow"),
+        ("  east:", '  "east ":', "clusters.'east ' is no alias"),
         ("lake: {", "lake: [", "is not valid YAML in line 7"),
     ],
 )
 def test_what_is_wrong_is_one_sentence(tmp_path: Path, old: str, new: str, sentence: str) -> None:
     assert old in FULL
     text = FULL.replace(old, new, 1)
-    if new == "  us.east:":
-        text = text.replace("east->west", "us.east->west").replace("west->east", "west->us.east")
+    if new in ("  us.east:", "  a b:"):
+        alias = new.strip(" :")
+        text = text.replace("east->west", f"{alias}->west").replace("west->east", f"west->{alias}")
+        text = text.replace("policy: identity", "policy: default")
     assert sentence in refuse(tmp_path, text).message
+
+
+ALIASES = """
+clusters: {A: {bootstrap_servers: a}, B: {bootstrap_servers: b}, C: {bootstrap_servers: c}}
+lake: {path: ./lake}
+flows: {A->B: {FLOW}, C->A: {enabled: false}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "flow", "sentence"),
+    [
+        ("east", "west dc.1", "", None),  # no name of a topic holds a target's alias
+        ("us-east", "us-west", "policy: identity, replication_policy_separator: '-'", None),
+        (
+            "a b",
+            "west",
+            "policy: identity, heartbeats_replication_enabled: false, emit_checkpoints_enabled: false",
+            None,
+        ),
+        ("a b", "west", "policy: identity", "not an alias that a topic name can hold"),
+        ("us-east", "west", "replication_policy_separator: '-'", "holds the separator '-'"),
+        ("us-east", "us", "policy: identity, replication_policy_separator: '-'", "begins with another alias"),
+    ],
+)
+def test_an_alias_is_taken_where_nothing_is_ambiguous(
+    tmp_path: Path, first: str, second: str, flow: str, sentence: str | None
+) -> None:
+    text = ALIASES.replace("A", first).replace("B", second).replace("FLOW", flow)
+    if sentence is not None:
+        assert sentence in refuse(tmp_path, text).message
+        return
+    path = tmp_path / "mirrorlake.yml"
+    path.write_text(text, encoding="utf-8")
+    found = load_topology(path).flow(f"{first}->{second}")
+    name = default_names(found.policy).remote_topic(first, "heartbeats")
+    assert is_heartbeats(found.policy, name) and (default_names(found.policy).source_of(name) == first)
 
 
 @pytest.mark.parametrize(
