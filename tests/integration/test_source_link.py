@@ -129,8 +129,8 @@ def assert_landed_once(run: Run, link: Link, topic: str) -> None:
         f"WHERE topic = '{topic}'"
     )
     assert found == {"n": RECORDS, "each": RECORDS}
-    # Each query that ends leaves what its clients fetched ahead, some megabytes, and planning reads single records.
-    assert link.passed < 1.75 * RECORDS * (SIZE + 20)
+    # Each batch ends within batches of Kafka's, which come once more, and planning reads single records.
+    assert link.passed < 1.3 * RECORDS * (SIZE + 20)
 
 
 @pytest.mark.slow

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from mirrorlake.landing.pace import first_limit
+from mirrorlake.landing.pace import first_limit, in_small_answers
 from mirrorlake.offsets.positions import TopicAndPartition
 
 #: What a record of a topic is taken for before there was one, bytes as Arrow has them.
@@ -41,7 +41,8 @@ def next_ends(
         reached: next offsets.
         log_ends: ends of the logs, exclusive; partitions that did not answer are missing, and stay where they are.
         most: offsets of the batch, all partitions together. Where there are more, or more than `batch_bytes`
-            (None: see `pace.first_limit`), each gets a part of them in proportion to what it has, and at least one.
+            (None: see `pace.first_limit`), each gets a part of them in proportion to what it has, and at least one;
+            of a cluster that is read in small answers few are cut (`_few_cut`).
         waiting: partitions that make no batch by themselves: they go along with others.
         record_bytes: the size of a topic's records, as far as that is known.
     """
@@ -49,12 +50,36 @@ def next_ends(
     if not any(count for key, count in news.items() if key not in waiting):
         return dict(reached)
     known = record_bytes or {}
-    size = sum(count * known.get(key[0], UNKNOWN_RECORD_BYTES) for key, count in news.items())
+    each = {key: known.get(key[0], UNKNOWN_RECORD_BYTES) for key in news}
+    size = sum(count * each[key] for key, count in news.items())
     limit = first_limit(size) if batch_bytes is None else batch_bytes
     share = min(most / sum(news.values()), limit / max(1.0, size))
-    if share < 1:
+    if share < 1 and in_small_answers(batch_bytes):
+        news = _few_cut(news, {key: max(each[key] / limit, 1 / most) for key in news})
+    elif share < 1:
         news = {key: min(count, max(1, int(count * share))) if count else 0 for key, count in news.items()}
     return {key: first + news[key] for key, first in reached.items()}
+
+
+def _few_cut(
+    news: Mapping[TopicAndPartition, int], costs: Mapping[TopicAndPartition, float]
+) -> dict[TopicAndPartition, int]:
+    """How many offsets of each partition make one batch, where not all do: those that have least are in it whole, as
+    far as half of the batch goes, and what is left is for the one that has most. `costs` is the part of a batch that
+    one offset takes.
+
+    Kafka sends whole batches of its own, of up to a megabyte. Where a landing batch ends within one of them, it comes
+    over the link once more for the next: with a part of each of many partitions that would be most of what comes. None
+    waits for ever: it has least some time, or most.
+    """
+    *others, largest = sorted(news, key=lambda key: (news[key] * costs[key], key))
+    kept = min(0.5, news[largest] * costs[largest])
+    room, taken = 1.0 - kept, dict[TopicAndPartition, int]()
+    for key in others:
+        taken[key] = min(news[key], int(room / costs[key]))
+        room -= taken[key] * costs[key]
+    taken[largest] = min(news[largest], max(1, int((room + kept) / costs[largest])))
+    return taken
 
 
 def shared_out(

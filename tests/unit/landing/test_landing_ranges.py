@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirrorlake.landing.pace import MOST_BYTES
+from mirrorlake.landing.pace import LEAST_BYTES, MOST_BYTES, SMALL_ANSWERS_BYTES
 from mirrorlake.landing.ranges import UNDIVIDED, UNKNOWN_RECORD_BYTES, OffsetRange, next_ends, shared_out
 from mirrorlake.offsets.positions import TopicAndPartition
 
@@ -32,6 +32,28 @@ def test_batch_after_batch_everything_is_read(logs: dict, most: int) -> None:
     for _ in range(2_000_000 // most + 2):
         reached = next_ends(reached, ends, most, batch_bytes=MOST_BYTES)
     assert reached == wanted
+
+
+@given(LOGS, st.integers(1_000, 300_000), st.integers(LEAST_BYTES, SMALL_ANSWERS_BYTES))
+def test_of_a_slow_cluster_everything_is_read_with_few_cuts(logs: dict, most: int, limit: int) -> None:
+    reached, ends = ends_of(logs)
+    wanted = {key: max(first, ends[key]) for key, first in reached.items()}
+    while reached != wanted:
+        found = next_ends(reached, ends, most, batch_bytes=limit)
+        moved = {key: found[key] - reached[key] for key in found}
+        assert 0 < sum(moved.values()) <= min(most, limit / UNKNOWN_RECORD_BYTES) + 1
+        assert sum(1 for key, count in moved.items() if count and found[key] < wanted[key]) <= 2
+        reached = found
+
+
+def test_of_a_slow_cluster_what_comes_live_goes_in_front_of_a_backlog_and_the_backlog_goes_on() -> None:
+    reached = {("old", 0): 0, ("old", 1): 0, ("live", 0): 0, ("live", 1): 0}
+    ends = {("old", 0): 10**6, ("old", 1): 9 * 10**5, ("live", 0): 300, ("live", 1): 200}
+    found = next_ends(reached, ends, 10**9, batch_bytes=1_000 * UNKNOWN_RECORD_BYTES)
+    assert found == {("live", 1): 200, ("live", 0): 300, ("old", 1): 0, ("old", 0): 500}
+    busy = {**ends, ("live", 0): 900}
+    found = next_ends(reached, busy, 10**9, batch_bytes=1_000 * UNKNOWN_RECORD_BYTES)
+    assert found == {("live", 1): 200, ("live", 0): 300, ("old", 1): 0, ("old", 0): 500}
 
 
 def test_what_waits_goes_along_with_others_and_makes_no_batch_by_itself() -> None:
