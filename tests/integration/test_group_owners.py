@@ -122,8 +122,8 @@ def test_a_consumer_that_comes_between_our_check_and_our_move_is_not_set_back(
     """It joins, commits and leaves while the positions of many other groups are read."""
     asked = checkpoint_sync.target_groups
 
-    def asked_late(admin: Any, groups: Iterable[str]) -> Any:
-        found = asked(admin, groups)
+    def asked_late(admin: Any, groups: Iterable[str], *starts: Any) -> Any:
+        found = asked(admin, groups, *starts)
         scene.commit("west", "quick", 180)
         return found
 

@@ -18,7 +18,7 @@ from mirrorlake.cli.main import app
 from mirrorlake.config.topology import load_topology
 from mirrorlake.errors import InputError
 from mirrorlake.failover.failover import MoveOptions, move_groups, planned_moves
-from mirrorlake.groups.checkpoint_plan import GONE, HELD_BACK, Checkpoint
+from mirrorlake.groups.checkpoint_plan import GONE, PAST_END, Checkpoint
 from mirrorlake.groups.checkpoint_sync import Checkpoints
 from mirrorlake.groups.shared_topics import Way
 from mirrorlake.groups.sync_plan import ACTIVE, BEHIND
@@ -186,9 +186,18 @@ def scene(spark: SparkSession, clusters: ClusterPair, tmp_path_factory: pytest.T
 
 def test_a_run_writes_checkpoints_and_moves_absent_groups(scene: Scene) -> None:
     newest = scene.newest()
-    assert {key[0] for key in newest} == {*(f"lag{lag}" for lag in LAGS), "tx0", "tx10", "tx100", "txend", "held"}
-    assert newest["lag0", "plain", 1]["target_position"] == 0
-    assert (newest["held", "plain", 0]["target_position"], newest["held", "plain", 0]["reason"]) == (RECORDS, HELD_BACK)
+    assert {key[0] for key in newest} == {
+        *(f"lag{lag}" for lag in LAGS),
+        "tx0",
+        "tx10",
+        "tx100",
+        "txend",
+        "held",
+        "void",
+    }
+    assert newest["lag0", "plain", 1]["target_position"] == newest["void", "void", 0]["target_position"] == 0
+    held = newest["held", "plain", 0]
+    assert held["target_position"] == RECORDS and held["reason"].startswith(PAST_END)
     for lag in LAGS:
         row = newest[f"lag{lag}", "plain", 0]
         assert (row["synced"], row["reason"], row["metadata"]) == (True, None, f"m{lag}")
@@ -400,7 +409,8 @@ def test_commands_say_what_is_and_refuse_what_is_wrong(scene: Scene) -> None:
     assert (row["source_position"], row["target_position"], row["translated_position"]) == (2_000, 2_000, 2_000)
     assert (row["source_state"], row["target_state"], row["exact"], row["synced"]) == ("EMPTY", "EMPTY", True, True)
     assert row["source_lag"] == end - 2_000 <= row["target_lag"]
-    assert rows[scene.group("held"), scene.topic("plain"), 0]["read_again_at_most"] == RECORDS + 70 - end
+    held = rows[scene.group("held"), scene.topic("plain"), 0]
+    assert (held["exact"], held["read_again_at_most"]) == (False, 0) and f"ends at {end}" in held["reason"]
     shown = CliRunner().invoke(
         app, ["-c", str(scene.topology), "failover", "--flow", FLOW, "--all-groups", "--dry-run"]
     )

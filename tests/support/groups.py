@@ -1,5 +1,7 @@
 """The control task of consumer groups, without the replicator around it."""
 
+import socket
+import struct
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +25,9 @@ class NotRunning:
     how far it is only the lake tells."""
 
     mirrors: Callable[[str], bool]
+
+    def refuses(self, _topic: str) -> bool:
+        return False
 
     def topic_generation(self, _topic: str) -> int:
         return 0
@@ -61,3 +66,24 @@ def delete_groups(bootstrap: str, groups: Iterable[str]) -> None:
     admin = AdminClient({"bootstrap.servers": bootstrap})
     for future in admin.delete_consumer_groups(sorted(groups), request_timeout=20).values():
         future.result(30)
+
+
+def commit_nameless(bootstrap: str, topic: str, position: int) -> None:
+    """Commit a position in partition 0 for the group "", as old clients may (OffsetCommit v2), which none of today's
+    does: by the bytes of the request."""
+
+    def text(value: str) -> bytes:
+        return struct.pack(">h", len(value)) + value.encode()
+
+    partitions = struct.pack(">iiq", 1, 0, position) + text("")
+    # No generation, no member, and the broker's own retention of positions.
+    body = text("") + struct.pack(">i", -1) + text("") + struct.pack(">q", -1)
+    body += struct.pack(">i", 1) + text(topic) + partitions
+    request = struct.pack(">hhi", 8, 2, 1) + text("old") + body
+    host, port = bootstrap.split(",")[0].rsplit(":", 1)
+    with socket.create_connection((host, int(port)), 20) as connection:
+        connection.sendall(struct.pack(">i", len(request)) + request)
+        answer = connection.makefile("rb")
+        (size,) = struct.unpack(">i", answer.read(4))
+        told = answer.read(size)
+    assert told[-2:] == b"\0\0", f"the broker answers {told!r}"

@@ -191,8 +191,9 @@ def _show_divergence(shared: Context, found: dict[str, Any]) -> None:
 
 
 def _meaning(row: dict[str, Any]) -> str:
-    meaning = "exact" if row["exact"] and not row["read_again_at_most"] else f"reads again: {_again(row)}"
-    return meaning if row["reason"] is None else f"{meaning}; {row['reason']}"
+    again = f"reads again: {_again(row)}" if row["read_again_at_most"] or not row["reason"] else None
+    meaning = "exact" if row["exact"] and not row["read_again_at_most"] else again
+    return "; ".join(part for part in (meaning, row["reason"]) if part)
 
 
 def _again(row: dict[str, Any]) -> str:

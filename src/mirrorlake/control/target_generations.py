@@ -74,6 +74,11 @@ class TargetGenerations:
         """How many partitions a target topic had when it was noted last."""
         return len(self._load()[target][-1].began)
 
+    def newest(self, topic: str) -> int:
+        """The newest generation that was noted of the target topic of a source topic; 0 where there is none."""
+        noted = self._load().get(self._names.get(topic, ""))
+        return noted[-1].number if noted else 0
+
     def comparison(self, names: Mapping[str, str]) -> TargetComparison:
         """Compare target topics, by source topic, with what was noted; report what is new. One question to the target.
 

@@ -103,7 +103,9 @@ class TargetTopics:
         has begun. A topic that was never produced has its first one before it."""
         with self._use:
             target = self.remote_topic(topic)
-            living = self.generations.living.get(target or "")
+            if target is None:  # refused by now; what was written before is of the generation that it was of
+                return self.generations.newest(topic)
+            living = self.generations.living.get(target)
             if living is None:
                 return None if target in self.generations.names().values() else 0
             return living.number

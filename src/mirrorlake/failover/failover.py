@@ -15,7 +15,8 @@ from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.errors import ClusterUnusable, MirrorlakeError
 from mirrorlake.failover.divergence import divergence_of
 from mirrorlake.failover.drained import Drained
-from mirrorlake.groups.checkpoint_plan import OTHER_KIND, GroupPartition
+from mirrorlake.groups import logs
+from mirrorlake.groups.checkpoint_plan import GroupPartition
 from mirrorlake.groups.checkpoint_table import append_checkpoints, newest_checkpoints
 from mirrorlake.groups.inventory import GroupInventory, silence, take_inventory
 from mirrorlake.groups.mover import Sent, move_in_steps, sole_mover, target_groups
@@ -32,6 +33,8 @@ logger = logging.getLogger(__name__)
 
 #: How long a turn of group sync may take that is under way when groups are to be moved, seconds.
 SYNC_SECONDS = 120.0
+#: How many topics, or partitions, of a group one sentence names.
+_NAMED = 5
 
 
 @dataclass(frozen=True)
@@ -127,7 +130,9 @@ def _planned(
     lake: Reader, connections: Connections, way: Way, found: GroupInventory, force: bool
 ) -> tuple[list[MoveResult], dict[str, TargetGroup]]:
     """What is to be done, and the groups at the goal that it was decided by."""
-    goals, errors = target_groups(connections.groups(way.goal), {item.checkpoint.group_id for item in found.standings})
+    starts = logs.starts(connections.admin(way.goal), {item.checkpoint.target for item in found.standings})
+    names = {item.checkpoint.group_id for item in found.standings}
+    goals, errors = target_groups(connections.groups(way.goal), names, starts)
     newest = {key: item for key, (item, _) in newest_checkpoints(lake, way.flow.name).items()}
     return plan_moves(marked(found.standings, newest, way.reverse), goals, errors, force), goals
 
@@ -156,7 +161,7 @@ def _done(result: MoveResult, sent: Sent, now: Told) -> MoveResult:
     if item.group_id in now.errors:
         refused = refused or f"not read back: {now.errors[item.group_id]}"
     position = now.positions.get(item.group_id, {}).get(item.target)
-    return verified(replace(result, before=sent.before), refused, position)
+    return verified(replace(result, before=sent.before, to=sent.to or result.to), refused, position)
 
 
 def _read_back(goal: GroupAdmin, groups: set[str]) -> Told:
@@ -182,18 +187,49 @@ def _left(way: Way, found: GroupInventory, results: Sequence[MoveResult], draine
     left += [f"cluster {way.origin} did not report all its groups: {why}" for why in found.untold]
     left += [f"group {group} was not reported: {why}" for group, why in sorted(found.errors.items())]
     left += [f"topic {topic}: {why}" for topic, why in found.closed.items()]
-    for item in results:
-        if not item.is_left:
-            continue
-        checkpoint = item.standing.checkpoint
-        where = f"group {checkpoint.group_id}, {checkpoint.target_topic}-{checkpoint.partition}"
-        if item.done in ("kept", "failed"):
-            left.append(f"{where}: {item.detail}")
-        else:
-            again = item.standing.again
-            meaning = f"up to {again} records will be read again" if again else "the opposite flow has not caught up"
-            left.append(f"{where}: held back at {checkpoint.target_position}, {meaning}")
-    return left
+    left += _without_counterpart(way, found)
+    return left + [_left_over(way, item) for item in results if item.is_left]
+
+
+def _without_counterpart(way: Way, found: GroupInventory) -> list[str]:
+    """Positions that lead nowhere, those of a group in a topic as one."""
+    places: dict[tuple[str, str], list[tuple[int, int]]] = {}
+    for (group, topic, partition), position in sorted(found.lost.items()):
+        places.setdefault((group, topic), []).append((partition, position))
+    return [
+        f"group {group} has no position at {way.goal} for {topic}, where it stands at "
+        f"{', '.join(f'{position} of partition {partition}' for partition, position in items[:_NAMED])}"
+        f"{f' and in {len(items) - _NAMED} partitions more' if len(items) > _NAMED else ''}: {_unmirrored(way, topic)}"
+        for (group, topic), items in places.items()
+    ]
+
+
+def _unmirrored(way: Way, topic: str) -> str:
+    if not way.reverse and way.flow.pauses(topic):
+        return "the topic is paused"
+    return "nothing of it was ever mirrored; `mirrorlake plan` says whether it is refused"
+
+
+def _left_over(way: Way, item: MoveResult) -> str:
+    """What is not as it should be about one position."""
+    standing, checkpoint = item.standing, item.standing.checkpoint
+    where = f"group {checkpoint.group_id}, {checkpoint.target_topic}-{checkpoint.partition}"
+    if item.done in ("kept", "failed"):
+        return f"{where}: {item.detail}"
+    said = []
+    if standing.past is not None:
+        place = f"{checkpoint.topic}-{checkpoint.partition} on {way.origin} ({standing.past})"
+        said.append(f"its position {checkpoint.source_position} lies behind the end of {place}, where no record is")
+    if standing.gone:
+        said.append(f"up to {standing.gone:,} records that it has not read are not there any more")
+    if standing.cut:
+        said.append(f"the log ends {standing.cut:,} offsets in front of what it has read")
+    if said:
+        return f"{where}: at {item.to_position}, since {' and '.join(said)}"
+    late = "the opposite flow has not caught up"
+    meaning = f"up to {standing.again} records will be read again" if standing.again else late
+    paused = not way.reverse and way.flow.pauses(checkpoint.topic)
+    return f"{where}: held back at {item.to_position}, {'since the topic is paused; ' if paused else ''}{meaning}"
 
 
 def _why(item: Drained) -> str:
@@ -209,7 +245,12 @@ def _warnings(lake: Reader, way: Way, found: GroupInventory) -> list[str]:
         for group, state in sorted(found.states.items())
         if may_have_members(state)
     ]
-    warnings += [f"group {group} is not moved: it is {OTHER_KIND}" for group in found.other_kinds]
+    warnings += [f"group {group or repr(group)} is not moved: it is {why}" for group, why in found.not_moved.items()]
+    warnings += [
+        f"group {group} also stands in {', '.join(topics[:_NAMED])}{' and others' if len(topics) > _NAMED else ''}, "
+        f"which flow {way.flow.name} does not select: it has no position there at {way.goal}"
+        for group, topics in found.unselected.items()
+    ]
     incidents = lake.query_rows("open_incidents_of", flow=way.flow.name)
     return warnings + [f"open incident {row['kind']}: {row['detail']}" for row in incidents]
 

@@ -10,8 +10,9 @@ from pathlib import Path
 from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.errors import InputError
 from mirrorlake.lake.reader import Reader
-from mirrorlake.lake.translate import Asked, never_seen, translate_all
+from mirrorlake.lake.translate import never_seen, translate_all
 from mirrorlake.naming.policy import ReplicationPolicy
+from mirrorlake.offsets.positions import Asked
 from mirrorlake.offsets.positions import Translated as Translation
 from mirrorlake.spark.query_files import EARLIEST, LATEST, Offsets, QueryPosition, committed_batch, read_position
 

@@ -6,7 +6,7 @@ backward.
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from mirrorlake.config.flow import Flow
@@ -20,15 +20,24 @@ GroupPartition = tuple[str, str, int]
 _OURS = re.compile(r"mirrorlake-[0-9a-f]{8}-.+->.+")
 
 HELD_BACK = "the position is ahead of the mirror: held at the highest safe one"
+PAST_END = "the position lies behind the end of its topic, where no record is"
+TRIMMED = "of what it has not read, records are not there any more"
+NO_MIRROR = "the flow has no mirror of the topic, so that the position has no counterpart"
 REWOUND = "the group was set back at the target since it was moved: left where it is until the source has moved on"
 GONE = "the group has no position there any more"
 OTHER_KIND = "a share or streams group (KIP-932, KIP-1071), whose positions no client reports, so they are not mirrored"
 OVER = "the target topic is not the one that the position was of"
+NAMELESS = "a group without a name, as old clients commit for (OffsetCommit v2); no client can ask for its positions"
+EXCLUDED = "left out by the flow's settings (groups, groups_exclude), with positions in topics that the flow mirrors"
+
+#: What is said of a position itself; whatever else a reason holds, became of it at the target.
+_OF_ITSELF = (HELD_BACK, PAST_END, TRIMMED, NO_MIRROR)
 
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """One row of `checkpoints`, without the flow and the time."""
+    """One row of `checkpoints`, without the flow and the time. A position that has no counterpart at the target has the
+    target topic "", and -1 there."""
 
     group_id: str
     topic: str
@@ -52,9 +61,21 @@ class Checkpoint:
         return self.target_topic, self.partition
 
     @property
+    def has_counterpart(self) -> bool:
+        """Whether there is a position at the target that means the same, or as near to it as is safe."""
+        return bool(self.target_topic)
+
+    @property
+    def own_reason(self) -> str | None:
+        """What is said of the position itself, without what became of it at the target."""
+        parts = [part for part in (self.reason or "").split("; ") if part.startswith(_OF_ITSELF)]
+        return "; ".join(parts) or None
+
+    @property
     def is_exact(self) -> bool:
         """Whether the position was translated exactly, so that it is good for ever."""
-        return self.reason is None or not self.reason.startswith(HELD_BACK)
+        own = self.own_reason
+        return own is None or own.startswith(TRIMMED)
 
     @property
     def is_rewound(self) -> bool:
@@ -73,9 +94,11 @@ class Checkpoint:
 
 
 def selects_group(settings: Flow, group: str) -> bool:
-    """Whether a flow mirrors the positions of a group: `groups` without `groups_exclude`, never a flow's own group."""
+    """Whether a flow mirrors the positions of a group: `groups` without `groups_exclude`, never a flow's own
+    group, nor the one without a name."""
     return (
-        matches_any(settings.groups, group)
+        bool(group)
+        and matches_any(settings.groups, group)
         and not matches_any(settings.groups_exclude, group)
         and not is_own_group(group)
     )
@@ -106,11 +129,14 @@ def plan_checkpoints(
     translated: Mapping[tuple[str, int, int], Translated],
     newest: Mapping[GroupPartition, Checkpoint],
     asked: Iterable[str],
+    elsewhere: Collection[GroupPartition] = frozenset(),
 ) -> list[Checkpoint]:
-    """The checkpoints that differ from the newest ones. `asked` are the groups whose positions are known to be all.
+    """The checkpoints that differ from the newest ones. `asked` are the groups whose positions are known to be all;
+    `elsewhere` are positions of theirs that are not looked at now, and so are not gone.
 
-    A topic of which no record was ever mapped gives none. A position that is gone keeps its last checkpoint, marked.
-    What the owner of a group did at the target holds until the source's position itself is another one.
+    A position that leads nowhere is noted too: a failover without the source has nothing else to go by. One that is
+    gone keeps its last checkpoint, marked. What the owner of a group did at the target holds until the source's
+    position itself is another one.
     """
     changed = []
     for key, position in sorted(committed.items()):
@@ -120,31 +146,46 @@ def plan_checkpoints(
                 fresh = replace(known, metadata=position.metadata, synced=False, reason=None)
                 changed.append(_still_rewound(fresh, known))
             continue
-        found = translated.get((key[1], key[2], position.offset))
-        if found is None or not found.mapped:
-            continue
-        fresh = _checkpoint(key, position, found)
+        fresh = _checkpoint(key, position, translated.get((key[1], key[2], position.offset)))
         if known is None or _said(known) != _said(fresh):
             changed.append(_still_rewound(fresh, known))
     wanted = frozenset(asked)
     for key, known in sorted(newest.items()):
-        if key[0] in wanted and key not in committed and not known.is_gone:
+        if key[0] in wanted and key not in committed and key not in elsewhere and not known.is_gone:
             changed.append(replace(known, synced=False, reason=GONE))
     return changed
 
 
-def _checkpoint(key: GroupPartition, position: Committed, found: Translated) -> Checkpoint:
+def _checkpoint(key: GroupPartition, position: Committed, found: Translated | None) -> Checkpoint:
     group, topic, partition = key
-    reason = None if found.exact else HELD_BACK
-    return Checkpoint(
-        group, topic, partition, position.offset, found.topic, found.offset, position.metadata, False, reason
-    )
+    if found is None:
+        return Checkpoint(group, topic, partition, position.offset, "", -1, position.metadata, False, NO_MIRROR)
+    place = found.topic, found.offset
+    return Checkpoint(group, topic, partition, position.offset, *place, position.metadata, False, told_of(found))
+
+
+def told_of(found: Translated) -> str | None:
+    """What is to be known of a translated position: that it is not exact, or not all there; None where it is both."""
+    behind = [f"{PAST_END} (it ends at {found.past})"] if found.past is not None else []
+    behind += [HELD_BACK] if not found.exact and found.past is None else []
+    return "; ".join([*behind, *([trimmed(found.gone)] if found.gone else [])]) or None
+
+
+def trimmed(gone: int) -> str:
+    """That so many records, or fewer, that a group has not read are not at the other side any more."""
+    return f"{TRIMMED}: up to {gone:,}"
 
 
 def _still_rewound(fresh: Checkpoint, known: Checkpoint | None) -> Checkpoint:
     if known is None or not known.is_rewound or known.source_position != fresh.source_position:
         return fresh
-    return replace(fresh, synced=True, reason=REWOUND if fresh.is_exact else f"{HELD_BACK}; {REWOUND}")
+    return noted(fresh, True, REWOUND)
+
+
+def noted(checkpoint: Checkpoint, synced: bool, told: str | None) -> Checkpoint:
+    """The checkpoint with what became of it at the target; what is said of the position itself stays."""
+    reason = "; ".join(part for part in (checkpoint.own_reason, told) if part) or None
+    return replace(checkpoint, synced=synced, reason=reason)
 
 
 def _said(checkpoint: Checkpoint) -> tuple[object, ...]:

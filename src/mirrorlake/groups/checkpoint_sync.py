@@ -5,29 +5,35 @@ is newest is kept in memory and read from the lake at the start, so a turn in wh
 """
 
 import logging
+import sys
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timezone
+from functools import partial
 
 from mirrorlake import failpoints
 from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.errors import LeaseTaken, ReplicationError
+from mirrorlake.groups import logs
 from mirrorlake.groups.checkpoint_plan import (
     OTHER_KIND,
     REWOUND,
     Checkpoint,
     GroupPartition,
+    noted,
     plan_checkpoints,
     selects_group,
     to_translate,
+    trimmed,
 )
 from mirrorlake.groups.checkpoint_table import append_checkpoints, newest_checkpoints
-from mirrorlake.groups.mover import move_in_steps, sole_mover, target_groups
+from mirrorlake.groups.mover import Sent, move_in_steps, sole_mover, target_groups
 from mirrorlake.groups.moves import change_of
+from mirrorlake.groups.readable import Sides, readable_positions
 from mirrorlake.groups.running_flow import RunningFlow
 from mirrorlake.groups.shared_topics import Way, joined
-from mirrorlake.groups.sync_plan import Keep, Move, decide, noted
+from mirrorlake.groups.sync_plan import NOT_THERE, Keep, Move, decide
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.kafka.groups import Listing
 from mirrorlake.lake.changes import ChangeLog
@@ -36,7 +42,7 @@ from mirrorlake.lake.reader import Reader
 from mirrorlake.lake.translate import Translator
 from mirrorlake.mm2.formats import Checkpoint as PublishedCheckpoint
 from mirrorlake.mm2.mirror_topics import CheckpointTopic
-from mirrorlake.offsets.positions import Committed, TopicAndPartition
+from mirrorlake.offsets.positions import Asked, Committed, LogEnds, TopicAndPartition, Translated
 
 logger = logging.getLogger(__name__)
 
@@ -66,6 +72,13 @@ class Checkpoints:
         self._source = connections.groups(flow.source)
         self._target = connections.groups(flow.target)
         self._running = running
+        self._sides = Sides(
+            self._translate,
+            partial(logs.starts, connections.admin(flow.source)),
+            partial(logs.ends, connections.admin(flow.source), committed=False),
+            self._target_logs,
+        )
+        self._starts = logs.Starts(connections.admin(flow.target))
         self._topic = topic
         self._log = log
         self._translator = Translator(lake, flow.name)
@@ -87,21 +100,19 @@ class Checkpoints:
         groups = [group for group in known | listing.states.keys() if selects_group(self.flow.settings, group)]
         read_at = datetime.now(timezone.utc)
         told = self._source.positions(groups)
-        committed = self._mirrored_only(told.positions)
+        everything = _by_partition(told.positions)
+        committed = self._selected(everything)
         self._begin_generations({key[1] for key in committed})
         newest = self._known()
         # As they were before the translation: one of a generation that ends meanwhile is not used again.
         generations = self._generations(key[1] for key in (*committed, *newest))
         committed = {key: position for key, position in committed.items() if key[1] in generations}
         wanted = to_translate(committed, newest)
-        translated = {}
-        if wanted:
-            reached = self._running.reached({(topic, partition) for topic, partition, _ in wanted})
-            found = self._translator.translate(wanted, reached)
-            translated = joined(self._tables(), self._connections, Way(self.flow), found)
+        translated = readable_positions(wanted, self._sides) if wanted else {}
+        asked = told.positions.keys() - told.errors.keys()
         changed = [
             replace(row, target_generation=generations[row.topic])
-            for row in plan_checkpoints(committed, translated, newest, told.positions.keys() - told.errors.keys())
+            for row in plan_checkpoints(committed, translated, newest, asked, everything.keys() - committed.keys())
             if row.topic in generations
         ]
         self._write(changed, read_at)
@@ -130,12 +141,13 @@ class Checkpoints:
 
     def _sync(self) -> list[Checkpoint]:
         checkpoints = self._movable()
-        groups, errors = target_groups(self._target, {item.group_id for item in checkpoints})
+        starts = self._starts.of({item.target for item in checkpoints})
+        groups, errors = target_groups(self._target, {item.group_id for item in checkpoints}, starts)
         rows, moves = [], []
         for item in checkpoints:
-            if item.group_id not in groups:
+            if item.group_id not in groups or (item.synced and item.target not in starts):
                 continue
-            decision = decide(item, groups[item.group_id])
+            decision = decide(item, groups[item.group_id]) if item.target in starts else Keep(NOT_THERE)
             if isinstance(decision, Move):
                 moves.append(item)
             else:
@@ -144,9 +156,10 @@ class Checkpoints:
         sent = [item for step in move_in_steps(self._target, groups, moves) for item in step]
         tried = [item for item in sent if item.kept is None]
         rows += [_kept(item.checkpoint, item.kept) for item in sent if item.kept is not None]
-        rows += [noted(item.checkpoint, item.refused is None, item.refused) for item in tried]
+        rows += [noted(_as_set(item), item.refused is None, item.refused) for item in tried]
         self._write(changed := [row for row in rows if row != self._known()[row.group_partition]])
-        self._log.record(self.flow.name, [change_of(item.checkpoint, item.before, item.refused) for item in tried])
+        self._unpublished.update({row.group_partition: row for row in map(_as_set, tried) if row.own_reason})
+        self._log.record(self.flow.name, [change_of(*_tried(item)) for item in tried])
         refused = [item.refused for item in tried if item.refused is not None]
         if tried:
             logger.info("flow %s: set %d positions on %s", self.flow.name, len(tried) - len(refused), self.flow.target)
@@ -184,7 +197,9 @@ class Checkpoints:
         return {topic: generation for topic, generation in found.items() if generation is not None}
 
     def _movable(self) -> list[Checkpoint]:
-        return [item for item in self._known().values() if not item.is_gone]
+        known = self._known().values()
+        refused = {topic for topic in {item.topic for item in known} if self._running.refuses(topic)}
+        return [item for item in known if item.has_counterpart and not item.is_gone and item.topic not in refused]
 
     def _still_movable(self, moves: Sequence[Checkpoint]) -> list[Checkpoint]:
         """Those whose target topic is the one that it was, as the target says now."""
@@ -197,7 +212,8 @@ class Checkpoints:
     def _publish(self, changed: Sequence[Checkpoint]) -> None:
         """What changed, and what an earlier turn could not publish."""
         self._unpublished.update({row.group_partition: row for row in changed})
-        self._topic.publish(_published(item) for item in self._unpublished.values() if not item.is_gone)
+        there = [item for item in self._unpublished.values() if item.has_counterpart and not item.is_gone]
+        self._topic.publish(map(_published, there))
         self._unpublished = {}
 
     def _write(self, rows: Sequence[Checkpoint], read_at: datetime | None = None) -> None:
@@ -220,17 +236,18 @@ class Checkpoints:
                 logger.warning("flow %s leaves out group %s, which is %s", self.flow.name, group, OTHER_KIND)
         self._other_kinds = groups
 
-    def _mirrored_only(
-        self, positions: Mapping[str, Mapping[TopicAndPartition, Committed]]
-    ) -> dict[GroupPartition, Committed]:
-        topics = {topic for items in positions.values() for topic, _ in items}
-        mirrored = {topic for topic in topics if self._running.mirrors(topic)}
-        return {
-            (group, topic, partition): position
-            for group, items in positions.items()
-            for (topic, partition), position in items.items()
-            if topic in mirrored
-        }
+    def _selected(self, positions: Mapping[GroupPartition, Committed]) -> dict[GroupPartition, Committed]:
+        mirrored = {topic for topic in {key[1] for key in positions} if self._running.mirrors(topic)}
+        return {key: position for key, position in positions.items() if key[1] in mirrored}
+
+    def _translate(self, asked: Collection[Asked]) -> dict[Asked, Translated]:
+        reached = self._running.reached({(topic, partition) for topic, partition, _ in asked})
+        found = self._translator.translate(asked, reached)
+        return joined(self._tables(), self._connections, Way(self.flow), found)
+
+    def _target_logs(self, wanted: Collection[TopicAndPartition]) -> dict[TopicAndPartition, LogEnds]:
+        """Where mirrors begin. They end behind all that the map leads to: what they lost leaves it."""
+        return {key: LogEnds(start, sys.maxsize) for key, start in self._starts.of(wanted).items()}
 
     def _begin_generations(self, topics: Iterable[str]) -> None:
         """What was translated of a topic's previous generation says nothing about the newer one.
@@ -251,6 +268,25 @@ def _named(errors: Mapping[str, str]) -> list[str]:
     """One sentence for all groups that were not reported, none for none."""
     group = min(errors, default="")
     return [f"{len(errors)} groups, such as {group}: {errors[group]}"] if errors else []
+
+
+def _by_partition(
+    positions: Mapping[str, Mapping[TopicAndPartition, Committed]],
+) -> dict[GroupPartition, Committed]:
+    return {(group, *place): position for group, items in positions.items() for place, position in items.items()}
+
+
+def _as_set(sent: Sent) -> Checkpoint:
+    """The checkpoint of a position that was set; where its log begins behind it by now, at that start."""
+    item, to = sent.checkpoint, sent.to
+    if to is None or to.offset <= item.target_position:
+        return item
+    return replace(item, target_position=to.offset, reason=trimmed(to.offset - item.target_position))
+
+
+def _tried(sent: Sent) -> tuple[Checkpoint, Committed | None, str | None, int]:
+    to = sent.checkpoint.target_position if sent.to is None else sent.to.offset
+    return sent.checkpoint, sent.before, sent.refused, to
 
 
 def _published(item: Checkpoint) -> PublishedCheckpoint:

@@ -13,9 +13,11 @@ from mirrorlake.offsets.positions import Committed
 def newest_checkpoints(lake: Reader, flow: str) -> dict[GroupPartition, tuple[Checkpoint, datetime]]:
     """The newest checkpoint of every group and partition of a flow, with the time (UTC) it was written."""
     found = {}
+    nowhere = {"target_topic": "", "target_position": -1}
     for values in lake.query_rows("newest_checkpoints", flow=flow):
         at = values.pop("checkpointed_at").replace(tzinfo=timezone.utc)
-        checkpoint = Checkpoint(**{**values, "metadata": values["metadata"] or ""})
+        place = nowhere if values["target_position"] is None else {}
+        checkpoint = Checkpoint(**{**values, **place, "metadata": values["metadata"] or ""})
         found[checkpoint.group_partition] = (checkpoint, at)
     return found
 
@@ -35,5 +37,6 @@ def append_checkpoints(
     """Append rows, as of now; `read_at` is when the source was asked for the positions."""
     now = datetime.now(timezone.utc)
     common = {"flow": flow, "checkpointed_at": now, "read_at": read_at}
-    rows = [{**common, **vars(checkpoint)} for checkpoint in checkpoints]
+    nowhere = {"target_topic": None, "target_position": None}
+    rows = [{**common, **vars(item), **({} if item.has_counterpart else nowhere)} for item in checkpoints]
     lake.append("checkpoints", rows_of("checkpoints", rows))

@@ -1,20 +1,32 @@
 """Where consumer groups stand: their positions on one side of a flow, and what these mean on the other."""
 
-from collections.abc import Mapping, Sequence
+import logging
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
-from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.control.target_generations import closed_targets
 from mirrorlake.errors import ClusterUnusable, InputError
-from mirrorlake.groups.checkpoint_plan import OTHER_KIND, GroupPartition, is_own_group, selects_group
+from mirrorlake.groups import logs
+from mirrorlake.groups.checkpoint_plan import (
+    EXCLUDED,
+    NAMELESS,
+    OTHER_KIND,
+    GroupPartition,
+    is_own_group,
+    selects_group,
+)
 from mirrorlake.groups.checkpoint_table import newest_checkpoints
 from mirrorlake.groups.moves import Standing, stand, stand_by_checkpoint
+from mirrorlake.groups.readable import Sides, readable_positions
 from mirrorlake.groups.shared_topics import Way, joined
 from mirrorlake.kafka.connections import Connections
-from mirrorlake.kafka.groups import GroupAdmin, Told
+from mirrorlake.kafka.groups import GroupAdmin, Listing, Told
 from mirrorlake.lake.reader import Reader
 from mirrorlake.lake.translate import translate_all
-from mirrorlake.offsets.positions import Committed, Translated
+from mirrorlake.offsets.positions import Asked, LogEnds, TopicAndPartition, Translated
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -30,10 +42,12 @@ class GroupInventory:
     untold: tuple[str, ...] = ()
     gone: str | None = None
     closed: Mapping[str, str] = field(default_factory=dict)
-    #: Groups that the flow would mirror if they were consumer groups.
-    other_kinds: tuple[str, ...] = ()
-    #: Source topics with positions that lead nowhere: nothing of them is mapped, or not any more.
-    unmapped: frozenset[str] = frozenset()
+    #: Groups that are not moved, and what they are.
+    not_moved: Mapping[str, str] = field(default_factory=dict)
+    #: Positions in topics that the flow mirrors, or should, that have no counterpart at the goal.
+    lost: Mapping[GroupPartition, int] = field(default_factory=dict)
+    #: By group, topics with positions of it that the flow does not select.
+    unselected: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 def take_inventory(
@@ -62,8 +76,10 @@ def _without_closed(found: GroupInventory, closed: Mapping[str, str], reverse: b
         return item.checkpoint.target_topic if reverse else item.checkpoint.topic
 
     kept = tuple(item for item in found.standings if topic(item) not in closed)
-    left = ({topic(item) for item in found.standings} | found.unmapped) & closed.keys()
-    return replace(found, standings=kept, closed={name: closed[name] for name in sorted(left)})
+    nowhere = set() if reverse else {name for _, name, _ in found.lost}
+    left = ({topic(item) for item in found.standings} | nowhere) & closed.keys()
+    lost = {key: position for key, position in found.lost.items() if key[1] not in left}
+    return replace(found, standings=kept, closed={name: closed[name] for name in sorted(left)}, lost=lost)
 
 
 def silence(connections: Connections, way: Way) -> str | None:
@@ -81,7 +97,8 @@ def silence(connections: Connections, way: Way) -> str | None:
 def _by_cluster(lake: Reader, connections: Connections, way: Way, named: Sequence[str] | None) -> GroupInventory:
     admin = connections.groups(way.origin)
     listing = admin.listing()
-    others = admin.other_kinds(listing)
+    others = dict.fromkeys(admin.other_kinds(listing), OTHER_KIND)
+    others |= {"": NAMELESS} if "" in listing.states else {}
     if named is None:
         # Who is not listed any more is gone only if its coordinator says so.
         known = listing.states.keys() | _checkpointed(lake, way)
@@ -92,24 +109,24 @@ def _by_cluster(lake: Reader, connections: Connections, way: Way, named: Sequenc
         told = _told(admin, named)
         having = {group for group, positions in told.positions.items() if positions}
         _refuse_unknown(named, listing.states.keys() | told.errors.keys() | having, way.origin)
-    committed = {
-        (group, topic, partition): position
-        for group, items in told.positions.items()
-        for (topic, partition), position in items.items()
-        if way.reverse or _mirrors(connections, way.flow, topic)
+    everything = {
+        (group, *place): position for group, items in told.positions.items() for place, position in items.items()
     }
-    found = _translated(lake, connections, way, committed)
-    standings = [
-        stand(key, position, item)
-        for key, position in sorted(committed.items())
-        if (item := found.get((key[1], key[2], position.offset))) is not None and item.mapped
-    ]
-    mapped = {(item.checkpoint.topic, item.checkpoint.partition) for item in standings}
-    unmapped = frozenset(topic for _, topic, partition in committed if (topic, partition) not in mapped)
-    states = {group: listing.states[group] for group in told.positions if group in listing.states}
-    unmapped = frozenset() if way.reverse else unmapped
-    shown = tuple(sorted(group for group in others if named is None and selects_group(way.flow.settings, group)))
-    return GroupInventory(tuple(standings), states, told.errors, listing.errors, other_kinds=shown, unmapped=unmapped)
+    mirrors = _mirrors(connections, way, {key[1] for key in everything})
+    committed = {key: position for key, position in everything.items() if key[1] in mirrors}
+    found = readable_positions(
+        {(key[1], key[2], position.offset) for key, position in committed.items()}, _sides(lake, connections, way)
+    )
+    counterparts = {key: found.get((key[1], key[2], position.offset)) for key, position in committed.items()}
+    return GroupInventory(
+        tuple(stand(key, committed[key], item) for key, item in sorted(counterparts.items()) if item is not None),
+        {group: listing.states[group] for group in told.positions if group in listing.states},
+        told.errors,
+        listing.errors,
+        not_moved=_not_moved(connections, way, listing, others) if named is None else {},
+        lost={key: committed[key].offset for key, item in sorted(counterparts.items()) if item is None},
+        unselected={} if way.reverse else _by_group(everything.keys() - committed.keys()),
+    )
 
 
 def _told(admin: GroupAdmin, groups: Sequence[str]) -> Told:
@@ -128,8 +145,33 @@ def _checkpointed(lake: Reader, way: Way) -> set[str]:
     return {key[0] for key, (item, _) in newest_checkpoints(lake, way.flow.name).items() if not item.is_gone}
 
 
-def _mirrors(connections: Connections, flow: ResolvedFlow, topic: str) -> bool:
-    return flow.selection.selects(topic)
+def _mirrors(connections: Connections, way: Way, topics: Collection[str]) -> set[str]:
+    """Those of some topics of the origin that the flow mirrors, or on the way back that are mirrors of its topics."""
+    flow = way.flow
+    if not way.reverse:
+        return {topic for topic in topics if flow.selection.selects(topic)}
+    ours = connections.admin(flow.source).topics()
+    return {flow.target_topic(topic) for topic in ours if flow.selection.selects(topic)} & set(topics)
+
+
+def _by_group(keys: Iterable[GroupPartition]) -> dict[str, tuple[str, ...]]:
+    topics: dict[str, set[str]] = {}
+    for group, topic, _ in keys:
+        topics.setdefault(group, set()).add(topic)
+    return {group: tuple(sorted(names)) for group, names in sorted(topics.items())}
+
+
+def _not_moved(connections: Connections, way: Way, listing: Listing, others: Mapping[str, str]) -> dict[str, str]:
+    """Groups that no command moves, which would be if they could, or if the flow's settings did not leave them out."""
+    settings = way.flow.settings
+    found = {group: why for group, why in others.items() if not group or selects_group(settings, group)}
+    if not way.reverse:
+        left_out = {group for group in listing.states.keys() - others.keys() if not selects_group(settings, group)}
+        told = _told(connections.groups(way.origin), [group for group in left_out if not is_own_group(group)])
+        for group, positions in told.positions.items():
+            if _mirrors(connections, way, {topic for topic, _ in positions}):
+                found[group] = EXCLUDED
+    return dict(sorted(found.items()))
 
 
 def _by_checkpoints(
@@ -144,16 +186,42 @@ def _by_checkpoints(
         for key, (item, at) in newest.items()
         if (key[0] in named if named is not None else selects_group(way.flow.settings, key[0]) and not item.is_gone)
     }
-    asked = [(item.topic, item.partition, item.source_position) for item, _ in chosen.values()]
-    found = joined(lake, connections, way, translate_all(lake, way.flow.name, asked))
-    standings = []
-    for _, (item, at) in sorted(chosen.items()):
+    asked = {(item.topic, item.partition, item.source_position) for item, _ in chosen.values()}
+    found = readable_positions(asked, _sides(lake, connections, way, gone))
+    standings, lost = [], {}
+    for place, (item, at) in sorted(chosen.items()):
         # What was never sampled has its checkpoint still: a partition without records, and position 0.
         kept = Translated(item.target_topic, item.partition, item.target_position, item.is_exact)
         key = (item.topic, item.partition, item.source_position)
-        if key in found or not item.is_over:
+        if key in found or (item.has_counterpart and not item.is_over):
             standings.append(stand_by_checkpoint(item, found.get(key, kept), at))
-    return GroupInventory(tuple(standings), gone=gone)
+        elif not item.has_counterpart:
+            lost[place] = item.source_position
+    return GroupInventory(tuple(standings), gone=gone, lost=lost)
+
+
+def _sides(lake: Reader, connections: Connections, way: Way, gone: str | None = None) -> Sides:
+    """Both sides of a way, as `readable_positions` asks them. Where the origin is gone, nothing is
+    known of its ends, and of its starts what the newest samples say."""
+    origin, goal = connections.admin(way.origin), connections.admin(way.goal)
+
+    def translate(asked: Collection[Asked]) -> dict[Asked, Translated]:
+        return joined(lake, connections, way, translate_all(lake, way.flow.name, asked, way.reverse))
+
+    def sampled(_: Collection[TopicAndPartition]) -> dict[TopicAndPartition, int]:
+        rows = lake.query_rows("newest_samples", flow=way.flow.name, since_ms=0)
+        return {(row["topic"], row["partition"]): row["source_start"] for row in rows if row["source_start"]}
+
+    def goal_logs(wanted: Collection[TopicAndPartition]) -> Mapping[TopicAndPartition, LogEnds]:
+        try:
+            return logs.logs(goal, wanted)
+        except ClusterUnusable as error:  # nothing moves there now, and the positions are as the map says
+            logger.warning("%s", error)
+            return {}
+
+    if gone is not None:
+        return Sides(translate, sampled, lambda _: {}, goal_logs)
+    return Sides(translate, partial(logs.starts, origin), partial(logs.ends, origin, committed=False), goal_logs)
 
 
 def _refuse_own(named: Sequence[str]) -> None:
@@ -162,20 +230,13 @@ def _refuse_own(named: Sequence[str]) -> None:
         raise InputError(f"group {ours[0]} holds the positions of a flow of mirrorlake; it must not be moved")
 
 
-def _refuse_other_kinds(named: Sequence[str], others: frozenset[str]) -> None:
+def _refuse_other_kinds(named: Sequence[str], others: Mapping[str, str]) -> None:
     for group in named:
         if group in others:
-            raise InputError(f"group {group} cannot be moved: it is {OTHER_KIND}")
+            raise InputError(f"group {group or repr(group)} cannot be moved: it is {others[group]}")
 
 
 def _refuse_unknown(named: Sequence[str], known: set[str], where: str) -> None:
     unknown = sorted(set(named) - known)
     if unknown:
         raise InputError(f"group {unknown[0]} is not known on {where}; `mirrorlake groups` lists those that are")
-
-
-def _translated(
-    lake: Reader, connections: Connections, way: Way, committed: Mapping[GroupPartition, Committed]
-) -> dict[tuple[str, int, int], Translated]:
-    asked = {(key[1], key[2], position.offset) for key, position in committed.items()}
-    return joined(lake, connections, way, translate_all(lake, way.flow.name, asked, way.reverse))

@@ -8,7 +8,7 @@ import logging
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.errors import ClusterUnusable, LakeError, LeaseTaken
@@ -28,13 +28,14 @@ _LOOK_SECONDS = 0.2
 
 @dataclass(frozen=True)
 class Sent:
-    """What became of one move. `before` is the position right before it; `kept` says why it was not sent after all,
-    `refused` what the cluster said to it."""
+    """What became of one move. `before` is the position right before it, `to` the one that was set; `kept` says why it
+    was not sent after all, `refused` what the cluster said to it."""
 
     checkpoint: Checkpoint
     before: Committed | None
     kept: Keep | None = None
     refused: str | None = None
+    to: Committed | None = None
 
 
 @contextmanager
@@ -67,8 +68,11 @@ def _take(lease: Lease, deadline: float) -> None:
             time.sleep(_LOOK_SECONDS)
 
 
-def target_groups(admin: GroupAdmin, groups: Iterable[str]) -> tuple[dict[str, TargetGroup], Mapping[str, str]]:
-    """How groups stand on a cluster; and by group why it did not report it: such groups are left out.
+def target_groups(
+    admin: GroupAdmin, groups: Iterable[str], starts: Mapping[TopicAndPartition, int] | None = None
+) -> tuple[dict[str, TargetGroup], Mapping[str, str]]:
+    """How groups stand on a cluster; and by group why it did not report it: such groups are left out. `starts` are the
+    first offsets still there, where they are known.
 
     Positions of groups with members are not asked for: nothing is done to them.
     """
@@ -76,10 +80,10 @@ def target_groups(admin: GroupAdmin, groups: Iterable[str]) -> tuple[dict[str, T
     if not wanted:
         return {}, {}
     listing = admin.listing()
-    found = {group: TargetGroup(listing.states.get(group), {}) for group in wanted}
+    found = {group: TargetGroup(listing.states.get(group), {}, starts or {}) for group in wanted}
     told = admin.positions([group for group in wanted if not found[group].is_active])
     for group, positions in told.positions.items():
-        found[group] = TargetGroup(listing.states.get(group), positions)
+        found[group] = replace(found[group], positions=positions)
     left = {group: item for group, item in found.items() if group not in told.errors}
     return left, told.errors
 
@@ -111,7 +115,7 @@ def _step(admin: GroupAdmin, groups: Mapping[str, TargetGroup], items: Sequence[
     told = admin.positions({item.group_id for item in items})
     sent, moving = [], []
     for item in items:
-        now = TargetGroup(groups[item.group_id].state, told.positions.get(item.group_id, {}))
+        now = replace(groups[item.group_id], positions=told.positions.get(item.group_id, {}))
         before = now.positions.get(item.target)
         decision = decide(item, now, force)
         if item.group_id in told.errors:
@@ -119,14 +123,15 @@ def _step(admin: GroupAdmin, groups: Mapping[str, TargetGroup], items: Sequence[
         elif isinstance(decision, Keep):
             sent.append(Sent(item, before, kept=decision))
         else:
-            moving.append(Sent(item, before))
-    refused = admin.move(_by_group(item.checkpoint for item in moving))
+            moving.append(Sent(item, before, to=decision.to))
+    refused = admin.move(_by_group(moving))
     answers = [refused.get((item.checkpoint.group_id, *item.checkpoint.target)) for item in moving]
-    return sent + [Sent(item.checkpoint, item.before, None, why) for item, why in zip(moving, answers, strict=True)]
+    return sent + [replace(item, refused=why) for item, why in zip(moving, answers, strict=True)]
 
 
-def _by_group(checkpoints: Iterable[Checkpoint]) -> dict[str, dict[TopicAndPartition, Committed]]:
+def _by_group(moving: Iterable[Sent]) -> dict[str, dict[TopicAndPartition, Committed]]:
     moves: dict[str, dict[TopicAndPartition, Committed]] = {}
-    for item in checkpoints:
-        moves.setdefault(item.group_id, {})[item.target] = Committed(item.target_position, item.metadata)
+    for item in moving:
+        if item.to is not None:
+            moves.setdefault(item.checkpoint.group_id, {})[item.checkpoint.target] = item.to
     return moves

@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Literal
 
-from mirrorlake.groups.checkpoint_plan import HELD_BACK, Checkpoint, GroupPartition
-from mirrorlake.groups.sync_plan import THERE, Keep, Move, TargetGroup, decide
+from mirrorlake.groups.checkpoint_plan import Checkpoint, GroupPartition, noted, told_of
+from mirrorlake.groups.sync_plan import READ_ON, THERE, Keep, Move, TargetGroup, decide
 from mirrorlake.lake.changes import Change, ChangeOutcome
 from mirrorlake.offsets.positions import Committed, Translated
 
@@ -25,27 +25,45 @@ class Standing:
     """One group on one partition: its position at the origin, and what it means at the goal.
 
     `again` is how many offsets at most a consumer may read twice. `since` is when the position was seen, None for now.
+    `gone`, `past` and `cut` are as of `Translated`: what is not there any more, or never was. Whatever is to be said of
+    the position itself is the `reason` of the checkpoint.
     """
 
     checkpoint: Checkpoint
     exact: bool
     again: int
     since: datetime | None = None
+    gone: int = 0
+    past: int | None = None
+    cut: int = 0
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether a consumer reads on there exactly behind what it has read."""
+        return self.exact and self.past is None and not self.gone and not self.cut
 
 
 @dataclass(frozen=True)
 class MoveResult:
-    """What a command did, or would do, about one standing. `before` is the goal's own position, None for none."""
+    """What a command did, or would do, about one standing. `before` is the goal's own position, None for none; `to` the
+    position that was set, or would be."""
 
     standing: Standing
     done: Done
     before: Committed | None
     detail: str | None = None
+    to: Committed | None = None
 
     @property
     def is_left(self) -> bool:
-        """Whether the group is not where it should be."""
-        return self.done in ("kept", "failed") or not self.standing.exact
+        """Whether the group is not where it should be. One that reads on missed nothing by being moved."""
+        reads_on = self.done == "there" and self.detail == READ_ON and self.standing.exact
+        return self.done in ("kept", "failed") or not (self.standing.is_whole or reads_on)
+
+    @property
+    def to_position(self) -> int:
+        """Where the group stands then."""
+        return self.standing.checkpoint.target_position if self.to is None else self.to.offset
 
     def document(self) -> dict[str, Any]:
         """As the command shows it."""
@@ -56,11 +74,12 @@ class MoveResult:
             "partition": item.partition,
             "position": item.source_position,
             "to_topic": item.target_topic,
-            "to_position": item.target_position,
+            "to_position": self.to_position,
             "before": None if self.before is None else self.before.offset,
             "done": self.done,
-            "exact": standing.exact,
+            "exact": standing.is_whole,
             "read_again_at_most": standing.again,
+            "gone_at_most": standing.gone,
             "seen_at": standing.since,
             "detail": self.detail,
         }
@@ -68,24 +87,23 @@ class MoveResult:
     def change(self) -> Change:
         """As a row of `changes`."""
         refused = (self.detail or "") if self.done in ("kept", "failed") else None
-        change = change_of(self.standing.checkpoint, self.before, refused)
+        change = change_of(self.standing.checkpoint, self.before, refused, self.to_position)
         return replace(change, error=self.detail)
 
     def checkpoint(self, reverse: bool, word: str) -> Checkpoint:
         """As a row of `checkpoints`, whose source is always the flow's; `word` is the command."""
         item = self.standing.checkpoint
         synced = self.done in ("moved", "there")
-        said = "; ".join(part for part in (None if self.standing.exact else HELD_BACK, word, self.detail) if part)
-        kept = replace(item, synced=synced, reason=said)
-        return flipped(kept) if reverse else kept
+        row = noted(item, synced, "; ".join(part for part in (word, self.detail) if part))
+        return flipped(row) if reverse else row
 
 
-def change_of(checkpoint: Checkpoint, before: Committed | None, refused: str | None) -> Change:
+def change_of(checkpoint: Checkpoint, before: Committed | None, refused: str | None, to: int) -> Change:
     """A position that was set at the target, or why it was refused, as a row of `changes`."""
     resource = f"{checkpoint.group_id} {checkpoint.target_topic}-{checkpoint.partition}"
     was = None if before is None else str(before.offset)
     outcome: ChangeOutcome = "done" if refused is None else "refused"
-    return Change(KIND, resource, was, str(checkpoint.target_position), outcome, refused)
+    return Change(KIND, resource, was, str(to), outcome, refused)
 
 
 def flipped(checkpoint: Checkpoint) -> Checkpoint:
@@ -102,9 +120,15 @@ def flipped(checkpoint: Checkpoint) -> Checkpoint:
 def stand(key: GroupPartition, position: Committed, found: Translated) -> Standing:
     """Where a live group stands: what is not replicated yet comes later, and is then read a second time."""
     group, topic, partition = key
-    checkpoint = Checkpoint(group, topic, partition, position.offset, found.topic, found.offset, position.metadata)
-    missing = 0 if found.exact else max(0, position.offset - found.end)
-    return Standing(checkpoint, found.exact, missing + found.again)
+    place = found.topic, found.offset
+    item = Checkpoint(group, topic, partition, position.offset, *place, position.metadata, reason=told_of(found))
+    return Standing(item, found.exact, _again(position.offset, found), None, found.gone, found.past, found.cut)
+
+
+def _again(position: int, found: Translated) -> int:
+    """How many records at most are read a second time, once they have come."""
+    read = position if found.past is None else found.past
+    return found.again + (0 if found.exact else max(0, read - found.end))
 
 
 def stand_by_checkpoint(checkpoint: Checkpoint, found: Translated, since: datetime) -> Standing:
@@ -112,10 +136,11 @@ def stand_by_checkpoint(checkpoint: Checkpoint, found: Translated, since: dateti
 
     What it read after the checkpoint nobody knows: at most all that is mirrored behind the position is read again.
     """
-    item = replace(checkpoint, target_topic=found.topic, target_position=found.offset, synced=False, reason=None)
+    item = replace(checkpoint, target_topic=found.topic, target_position=found.offset)
+    item = replace(item, synced=False, reason=told_of(found))
     behind = max(0, found.end - checkpoint.source_position)
-    missing = 0 if found.exact else max(0, checkpoint.source_position - found.end)
-    return Standing(item, found.exact, behind + missing + found.again, since)
+    again = behind + _again(checkpoint.source_position, found)
+    return Standing(item, found.exact, again, since, found.gone, found.past, found.cut)
 
 
 def join_ways(primary: Translated, other: Translated | None, reverse: bool, settled: bool) -> Translated:
@@ -164,7 +189,8 @@ def plan_moves(
         before = group.positions.get(item.target)
         decision = decide(item, group, force)
         if isinstance(decision, Move):
-            results.append(MoveResult(standing, "would move", before, "backwards" if decision.backwards else None))
+            said = "backwards" if decision.backwards else None
+            results.append(MoveResult(standing, "would move", before, said, decision.to))
         else:
             results.append(kept(standing, before, decision))
     return results
@@ -189,16 +215,21 @@ def _marked(standing: Standing, newest: Mapping[GroupPartition, Checkpoint], rev
     known = newest.get(item.group_partition)
     if known is None or not known.synced or (FAILBACK in (known.reason or "")) is not reverse:
         return standing
-    same = (known.source_position, known.target) == (item.source_position, item.target)
-    if not same or known.target_position != item.target_position:
+    if (known.topic, known.partition, known.target) != (item.topic, item.partition, item.target):
+        return standing
+    there, here = known.target_position, known.source_position
+    there, here = (here, there) if reverse else (there, here)
+    wanted = standing.checkpoint
+    # Where the goal has lost records since, the group was brought to the start that there was.
+    brought = there <= wanted.target_position if standing.gone else there == wanted.target_position
+    if here != wanted.source_position or not brought:
         return standing
     return replace(standing, checkpoint=replace(standing.checkpoint, synced=True))
 
 
 def verified(result: MoveResult, refused: str | None, now: Committed | None) -> MoveResult:
     """A move that was sent, by what the goal said to it and by the position read back."""
-    wanted = result.standing.checkpoint.target_position
-    if now is not None and now.offset == wanted:
+    if now is not None and now.offset == result.to_position:
         return replace(result, done="moved")
     if refused is None:
         refused = f"read back {'no position' if now is None else now.offset}"

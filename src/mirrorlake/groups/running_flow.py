@@ -10,7 +10,10 @@ class RunningFlow(Protocol):
     """A flow, as its groups ask it. Topics are named as at the source; every call may come from any thread."""
 
     def mirrors(self, topic: str) -> bool:
-        """Whether the flow mirrors a topic of its source."""
+        """Whether the flow selects a topic of its source; it may be paused, or refused, all the same."""
+
+    def refuses(self, topic: str) -> bool:
+        """Whether a topic must not be mirrored, or its mirror could not bear its name: no group is moved there."""
 
     def topic_generation(self, topic: str) -> int:
         """Which generation of a topic is landed now."""

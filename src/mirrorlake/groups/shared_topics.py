@@ -8,8 +8,8 @@ from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.groups.moves import join_ways
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.lake.reader import Reader
-from mirrorlake.lake.translate import Asked, translate_all
-from mirrorlake.offsets.positions import TopicAndPartition, Translated
+from mirrorlake.lake.translate import translate_all
+from mirrorlake.offsets.positions import Asked, TopicAndPartition, Translated
 
 
 @dataclass(frozen=True)

@@ -7,10 +7,10 @@ its owner's from then on, who may set it back, until the source has a newer one.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from mirrorlake.groups.checkpoint_plan import HELD_BACK, REWOUND, Checkpoint
+from mirrorlake.groups.checkpoint_plan import REWOUND, Checkpoint
 from mirrorlake.offsets.positions import Committed, TopicAndPartition
 
 #: States of a group without members. A group that is not there has none either; any other state may have some.
@@ -20,6 +20,7 @@ THERE = "there already"
 ACTIVE = "the group has members at the target: not touched"
 BEHIND = "the group is further ahead at the target: not moved backwards"
 READ_ON = "moved here before: it reads on by itself"
+NOT_THERE = "the mirror is not there"
 
 
 class Move(NamedTuple):
@@ -38,10 +39,12 @@ class Keep(NamedTuple):
 
 @dataclass(frozen=True)
 class TargetGroup:
-    """A group as the target has it: its state, None where there is no such group, and what it committed."""
+    """A group as the target has it: its state, None where there is no such group, and what it committed. `starts` are
+    the first offsets still there, of the partitions that it is moved in, as far as they are known."""
 
     state: str | None
     positions: Mapping[TopicAndPartition, Committed]
+    starts: Mapping[TopicAndPartition, int] = field(default_factory=dict)
 
     @property
     def is_active(self) -> bool:
@@ -59,23 +62,21 @@ def decide(checkpoint: Checkpoint, group: TargetGroup, force: bool = False) -> M
 
     The brokers themselves refuse to move a group with members, so nothing could force that. A checkpoint that is
     `synced` was brought to the target before: what the group does there since is its own affair, whichever way it went.
+    But a position in front of the start of the log is none: the broker would reset its consumer, so
+    it goes to the start.
     """
     current = group.positions.get(checkpoint.target)
-    wanted = Committed(checkpoint.target_position, checkpoint.metadata)
+    start = group.starts.get(checkpoint.target, 0)
+    wanted = Committed(max(checkpoint.target_position, start), checkpoint.metadata)
     if current is not None and current.offset == wanted.offset:
         return Keep(THERE, there=True)
     if group.is_active:
         return Keep(READ_ON, there=True) if checkpoint.synced else Keep(ACTIVE)
+    if current is not None and current.offset < start:
+        return Move(Committed(start, current.metadata) if checkpoint.synced and not force else wanted)
     backwards = current is not None and current.offset > wanted.offset
     if backwards and not force:
         return Keep(READ_ON, there=True) if checkpoint.synced else Keep(BEHIND)
     if current is not None and checkpoint.synced and not force:
         return Keep(REWOUND, there=True)
     return Move(wanted, backwards)
-
-
-def noted(checkpoint: Checkpoint, synced: bool, said: str | None) -> Checkpoint:
-    """The checkpoint with what became of it; one that is held back says so still."""
-    held_back = not checkpoint.is_exact
-    reason = "; ".join(part for part in (HELD_BACK if held_back else None, said) if part) or None
-    return replace(checkpoint, synced=synced, reason=reason)

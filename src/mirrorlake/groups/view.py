@@ -1,12 +1,13 @@
 """Where the groups of a flow stand on both sides, as one document: what `mirrorlake groups` shows."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.errors import ClusterUnusable
-from mirrorlake.groups.checkpoint_plan import OTHER_KIND, REWOUND, Checkpoint, GroupPartition
+from mirrorlake.groups import logs
+from mirrorlake.groups.checkpoint_plan import NO_MIRROR, REWOUND, Checkpoint, GroupPartition
 from mirrorlake.groups.checkpoint_table import newest_checkpoints
 from mirrorlake.groups.inventory import GroupInventory, silence, take_inventory
 from mirrorlake.groups.moves import Standing
@@ -26,8 +27,8 @@ def read_groups(
     """Returns {"flow", "source_unreachable", "target_unreachable", "untold": [why], "errors": {group: why},
     "not_mirrored": {group: why}, "topics_waiting": {topic: why}, "groups": [one per group and partition]}.
 
-    `untold` says why a cluster may have more groups than it reported; `not_mirrored` are those that are no consumer
-    groups.
+    `untold` says why a cluster may have more groups than it reported; `not_mirrored` are those that no command moves. A
+    position without a counterpart at the target has a row without one.
 
     What an unreachable cluster would report is null. Raises InputError for a group that is nowhere.
     """
@@ -35,10 +36,10 @@ def read_groups(
     found = take_inventory(lake, connections, way, named, silence(connections, way))
     listing, told, silent = _target(connections, flow, sorted({item.checkpoint.group_id for item in found.standings}))
     source_ends = (
-        {} if found.gone else _ends(connections.admin(flow.source), [_source(item) for item in found.standings])
+        {} if found.gone else logs.ends(connections.admin(flow.source), [_source(item) for item in found.standings])
     )
     wanted = [item.checkpoint.target for item in found.standings]
-    target_ends = {} if silent else _ends(connections.admin(flow.target), wanted)
+    target_ends = {} if silent else logs.ends(connections.admin(flow.target), wanted)
     newest = {key: item for key, (item, _) in newest_checkpoints(lake, flow.name).items()}
     hasty = {} if silent else _uncommitted(connections.admin(flow.target), told, target_ends)
     return {
@@ -47,7 +48,7 @@ def read_groups(
         "target_unreachable": silent,
         "untold": [*found.untold, *listing.errors],
         "errors": {**found.errors, **told.errors},
-        "not_mirrored": dict.fromkeys(found.other_kinds, OTHER_KIND),
+        "not_mirrored": dict(found.not_moved),
         "topics_waiting": found.closed,
         "groups": [
             {
@@ -55,7 +56,8 @@ def read_groups(
                 "reads_uncommitted": item.checkpoint.target in hasty.get(item.checkpoint.group_id, ()),
             }
             for item in found.standings
-        ],
+        ]
+        + [_nowhere(found, key, position) for key, position in found.lost.items()],
     }
 
 
@@ -64,8 +66,8 @@ def _row(
     standing: Standing,
     listing: Listing,
     told: Told,
-    source_ends: dict[TopicAndPartition, int],
-    target_ends: dict[TopicAndPartition, int],
+    source_ends: Mapping[TopicAndPartition, int],
+    target_ends: Mapping[TopicAndPartition, int],
     newest: dict[GroupPartition, Checkpoint],
 ) -> dict[str, Any]:
     item = standing.checkpoint
@@ -84,12 +86,22 @@ def _row(
         "target_state": listing.states.get(item.group_id),
         "target_position": position,
         "target_lag": _lag(target_ends.get(item.target), position),
-        "exact": standing.exact,
+        "exact": standing.is_whole,
         "read_again_at_most": standing.again,
+        "gone_at_most": standing.gone,
         "seen_at": standing.since,
         "synced": known is not None and known.synced,
-        "reason": _reason(known, position),
+        "reason": _reason(known, position) or item.reason,
     }
+
+
+def _nowhere(found: GroupInventory, key: GroupPartition, position: int) -> dict[str, Any]:
+    """The row of a position that leads nowhere."""
+    group, topic, partition = key
+    checkpoint = Checkpoint(group, topic, partition, position, "", -1, reason=NO_MIRROR)
+    row = _row(found, Standing(checkpoint, False, 0), Listing({}), Told({}), {}, {}, {})
+    unknown = dict.fromkeys(("target_topic", "translated_position", "read_again_at_most", "gone_at_most"))
+    return {**row, **unknown, "reads_uncommitted": False}
 
 
 def _reason(known: Checkpoint | None, position: int | None) -> str | None:
@@ -119,7 +131,7 @@ def _target(connections: Connections, flow: ResolvedFlow, groups: Sequence[str])
 
 
 def _uncommitted(
-    admin: ClusterAdmin, told: Told, stable: dict[TopicAndPartition, int]
+    admin: ClusterAdmin, told: Told, stable: Mapping[TopicAndPartition, int]
 ) -> dict[str, set[TopicAndPartition]]:
     """By group, where its position lies behind the last stable offset, and not behind the log's end: nobody who reads
     committed records alone gets there, since that offset was asked for after the position, and only grows. Where no
@@ -134,9 +146,3 @@ def _uncommitted(
         group: {key for key, offset in places.items() if key in ends and offset <= ends[key].end}
         for group, places in behind.items()
     }
-
-
-def _ends(admin: ClusterAdmin, wanted: Sequence[TopicAndPartition]) -> dict[TopicAndPartition, int]:
-    """End offsets of partitions that are there and answer."""
-    topics = admin.topics()
-    return admin.told_ends({key for key in wanted if key[0] in topics and key[1] < topics[key[0]].partitions})

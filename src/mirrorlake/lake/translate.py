@@ -12,10 +12,7 @@ from typing import Any
 from mirrorlake.errors import UnknownOffset
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.reader import Frame, Reader
-from mirrorlake.offsets.positions import Reached, TopicAndPartition, Translated
-
-#: (topic, partition, position), the topic as on the side that the position is from.
-Asked = tuple[str, int, int]
+from mirrorlake.offsets.positions import Asked, Reached, TopicAndPartition, Translated
 
 #: With more topics than this, one lower bound is used for all: Spark plans a long condition slowly.
 _BOUNDED_TOPICS = 8

@@ -182,7 +182,9 @@ class LandingWorker:
             planned = self._planner.plan(self._covered)
             if not planned.leaderless or self._stopping.wait(LEADERLESS_SECONDS):
                 break
-        self._covered, self._current_generations = dict(planned.covered), planned.current_generations
+        # Where a partition begins there is nothing in front of it, whether or not it holds a record.
+        begun = {key: max(start, planned.covered.get(key, 0)) for key, start in planned.plan.starts.items()}
+        self._covered, self._current_generations = {**planned.covered, **begun}, planned.current_generations
         with self._lock:
             flows = list(zip([flow.name for flow in self._flows], self._selections(), strict=True))
         self._waiting = self._news.tell(planned, flows)

@@ -170,10 +170,12 @@ class Groups(Answer):
         source_unreachable, target_unreachable: why a side was not asked; None when it answered.
         untold: why a cluster may have more groups than it reported.
         errors: why a group was not reported, by group.
-        not_mirrored: what is no consumer group, with the reason.
+        not_mirrored: groups that no command moves, with the reason.
         topics_waiting: topics that lead nowhere until somebody decides, with the reason.
         groups: a row for each group and partition. Positions are the next offset to be read, lags are records, None
-            is not known; `read_again_at_most` are the records that would come twice if it failed over now;
+            is not known; `read_again_at_most` are the records that would come twice if it failed over now, and
+            `gone_at_most` those that it has not read and that are not at the target any more; a position that has no
+            counterpart at the target has none of these;
             `reads_uncommitted`: at the target it stands behind records that are not committed, so it reads such.
     """
 

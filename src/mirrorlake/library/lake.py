@@ -11,7 +11,7 @@ from mirrorlake.errors import InputError, first_line
 from mirrorlake.groups.view import read_groups
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.reader import Reader
-from mirrorlake.lake.translate import Asked, translate, translate_all
+from mirrorlake.lake.translate import translate, translate_all
 from mirrorlake.library.answers import (
     Forgotten,
     Groups,
@@ -31,6 +31,7 @@ from mirrorlake.library.moving import moved
 from mirrorlake.library.planning import planned
 from mirrorlake.library.resends import Resends
 from mirrorlake.library.standing import status_of_tables
+from mirrorlake.offsets.positions import Asked
 from mirrorlake.resend.note import is_resend
 from mirrorlake.run.resolve import Wanted, open_incidents, resolve
 from mirrorlake.run.status import read_status

@@ -6,10 +6,13 @@ from typing import NamedTuple
 TopicAndPartition = tuple[str, int]
 """A partition by its topic and its number (`TopicPartition` of Kafka's clients, without more)."""
 
+Asked = tuple[str, int, int]
+"""A position to translate: topic, as on the side that it is from, partition, offset."""
+
 
 @dataclass(frozen=True)
 class LogEnds:
-    """What the source has of a partition: the first offset still there, the offset after the last one, and the epoch of
+    """What a cluster has of a partition: the first offset still there, the offset after the last one, and the epoch of
     its leader (None where the cluster does not report it)."""
 
     start: int
@@ -32,6 +35,11 @@ class Translated:
     behind the position. `mapped`: a record of the topic was mapped at all. `end`: where the map of the partition ends,
     on the side that the position is from. `again`: how many records behind `offset` at most were read before; only a
     topic that two flows share has some.
+
+    What `groups.readable` adds: `gone`: how many records at most lie in front of `offset` that were not read and are
+    not there any more, though the side that the position is from has them. `past`: the end of that side's log, where
+    the position lies behind it: what was translated is then that end. `cut`: how far behind the end of the other side's
+    log the map leads, where it does: `offset` is then that end.
     """
 
     topic: str
@@ -42,6 +50,9 @@ class Translated:
     mapped: bool = True
     end: int = 0
     again: int = 0
+    gone: int = 0
+    past: int | None = None
+    cut: int = 0
 
 
 @dataclass(frozen=True)

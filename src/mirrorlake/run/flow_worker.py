@@ -116,8 +116,12 @@ class FlowWorker:
         }
 
     def mirrors(self, topic: str) -> bool:
-        """Whether the flow mirrors a topic of its source."""
-        return self.targets.selection.selects(topic) and self.targets.remote_topic(topic) is not None
+        """Whether the flow selects a topic of its source; it may be paused, or refused, all the same."""
+        return self.targets.selection.selects(topic)
+
+    def refuses(self, topic: str) -> bool:
+        """Whether a topic must not be mirrored, or its mirror could not bear its name."""
+        return self.targets.remote_topic(topic) is None
 
     def topic_generation(self, topic: str) -> int:
         """Which generation of a topic is landed now."""

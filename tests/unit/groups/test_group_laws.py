@@ -13,8 +13,12 @@ from mirrorlake.errors import InputError
 from mirrorlake.groups.checkpoint_plan import (
     GONE,
     HELD_BACK,
+    NO_MIRROR,
+    PAST_END,
     REWOUND,
+    TRIMMED,
     Checkpoint,
+    noted,
     plan_checkpoints,
     selects_group,
     to_translate,
@@ -30,7 +34,7 @@ from mirrorlake.groups.moves import (
     stand_by_checkpoint,
     verified,
 )
-from mirrorlake.groups.sync_plan import ACTIVE, BEHIND, READ_ON, Keep, Move, TargetGroup, decide, noted
+from mirrorlake.groups.sync_plan import ACTIVE, BEHIND, READ_ON, Keep, Move, TargetGroup, decide
 from mirrorlake.offsets.positions import Committed, TopicAndPartition, Translated
 
 PLACE = ("app", "orders", 0)
@@ -109,11 +113,30 @@ def test_a_position_ahead_of_the_mirror_is_held_until_the_mirror_is_there() -> N
     assert (arrived.target_position, arrived.reason, arrived.synced) == (60, None, False)
 
 
-def test_a_topic_without_a_mapped_record_gives_no_checkpoint() -> None:
-    assert planned(Committed(0), Translated("east.orders", 0, 0, True, False, mapped=False), None) == []
-    assert planned(Committed(0), None, None) == []
-    (row,) = planned(Committed(0), Translated("east.orders", 0, 0, True, False, mapped=True), None)
-    assert row.target_position == 0
+def test_a_topic_without_a_mapped_record_has_a_position_too() -> None:
+    (row,) = planned(Committed(0), Translated("east.orders", 0, 0, True, False, mapped=False), None)
+    assert (row.target_position, row.reason, row.has_counterpart) == (0, None, True)
+
+
+def test_a_position_that_leads_nowhere_is_noted_until_it_leads_somewhere() -> None:
+    (row,) = planned(Committed(5), None, None)
+    assert (row.source_position, row.reason, row.has_counterpart, row.is_exact) == (5, NO_MIRROR, False, False)
+    assert planned(Committed(5), None, row) == []
+    assert to_translate({PLACE: Committed(5)}, {PLACE: row}) == {("orders", 0, 5)}
+    (found,) = planned(Committed(5), Translated("east.orders", 0, 3, True), row)
+    assert (found.target_position, found.reason) == (3, None)
+
+
+def test_a_position_that_is_not_looked_at_now_is_not_gone() -> None:
+    assert plan_checkpoints({}, {}, {PLACE: KNOWN}, ["app"], {PLACE}) == []
+
+
+def test_what_is_said_of_a_position_stays_beside_what_became_of_it() -> None:
+    (row,) = planned(Committed(10, "m"), Translated("east.orders", 0, 40, True, gone=12), None)
+    assert (row.target_position, row.reason, row.is_exact) == (40, f"{TRIMMED}: up to 12", True)
+    assert noted(noted(row, False, ACTIVE), True, None).reason == f"{TRIMMED}: up to 12"
+    (past,) = planned(Committed(99), Translated("east.orders", 0, 40, True, past=50), None)
+    assert (past.reason, past.is_exact) == (f"{PAST_END} (it ends at 50)", False)
 
 
 def test_a_group_that_is_gone_keeps_its_last_checkpoint_and_comes_back() -> None:
@@ -123,6 +146,20 @@ def test_a_group_that_is_gone_keeps_its_last_checkpoint_and_comes_back() -> None
     assert plan_checkpoints({}, {}, {PLACE: KNOWN}, []) == [], "a group that was not told is not gone"
     (back,) = planned(Committed(10, "m"), None, gone)
     assert (back.reason, back.synced) == (None, False)
+
+
+def test_a_position_in_front_of_the_log_is_none_of_its_owners() -> None:
+    """The broker would reset a consumer from there."""
+    starts = {KNOWN.target: 5}
+    unread = replace(KNOWN, target_position=3, synced=False)
+    assert decide(unread, TargetGroup("EMPTY", {}, starts)) == Move(Committed(5, "m"))
+    assert decide(unread, TargetGroup("EMPTY", {KNOWN.target: Committed(3)}, starts)) == Move(Committed(5, "m"))
+    set_back = TargetGroup("EMPTY", {KNOWN.target: Committed(2, "o")}, starts)
+    assert decide(KNOWN, set_back) == Move(Committed(5, "o")), "as far back as there is anything"
+    assert decide(KNOWN, set_back, force=True) == Move(Committed(7, "m"))
+    assert decide(KNOWN, TargetGroup("STABLE", {}, starts)) == Keep(READ_ON, there=True)
+    ahead = TargetGroup("EMPTY", {KNOWN.target: Committed(6)}, starts)
+    assert decide(replace(unread, synced=True), ahead) == Keep(READ_ON, there=True)
 
 
 @given(OFFSETS, st.none() | OFFSETS, STATES, st.booleans(), st.booleans())

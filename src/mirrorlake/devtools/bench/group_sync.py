@@ -130,6 +130,9 @@ class _Mapped:
 
     mirrors: Callable[[str], bool]
 
+    def refuses(self, _topic: str) -> bool:
+        return False
+
     def topic_generation(self, _topic: str) -> int:
         return 0
 

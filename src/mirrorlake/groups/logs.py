@@ -1,0 +1,51 @@
+"""What a cluster has of partitions; those that it has not, or whose leader does not answer, are left out."""
+
+import time
+from collections.abc import Callable, Collection, Mapping
+
+from mirrorlake.kafka.admin import ClusterAdmin
+from mirrorlake.offsets.positions import LogEnds, TopicAndPartition
+
+#: How old an answer about the start of a log may be, seconds: brokers delete what is too old every five minutes.
+STARTS_SECONDS = 60.0
+
+
+def logs(admin: ClusterAdmin, wanted: Collection[TopicAndPartition]) -> Mapping[TopicAndPartition, LogEnds]:
+    """The logs of partitions, up to the high watermark."""
+    return admin.log_ends(there(admin, wanted))
+
+
+def starts(admin: ClusterAdmin, wanted: Collection[TopicAndPartition]) -> Mapping[TopicAndPartition, int]:
+    """The first offsets still there."""
+    return admin.told_starts(there(admin, wanted))
+
+
+def ends(
+    admin: ClusterAdmin, wanted: Collection[TopicAndPartition], committed: bool = True
+) -> Mapping[TopicAndPartition, int]:
+    """The offsets behind the last record; with `committed` the last stable offset."""
+    return admin.told_ends(there(admin, wanted), committed)
+
+
+def there(admin: ClusterAdmin, wanted: Collection[TopicAndPartition]) -> set[TopicAndPartition]:
+    """Those of some partitions that a cluster has."""
+    topics = admin.topics() if wanted else {}
+    return {key for key in wanted if key[0] in topics and key[1] < topics[key[0]].partitions}
+
+
+class Starts:
+    """The first offsets still there in logs of one cluster, each as of a minute ago at most. For one thread."""
+
+    def __init__(self, admin: ClusterAdmin, clock: Callable[[], float] = time.monotonic) -> None:
+        self._admin = admin
+        self._clock = clock
+        self._known: dict[TopicAndPartition, int] = {}
+        self._asked_at = float("-inf")
+
+    def of(self, wanted: Collection[TopicAndPartition]) -> dict[TopicAndPartition, int]:
+        """The starts of partitions; those that are not there, or do not answer, are missing.
+        Raises ClusterUnreachable."""
+        if self._clock() - self._asked_at >= STARTS_SECONDS:
+            self._known, self._asked_at = {}, self._clock()
+        self._known |= starts(self._admin, {key for key in wanted if key not in self._known})
+        return {key: self._known[key] for key in wanted if key in self._known}

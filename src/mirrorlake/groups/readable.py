@@ -1,0 +1,75 @@
+"""A position that groups are moved to is one that a consumer can read from. Pure.
+
+The map knows where a record went, and not whether it is still there. A consumer whose position
+lies in front of the start of the log, or behind its end, goes by its `auto.offset.reset`, which by
+default skips all that there is.
+"""
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, replace
+
+from mirrorlake.offsets.positions import Asked, LogEnds, TopicAndPartition, Translated
+
+#: Offsets of partitions; of those that a cluster has not, or that do not answer, there are none.
+Offsets = Callable[[Collection[TopicAndPartition]], Mapping[TopicAndPartition, int]]
+
+
+@dataclass(frozen=True)
+class Sides:
+    """What is asked about both sides of a way: translations, starts and ends of logs (the high
+    watermark) at the origin, where positions are from, and the logs of the goal, where they lead."""
+
+    translate: Callable[[Collection[Asked]], Mapping[Asked, Translated]]
+    origin_starts: Offsets
+    origin_ends: Offsets
+    goal_logs: Callable[[Collection[TopicAndPartition]], Mapping[TopicAndPartition, LogEnds]]
+
+
+def readable_positions(asked: Collection[Asked], sides: Sides) -> dict[Asked, Translated]:
+    """Translate positions into ones that are there at the goal. What was never seen is left out; of
+    a partition that the goal has not, or of which it does not answer, the position is as the map
+    says.
+
+    Of the origin only those partitions are asked that need it: where a position is ahead of what is
+    mirrored, since it may lie behind all that there is, and where something is gone, since it may be
+    gone at the origin too.
+    """
+    found = dict(sides.translate(asked))
+    found.update(_behind_all({key: item for key, item in found.items() if not item.exact}, sides))
+    logs = sides.goal_logs({(item.topic, item.partition) for item in found.values()})
+    bounded = {key: _bounded(item, logs.get((item.topic, item.partition))) for key, item in found.items()}
+    return bounded | _lost_at_both({key: item for key, item in bounded.items() if item.gone}, found, sides)
+
+
+def _behind_all(found: Mapping[Asked, Translated], sides: Sides) -> dict[Asked, Translated]:
+    """Positions behind the end of their log: as that end, behind which nothing can have been read."""
+    ends = sides.origin_ends({(topic, partition) for topic, partition, _ in found}) if found else {}
+    behind = {key: ends[key[:2]] for key in found if key[:2] in ends and key[2] > ends[key[:2]]}
+    at_ends = sides.translate({(*key[:2], end) for key, end in behind.items()}) if behind else {}
+    return {key: replace(at_ends.get((*key[:2], end), found[key]), past=end) for key, end in behind.items()}
+
+
+def _bounded(item: Translated, log: LogEnds | None) -> Translated:
+    if log is None:
+        return item
+    if item.offset < log.start:
+        # With no mapped record behind the position nothing of it is gone: what was there are markers, or strangers'.
+        return replace(item, offset=log.start, gone=log.start - item.offset if item.ahead else 0)
+    return replace(item, offset=log.end, cut=item.offset - log.end) if item.offset > log.end else item
+
+
+def _lost_at_both(
+    lost: Mapping[Asked, Translated], mapped: Mapping[Asked, Translated], sides: Sides
+) -> dict[Asked, Translated]:
+    """Where something is gone at the goal: without what is gone at the origin too, which its
+    consumers would miss there as well."""
+    starts = sides.origin_starts({(topic, partition) for topic, partition, _ in lost}) if lost else {}
+    ahead = {key: starts[key[:2]] for key in lost if key[:2] in starts and key[2] < starts[key[:2]]}
+    at_starts = sides.translate({(*key[:2], start) for key, start in ahead.items()}) if ahead else {}
+    found = {}
+    for key, start in ahead.items():
+        first = at_starts.get((*key[:2], start))
+        if first is not None:
+            missed = lost[key].offset - max(mapped[key].offset, first.offset) if first.ahead else 0
+            found[key] = replace(lost[key], gone=max(0, missed))
+    return found

@@ -1,0 +1,241 @@
+"""A position that groups are moved to is one that a consumer can read from, and what has none is named.
+
+Retention takes records of a mirror as of any topic; a topic may be empty, refused or paused; a
+group may stand behind the end of its topic. No consumer may come to the broker's reset by a position
+that we set: by default it skips everything.
+"""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from confluent_kafka import Consumer, TopicPartition
+from typer.testing import CliRunner
+
+from mirrorlake.cli.main import app
+from tests.support.clusters import ClusterPair
+from tests.support.groups import commit_nameless, delete_groups
+from tests.support.kafka import create_topic, numbered, truncate, write
+from tests.support.replication import FLOW, write_topology
+
+RECORDS = 1_000
+GROUPS = {"emit_checkpoints_enabled": True, "sync_group_offsets_interval_seconds": 1}
+
+
+@dataclass
+class Scene:
+    """A flow of the topics of one test, and its groups."""
+
+    clusters: ClusterPair
+    topology: Path
+    name: str
+
+    def call(self, *arguments: str) -> tuple[int, dict[str, Any]]:
+        """A command's exit code, and its document."""
+        result = CliRunner().invoke(app, ["-c", str(self.topology), *arguments, "--json"])
+        assert result.stdout, (result.output, result.exception)
+        return result.exit_code, json.loads(result.stdout)
+
+    def run(self, code: int = 0) -> None:
+        """`mirrorlake run --once`."""
+        result = CliRunner().invoke(app, ["-c", str(self.topology), "run", "--once"])
+        assert result.exit_code == code, (result.output, result.exception)
+
+    def failover(self, *arguments: str, word: str = "failover") -> tuple[int, dict[str, Any]]:
+        return self.call(word, "--flow", FLOW, *(arguments or ("--all-groups",)))
+
+    def edit(self, **settings: Any) -> None:
+        """Change settings of the flow."""
+        document = yaml.safe_load(self.topology.read_text(encoding="utf-8"))
+        document["flows"][FLOW].update(settings)
+        self.topology.write_text(yaml.safe_dump(document), encoding="utf-8")
+
+    def lose_east(self) -> None:
+        """The source does not answer any more."""
+        document = yaml.safe_load(self.topology.read_text(encoding="utf-8"))
+        document["clusters"]["east"]["bootstrap_servers"] = "127.0.0.1:1"
+        self.topology.write_text(yaml.safe_dump(document), encoding="utf-8")
+
+    def commit(self, side: str, group: str, offset: int, topic: str | None = None) -> None:
+        """Commit a position as a group without members does."""
+        consumer = self._consumer(side, group)
+        consumer.commit(offsets=[TopicPartition(topic or self._topic(side), 0, offset)], asynchronous=False)
+        consumer.close()
+
+    def position(self, side: str, group: str, topic: str | None = None) -> int:
+        """Where a group stands; negative is nowhere."""
+        consumer = self._consumer(side, group)
+        (place,) = consumer.committed([TopicPartition(topic or self._topic(side), 0)], 20)
+        consumer.close()
+        return int(place.offset)
+
+    def _topic(self, side: str) -> str:
+        return self.name if side == "east" else f"east.{self.name}"
+
+    def _consumer(self, side: str, group: str) -> Consumer:
+        bootstrap = self.clusters.east if side == "east" else self.clusters.west
+        return Consumer({"bootstrap.servers": bootstrap, "group.id": group, "enable.auto.commit": False})
+
+
+@pytest.fixture
+def scene(clusters: ClusterPair, topic_name: str, tmp_path: Path) -> Scene:
+    settings = {"topics": [f"{topic_name}.*"], "groups": [f"{topic_name}.*"], **GROUPS}
+    create_topic(clusters.east, topic_name)
+    return Scene(clusters, write_topology(tmp_path, clusters.east, clusters.west, settings), topic_name)
+
+
+def test_a_group_in_front_of_the_mirrors_start_goes_to_it_and_what_is_lost_is_said(scene: Scene) -> None:
+    group = f"{scene.name}-g"
+    write(scene.clusters.east, scene.name, numbered(RECORDS))
+    scene.run()
+    truncate(scene.clusters.west, f"east.{scene.name}", 500)
+    scene.commit("east", group, 100)
+    code, found = scene.failover("--all-groups", "--no-drain")
+    (row,) = found["groups"]
+    assert (code, found["complete"], row["to_position"], row["done"]) == (1, False, 500, "moved")
+    assert (row["gone_at_most"], row["read_again_at_most"]) == (400, 0)
+    assert scene.position("west", group) == 500
+    (left,) = found["left"]
+    assert f"group {group}, east.{scene.name}-0" in left and "400 records" in left and "not there any more" in left
+
+
+def test_group_sync_keeps_groups_out_of_the_way_of_the_brokers_reset(scene: Scene) -> None:
+    group, rewound = f"{scene.name}-g", f"{scene.name}-r"
+    write(scene.clusters.east, scene.name, numbered(RECORDS))
+    for name, offset in ((group, 100), (rewound, 800)):
+        scene.commit("east", name, offset)
+    scene.run()
+    scene.commit("west", rewound, 50)
+    assert [scene.position("west", name) for name in (group, rewound)] == [100, 50]
+    truncate(scene.clusters.west, f"east.{scene.name}", 500)
+    scene.run()
+    assert [scene.position("west", name) for name in (group, rewound)] == [500, 500]
+    code, shown = scene.call("groups", "--flow", FLOW, "--group", group)
+    (row,) = shown["flows"][0]["groups"]
+    assert (row["translated_position"], row["gone_at_most"]) == (500, 400)
+    assert "not there any more" in row["reason"]
+    code, found = scene.failover("--group", group)
+    assert (code, found["groups"][0]["done"]) == (1, "there") and "400 records" in found["left"][0]
+
+
+def test_what_retention_took_at_both_sides_is_no_loss_of_the_move(scene: Scene) -> None:
+    """A group that was left behind by retention at its source too."""
+    write(scene.clusters.east, scene.name, numbered(RECORDS))
+    scene.run()
+    truncate(scene.clusters.east, scene.name, 600)
+    truncate(scene.clusters.west, f"east.{scene.name}", 600)
+    scene.commit("east", f"{scene.name}-g", 100)
+    code, found = scene.failover()
+    assert (code, found["left"], found["groups"][0]["to_position"]) == (0, [], 600)
+
+
+def test_the_way_back_goes_to_the_start_of_the_source(scene: Scene) -> None:
+    group = f"{scene.name}-g"
+    write(scene.clusters.east, scene.name, numbered(RECORDS))
+    scene.run()
+    scene.commit("west", group, 100)
+    truncate(scene.clusters.east, scene.name, 500)
+    code, found = scene.failover("--group", group, word="failback")
+    (row,) = found["groups"]
+    assert (code, row["to_position"], row["gone_at_most"]) == (1, 500, 400)
+    assert scene.position("east", group) == 500 and "not there any more" in found["left"][0]
+
+
+def test_a_topic_that_has_wholly_expired_has_a_position_at_the_mirrors_end(scene: Scene) -> None:
+    """KAFKA-12635."""
+    group = f"{scene.name}-g"
+    write(scene.clusters.east, scene.name, numbered(100))
+    truncate(scene.clusters.east, scene.name, 100)
+    scene.commit("east", group, 100)
+    code, found = scene.failover()
+    assert (code, found["left"]) == (0, [])
+    assert scene.position("west", group) == 0
+    write(scene.clusters.east, scene.name, numbered(5))
+    scene.run()
+    assert scene.position("west", group) == 0, "it reads the five that came since"
+
+
+def test_an_empty_topic_has_a_position_too(scene: Scene) -> None:
+    group = f"{scene.name}-g"
+    scene.commit("east", group, 0)
+    code, found = scene.failover()
+    assert (code, found["left"]) == (0, [])
+    assert scene.position("west", group) == 0
+
+
+def test_a_position_behind_the_end_of_its_topic_is_called_that(scene: Scene) -> None:
+    group = f"{scene.name}-g"
+    write(scene.clusters.east, scene.name, numbered(100))
+    scene.commit("east", group, 500)
+    code, found = scene.failover()
+    (row,) = found["groups"]
+    assert (code, row["to_position"], row["read_again_at_most"]) == (1, 100, 0)
+    (left,) = found["left"]
+    assert "500" in left and f"behind the end of {scene.name}-0" in left and "read again" not in left
+    code, shown = scene.call("groups", "--flow", FLOW, "--group", group)
+    assert "behind the end" in shown["flows"][0]["groups"][0]["reason"]
+    delete_groups(scene.clusters.west, [group])
+    scene.run()
+    assert scene.position("west", group) == 100, "the sync moves it there too"
+
+
+@pytest.mark.parametrize("away", [False, True], ids=["planned", "unplanned"])
+def test_positions_without_a_counterpart_are_named(scene: Scene, away: bool) -> None:
+    """In a topic that is refused, in one that is paused, and in one that the flow does not select."""
+    group, left_out = f"{scene.name}-g", f"{scene.name}-x"
+    refused = scene.name + "r" * (248 - len(scene.name))  # its mirror could not bear the name
+    paused, other = f"{scene.name}-paused", f"other-{scene.name}"
+    write(scene.clusters.east, scene.name, numbered(10))
+    for topic in (refused, paused, other):
+        create_topic(scene.clusters.east, topic)
+        write(scene.clusters.east, topic, numbered(10))
+    for topic in (scene.name, refused, paused, other):
+        scene.commit("east", group, 5, topic)
+    scene.commit("east", left_out, 5)
+    scene.edit(paused=[paused], groups_exclude=[left_out])
+    scene.run(code=1)  # a topic is refused
+    if away:
+        scene.lose_east()
+    code, found = scene.failover()
+    assert code == 1
+    assert scene.position("west", group) == 5
+    by_group = [line for line in found["left"] if line.startswith(f"group {group}")]
+    by_refused = [line for line in by_group if refused in line]
+    by_paused = [line for line in by_group if paused in line]
+    assert len(by_refused) == 1 and f"group {group} has no position at west" in by_refused[0], found["left"]
+    assert len(by_paused) == 1 and "paused" in by_paused[0], found["left"]
+    assert not [line for line in found["left"] if other in line]
+    if not away:
+        assert [line for line in found["warnings"] if left_out in line and "groups_exclude" in line], found["warnings"]
+        assert [line for line in found["warnings"] if other in line and group in line], found["warnings"]
+
+
+def test_a_topic_that_is_refused_since_a_restart_keeps_its_positions(scene: Scene) -> None:
+    group, long = f"{scene.name}-g", scene.name + "r" * (244 - len(scene.name))
+    create_topic(scene.clusters.east, long)
+    write(scene.clusters.east, long, numbered(10))
+    scene.commit("east", group, 5, long)
+    scene.run()
+    assert scene.position("west", group, f"east.{long}") == 5
+    scene.edit(replication_policy_separator="-" * 16)
+    scene.commit("east", group, 7, long)
+    scene.run(code=1)
+    query = f"SELECT source_position, target_position, reason FROM group_positions WHERE group_id = '{group}'"
+    _, rows = scene.call("sql", query)
+    assert rows == [{"source_position": 7, "target_position": 7, "reason": None}]
+
+
+def test_a_group_without_a_name_is_left_out_with_a_note(scene: Scene) -> None:
+    """Old clients may commit with the group id '' (OffsetCommit v2)."""
+    write(scene.clusters.east, scene.name, numbered(10))
+    scene.edit(groups=[".*"])
+    commit_nameless(scene.clusters.east, scene.name, 5)
+    scene.run()
+    code, found = scene.failover()
+    assert (code, found["left"]) == (0, [])
+    assert [line for line in found["warnings"] if "group ''" in line and "without a name" in line]
+    _, shown = scene.call("groups", "--flow", FLOW)
+    assert "" in shown["flows"][0]["not_mirrored"]
