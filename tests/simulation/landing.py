@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping
 from mirrorlake.kafka.values import Row as SingleRow
 from mirrorlake.landing.plan import LandingPlanner, Planned, SourceTopic
 from mirrorlake.landing.source_comparison import CurrentGenerations, Decision, TopicGeneration
-from mirrorlake.offsets.positions import LogEnds, TopicAndPartition
+from mirrorlake.offsets.positions import LogEnds, PartitionGeneration, TopicAndPartition
 from tests.simulation.kafka import timed_out
 from tests.simulation.streaming import Checkpoint, Query, QueryFailed, QueryPlan
 from tests.simulation.world import SOURCE, Incident, World
@@ -87,8 +87,8 @@ class MemoryLandingStore:
             found[key] = max(found.get(key, (0, 0)), (generation, offset + 1))
         return found
 
-    def seen(self, keys: Collection[TopicAndPartition]) -> Mapping[TopicAndPartition, int]:
-        return {key: end for key, end in self._world.samples.items() if key in set(keys)}
+    def seen(self, places: Collection[PartitionGeneration]) -> Mapping[PartitionGeneration, int]:
+        return {place: end for place, end in self._world.samples.items() if place in set(places)}
 
     def staged_firsts(self, since: Mapping[TopicAndPartition, int]) -> Mapping[TopicAndPartition, int]:
         found: dict[TopicAndPartition, int] = {}
@@ -157,7 +157,7 @@ class Lander:
                 raise
             return True
         self._covered.update(query.progress)
-        world.saw(planned.plan.starts, sampled=world.salt % 4 == 0, covered=self._covered)
+        world.saw(planned.plan, sampled=world.salt % 4 == 0, covered=self._covered)
         return moved
 
     def _end_queries(self) -> None:

@@ -14,10 +14,10 @@ from typing import Any
 from mirrorlake.errors import Fenced
 from mirrorlake.forget.doubts import Doubt
 from mirrorlake.kafka.kept import Kept
-from mirrorlake.landing.source_comparison import Branch, CurrentGenerations, TopicGeneration
+from mirrorlake.landing.source_comparison import Branch, CurrentGenerations, LandingPlan, TopicGeneration
 from mirrorlake.offsets.generations import NotedTarget, counts_from
 from mirrorlake.offsets.parked import Parked
-from mirrorlake.offsets.positions import TopicAndPartition
+from mirrorlake.offsets.positions import PartitionGeneration, TopicAndPartition
 from mirrorlake.produce import task
 from tests.simulation.kafka import ODD, TOO_LARGE, Cluster, Entry, Topic, Transaction
 from tests.simulation.stage import Row, Stage, Tables
@@ -111,8 +111,8 @@ class World:
         #: How far the clock is ahead, ms; less than 0 where it is behind.
         self.clock_ahead = 0
         self.ghosts: list[Callable[[], object]] = []
-        #: How far landing was seen to have come in first generations, and the leaders that it knew.
-        self.samples: dict[TopicAndPartition, int] = {}
+        #: How far landing was seen to have come, and the leaders that it knew.
+        self.samples: dict[PartitionGeneration, int] = {}
         self.epochs: dict[TopicAndPartition, int] = {}
         #: Whether a log lost what it had since landing polled. It polls before the log has grown beyond its old end
         #: again: within the seconds between two polls nobody can tell (docs/not_obvious.md).
@@ -274,19 +274,19 @@ class World:
             self.unseen = True
             self.write(topic, number, 1 + more)
 
-    def saw(
-        self, starts: Mapping[TopicAndPartition, int], sampled: bool, covered: Mapping[TopicAndPartition, int]
-    ) -> None:
-        """Landing has begun at these offsets. From now on the lake knows of partitions of which it has a record, or,
+    def saw(self, plan: LandingPlan, sampled: bool, covered: Mapping[TopicAndPartition, int]) -> None:
+        """Landing has begun as planned. From now on the lake knows of partitions of which it has a record, or,
         where positions are `sampled`, of all; what went before was never its to read."""
         staged = {(row.topic, row.partition) for row in self.stage.rows()}
-        for key, start in starts.items():
+        for key, start in plan.starts.items():
             topic = self.source.topics.get(key[0])
             if topic is None or not (sampled or key in staged):
                 continue
             self.seen.setdefault((topic.topic_id, key[1]), start)
-            if sampled and self.generation_of(topic.topic_id) == 0:
-                self.samples[key] = max(self.samples.get(key, 0), covered.get(key, start))
+            place = PartitionGeneration(*key, plan.generations.get(key, 0))
+            known = self.generation_of(topic.topic_id) is not None
+            if sampled and known and self.living().generation(key) == place.generation:
+                self.samples[place] = max(self.samples.get(place, 0), covered.get(key, start))
 
     def forget(self, topic: str, salt: int, waits: Sequence[Doubt], finishes: bool) -> int:
         """Some staged records are noted, unless they wait for the flow, and deleted, unless the process dies."""

@@ -25,12 +25,13 @@ class NotRunning:
     how far it is only the lake tells."""
 
     mirrors: Callable[[str], bool]
+    landed: int = 0
 
     def refuses(self, _topic: str) -> bool:
         return False
 
-    def topic_generation(self, _topic: str) -> int:
-        return 0
+    def generation(self, _key: TopicAndPartition) -> int:
+        return self.landed
 
     def target_generation(self, _topic: str) -> int | None:
         return 0
@@ -42,13 +43,14 @@ class NotRunning:
         return None
 
 
-def checkpoints_of(topology: Path, lake: Lake) -> Checkpoints:
-    """The task as a replicator that has just started has it; it knows nothing but the lake."""
+def checkpoints_of(topology: Path, lake: Lake, generation: int = 0) -> Checkpoints:
+    """The task as a replicator that has just started has it; it knows nothing but the lake. `generation` is
+    the one that is landed of every partition."""
     connections = Connections(load_topology(topology))
     flow = connections.topology.flow(FLOW)
     event_log = EventLog(lake)
     published = CheckpointTopic(flow, connections, event_log)
-    running = NotRunning(flow.selection.selects)
+    running = NotRunning(flow.selection.selects, generation)
     return Checkpoints(flow, lake, connections, running, published, event_log)
 
 

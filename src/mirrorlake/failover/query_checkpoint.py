@@ -10,7 +10,7 @@ from pathlib import Path
 from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.errors import InputError
 from mirrorlake.lake.reader import Reader
-from mirrorlake.lake.translate import never_seen, translate_all
+from mirrorlake.lake.translate import never_seen, translate_living
 from mirrorlake.naming.policy import ReplicationPolicy
 from mirrorlake.offsets.positions import Asked
 from mirrorlake.offsets.positions import Translated as Translation
@@ -61,7 +61,7 @@ def translate_query(
     safe one, and is a problem as well as one that was never seen.
     """
     asked = {(*key, offset) for positions in query.sources.values() for key, offset in positions.items()}
-    known = translate_all(lake, flow.name, [item for item in asked if item[2] not in (EARLIEST, LATEST)], reverse)
+    known = translate_living(lake, flow.name, [item for item in asked if item[2] not in (EARLIEST, LATEST)], reverse)
     known.update(_marks(flow, policy, [item for item in asked if item[2] in (EARLIEST, LATEST)], reverse))
     found = Translated({}, [])
     for number, positions in query.sources.items():
@@ -73,7 +73,7 @@ def translate_query(
                 found.problems.append(Problem(number, topic, partition, offset, reason))
                 continue
             there[translation.topic, partition] = translation.offset
-            if not translation.exact:
+            if translation.gone or not translation.exact:
                 reason = _inexact(flow, topic, partition, offset, translation)
                 found.problems.append(Problem(number, topic, partition, offset, reason))
     return found

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from mirrorlake.config.flow import Flow
 from mirrorlake.naming.selection import matches_any
-from mirrorlake.offsets.positions import Committed, TopicAndPartition, Translated
+from mirrorlake.offsets.positions import Committed, PartitionGeneration, TopicAndPartition, Translated
 
 #: (group, topic, partition).
 GroupPartition = tuple[str, str, int]
@@ -49,6 +49,8 @@ class Checkpoint:
     synced: bool = False
     reason: str | None = None
     target_generation: int = 0
+    #: Of the source topic, that `source_position` is of.
+    generation: int = 0
 
     @property
     def group_partition(self) -> GroupPartition:
@@ -59,6 +61,11 @@ class Checkpoint:
     def target(self) -> TopicAndPartition:
         """The partition on the target."""
         return self.target_topic, self.partition
+
+    @property
+    def place(self) -> PartitionGeneration:
+        """What the source position is of."""
+        return PartitionGeneration(self.topic, self.partition, self.generation)
 
     @property
     def has_counterpart(self) -> bool:

@@ -39,6 +39,7 @@ from mirrorlake.kafka.groups import Listing
 from mirrorlake.lake.changes import ChangeLog
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.reader import Reader
+from mirrorlake.lake.source_generations import source_generations
 from mirrorlake.lake.translate import Translator
 from mirrorlake.mm2.formats import Checkpoint as PublishedCheckpoint
 from mirrorlake.mm2.mirror_topics import CheckpointTopic
@@ -84,7 +85,7 @@ class Checkpoints:
         self._translator = Translator(lake, flow.name)
         self._newest: dict[GroupPartition, Checkpoint] | None = None
         self._unpublished: dict[GroupPartition, Checkpoint] = {}
-        self._topic_generations: dict[str, int] = {}
+        self._landed: dict[TopicAndPartition, int] = {}  # the generations that were landed at the turn before
         self._listed: Listing | None = None
         self._other_kinds: frozenset[str] = frozenset()
         self._listed_at = float("-inf")
@@ -102,7 +103,7 @@ class Checkpoints:
         told = self._source.positions(groups)
         everything = _by_partition(told.positions)
         committed = self._selected(everything)
-        self._begin_generations({key[1] for key in committed})
+        self._begin_generations({key[1:] for key in committed})
         newest = self._known()
         # As they were before the translation: one of a generation that ends meanwhile is not used again.
         generations = self._generations(key[1] for key in (*committed, *newest))
@@ -111,7 +112,7 @@ class Checkpoints:
         translated = readable_positions(wanted, self._sides) if wanted else {}
         asked = told.positions.keys() - told.errors.keys()
         changed = [
-            replace(row, target_generation=generations[row.topic])
+            replace(row, target_generation=generations[row.topic], generation=self._landed[row.topic, row.partition])
             for row in plan_checkpoints(committed, translated, newest, asked, everything.keys() - committed.keys())
             if row.topic in generations
         ]
@@ -177,19 +178,33 @@ class Checkpoints:
 
     def _known(self) -> dict[GroupPartition, Checkpoint]:
         """The newest checkpoints, except those of groups that the flow does not mirror (any more), and of generations
-        of target topics that are over: they say nothing."""
+        of target topics, or of source topics, that are over: they say nothing."""
         if self._newest is None:
             found = newest_checkpoints(self._tables(), self.flow.name)
             ours = {key for key in found if selects_group(self.flow.settings, key[0])}
             self._newest = {key: found[key][0] for key in ours}
             self._unpublished = dict(self._newest)  # a process before this one may have died between the two
         living = self._generations(key[1] for key in self._newest)
+        self._begin_generations({key[1:] for key in self._newest})
+        other = {key: item for key, item in self._newest.items() if item.generation != self._landed[key[1:]]}
+        self._newest.update(carried := self._carried_over(other) if other else {})
         over = {key for key, item in self._newest.items() if living.get(key[1]) != item.target_generation}
-        for key in over:
+        for key in over | other.keys() - carried.keys():
             self._translator.forget(key[1])
             del self._newest[key]
             self._unpublished.pop(key, None)
         return self._newest
+
+    def _carried_over(self, items: Mapping[GroupPartition, Checkpoint]) -> dict[GroupPartition, Checkpoint]:
+        """Checkpoints of earlier generations that are as good in those that are landed now: a log that went back is
+        the same up to where it did."""
+        known = source_generations(self._tables(), self.flow.name)
+        return {
+            key: replace(item, generation=self._landed[key[1:]])
+            for key, item in items.items()
+            if item.generation < self._landed[key[1:]] == known.newest(key[1:])
+            and known.living(item.place, item.source_position) == item.source_position
+        }
 
     def _generations(self, topics: Iterable[str]) -> dict[str, int]:
         """The generations that topics are produced to; those without one are left out."""
@@ -249,19 +264,13 @@ class Checkpoints:
         """Where mirrors begin. They end behind all that the map leads to: what they lost leaves it."""
         return {key: LogEnds(start, sys.maxsize) for key, start in self._starts.of(wanted).items()}
 
-    def _begin_generations(self, topics: Iterable[str]) -> None:
-        """What was translated of a topic's previous generation says nothing about the newer one.
-
-        Nor do rows of the lake say of which generation they are: those of a topic that has had more than one are not
-        used.
-        """
-        newest = self._known()
-        for topic in topics:
-            topic_generation = self._running.topic_generation(topic)
-            if self._topic_generations.setdefault(topic, 0) != topic_generation:
-                self._topic_generations[topic] = topic_generation
-                self._translator.forget(topic)
-                self._newest = newest = {key: item for key, item in newest.items() if key[1] != topic}
+    def _begin_generations(self, keys: Iterable[TopicAndPartition]) -> None:
+        """What was translated of a partition's previous generation says nothing about the newer one."""
+        for key in keys:
+            generation = self._running.generation(key)
+            if self._landed.setdefault(key, generation) != generation:
+                self._landed[key] = generation
+                self._translator.forget(key[0])
 
 
 def _named(errors: Mapping[str, str]) -> list[str]:

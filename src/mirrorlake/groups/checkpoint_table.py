@@ -22,11 +22,15 @@ def newest_checkpoints(lake: Reader, flow: str) -> dict[GroupPartition, tuple[Ch
     return found
 
 
-def positions_as_of(lake: Reader, cluster: str, until_ms: int) -> dict[GroupPartition, Committed]:
-    """Where the groups of a source cluster were at a time, in ms, as far as any flow from there had read it by then."""
+def positions_as_of(lake: Reader, cluster: str, until_ms: int) -> dict[GroupPartition, tuple[Committed, int | None]]:
+    """Where the groups of a source cluster were at a time, in ms, as far as any flow from there had read it by then;
+    with the generation of the topic (None: not noted, by an earlier version)."""
     rows = lake.query_rows("group_positions_as_of", prefix=f"{cluster}->", until_ms=until_ms, gone=GONE)
     return {
-        (row["group_id"], row["topic"], row["partition"]): Committed(row["source_position"], row["metadata"])
+        (row["group_id"], row["topic"], row["partition"]): (
+            Committed(row["source_position"], row["metadata"]),
+            row["generation"],
+        )
         for row in rows
     }
 

@@ -12,6 +12,7 @@ from mirrorlake.groups.checkpoint_plan import (
     EXCLUDED,
     NAMELESS,
     OTHER_KIND,
+    Checkpoint,
     GroupPartition,
     is_own_group,
     selects_group,
@@ -23,7 +24,9 @@ from mirrorlake.groups.shared_topics import Way, joined
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.kafka.groups import GroupAdmin, Listing, Told
 from mirrorlake.lake.reader import Reader
-from mirrorlake.lake.translate import translate_all
+from mirrorlake.lake.source_generations import source_generations
+from mirrorlake.lake.translate import translate_all, translate_living
+from mirrorlake.offsets.generations import SourceGenerations
 from mirrorlake.offsets.positions import Asked, LogEnds, TopicAndPartition, Translated
 
 logger = logging.getLogger(__name__)
@@ -118,8 +121,13 @@ def _by_cluster(lake: Reader, connections: Connections, way: Way, named: Sequenc
         {(key[1], key[2], position.offset) for key, position in committed.items()}, _sides(lake, connections, way)
     )
     counterparts = {key: found.get((key[1], key[2], position.offset)) for key, position in committed.items()}
+    generations = source_generations(lake, way.flow.name)
     return GroupInventory(
-        tuple(stand(key, committed[key], item) for key, item in sorted(counterparts.items()) if item is not None),
+        tuple(
+            stand(key, committed[key], item, generations.newest((item.topic if way.reverse else key[1], key[2])))
+            for key, item in sorted(counterparts.items())
+            if item is not None
+        ),
         {group: listing.states[group] for group in told.positions if group in listing.states},
         told.errors,
         listing.errors,
@@ -186,18 +194,43 @@ def _by_checkpoints(
         for key, (item, at) in newest.items()
         if (key[0] in named if named is not None else selects_group(way.flow.settings, key[0]) and not item.is_gone)
     }
+    known = source_generations(lake, way.flow.name)
+    over = {key: item for key, (item, _) in chosen.items() if item.has_counterpart and _is_gone(item, known)}
     asked = {(item.topic, item.partition, item.source_position) for item, _ in chosen.values()}
     found = readable_positions(asked, _sides(lake, connections, way, gone))
+    as_written = _as_written(lake, way, over)
     standings, lost = [], {}
     for place, (item, at) in sorted(chosen.items()):
         # What was never sampled has its checkpoint still: a partition without records, and position 0.
         kept = Translated(item.target_topic, item.partition, item.target_position, item.is_exact)
         key = (item.topic, item.partition, item.source_position)
-        if key in found or (item.has_counterpart and not item.is_over):
-            standings.append(stand_by_checkpoint(item, found.get(key, kept), at))
+        there = as_written.get(place, found.get(key))
+        if there is not None or (item.has_counterpart and not item.is_over):
+            standings.append(stand_by_checkpoint(item, there or kept, at))
         elif not item.has_counterpart:
             lost[place] = item.source_position
     return GroupInventory(tuple(standings), gone=gone, lost=lost)
+
+
+def _is_gone(item: Checkpoint, known: SourceGenerations) -> bool:
+    """Whether a checkpoint is of a log that the source had no more when it was last seen."""
+    newest = known.newest((item.topic, item.partition))
+    return item.generation < newest and known.living(item.place, item.source_position) != item.source_position
+
+
+def _as_written(lake: Reader, way: Way, items: Mapping[GroupPartition, Checkpoint]) -> dict[GroupPartition, Translated]:
+    """Where positions lead in logs that the source had no more: where their checkpoints say; in a new target topic, to
+    its start. How far the groups came since nobody knows."""
+    starts = {
+        key: (item.target_topic, item.partition, 0 if item.is_over else item.target_position)
+        for key, item in items.items()
+    }
+    ends = translate_all(lake, way.flow.name, starts.values(), reverse=True)
+    again = {key: max(0, ends[start].end - start[2]) if start in ends else 0 for key, start in starts.items()}
+    return {
+        key: Translated(*starts[key], exact=item.is_exact and not item.is_over, again=again[key])
+        for key, item in items.items()
+    }
 
 
 def _sides(lake: Reader, connections: Connections, way: Way, gone: str | None = None) -> Sides:
@@ -206,7 +239,7 @@ def _sides(lake: Reader, connections: Connections, way: Way, gone: str | None = 
     origin, goal = connections.admin(way.origin), connections.admin(way.goal)
 
     def translate(asked: Collection[Asked]) -> dict[Asked, Translated]:
-        return joined(lake, connections, way, translate_all(lake, way.flow.name, asked, way.reverse))
+        return joined(lake, connections, way, translate_living(lake, way.flow.name, asked, way.reverse))
 
     def sampled(_: Collection[TopicAndPartition]) -> dict[TopicAndPartition, int]:
         rows = lake.query_rows("newest_samples", flow=way.flow.name, since_ms=0)

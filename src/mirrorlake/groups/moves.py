@@ -117,11 +117,13 @@ def flipped(checkpoint: Checkpoint) -> Checkpoint:
     )
 
 
-def stand(key: GroupPartition, position: Committed, found: Translated) -> Standing:
-    """Where a live group stands: what is not replicated yet comes later, and is then read a second time."""
+def stand(key: GroupPartition, position: Committed, found: Translated, generation: int = 0) -> Standing:
+    """Where a live group stands: what is not replicated yet comes later, and is then read a second time.
+    `generation` is of the topic at the flow's source: the one that the position there is of."""
     group, topic, partition = key
     place = found.topic, found.offset
     item = Checkpoint(group, topic, partition, position.offset, *place, position.metadata, reason=told_of(found))
+    item = replace(item, generation=generation)
     return Standing(item, found.exact, _again(position.offset, found), None, found.gone, found.past, found.cut)
 
 
@@ -164,7 +166,8 @@ def join_ways(primary: Translated, other: Translated | None, reverse: bool, sett
     end = max(onward.offset, back.offset)  # all that was read, of either kind, lies before it
     offset = min(bounds) if bounds else end
     exact = onward.exact and back.exact and (back.ahead or settled)
-    return replace(primary, offset=offset, exact=exact, ahead=bool(bounds), again=max(0, end - offset))
+    gone, again = primary.gone + other.gone, max(0, end - offset)
+    return replace(primary, offset=offset, exact=exact, ahead=bool(bounds), again=again, gone=gone)
 
 
 def plan_moves(
@@ -215,7 +218,7 @@ def _marked(standing: Standing, newest: Mapping[GroupPartition, Checkpoint], rev
     known = newest.get(item.group_partition)
     if known is None or not known.synced or (FAILBACK in (known.reason or "")) is not reverse:
         return standing
-    if (known.topic, known.partition, known.target) != (item.topic, item.partition, item.target):
+    if (known.place, known.target) != (item.place, item.target):
         return standing
     there, here = known.target_position, known.source_position
     there, here = (here, there) if reverse else (there, here)

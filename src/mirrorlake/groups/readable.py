@@ -54,7 +54,7 @@ def _bounded(item: Translated, log: LogEnds | None) -> Translated:
         return item
     if item.offset < log.start:
         # With no mapped record behind the position nothing of it is gone: what was there are markers, or strangers'.
-        return replace(item, offset=log.start, gone=log.start - item.offset if item.ahead else 0)
+        return replace(item, offset=log.start, gone=item.gone + (log.start - item.offset if item.ahead else 0))
     return replace(item, offset=log.end, cut=item.offset - log.end) if item.offset > log.end else item
 
 
@@ -71,5 +71,5 @@ def _lost_at_both(
         first = at_starts.get((*key[:2], start))
         if first is not None:
             missed = lost[key].offset - max(mapped[key].offset, first.offset) if first.ahead else 0
-            found[key] = replace(lost[key], gone=max(0, missed))
+            found[key] = replace(lost[key], gone=first.gone + max(0, missed))
     return found

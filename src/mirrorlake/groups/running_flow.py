@@ -15,8 +15,8 @@ class RunningFlow(Protocol):
     def refuses(self, topic: str) -> bool:
         """Whether a topic must not be mirrored, or its mirror could not bear its name: no group is moved there."""
 
-    def topic_generation(self, topic: str) -> int:
-        """Which generation of a topic is landed now."""
+    def generation(self, key: TopicAndPartition) -> int:
+        """In which generation of its topic a partition is landed now."""
 
     def target_generation(self, topic: str) -> int | None:
         """Which generation of its target topic a topic is produced to; None where there is none (yet, or any more), and

@@ -8,7 +8,7 @@ from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.groups.moves import join_ways
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.lake.reader import Reader
-from mirrorlake.lake.translate import translate_all
+from mirrorlake.lake.translate import translate_all, translate_living
 from mirrorlake.offsets.positions import Asked, TopicAndPartition, Translated
 
 
@@ -41,7 +41,7 @@ def joined(
     shared = {key: item for key, item in found.items() if _is_shared(connections, way, key[0], item.topic)}
     if not shared:
         return dict(found)
-    others = translate_all(lake, opposite_name(way.flow), shared, not way.reverse)
+    others = translate_living(lake, opposite_name(way.flow), shared, not way.reverse)
     concerned = {(item.topic, item.partition) for key, item in shared.items() if key in others}
     settled = _settled(lake, connections, way, concerned)
     ways = {

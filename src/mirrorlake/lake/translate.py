@@ -5,19 +5,23 @@ number of positions in one statement.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from typing import Any
 
 from mirrorlake.errors import UnknownOffset
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.reader import Frame, Reader
-from mirrorlake.offsets.positions import Asked, Reached, TopicAndPartition, Translated
+from mirrorlake.lake.source_generations import source_generations
+from mirrorlake.offsets.generations import SourceGenerations
+from mirrorlake.offsets.positions import Asked, PartitionGeneration, Reached, TopicAndPartition, Translated
+from mirrorlake.offsets.ranges import NO_END
 
 #: With more topics than this, one lower bound is used for all: Spark plans a long condition slowly.
 _BOUNDED_TOPICS = 8
 _ASKED = (("topic", "STRING"), ("partition", "INT"), ("offset", "BIGINT"))
 _BOUNDS = (("topic", "STRING"), ("partition", "INT"), ("bound", "BIGINT"))
+_GONE = (*_ASKED, ("generation", "INT"), ("cut", "BIGINT"))
 _SAMPLES = (
     ("topic", "STRING"),
     ("partition", "INT"),
@@ -26,6 +30,7 @@ _SAMPLES = (
     ("mapped_end", "BIGINT"),
     ("target_topic", "STRING"),
     ("target_generation", "INT"),
+    ("generation", "INT"),
 )
 #: The newest sample of each partition.
 _NEWEST = (
@@ -95,6 +100,44 @@ def translate_all(lake: Reader, flow: str, asked: Iterable[Asked], reverse: bool
     }
     found = lake.query_rows("translate_reverse" if reverse else "translate_forward", frames, flow=flow, **topics)
     return {key: item for key, (item, known) in _translations(found).items() if known}
+
+
+def translate_living(lake: Reader, flow: str, asked: Iterable[Asked], reverse: bool = False) -> dict[Asked, Translated]:
+    """The same for who moves a reader there: back at the source, a position in a generation that is gone becomes the
+    start of what took its place, and `gone` is how many records of the old one were left to read."""
+    found = translate_all(lake, flow, asked, reverse)
+    if not reverse or not found:
+        return found
+    known = source_generations(lake, flow)
+    over = {key: (item, place) for key, item in found.items() if (place := _gone_place(item, known)) is not None}
+    unread = _unread(lake, flow, {key: place for key, (_, place) in over.items()}, known)
+    moved = {
+        key: replace(item, offset=known.living(place, item.offset), gone=unread.get(key, 0))
+        for key, (item, place) in over.items()
+    }
+    return {**found, **moved}
+
+
+def _gone_place(found: Translated, known: SourceGenerations) -> PartitionGeneration | None:
+    """What a position at the source is of, where that is not the newest generation."""
+    key = (found.topic, found.partition)
+    is_over = found.generation is not None and found.generation < known.newest(key)
+    return PartitionGeneration(*key, found.generation or 0) if is_over else None
+
+
+def _unread(
+    lake: Reader, flow: str, asked: Mapping[Asked, PartitionGeneration], known: SourceGenerations
+) -> dict[Asked, int]:
+    """How many records the map has at or behind target positions that the source has no more."""
+    rows = [
+        (*key, number, known.living(place._replace(generation=number), NO_END))
+        for key, place in asked.items()
+        for number in range(place.generation, known.newest(place.topic_partition))
+    ]
+    if not rows:
+        return {}
+    found = lake.query_rows("unread_gone", {"asked": Frame(_GONE, rows)}, flow=flow)
+    return {(row["topic"], row["partition"], row["offset"]): row["record_count"] for row in found}
 
 
 class Translator:
@@ -182,7 +225,7 @@ def _samples(reached: Mapping[TopicAndPartition, Reached], topics: Collection[st
     """How far a flow is now, as samples."""
     now = datetime.now(timezone.utc)
     rows = [
-        (*key, now, item.produced_end, item.mapped_end, item.target_topic, item.target_generation)
+        (*key, now, item.produced_end, item.mapped_end, item.target_topic, item.target_generation, item.generation)
         for key, item in reached.items()
         if key[0] in topics
     ]
@@ -190,10 +233,10 @@ def _samples(reached: Mapping[TopicAndPartition, Reached], topics: Collection[st
 
 
 def _translations(rows: Iterable[Mapping[str, Any]]) -> dict[Asked, tuple[Translated, bool]]:
-    names = ("topic", "partition", "offset", "exact", "ahead", "mapped", "mapped_end")
+    names = ("topic", "partition", "offset", "exact", "ahead", "mapped")
     return {
         (row["asked_topic"], row["partition"], row["asked_offset"]): (
-            Translated(*(row[name] for name in names)),
+            Translated(**{name: row[name] for name in names}, end=row["mapped_end"], generation=row.get("generation")),
             row["known"],
         )
         for row in rows

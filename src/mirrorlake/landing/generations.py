@@ -12,7 +12,7 @@ from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.reader import Frame
 from mirrorlake.lake.stage_index import StageFiles
 from mirrorlake.landing.source_comparison import Branch, CurrentGenerations, Decision, TopicGeneration
-from mirrorlake.offsets.positions import TopicAndPartition
+from mirrorlake.offsets.positions import PartitionGeneration, TopicAndPartition
 
 #: Single records that are asked for: their offsets, each in a generation or a newer one.
 _OFFSETS = (("topic", "STRING"), ("partition", "INT"), ("offset", "BIGINT"), ("since", "INT"))
@@ -100,12 +100,16 @@ class LakeLandingStore:
             ends[topic, partition] = max(ends.get((topic, partition), (0, 0)), (generation, position))
         return ends
 
-    def seen(self, keys: Collection[TopicAndPartition]) -> Mapping[TopicAndPartition, int]:
-        """How far landing was seen to have come in first generations, by samples, which know of transaction markers and
-        of partitions without a record too. Those never seen are missing."""
+    def seen(self, places: Collection[PartitionGeneration]) -> Mapping[PartitionGeneration, int]:
+        """How far landing was seen to have come, by samples, which know of transaction markers and of partitions
+        without a record too. Those never seen are missing."""
         rows = self._lake.ask("covered_ends", prefix=f"{self._alias}->")
-        found = {(row["topic"], row["partition"]): row["covered"] for row in rows if row["covered"] is not None}
-        return {key: end for key, end in found.items() if key in set(keys)}
+        found = {
+            PartitionGeneration(row["topic"], row["partition"], row["generation"]): row["covered"]
+            for row in rows
+            if row["covered"] is not None
+        }
+        return {place: found[place] for place in places if place in found}
 
     def staged_firsts(self, since: Mapping[TopicAndPartition, int]) -> Mapping[TopicAndPartition, int]:
         """The first offset staged of each partition in the generations since one."""

@@ -24,7 +24,7 @@ from mirrorlake.landing.source_comparison import (
     position_of,
     recreated,
 )
-from mirrorlake.offsets.positions import LogEnds, TopicAndPartition
+from mirrorlake.offsets.positions import LogEnds, PartitionGeneration, TopicAndPartition
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class LandingStore(StagedRows, Protocol):
     def staged_ends(self) -> Mapping[TopicAndPartition, tuple[int, int]]:
         """The newest generation staged of every partition, and the offset after its last record."""
 
-    def seen(self, keys: Collection[TopicAndPartition]) -> Mapping[TopicAndPartition, int]:
+    def seen(self, places: Collection[PartitionGeneration]) -> Mapping[PartitionGeneration, int]:
         """How far landing was seen to have come by earlier processes, over transaction markers too; or, of a partition
         of which nothing was landed, where it began when it was seen. Those never seen are missing."""
 
@@ -226,12 +226,12 @@ class LandingPlanner:
         seen = dict(covered)
         accepted = accepted_starts(decisions)
         doubtful = [
-            key
+            PartitionGeneration(*key, current.generation(key))
             for key, ends in log.items()
             if ends.start > max(place.get(key, 0) for place in (positions, seen, accepted))
-            and not current.generation(key)  # samples do not say of which generation they are
         ]
-        for key, position in (self._store.seen(doubtful) if doubtful else {}).items():
+        for place, position in (self._store.seen(doubtful) if doubtful else {}).items():
+            key = place.topic_partition
             seen[key] = max(position, seen.get(key, 0))
         return seen
 

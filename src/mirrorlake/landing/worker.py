@@ -19,7 +19,7 @@ from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.lease import Lease
 from mirrorlake.lake.stage_index import StageFiles
 from mirrorlake.landing.checkpoints import end_queries, forget_query
-from mirrorlake.landing.generations import LakeLandingStore
+from mirrorlake.landing.generations import LakeLandingStore, generations_of
 from mirrorlake.landing.land import start_landing
 from mirrorlake.landing.losses import LandingNews
 from mirrorlake.landing.plan import LandingPlanner, Planned
@@ -77,7 +77,7 @@ class LandingWorker:
         self._planner = LandingPlanner(alias, source, LakeLandingStore(lake, stage, alias))
         self._query: LandingQuery | None = None
         self._covered: dict[TopicAndPartition, int] = {}
-        self._current_generations = CurrentGenerations()
+        self._current_generations: CurrentGenerations | None = None
         self._named_before: Collection[TopicAndPartition] = ()
         self._lease = Lease(lake, f"landing of cluster {alias}")
 
@@ -97,18 +97,18 @@ class LandingWorker:
 
     def covered(self) -> dict[TopicAndPartition, int]:
         """How far each partition was landed: end offsets, transaction markers included."""
-        query = self._query
-        if query is not None:
-            self._covered.update(query.covered())
-        return dict(self._covered)
+        with self._lock:  # what a query covered of one generation must not be taken for another's
+            query = self._query
+            if query is not None:
+                self._covered.update(query.covered())
+            return dict(self._covered)
 
-    def generation(self, topic: str, partition: int) -> int:
-        """The generation in which a partition is landed now."""
-        return self._current_generations.generation((topic, partition))
-
-    def topic_generation(self, topic: str) -> int:
-        """The newest generation of a topic's partitions."""
-        return self._current_generations.newest(topic)
+    def generations(self) -> CurrentGenerations:
+        """The generations that are landed now; before the first plan, the newest ones that the lake knows."""
+        with self._lock:
+            if self._current_generations is None:
+                self._current_generations = generations_of(self._lake, self.alias)
+            return self._current_generations
 
     def _read(self) -> object:
         """What decides what the query reads, and how."""
@@ -184,8 +184,8 @@ class LandingWorker:
                 break
         # Where a partition begins there is nothing in front of it, whether or not it holds a record.
         begun = {key: max(start, planned.covered.get(key, 0)) for key, start in planned.plan.starts.items()}
-        self._covered, self._current_generations = {**planned.covered, **begun}, planned.current_generations
         with self._lock:
+            self._covered, self._current_generations = {**planned.covered, **begun}, planned.current_generations
             flows = list(zip([flow.name for flow in self._flows], self._selections(), strict=True))
         self._waiting = self._news.tell(planned, flows)
         names = {topic for topic, _ in planned.plan.starts} & planned.topics.keys()

@@ -1,8 +1,44 @@
-"""Generations of a target topic: each begins when the topic is made, or made again. Pure."""
+"""Generations of source topics, and of target topics: each begins when a topic is made, or made
+again; one of a source's partition also when its log there went back. Pure."""
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
+
+from mirrorlake.offsets.positions import PartitionGeneration, TopicAndPartition
+
+
+@dataclass(frozen=True)
+class Begun:
+    """A generation of a source topic; with a partition, one that this began by itself, from `first_offset` on."""
+
+    topic: str
+    generation: int
+    partition: int | None = None
+    first_offset: int | None = None
+
+
+class SourceGenerations:
+    """All generations that the topics of a source cluster have had."""
+
+    def __init__(self, begun: Iterable[Begun]) -> None:
+        self._begun: dict[str, list[Begun]] = defaultdict(list)
+        for item in begun:
+            self._begun[item.topic].append(item)
+
+    def newest(self, key: TopicAndPartition) -> int:
+        """The newest generation of a partition."""
+        return max((item.generation for item in self._of(key)), default=0)
+
+    def living(self, place: PartitionGeneration, offset: int) -> int:
+        """What a position in a generation of a partition is in the newest one: the same offset as
+        long as the log is the same up to there, else where the log that took its place begins."""
+        later = (one for one in self._of(place.topic_partition) if one.generation > place.generation)
+        return min([offset, *(one.first_offset or 0 for one in later)])
+
+    def _of(self, key: TopicAndPartition) -> Iterable[Begun]:
+        return (one for one in self._begun.get(key[0], ()) if one.partition in (None, key[1]))
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,20 @@ Asked = tuple[str, int, int]
 """A position to translate: topic, as on the side that it is from, partition, offset."""
 
 
+class PartitionGeneration(NamedTuple):
+    """A partition in one generation of its topic at the source: what source offsets are of. The
+    first generation is 0; where a table says null, an earlier version wrote it, and means 0."""
+
+    topic: str
+    partition: int
+    generation: int
+
+    @property
+    def topic_partition(self) -> TopicAndPartition:
+        """The partition, in whatever generation."""
+        return self.topic, self.partition
+
+
 @dataclass(frozen=True)
 class LogEnds:
     """What a cluster has of a partition: the first offset still there, the offset after the last one, and the epoch of
@@ -34,10 +48,12 @@ class Translated:
     Not `exact`: not replicated yet, and `offset` is the highest safe position. `ahead`: a mapped record lies at or
     behind the position. `mapped`: a record of the topic was mapped at all. `end`: where the map of the partition ends,
     on the side that the position is from. `again`: how many records behind `offset` at most were read before; only a
-    topic that two flows share has some.
+    topic that two flows share has some. `generation`: of the source topic, for a position that leads to the source
+    (None: nothing says it).
 
     What `groups.readable` adds: `gone`: how many records at most lie in front of `offset` that were not read and are
-    not there any more, though the side that the position is from has them. `past`: the end of that side's log, where
+    not there any more, though the side that the position is from has them (`lake.translate.translate_living` says it of
+    those that are gone with an earlier log of the source). `past`: the end of that side's log, where
     the position lies behind it: what was translated is then that end. `cut`: how far behind the end of the other side's
     log the map leads, where it does: `offset` is then that end.
     """
@@ -53,14 +69,17 @@ class Translated:
     gone: int = 0
     past: int | None = None
     cut: int = 0
+    generation: int | None = None
 
 
 @dataclass(frozen=True)
 class Reached:
     """How far a flow is in a partition, of its own knowledge: produced up to `produced_end` (transaction markers too),
-    of which the map must have what is before `mapped_end`, in this generation of the target topic."""
+    of which the map must have what is before `mapped_end`, in these generations of the target topic and of the source
+    topic."""
 
     produced_end: int
     mapped_end: int
     target_topic: str
     target_generation: int = 0
+    generation: int = 0

@@ -3,6 +3,9 @@
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
 
+#: Above every offset.
+NO_END = 2**62
+
 
 class OffsetRanges:
     """Ranges of offsets of one partition, first and last inclusive. Given in any order, with overlaps; kept sorted and

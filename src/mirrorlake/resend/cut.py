@@ -10,22 +10,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from mirrorlake.errors import InputError
-from mirrorlake.offsets.positions import TopicAndPartition
+from mirrorlake.offsets.generations import Begun, SourceGenerations
+from mirrorlake.offsets.positions import PartitionGeneration, TopicAndPartition
 from mirrorlake.offsets.stage_index import PartitionRanges, StagedRange
 
 #: Ends by (topic, partition, generation): the offset behind the last one that is restored.
 Ends = Mapping[tuple[str, int, int], int]
 Staged = Mapping[str, Mapping[int, PartitionRanges]]
-
-
-@dataclass(frozen=True)
-class Begun:
-    """A generation of a topic; with a partition, one that this began by itself, from `first_offset` on."""
-
-    topic: str
-    generation: int
-    partition: int | None = None
-    first_offset: int | None = None
 
 
 @dataclass
@@ -70,22 +61,28 @@ def ends_as_of(staged: Staged, held: Mapping[TopicAndPartition, tuple[int, int]]
     return found
 
 
-def outdated(ranges: Iterable[StagedRange], begun: Iterable[Begun]) -> frozenset[TopicAndPartition]:
-    """The partitions of which something is restored whose newest generation is not: what groups have committed there
-    since means something else."""
-    newest: dict[TopicAndPartition, int] = {}
-    for item in ranges:
-        key = (item.topic, item.partition)
-        newest[key] = max(item.generation, newest.get(key, 0))
-    later = [(item.topic, item.partition, item.generation) for item in begun]
-    return frozenset(
-        key
-        for key, generation in newest.items()
-        if any(
-            topic == key[0] and partition in (None, key[1]) and number > generation
-            for topic, partition, number in later
-        )
-    )
+class RestoredGenerations:
+    """Which generation each partition is restored in, and what positions of groups mean there."""
+
+    def __init__(self, ranges: Iterable[StagedRange], begun: Iterable[Begun]) -> None:
+        self._restored: dict[TopicAndPartition, int] = {}
+        for item in ranges:
+            key = (item.topic, item.partition)
+            self._restored[key] = max(item.generation, self._restored.get(key, 0))
+        self._begun = tuple(begun)
+
+    def position(self, key: TopicAndPartition, generation: int | None, offset: int) -> int | None:
+        """What a position in a generation (None: nobody noted which) means in the restored one; None: nothing, it is
+        of a later generation than that, or may be."""
+        restored = self._restored.get(key)
+        if restored is None:
+            return offset
+        if generation is None:
+            return None if SourceGenerations(self._begun).newest(key) > restored else offset
+        if generation > restored:
+            return None
+        known = SourceGenerations(item for item in self._begun if item.generation <= restored)
+        return known.living(PartitionGeneration(*key, generation), offset)
 
 
 def ranges_below(source: str, staged: Staged, begun: Iterable[Begun], ends: Ends) -> dict[str, list[StagedRange]]:

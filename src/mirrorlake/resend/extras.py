@@ -23,10 +23,11 @@ from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.states import states_as_of
 from mirrorlake.lake.topic_states import TopicState
 from mirrorlake.lake.translate import translate_all
+from mirrorlake.offsets.generations import Begun
 from mirrorlake.offsets.positions import Committed
 from mirrorlake.resend.acls import AclsPlanned, make_acls, plan_acls
 from mirrorlake.resend.configs import ConfigsPlanned, Restored, plan_restored
-from mirrorlake.resend.cut import Begun, outdated
+from mirrorlake.resend.cut import RestoredGenerations
 from mirrorlake.resend.groups import move_groups, moved_before, plan_groups, standings
 from mirrorlake.resend.note import Resend
 from mirrorlake.resend.topics import KEPT
@@ -146,16 +147,23 @@ class Extras:
 
     def _positions(self, resend: Resend, begun: Collection[Begun]) -> tuple[dict[GroupPartition, Committed], list[str]]:
         """Positions in restored topics; and what is said of those that mean nothing there."""
-        found = positions_as_of(self._lake.reader, self._naming.source, self._until_ms)
-        found = {key: position for key, position in found.items() if key[1] in resend.names}
-        old = outdated(resend.ranges, begun)
-        left = sorted({f"{key[1]}-{key[2]}" for key in found if key[1:] in old})
+        told = positions_as_of(self._lake.reader, self._naming.source, self._until_ms)
+        restored = RestoredGenerations(resend.ranges, begun)
+        found, left = {}, set()
+        for key, (position, generation) in told.items():
+            if key[1] not in resend.names:
+                continue
+            offset = restored.position(key[1:], generation, position.offset)
+            if offset is None:
+                left.add(f"{key[1]}-{key[2]}")
+            else:
+                found[key] = position._replace(offset=offset)
         said = [
             f"positions of groups in {place} are not restored: it was made again at the source, or its log went back, "
             "since; they are of what is there now"
-            for place in left
+            for place in sorted(left)
         ]
-        return {key: position for key, position in found.items() if key[1:] not in old}, said
+        return found, said
 
     def _move(self, resend: Resend, positions: Mapping[GroupPartition, Committed]) -> list[dict[str, Any]]:
         self._lake.reader.refresh()

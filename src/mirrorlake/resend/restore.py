@@ -16,17 +16,19 @@ from mirrorlake.lake.as_of import staged_as_of
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.lease import Lease
 from mirrorlake.lake.reader import Frame
+from mirrorlake.lake.source_generations import begun_from
 from mirrorlake.lake.stage_index import StageFiles
 from mirrorlake.lake.states import ALWAYS, states_as_of
 from mirrorlake.lake.topic_states import TopicState
 from mirrorlake.naming.policy import called_heartbeats, is_internal
 from mirrorlake.naming.selection import matches_any
+from mirrorlake.offsets.generations import Begun
 from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.offsets.stage_index import StagedRange
 from mirrorlake.produce.flow import BatchReport
 from mirrorlake.resend import topics
 from mirrorlake.resend.compaction import Compaction
-from mirrorlake.resend.cut import Begun, Ends, ends_as_of, ends_of, ranges_below
+from mirrorlake.resend.cut import Ends, ends_as_of, ends_of, ranges_below
 from mirrorlake.resend.extras import Extras, ExtrasDone
 from mirrorlake.resend.note import Part, Resend, new_id
 from mirrorlake.resend.sender import Outcome, Sending
@@ -95,7 +97,8 @@ class Restore:
     @cached_property
     def begun(self) -> tuple[Begun, ...]:
         """The generations of the source's topics."""
-        return tuple(Begun(**row) for row in self._lake.ask("generation_begins", source_cluster=self._asked.source))
+        self._lake.reader.refresh()
+        return begun_from(self._lake.reader, self._asked.source)
 
     def below(self, offsets: Mapping[TopicAndPartition, int]) -> Moment:
         """All that is staged now, or what lies below some offsets of it. Raises InputError."""

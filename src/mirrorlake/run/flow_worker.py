@@ -110,6 +110,7 @@ class FlowWorker:
                 snapshot.mapped.get(key, 0),
                 name,
                 snapshot.target_generations.get(name, 0),
+                snapshot.generations.generation(key),
             )
             for key in keys
             if (name := self.targets.remote_topic(key[0])) is not None
@@ -123,9 +124,9 @@ class FlowWorker:
         """Whether a topic must not be mirrored, or its mirror could not bear its name."""
         return self.targets.remote_topic(topic) is None
 
-    def topic_generation(self, topic: str) -> int:
-        """Which generation of a topic is landed now."""
-        return self._landing.topic_generation(topic)
+    def generation(self, key: TopicAndPartition) -> int:
+        """In which generation of its topic a partition is landed now."""
+        return self._landing.generations().generation(key)
 
     def _turn(self) -> float | None:
         return None if self._hold() else 0.0
@@ -193,7 +194,9 @@ class FlowWorker:
             while True:
                 ended = self._landing.thread.ended.is_set()
                 wanted = self._snapshots.wanted
-                # Asked for before the poll: what was landed by then is produced once the poll finds nothing.
+                # Asked for before the poll: what was landed by then is produced once the poll finds nothing. And before
+                # it the generations: what an older one covered must not be taken for what a newer one did.
+                generations = self._landing.generations()
                 covered = self._landing.covered() if wanted or ended else {}
                 try:
                     report = producer.step()
@@ -208,9 +211,7 @@ class FlowWorker:
                     told = True
                 last = self.thread.stopping.is_set() or (ended and report is None)
                 if wanted or last:
-                    self._snapshots.take(
-                        snapshot_of(producer, covered, report is None, self._landing, self._written_to)
-                    )
+                    self._snapshots.take(snapshot_of(producer, covered, report is None, generations, self._written_to))
                 if last:
                     producer.drain()
                     return True

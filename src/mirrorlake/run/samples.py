@@ -28,10 +28,14 @@ _VALUES = (
     "mapped_end",
     "target_passed_end",
     "target_generation",
+    "generation",
 )
 
 #: What stays as it is while nothing happens to a partition.
-_STANDING = ("source_end", "staged_end", "target_end", "target_topic", "mapped_end", "target_generation")
+_STANDING = (
+    *("source_end", "staged_end", "target_end", "target_topic", "mapped_end", "target_generation"),
+    "generation",
+)
 
 
 @dataclass(frozen=True)
@@ -184,6 +188,7 @@ class Sampler:
             "target_passed_end": target_end if _nothing_left(snapshot, self._targets, key) else None,
             # Of the producer that the poll was at: what it had produced is nothing to a generation that began since.
             "target_generation": snapshot.target_generations.get(target_ends.names[topic], 0),
+            "generation": snapshot.generations.generation(key),
         }
 
     def _named(self, key: TopicAndPartition, now: datetime) -> Row:
@@ -229,7 +234,7 @@ def _settle(row: Row, written: tuple[object, ...] | None) -> None:
 def _mirror(values: tuple[object, ...]) -> Row:
     """What stays known of a partition that cannot be sampled: what it is called at the target."""
     said = dict(zip(_VALUES, values, strict=True))
-    return {name: said[name] for name in ("target_topic", "target_generation")}
+    return {name: said[name] for name in ("target_topic", "target_generation", "generation")}
 
 
 def _said(row: Mapping[str, object]) -> tuple[object, ...]:

@@ -4,7 +4,7 @@ import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from mirrorlake.landing.worker import LandingWorker
+from mirrorlake.landing.source_comparison import CurrentGenerations
 from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.produce.flow import FlowProducer
 
@@ -14,7 +14,8 @@ class Snapshot:
     """Where a flow was after one poll: what was landed before it, whether that was all produced, where it goes on,
     where the map of what it has produced ends (rows of it may still be on their way), the partitions that wait for an
     operator, the topics that were left out at that poll, and the generations of target topics that it produced to.
-    `written` is up to where it has written to target partitions, by source partition."""
+    `written` is up to where it has written to target partitions, by source partition. Source offsets are of
+    `generations`: a partition that the flow has yet to bring to its newest one has none."""
 
     covered: dict[TopicAndPartition, int]
     caught_up: bool
@@ -24,17 +25,18 @@ class Snapshot:
     left_out: frozenset[str]
     target_generations: Mapping[str, int] = field(default_factory=dict)
     written: Mapping[TopicAndPartition, int] = field(default_factory=dict)
+    generations: CurrentGenerations = field(default_factory=CurrentGenerations)
 
 
 def snapshot_of(
     producer: FlowProducer,
     covered: dict[TopicAndPartition, int],
     caught_up: bool,
-    landing: LandingWorker,
+    generations: CurrentGenerations,
     target_generations: Mapping[str, int],
 ) -> Snapshot:
-    """Where a producer is now, of what is landed now; `covered` was landed before its last poll."""
-    living = {key: floor for key, floor in producer.floors().items() if floor.generation == landing.generation(*key)}
+    """Where a producer is now; `covered` was landed before its last poll, in `generations` or later ones."""
+    living = {key: floor for key, floor in producer.floors().items() if floor.generation == generations.generation(key)}
     floors = {key: floor.next for key, floor in living.items()}
     # Of a target topic that was made again the map has nothing yet, however far the one before it went.
     mapped = {key: floor.source for key, floor in living.items() if floor.target is not None}
@@ -44,7 +46,9 @@ def snapshot_of(
         for key, floor in producer.floors().items()
         if floor.target is not None and spec.remote_topic(key[0]) is not None
     }
-    return Snapshot(covered, caught_up, floors, mapped, spec.blocked, left_out, target_generations, written)
+    return Snapshot(
+        covered, caught_up, floors, mapped, spec.blocked, left_out, target_generations, written, generations
+    )
 
 
 class Snapshots:

@@ -9,10 +9,11 @@ from typing import Any
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.reader import Frame
 from mirrorlake.offsets.positions import TopicAndPartition
+from mirrorlake.offsets.ranges import NO_END
 from mirrorlake.offsets.runs import Segment
 from mirrorlake.offsets.stage_index import StageIndex
 from mirrorlake.verify.job import Range
-from mirrorlake.verify.ranges import NO_END, Extent, cut, sampled, without
+from mirrorlake.verify.ranges import Extent, cut, sampled, without
 from mirrorlake.verify.standing import FlowStanding, Standing
 from mirrorlake.verify.verdict import Allowances
 

@@ -4,11 +4,10 @@ import zlib
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 
+from mirrorlake.offsets.ranges import NO_END
+
 #: Offsets of a range. Ranges begin and end at multiples of it, or where there is nothing more.
 RANGE_OFFSETS = 100_000
-
-#: Above every offset.
-NO_END = 2**62
 
 Extent = tuple[int, int]
 """Offsets, first and last inclusive."""

@@ -23,10 +23,11 @@ from mirrorlake.landing.generations import generations_of
 from mirrorlake.naming.policy import HEARTBEATS
 from mirrorlake.offsets.parked import Parked, ParkedOffsets
 from mirrorlake.offsets.positions import TopicAndPartition
+from mirrorlake.offsets.ranges import NO_END
 from mirrorlake.offsets.stage_index import PartitionRanges, StageIndex
 from mirrorlake.verify import verdict as kinds
 from mirrorlake.verify.in_flight import in_flight
-from mirrorlake.verify.ranges import NO_END, Extent
+from mirrorlake.verify.ranges import Extent
 from mirrorlake.verify.verdict import Allowances
 
 Row = Mapping[str, Any]

@@ -98,7 +98,7 @@ def law(monkeypatch: pytest.MonkeyPatch) -> None:
             if partition != 9
         }
 
-    monkeypatch.setattr(query_checkpoint, "translate_all", translate_all)
+    monkeypatch.setattr(query_checkpoint, "translate_living", translate_all)
 
 
 @pytest.mark.usefixtures("law")

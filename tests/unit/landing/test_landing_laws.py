@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from mirrorlake.landing.source_comparison import Branch, CurrentGenerations, Decision, TopicGeneration
-from mirrorlake.offsets.positions import TopicAndPartition
+from mirrorlake.offsets.positions import PartitionGeneration, TopicAndPartition
 from tests.unit.landing.test_landing_plan import Log, Model
 
 KEYS = st.sampled_from([("t", 0), ("t", 1), ("u", 0)])
@@ -28,6 +28,7 @@ class LandingLaws(RuleBasedStateMachine):
         self.model = Model({("t", 0): Log(), ("u", 0): Log()}, {"t": "t0", "u": "u0"})
         self.planner = self.model.planner()
         self.covered: dict[TopicAndPartition, int] = {}
+        self.covered_in = CurrentGenerations()
         self.number = 0
         self.trimmed: dict[TopicAndPartition, set[int]] = {}
         self.told: dict[TopicAndPartition, set[int]] = {}
@@ -70,7 +71,7 @@ class LandingLaws(RuleBasedStateMachine):
     def land(self, limit: int, keys: set[TopicAndPartition]) -> None:
         """A query that comes up to `limit` records far in some partitions, then ends."""
         planned = self.planner.plan(self.covered)
-        self.covered = dict(planned.covered)
+        self.covered, self.covered_in = dict(planned.covered), planned.current_generations
         for loss in (*planned.losses, *planned.given_up):
             given = loss in planned.given_up
             self.model.told.append(
@@ -104,9 +105,8 @@ class LandingLaws(RuleBasedStateMachine):
     @rule(epochs_too=st.booleans())
     def die(self, epochs_too: bool) -> None:
         """What is only in the process is lost; samples have said how far it came."""
-        self.model.samples.update(
-            {key: end for key, end in self.covered.items() if self.model.known.generation(key) == 0}
-        )
+        for key, end in self.covered.items():
+            self.model.samples[PartitionGeneration(*key, self.covered_in.generation(key))] = end
         self.planner, self.covered = self.model.planner(), {}
         if epochs_too:
             self.model.leaders = {}

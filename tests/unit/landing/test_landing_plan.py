@@ -11,7 +11,7 @@ from mirrorlake.kafka.values import Row
 from mirrorlake.landing.plan import LandingPlanner, SourceTopic
 from mirrorlake.landing.refusals import WAIT_SECONDS
 from mirrorlake.landing.source_comparison import Branch, CurrentGenerations, Decision, Loss, TopicGeneration
-from mirrorlake.offsets.positions import LogEnds, TopicAndPartition
+from mirrorlake.offsets.positions import LogEnds, PartitionGeneration, TopicAndPartition
 
 T0, T1 = ("t", 0), ("t", 1)
 
@@ -51,7 +51,7 @@ class Model:
     staged: dict[tuple[str, int, int], dict[int, Row]] = field(default_factory=dict)
     known: CurrentGenerations = field(default_factory=CurrentGenerations)
     told: list[Decision] = field(default_factory=list)
-    samples: dict[TopicAndPartition, int] = field(default_factory=dict)
+    samples: dict[PartitionGeneration, int] = field(default_factory=dict)
     leaders: dict[TopicAndPartition, int] = field(default_factory=dict)
     reads: int = 0
     now: float = 0.0
@@ -104,8 +104,8 @@ class Model:
             if at in rows
         }
 
-    def seen(self, keys: Collection[TopicAndPartition]) -> Mapping[TopicAndPartition, int]:
-        return {key: self.samples[key] for key in keys if key in self.samples}
+    def seen(self, places: Collection[PartitionGeneration]) -> Mapping[PartitionGeneration, int]:
+        return {place: self.samples[place] for place in places if place in self.samples}
 
     def epochs(self) -> Mapping[TopicAndPartition, int]:
         return self.leaders

@@ -4,8 +4,10 @@ had before they began one by themselves."""
 import pytest
 
 from mirrorlake.errors import InputError
+from mirrorlake.offsets.generations import Begun
+from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.offsets.stage_index import StagedRange, StageIndex
-from mirrorlake.resend.cut import Begun, ends_as_of, ends_of, outdated, ranges_below
+from mirrorlake.resend.cut import RestoredGenerations, ends_as_of, ends_of, ranges_below
 
 
 def staged(*ranges: tuple[str, int, int, int, int]):  # type: ignore[no-untyped-def]
@@ -64,9 +66,19 @@ def test_as_of_a_time() -> None:
     assert ends_as_of(stage, {("t", 1): (0, 99)}) == {("t", 1, 0): 10}
 
 
-def test_what_groups_committed_since_means_something_else() -> None:
+def test_positions_of_groups_are_of_a_generation() -> None:
     stage = staged(("t", 0, 0, 0, 9), ("t", 1, 1, 0, 9), ("u", 0, 0, 0, 0))
     ranges = [item for items in ranges_below("east", stage, (), ends_of(stage, ())).values() for item in items]
-    assert outdated(ranges, [Begun("t", 0), Begun("u", 0)]) == set()
-    assert outdated(ranges, [Begun("t", 1)]) == {("t", 0)}
-    assert outdated(ranges, [Begun("t", 2, 1, 5)]) == {("t", 1)}
+
+    def place(*begun: Begun, key: TopicAndPartition = ("t", 0), generation: int | None = None) -> int | None:
+        return RestoredGenerations(ranges, begun).position(key, generation, 7)
+
+    assert place(Begun("t", 0), Begun("u", 0)) == 7
+    assert place(Begun("t", 1)) is None, "an earlier version did not note the generation: it may be the later one"
+    assert place(Begun("t", 1), key=("t", 1)) == place(Begun("t", 1), key=("u", 0)) == 7
+    assert place(Begun("t", 2, 1, 5)) == 7 and place(Begun("t", 2, 1, 5), key=("t", 1)) is None
+    assert place(Begun("t", 1), generation=0) == 7, "what is restored is of the generation that it is of"
+    assert place(Begun("t", 1), generation=1) is None
+    assert place(Begun("t", 1), key=("t", 1), generation=0) == 0, "nothing of the restored one was read"
+    assert place(Begun("t", 1, 1, 4), key=("t", 1), generation=0) == 4
+    assert place(Begun("t", 1, 1, 9), key=("t", 1), generation=0) == 7, "the same log, up to there"

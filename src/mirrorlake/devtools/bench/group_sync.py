@@ -133,7 +133,7 @@ class _Mapped:
     def refuses(self, _topic: str) -> bool:
         return False
 
-    def topic_generation(self, _topic: str) -> int:
+    def generation(self, _key: TopicAndPartition) -> int:
         return 0
 
     def target_generation(self, _topic: str) -> int | None:

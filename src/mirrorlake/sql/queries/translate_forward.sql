@@ -4,13 +4,15 @@
 -- offsets of previous ones are no more; but below the offset from which a partition began a generation by itself
 -- (branches), they are the same records as before. A sample counts only once the map has come as far as it says
 -- (mapped_end; where an earlier version took it, as far as all that was produced): rows of the map follow production by
--- some moments; and only for the generation of the target topic that it is of. While a target topic is gone, or was
+-- some moments; and only for the generations, of the source topic and of the target topic, that it is of (of one that an
+-- earlier version took, the time says of which source topic). While a target topic is gone, or was
 -- made again and nobody has decided what becomes of it, every position leads to its start, which skips nothing, and
 -- none exactly. Frames: asked (topic, partition, offset), runs (of offset_translation, all that the positions can
 -- need), samples (of positions). Parameters: flow. One row per position asked.
 -- All goes through one pass: each table is read once and shuffled once, by topic.
 WITH branches AS (
-  SELECT topic, partition, max(started_at) AS began, collect_list(struct(generation, first_offset)) AS later
+  SELECT topic, partition, max(started_at) AS began, max(generation) AS newest,
+         collect_list(struct(generation, first_offset)) AS later
   FROM generations
   WHERE source_cluster = split(:flow, '->')[0] AND partition IS NOT NULL
   GROUP BY topic, partition
@@ -30,11 +32,12 @@ steps AS (
   FROM {asked}
   UNION ALL
   SELECT samples.topic, samples.partition, NULL, 0, NULL, NULL, NULL, NULL,
-         struct(sampled_at, produced_end, mapped_end, target_topic, coalesce(target_generation, 0) AS target_generation),
+         struct(sampled_at, produced_end, mapped_end, target_topic, coalesce(target_generation, 0) AS target_generation,
+                samples.generation AS generation),
          NULL
   FROM {samples} AS samples
     LEFT JOIN branches ON branches.topic = samples.topic AND branches.partition = samples.partition
-  WHERE began IS NULL OR sampled_at >= began
+  WHERE began IS NULL OR coalesce(samples.generation >= newest, sampled_at >= began)
   UNION ALL
   SELECT topic, NULL, NULL, 0, generation, started_at, NULL, NULL, NULL, NULL
   FROM generations
@@ -51,6 +54,7 @@ noted AS (
          run IS NOT NULL AND is_valid
            AND generation >= coalesce(max(IF(run IS NULL, generation, NULL)) OVER whole_topic, 0) AS is_living,
          coalesce(max(started_at) OVER whole_topic, TIMESTAMP '1970-01-01') AS life_began,
+         coalesce(max(IF(run IS NULL, generation, NULL)) OVER whole_topic, 0) AS life,
          max_by(target, target.started_at) OVER whole_topic AS newest_target
   FROM steps
   WINDOW whole_topic AS (PARTITION BY topic)
@@ -58,7 +62,7 @@ noted AS (
 ended AS (
   SELECT *,
          max(IF(is_living, at, NULL)) OVER (PARTITION BY topic, partition) AS source_last,
-         sample.sampled_at >= life_began
+         coalesce(sample.generation >= life, sample.sampled_at >= life_began)
            AND (newest_target IS NULL OR newest_target.target_topic <> sample.target_topic
                 OR newest_target.lives AND newest_target.target_generation = sample.target_generation) AS is_of_generation
   FROM noted

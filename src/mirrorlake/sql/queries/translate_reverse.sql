@@ -1,13 +1,14 @@
 -- The law of translation, backward: a target position goes to the source offset of the first mapped record at or behind
 -- it on the target; behind all of them, to the position behind the last one, exactly if nothing of the flow lies in
--- between: a sample says so (target_passed_end) once the map has come as far as it says (mapped_end). What is said of a
--- target topic is of its living generation; without one every position leads to the start, and none exactly, as in
--- translate_forward.sql.
+-- between: a sample says so (target_passed_end) once the map has come as far as it says (mapped_end), in the generation of
+-- the source topic that the sample is of. `generation` is the one that the source position is of, newest or not: history is
+-- told; null where nothing says so. What is said of a target topic is of its living generation; without one every position
+-- leads to the start, and none exactly, as in translate_forward.sql.
 -- Frames: asked (topic on the target, partition, offset), runs (of offset_translation), samples (of positions).
 -- Parameters: flow. One row per position asked. All goes through one pass, as in translate_forward.sql.
 WITH steps AS (
   SELECT target_topic AS name, target_partition AS partition, target_last AS at, 0 AS asks,
-         struct(source_first, source_last, stride, target_first, topic) AS run, NULL AS sample,
+         struct(source_first, source_last, stride, target_first, topic, generation) AS run, NULL AS sample,
          NULL AS target
   FROM {runs}
   UNION ALL
@@ -16,7 +17,7 @@ WITH steps AS (
   UNION ALL
   SELECT target_topic, partition, NULL, 0, NULL,
          struct(sampled_at, target_passed_end, mapped_end, produced_end, topic,
-                coalesce(target_generation, 0) AS target_generation),
+                coalesce(target_generation, 0) AS target_generation, generation),
          NULL
   FROM {samples}
   UNION ALL
@@ -32,25 +33,29 @@ noted AS (
   WINDOW whole_topic AS (PARTITION BY name)
 ),
 ended AS (
-  SELECT *, max_by(run.source_last, IF(run IS NULL, NULL, at)) OVER (PARTITION BY name, partition) + 1 AS map_end
+  SELECT *, max_by(run.source_last, IF(run IS NULL, NULL, at)) OVER whole_partition + 1 AS map_end,
+         max_by(run.generation, IF(run IS NULL, NULL, at)) OVER whole_partition AS map_generation
   FROM noted
+  WINDOW whole_partition AS (PARTITION BY name, partition)
 ),
 weighed AS (
-  SELECT *, coalesce(sample.mapped_end, sample.produced_end) <= coalesce(map_end, 0L)
+  SELECT *, coalesce(sample.mapped_end, sample.produced_end)
+             <= IF(coalesce(sample.generation > map_generation, false), 0L, coalesce(map_end, 0L))
            AND (newest_target IS NULL
                 OR newest_target.lives AND newest_target.target_generation = sample.target_generation) AS counts
   FROM ended
 ),
 told AS (
   SELECT
-    name, partition, at AS offset, asks, name_origin, newest_target, map_end,
+    name, partition, at AS offset, asks, name_origin, newest_target, map_end, map_generation,
     last(run) IGNORE NULLS OVER (
       PARTITION BY name, partition ORDER BY at DESC, asks ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS next,
     max(target_last) OVER whole_partition AS target_last,
     max_by(run.topic, target_last) OVER whole_partition AS partition_origin,
     max(IF(counts, sample.target_passed_end, NULL)) OVER whole_partition AS target_passed_end,
     max_by(sample.topic, sample.sampled_at) OVER whole_partition AS sampled_origin,
-    max_by(sample.produced_end, IF(counts, sample.sampled_at, NULL)) OVER whole_partition AS produced_end
+    max_by(sample.produced_end, IF(counts, sample.sampled_at, NULL)) OVER whole_partition AS produced_end,
+    max_by(sample.generation, IF(counts, sample.sampled_at, NULL)) OVER whole_partition AS sampled_generation
   FROM weighed
   WINDOW whole_partition AS (PARTITION BY name, partition)
 )
@@ -71,6 +76,7 @@ SELECT
     OR coalesce(partition < newest_target.partitions, false) AS known,
   next IS NOT NULL AS ahead,
   name_origin IS NOT NULL AS mapped,
-  coalesce(target_last + 1, 0L) AS mapped_end
+  coalesce(target_last + 1, 0L) AS mapped_end,
+  coalesce(next.generation, map_generation, sampled_generation) AS generation
 FROM told
 WHERE asks = 1

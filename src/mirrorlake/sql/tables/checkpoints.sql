@@ -12,7 +12,8 @@ CREATE TABLE IF NOT EXISTS checkpoints (
   synced BOOLEAN COMMENT 'whether the group stands there at the target',
   reason STRING COMMENT 'why it was held back, kept or left; null: it was not',
   read_at TIMESTAMP COMMENT 'when the source was asked for the position; null for what was not read there',
-  target_generation INT COMMENT 'generation of the target topic that target_position is of'
+  target_generation INT COMMENT 'generation of the target topic that target_position is of',
+  generation INT COMMENT 'of the source topic that source_position is of; 0 is the first'
 ) USING DELTA
 COMMENT 'mirrorlake: positions of consumer groups, translated'
 TBLPROPERTIES ('delta.checkpointInterval' = '100', 'delta.logRetentionDuration' = 'interval 7 days', 'delta.enableDeletionVectors' = 'false')

@@ -19,7 +19,8 @@ CREATE TABLE IF NOT EXISTS positions (
   target_passed_end BIGINT
     COMMENT 'all that the flow wrote in front of this target position has source offsets below mapped_end; null: unknown',
   target_generation INT COMMENT 'generation of the target topic that produced_end and target_end are of',
-  interval_seconds INT COMMENT 'the flow is sampled again within so many seconds, as long as a process runs it'
+  interval_seconds INT COMMENT 'the flow is sampled again within so many seconds, as long as a process runs it',
+  generation INT COMMENT 'of the source topic, that the source offsets are of; null: not noted, by an earlier version'
 ) USING DELTA
 COMMENT 'mirrorlake: where every partition of every flow stood, and when'
 TBLPROPERTIES ('delta.checkpointInterval' = '100', 'delta.logRetentionDuration' = 'interval 7 days', 'delta.enableDeletionVectors' = 'false')

@@ -15,5 +15,5 @@ kept AS (
 SELECT flow, group_id, topic, partition, source_position, target_topic, target_position, metadata, checkpointed_at,
        synced AND is_living AS synced,
        IF(is_living, reason, 'the target topic is not the one that the position was of') AS reason,
-       coalesce(target_generation, 0) AS target_generation
+       coalesce(target_generation, 0) AS target_generation, coalesce(generation, 0) AS generation
 FROM kept

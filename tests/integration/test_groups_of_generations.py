@@ -1,0 +1,162 @@
+"""Groups in a generation of a topic that is over: a position is of a generation, and is moved by the newest."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from mirrorlake.config.topology import load_topology
+from mirrorlake.groups.checkpoint_plan import REWOUND
+from mirrorlake.groups.checkpoint_sync import Checkpoints
+from mirrorlake.groups.checkpoint_table import positions_as_of
+from mirrorlake.lake.lake import Lake
+from mirrorlake.lake.opening import open_lake
+from mirrorlake.offsets.positions import Committed
+from tests.integration.test_source_rewound import rewind
+from tests.integration.test_target_changes import commit, position
+from tests.integration.test_without_a_session import mirrorlake
+from tests.support.clusters import ClusterPair
+from tests.support.groups import checkpoints_of
+from tests.support.kafka import create_topic, delete_topic, read_topic, topics_of
+from tests.support.lake_rows import now_of
+from tests.support.replication import write_topology
+from tests.support.topologies import fill, until
+
+ALWAYS = 1 << 50
+
+
+@dataclass
+class Scene:
+    """A topic of one partition, mirrored by runs that open no session."""
+
+    clusters: ClusterPair
+    topic: str
+    topology: Path
+
+    @property
+    def mirror(self) -> str:
+        return f"east.{self.topic}"
+
+    def run(self, tag: str, count: int, code: int = 0) -> None:
+        fill(self.clusters.east, self.topic, tag, count, 1)
+        mirrorlake(self.topology, "run", "--once", code=code)
+
+    def make_again(self, tag: str, count: int) -> None:
+        """The topic is deleted and made again at the source, and goes on as an operator says."""
+        delete_topic(self.clusters.east, self.topic)
+        until(lambda: self.topic not in topics_of(self.clusters.east), "the topic is gone")
+        create_topic(self.clusters.east, self.topic)
+        self.goes_on(tag, count)
+
+    def goes_on(self, tag: str, count: int) -> None:
+        self.run(tag, count, code=1)
+        mirrorlake(self.topology, "resolve", "--topic", self.topic, "--choice", "new-generation")
+        mirrorlake(self.topology, "run", "--once")
+
+    def place(self, value: str) -> int:
+        """The offset of a record at the target."""
+        (found,) = [one.offset for one in read_topic(self.clusters.west, self.mirror)[0] if one.value == value.encode()]
+        return found
+
+    def stand(self, group: str, at: int) -> None:
+        self.at_source(group)  # once its coordinator answers, it has loaded what it has
+        commit(self.clusters.west, f"{self.topic}-{group}", self.mirror, at)
+
+    def failback(self, *groups: str, code: int = 0) -> dict[str, dict[str, object]]:
+        named = [word for group in groups for word in ("--group", f"{self.topic}-{group}")]
+        said = mirrorlake(self.topology, "failback", "--flow", "east->west", *named, "--no-drain", code=code)
+        assert said["complete"] is (code == 0) and bool(said["left"]) is (code == 1)
+        return {row["group"].removeprefix(f"{self.topic}-"): row for row in said["groups"]}
+
+    def at_source(self, group: str) -> int | None:
+        return position(self.clusters.east, f"{self.topic}-{group}", self.topic)
+
+
+@pytest.fixture
+def scene(clusters: ClusterPair, topic_name: str, tmp_path: Path) -> Scene:
+    settings = {"topics": [topic_name], "groups": [f"{topic_name}.*"]}
+    create_topic(clusters.east, topic_name)
+    return Scene(clusters, topic_name, write_topology(tmp_path, clusters.east, clusters.west, settings))
+
+
+@pytest.mark.law("kept by generation", "never more than was seen", session="without")
+def test_a_group_in_records_of_a_topic_that_is_gone_begins_the_new_one(scene: Scene) -> None:
+    scene.run("a", 50)
+    scene.make_again("b", 20)
+    scene.stand("amid", scene.place("a:40"))
+    scene.stand("past", scene.place("a:49") + 1)
+    scene.stand("new", scene.place("b:7"))
+    moved = scene.failback("past", "new")
+    assert all(row["exact"] and row["read_again_at_most"] == 0 for row in moved.values())
+    assert (scene.at_source("past"), scene.at_source("new")) == (0, 7)
+    row = scene.failback("amid", code=1)["amid"]
+    assert (row["done"], row["exact"], row["gone_at_most"]) == ("moved", False, 10)
+    assert scene.at_source("amid") == 0
+    asked = ["--flow", "east->west", "--topic", scene.mirror, "--partition", "0", "--offset", str(scene.place("a:40"))]
+    assert mirrorlake(scene.topology, "translate", *asked, "--reverse")["offset"] == 40, "history is told as it was"
+
+
+@pytest.mark.law("kept by generation", session="without")
+def test_a_group_behind_the_place_where_a_log_went_back_begins_there(scene: Scene) -> None:
+    if scene.clusters.embedded is None:
+        pytest.skip("the brokers' disks are not ours to change")
+    for number in range(4):  # batches of their own, at which a log can be cut
+        fill(scene.clusters.east, scene.topic, "a", 10, 1, start=10 * number)
+    mirrorlake(scene.topology, "run", "--once")
+    rewind(scene.clusters.embedded["east"], f"{scene.topic}-0", 20)
+    scene.goes_on("b", 60)
+    for group, value in (("below", "a:10"), ("above", "a:30"), ("new", "b:3")):
+        scene.stand(group, scene.place(value))
+    row = scene.failback("new")["new"]
+    assert (row["exact"], scene.at_source("new")) == (True, 23)
+    moved = scene.failback("below", "above", code=1)
+    assert (scene.at_source("below"), scene.at_source("above")) == (10, 20)
+    assert (moved["below"]["gone_at_most"], moved["above"]["gone_at_most"]) == (20, 10)
+
+
+def no_session() -> "object":
+    raise AssertionError("a session was asked for")
+
+
+def restarted(scene: Scene, generation: int) -> Checkpoints:
+    """Group positions as a process that has just started keeps them."""
+    return checkpoints_of(scene.topology, lake_of(scene), generation)
+
+
+def lake_of(scene: Scene) -> Lake:
+    return open_lake(no_session, load_topology(scene.topology).lake, scene.topology.parent)  # type: ignore[arg-type]
+
+
+@pytest.mark.law("never backwards", "kept by generation", session="without")
+def test_what_its_owner_set_back_stays_through_a_restart_of_a_topic_made_again(scene: Scene) -> None:
+    scene.run("a", 50)
+    scene.make_again("b", 20)
+    group = f"{scene.topic}-app"
+    commit(scene.clusters.east, group, scene.topic, 15)
+    groups = restarted(scene, 1)
+    groups.checkpoint()
+    groups.sync()
+    there = scene.place("b:15")
+    assert position(scene.clusters.west, group, scene.mirror) == there
+    scene.stand("app", there - 10)
+    for _ in range(2):
+        groups = restarted(scene, 1)
+        groups.checkpoint()
+        groups.sync()
+        assert position(scene.clusters.west, group, scene.mirror) == there - 10
+    (row,) = now_of(lake_of(scene)).table_rows("group_positions")
+    assert (row["generation"], row["source_position"], row["reason"]) == (1, 15, REWOUND)
+    assert restarted(scene, 0).checkpoint()[0].generation == 0, "the row of generation 1 says nothing of another one"
+
+
+@pytest.mark.law("nothing silently", session="without")
+def test_a_group_whose_topic_is_not_selected_any_more_is_not_gone(scene: Scene, tmp_path: Path) -> None:
+    scene.run("a", 50)
+    group = f"{scene.topic}-app"
+    commit(scene.clusters.east, group, scene.topic, 15)
+    restarted(scene, 0).checkpoint()
+    settings = {"topics": [f"{scene.topic}-other"], "groups": [f"{scene.topic}.*"]}
+    write_topology(tmp_path, scene.clusters.east, scene.clusters.west, settings)
+    assert restarted(scene, 0).checkpoint() == []
+    found = positions_as_of(now_of(lake_of(scene)), "east", ALWAYS)
+    assert found == {(group, scene.topic, 0): (Committed(15), 0)}
