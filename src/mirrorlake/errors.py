@@ -98,12 +98,13 @@ class MissingJava(InputError):
 
 
 class Where(TypedDict, total=False):
-    """What an error is about within a topic, as columns of `incidents`: range of source offsets, inclusive, and the
-    generation of the target topic."""
+    """What an error is about within a topic, as columns of `incidents`: range of source offsets, inclusive, the
+    generation of the source topic that these are of, and the generation of the target topic."""
 
     partition: int | None
     first_offset: int | None
     last_offset: int | None
+    generation: int | None
     target_generation: int | None
 
 
@@ -121,6 +122,7 @@ class ReplicationError(MirrorlakeError):
         self.partition = where.get("partition")
         self.first_offset = where.get("first_offset")
         self.last_offset = where.get("last_offset")
+        self.generation = where.get("generation")
         self.target_generation = where.get("target_generation")
 
 

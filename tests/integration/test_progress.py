@@ -18,6 +18,7 @@ from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.map_store import LakeMap
 from mirrorlake.lake.stage_index import StageFiles
 from mirrorlake.offsets.generations import TargetGeneration
+from mirrorlake.offsets.positions import PartitionGeneration
 from mirrorlake.produce.batch import BatchPlan
 from mirrorlake.produce.flow import BatchReport, FlowProducer
 from mirrorlake.produce.spec import FlowSpec, name_at_target
@@ -263,8 +264,10 @@ def test_positions_that_the_target_forgot_stop_only_what_cannot_be_known(bench: 
     bench.run(on_refused=told.extend)
     assert [(type(error), error.partition, error.first_offset) for error in told] == [(PositionLost, 0, 20)]
     assert [len(records) for records in read_topic(bench.west, bench.topic)] == [30, 30]
-    bench.run(on_refused=told.extend, known_foreign={(bench.topic, 0): 20})
-    assert len(told) == 1
+    bench.run(on_refused=told.extend, known_foreign={PartitionGeneration(bench.topic, 0, 1): 20})
+    assert len(told) == 2, "what was said of another generation"
+    bench.run(on_refused=told.extend, known_foreign={PartitionGeneration(bench.topic, 0, 0): 20})
+    assert len(told) == 2
     assert [len(records) for records in read_topic(bench.west, bench.topic)] == [40, 30]
 
 

@@ -17,7 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 from mirrorlake.config.topology import Lake as Location
 from mirrorlake.errors import UnknownOffset
 from mirrorlake.groups.checkpoint_table import newest_checkpoints
-from mirrorlake.lake.incidents import Incidents
+from mirrorlake.lake.incidents import IncidentKey, Incidents
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.opening import open_lake
 from mirrorlake.lake.targets import note_targets
@@ -229,7 +229,7 @@ def test_offsets_of_a_target_topic_that_was_made_again_lead_nowhere(lake: Lake) 
         assert found(True, 0, 104, 110) == dict.fromkeys((0, 104, 110), (0, False))
         assert map_rows(lake, topic) == 0
         assert is_over() == [True]
-        Incidents(lake).settle(FLOW, "target_recreated", topic, None, "again")
+        Incidents(lake).settle_all([IncidentKey(FLOW, "target_recreated", topic)], "again")
     note_targets(lake, FLOW, {(topic, target): NotedTarget(1, "new", "stage", (0,))})
     assert found(False, 4, 10) == {4: (0, False), 10: (0, False)}, "the sample is of the generation before"
     assert found(True, 104) == {104: (0, False)}

@@ -29,7 +29,7 @@ def test_two_thousand_partitions_of_two_flows(spark: SparkSession, tmp_path: Pat
         for _plan in range(2):
             incidents.report(found)
         assert lake.version_of("incidents") == version + 1
-        incidents.close(lambda flow, _kind, _topic, partition: flow == FLOWS[0] or partition != 7)
+        incidents.close(lambda key: key.flow == FLOWS[0] or key.partition != 7)
         # A MERGE may be followed by a commit of Delta's own that compacts what it wrote.
         assert lake.version_of("incidents") <= version + 3
         (left,) = lake.ask_table("open_incidents")

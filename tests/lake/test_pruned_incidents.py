@@ -63,4 +63,4 @@ def _decisions(lake: Lake) -> list[Any]:
     ours = [item for item in target_decisions(lake, FLOW) if item.resolution in ("again", "continue", "stop")]
     source = [item for item in decisions_of(lake, "east") if item.resolution != "acknowledge"]
     known = lake.ask("acknowledged_differences", flow=FLOW)
-    return [Incidents(lake).decided(FLOW), sorted(map(repr, source)), ours, known]
+    return [Incidents(lake).decided(FLOW, lambda _: None), sorted(map(repr, source)), ours, known]

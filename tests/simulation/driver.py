@@ -23,7 +23,7 @@ from mirrorlake.kafka.kept import Kept
 from mirrorlake.lake.incidents import Lost
 from mirrorlake.lake.path_tables import fenced
 from mirrorlake.offsets.parked import Parked
-from mirrorlake.offsets.positions import TopicAndPartition
+from mirrorlake.offsets.positions import PartitionGeneration, TopicAndPartition
 from mirrorlake.offsets.progress import MappedEnd, floors_of
 from mirrorlake.offsets.ranges import OffsetRanges
 from mirrorlake.offsets.runs import decode_written
@@ -58,7 +58,7 @@ from tests.simulation.landing import Lander
 from tests.simulation.stage import RECORDS, ParquetView, arrow, lake_failed
 from tests.simulation.steps import TaskFailed
 from tests.simulation.targets import MemoryTargets, TargetsUnmade, stand_ins
-from tests.simulation.world import FLOW, SOURCE, TARGET, Incident, World
+from tests.simulation.world import FLOW, HOLDS, SOURCE, TARGET, Incident, World
 
 #: When schedules begin, ms.
 EPOCH_MS = 1_790_000_000_000
@@ -459,7 +459,7 @@ class Driver:
         known = self._open_losses()
         for key, lost in log_ends_below(flow, self._target_ends).items():
             if key not in known and key[0] not in self._targets.closed():
-                self._tell_lost(told(MemoryLosses(world), FLOW, key[0], key, lost))  # type: ignore[arg-type]
+                self._tell_lost(*told(MemoryLosses(world), FLOW, key[0], key, lost))  # type: ignore[arg-type]
         open_ones = self._open_losses()
         flow.spec = replace(flow.spec, blocked=flow.spec.blocked | open_ones.keys())
         return take_out(MemoryLosses(world), flow, open_ones)  # type: ignore[arg-type]
@@ -474,7 +474,7 @@ class Driver:
         return {
             (str(item.topic), item.partition or 0): Lost(item.target_generation, item.target_offset)
             for item in self.world.open_incidents()
-            if item.kind == "target_lost"
+            if item.kind == "target_lost" and self._holds(item)
         }
 
     def _target_ends(self, places: Collection[TopicAndPartition]) -> dict[TopicAndPartition, int]:
@@ -482,17 +482,19 @@ class Driver:
         logs = {key: self.world.target.log(*key) for key in places}
         return {key: log.end for key, log in logs.items() if log is not None}
 
-    def _tell_lost(self, problem: TargetLost) -> None:
+    def _tell_lost(self, *problems: TargetLost) -> None:
         self.world.steps.reach("incident append", timed_out)
-        self.world.tell(
-            problem.incident_kind,
-            *problem.topic_partition,
-            first=problem.first_offset,
-            last=problem.last_offset,
-            detail=str(problem),
-            target_generation=problem.target_generation,
-            target_offset=problem.target_offset,
-        )
+        for problem in problems:
+            self.world.tell(
+                problem.incident_kind,
+                *problem.topic_partition,
+                first=problem.first_offset,
+                last=problem.last_offset,
+                detail=str(problem),
+                generation=problem.generation,
+                target_generation=problem.target_generation,
+                target_offset=problem.target_offset,
+            )
         self.world.steps.reach("incident appended", timed_out)
 
     def append_map(self) -> None:
@@ -578,17 +580,18 @@ class Driver:
         world = self.world
         self._closed = self._targets.closed()
         produced = frozenset(world.selected - world.paused - self._closed - self._denied)
-        stopped = {(i.topic, i.partition) for i in world.incidents if i.resolution == "stop"}
-        decided: dict[str, dict[Any, tuple[tuple[int, int], ...]]] = {"skip": {}, "park": {}}
-        for item in world.incidents:
+        held = [item for item in world.incidents if item.kind in HOLDS and self._holds(item)]
+        stopped = frozenset(item.place for item in held if item.resolution == "stop")
+        decided: dict[str, dict[PartitionGeneration, OffsetRanges]] = {"skip": {}, "park": {}}
+        for item in held:
             said = "skip" if item.resolution == "accept" else item.resolution
             if item.kind in ("target_refused", "target_lost") and said in decided:
-                key, ranges = (item.topic, item.partition), decided[said]
-                ranges[key] = (*ranges.get(key, ()), (item.first or 0, item.last or 0))
-        forgotten: dict[tuple[str, int, int], list[tuple[int, int]]] = {}
+                ranges = decided[said].setdefault(item.place, OffsetRanges())
+                ranges.add([(item.first or 0, item.last or 0)])
+        forgotten: dict[PartitionGeneration, list[tuple[int, int]]] = {}
         for *place, offset in world.forgotten:
-            forgotten.setdefault(tuple(place), []).append((offset, offset))
-        foreign = {(i.topic, i.partition): i.first or 0 for i in world.incidents if i.resolution == "foreign"}
+            forgotten.setdefault(PartitionGeneration(*place), []).append((offset, offset))
+        foreign = {item.place: item.first or 0 for item in held if item.resolution == "foreign"}
         return FlowSpec(
             FLOW,
             SOURCE,
@@ -600,8 +603,8 @@ class Driver:
             True,
             max_records=world.settings.max_records,
             reader=world.settings.reader,
-            blocked=frozenset(stopped),
-            skipped={key: OffsetRanges(ranges) for key, ranges in decided["skip"].items()},
+            stopped=stopped,
+            skipped=decided["skip"],
             known_foreign=foreign,
             targets=self._targets.living,
             on_refused=self._refused,
@@ -609,6 +612,11 @@ class Driver:
             parks=world.settings.parks,
             park_at=decided["park"],
         )
+
+    def _holds(self, item: Incident) -> bool:
+        """As `lake/incidents.py: decided`: what was decided about another target topic does not hold."""
+        living = self._targets.living.get(str(item.topic))
+        return living is None or item.target_generation == living.number
 
     def _refused(self, errors: Sequence[TargetRefused]) -> None:
         for error in errors:
@@ -618,8 +626,10 @@ class Driver:
             if isinstance(error, TopicRefused):
                 self._denied.add(error.topic)
                 self._begins_anew = True
-            first, last = error.first_offset, error.last_offset
-            self.world.tell(error.incident_kind, *error.topic_partition, first=first, last=last, detail=str(error))
+            names = {"first": "first_offset", "last": "last_offset"}
+            names |= {name: name for name in ("generation", "target_generation")}
+            facts = {name: getattr(error, attribute) for name, attribute in names.items()}
+            self.world.tell(error.incident_kind, *error.topic_partition, detail=str(error), **facts)
 
     def _lost_under_way(self, error: TargetLost) -> None:
         self._targets.differs(self._closed)
@@ -629,6 +639,6 @@ class Driver:
             try:
                 flow.drain()
             finally:
-                last = (error.first_offset or 0) - 1
-                self._tell_lost(told(MemoryLosses(self.world), FLOW, key[0], key, lost, last))  # type: ignore[arg-type]
+                last = (error.generation or 0, (error.first_offset or 0) - 1)
+                self._tell_lost(*told(MemoryLosses(self.world), FLOW, key[0], key, lost, last))  # type: ignore[arg-type]
         self._begun_with = None  # it begins anew

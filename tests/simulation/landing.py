@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping
 
 from mirrorlake.kafka.values import Row as SingleRow
 from mirrorlake.landing.plan import LandingPlanner, Planned, SourceTopic
-from mirrorlake.landing.source_comparison import CurrentGenerations, Decision, TopicGeneration
+from mirrorlake.landing.source_comparison import CurrentGenerations, Decision, Loss, TopicGeneration
 from mirrorlake.offsets.positions import LogEnds, PartitionGeneration, TopicAndPartition
 from tests.simulation.kafka import timed_out
 from tests.simulation.streaming import Checkpoint, Query, QueryFailed, QueryPlan
@@ -68,14 +68,12 @@ class MemoryLandingStore:
         return [
             Decision(item.topic or "", item.partition, item.kind, item.last, item.resolution is None, item.resolution)  # type: ignore[arg-type]
             for item in self._world.incidents
-            if item.kind in _LOSSES and (item.kind == _LOSSES[0] or item.at >= self._began(item))
+            if item.kind in _LOSSES and (item.kind == _LOSSES[0] or item.generation >= self._newest(item))
         ]
 
-    def _began(self, item: Incident) -> int:
-        """When the newest generation began of what an incident is about; what was lost before says nothing of it."""
-        begun = [at for topic, generation, _, at in self._world.generations if topic == item.topic and generation > 0]
-        branches = [at for key, (_, at) in self._world.branches.items() if key == (item.topic, item.partition)]
-        return max((*begun, *branches), default=0)
+    def _newest(self, item: Incident) -> int:
+        """The newest generation of what an incident is about; what was lost of another one says nothing of it."""
+        return self._world.living().generation((str(item.topic), item.partition or 0))
 
     def staged_ends(self) -> Mapping[TopicAndPartition, tuple[int, int]]:
         found: dict[TopicAndPartition, tuple[int, int]] = {}
@@ -180,7 +178,11 @@ class Lander:
     def _tell(self, planned: Planned) -> None:
         self._world.steps.write("incidents append", timed_out)
         for loss in planned.given_up:
-            self._world.tell(loss.kind, loss.topic, loss.partition, first=loss.first, last=loss.last)
+            self._world.tell(loss.kind, loss.topic, loss.partition, **_facts(loss))
             self._world.incidents[-1].resolution = "continue"
         for loss in planned.losses:
-            self._world.tell(loss.kind, loss.topic, loss.partition, first=loss.first, last=loss.last)
+            self._world.tell(loss.kind, loss.topic, loss.partition, **_facts(loss))
+
+
+def _facts(loss: Loss) -> dict[str, int | None]:
+    return {name: getattr(loss, name) for name in ("first", "last", "generation")}

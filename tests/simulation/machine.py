@@ -36,6 +36,7 @@ EVENTS = {
     "resolve": 2,
     "create": 2,
     "make_again": 1,
+    "stop": 2,
     "lose_target": 2,
     "rewind_target": 2,
     "compact": 2,
@@ -216,6 +217,13 @@ class Replication(RuleBasedStateMachine):
             self.world.create(topic, 1 + dice.upto(1))
             self.world.unseen = True
 
+    def _stop(self, dice: Dice) -> None:
+        """An operator stops a partition that waits, as it is now; what takes its topic's name goes on."""
+        held = [item for item in self.world.open_incidents() if item.kind == "target_refused"]
+        for item in held[: 1 + dice.upto(1)]:
+            item.resolution = "stop"
+            self._say(f"stop {item.place}")
+
     def _lose_target(self, dice: Dice) -> None:
         place = (dice.among(TOPICS), dice.among((False, True)))
         self._say(f"lose target{place}")
@@ -354,7 +362,8 @@ class Replication(RuleBasedStateMachine):
             elif item.kind == "target_recreated":
                 item.resolution = ("again", "continue")[item.at % 2]
             elif item.kind == "target_lost":
-                if not self.driver.has_lost(item):
+                over = item.target_generation != world.target_generation(str(item.topic))
+                if over or not self.driver.has_lost(item):
                     item.resolution = ("produce-again", "accept")[item.at % 2]
             elif item.kind == "position_lost":
                 # The operator looks at the target: is anything there that the map does not have?

@@ -15,7 +15,7 @@ from mirrorlake.errors import Fenced
 from mirrorlake.forget.doubts import Doubt
 from mirrorlake.kafka.kept import Kept
 from mirrorlake.landing.source_comparison import Branch, CurrentGenerations, LandingPlan, TopicGeneration
-from mirrorlake.offsets.generations import NotedTarget, counts_from
+from mirrorlake.offsets.generations import Begun, NotedTarget, SourceGenerations, counts_from
 from mirrorlake.offsets.parked import Parked
 from mirrorlake.offsets.positions import PartitionGeneration, TopicAndPartition
 from mirrorlake.produce import task
@@ -60,8 +60,14 @@ class Incident:
     detail: str = ""
     at: int = 0
     resolution: str | None = None
+    generation: int = 0
     target_generation: int = 0
     target_offset: int = 0
+
+    @property
+    def place(self) -> PartitionGeneration:
+        """What its offsets are of."""
+        return PartitionGeneration(str(self.topic), self.partition or 0, self.generation)
 
 
 @dataclass
@@ -96,6 +102,7 @@ class World:
         self.paused: set[str] = set()
         self.generations: list[tuple[str, int, str, int]] = []  # topic, generation, id, when
         self.branches: dict[TopicAndPartition, tuple[Branch, int]] = {}  # with when it began
+        self.begun: list[Begun] = []  # all of both
         self.incidents: list[Incident] = []
         self.parked: list[Parked] = []
         #: What was deleted from the stage by predicate, or is about to be, by (topic, partition, generation, offset).
@@ -129,7 +136,8 @@ class World:
 
     def tell(self, kind: str, topic: str | None, partition: int | None = None, **facts: Any) -> None:
         """Note an incident; one of this kind and place that is open is not repeated."""
-        if (kind, topic, partition) not in {(i.kind, i.topic, i.partition) for i in self.open_incidents()}:
+        key = (kind, topic, partition, facts.get("generation", 0))
+        if key not in {(i.kind, i.topic, i.partition, i.generation) for i in self.open_incidents()}:
             self.incidents.append(Incident(kind, topic, partition, at=next(self._clock), **facts))
 
     def open_incidents(self) -> list[Incident]:
@@ -139,10 +147,12 @@ class World:
     def begin_generation(self, topic: str, generation: int, topic_id: str) -> None:
         """Note the generation of a source topic."""
         self.generations.append((topic, generation, topic_id, next(self._clock)))
+        self.begun.append(Begun(topic, generation))
 
     def begin_branch(self, key: TopicAndPartition, first: int) -> None:
         """Let a partition go another way from an offset on, in a generation of its own."""
         self.branches[key] = (Branch(self.living().generation(key) + 1, first), next(self._clock))
+        self.begun.append(Begun(key[0], self.branches[key][0].generation, key[1], first))
 
     def living(self) -> CurrentGenerations:
         """The newest generation of every topic, and the partitions that went another way since."""
@@ -379,7 +389,7 @@ class World:
 
     def violations(self) -> list[str]:
         """What is wrong once all is landed and produced; nothing may be."""
-        return [*self._staged_wrong(), *self._mirrored_wrong()]
+        return [*self._staged_wrong(), *self._mirrored_wrong(), *self._groups_wrong()]
 
     def _staged_wrong(self) -> list[str]:
         found: list[str] = []
@@ -444,16 +454,16 @@ class World:
         staged: dict[TopicAndPartition, dict[tuple[int, int], Any]] = {}
         for row in self.ever_staged():
             staged.setdefault((row.topic, row.partition), {})[row.generation, row.offset] = row
-        given_up: dict[TopicAndPartition, set[int]] = {}
+        given_up: dict[TopicAndPartition, set[tuple[int, int]]] = {}
         for item in self.incidents:
             if (item.kind, item.resolution) in (("target_refused", "skip"), ("target_lost", "accept")):
-                key = (str(item.topic), item.partition or 0)
-                given_up.setdefault(key, set()).update(range(item.first or 0, (item.last or 0) + 1))
-        waiting = {
-            (item.topic, item.partition)
-            for item in self.incidents
-            if item.kind in HOLDS and item.resolution in (None, "stop")
-        }
+                offsets = range(item.first or 0, (item.last or 0) + 1)
+                key = item.place.topic_partition
+                if item.target_generation >= counts_from(self.noted.get(key[0], ())):
+                    given_up.setdefault(key, set()).update((item.generation, offset) for offset in offsets)
+        held = [item for item in self.incidents if item.kind in HOLDS]
+        waiting = {(item.topic, item.partition) for item in held if item.resolution is None}
+        stopped = {item.place for item in held if item.resolution == "stop" and self._holds_now(item)}
         mapped, before = self._mapped()
         for key, rows in staged.items():
             if key[0] not in self.selected and self._is_lost(key[0]):
@@ -470,7 +480,7 @@ class World:
             parked = self._parked(key)
             if parked & set(order):
                 found.append(f"{key}: parked, and at the target: {sorted(parked & set(order))}")
-            wanted = {place for place in rows if place[1] not in given_up.get(key, ())}
+            wanted = {at for at in rows if PartitionGeneration(*key, at[0]) not in stopped} - given_up.get(key, set())
             wanted -= before.get(key, set()) | parked | {at[2:] for at in self.forgotten if at[:2] == key}
             produced = key[0] in self.selected - self.paused and key not in waiting
             if produced and wanted - set(order):
@@ -486,6 +496,28 @@ class World:
                 if not extra and not produced:
                     continue  # what is not produced now gets the rest of its map when it is again
                 found.append(f"{key}: the map has {extra} too many and lacks {lacking}")
+        return found
+
+    def _holds_now(self, item: Incident) -> bool:
+        """Whether a decision is about the target topic that there is now."""
+        return item.target_generation == self.target_generation(str(item.topic))
+
+    def _groups_wrong(self) -> list[str]:
+        """A group that moves to the source from anywhere at the target, in records that are gone there too, skips
+        none of the log that there is now, and reads none of it again."""
+        found = []
+        known = SourceGenerations(self.begun)
+        for key, pairs in self._mapped()[0].items():
+            order = sorted((target, PartitionGeneration(*key, generation), at) for generation, at, target in pairs)
+            living = {target: at for target, place, at in order if known.living(place, at + 1) == at + 1}
+            for position in [0, *(target + 1 for target, _, _ in order)]:
+                ahead = next(((place, at) for target, place, at in order if target >= position), None)
+                place, at = ahead or (order[-1][1], order[-1][2] + 1)
+                there = known.living(place, at)
+                skipped = [at for target, at in living.items() if target >= position and at < there]
+                again = [at for target, at in living.items() if target < position and at >= there]
+                if skipped or again:
+                    found.append(f"{key}: a group at {position} goes to {there}: skips {skipped}, reads {again} again")
         return found
 
     def _parked(self, key: TopicAndPartition) -> set[tuple[int, int]]:

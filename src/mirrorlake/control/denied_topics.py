@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Collection, Iterable, Mapping
 
 from mirrorlake.errors import TopicRefused
-from mirrorlake.lake.incidents import Incidents
+from mirrorlake.lake.incidents import IncidentKey, Incidents
 
 logger = logging.getLogger(__name__)
 
@@ -54,7 +54,8 @@ class DeniedTopics:
         for topic in over:
             logger.info("flow %s: the target takes topic %s again, as far as it says", self._flow, topic)
         self._incidents.settle_all(
-            ((self._flow, TopicRefused.incident_kind, topic, None) for topic in over), "the topic may be written again"
+            (IncidentKey(self._flow, TopicRefused.incident_kind, topic) for topic in over),
+            "the topic may be written again",
         )
         self.topics = {topic: error for topic, error in self.topics.items() if topic not in over}
 

@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -10,24 +11,26 @@ from mirrorlake import failpoints
 from mirrorlake.lake.changes import WHOLE_LAKE, Change
 from mirrorlake.lake.event_log import EventLog
 from mirrorlake.lake.lake import Lake
+from mirrorlake.offsets.positions import PartitionGeneration
 from mirrorlake.offsets.ranges import OffsetRanges
 
-Place = tuple[str, int, int]
-"""Topic, partition and generation."""
 
-
-def forgotten_from(lake: Lake, source_cluster: str) -> Mapping[Place, OffsetRanges]:
+def forgotten_from(lake: Lake, source_cluster: str) -> Mapping[PartitionGeneration, OffsetRanges]:
     """Ranges of source offsets (inclusive) that were deleted, or are about to be, of what was landed from a cluster."""
-    found: dict[Place, list[tuple[int, int]]] = defaultdict(list)
+    found: dict[PartitionGeneration, list[tuple[int, int]]] = defaultdict(list)
     for row in lake.ask("forgotten_of", source_cluster=source_cluster):
-        found[row["topic"], row["partition"], row["generation"]].append((row["first_offset"], row["last_offset"]))
+        found[_place(row)].append((row["first_offset"], row["last_offset"]))
     return {place: OffsetRanges(ranges) for place, ranges in found.items()}
 
 
-def forgotten_ends(lake: Lake, source_cluster: str) -> Mapping[Place, int]:
+def forgotten_ends(lake: Lake, source_cluster: str) -> Mapping[PartitionGeneration, int]:
     """The offsets behind the last records that were deleted."""
     rows = lake.ask("forgotten_ends", source_cluster=source_cluster)
-    return {(row["topic"], row["partition"], row["generation"]): row["position"] for row in rows}
+    return {_place(row): row["position"] for row in rows}
+
+
+def _place(row: Mapping[str, Any]) -> PartitionGeneration:
+    return PartitionGeneration(row["topic"], row["partition"], row["generation"])
 
 
 def without_forgotten(rows: pa.RecordBatch, ranges: OffsetRanges) -> pa.RecordBatch:

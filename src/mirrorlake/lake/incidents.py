@@ -1,16 +1,17 @@
 """Incidents: what an operator must know, recorded once while it is open, and closed when it is over or decided."""
 
 import threading
-from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterable, Mapping
 from datetime import datetime, timezone
-from typing import NamedTuple, cast
+from typing import Any, NamedTuple
 
 from mirrorlake.errors import MirrorlakeError, ReplicationError, TargetLost, first_line
 from mirrorlake.lake.definitions import rows_of
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.reader import Frame
-from mirrorlake.offsets.positions import TopicAndPartition
+from mirrorlake.offsets.positions import PartitionGeneration, TopicAndPartition
+from mirrorlake.offsets.ranges import OffsetRanges
 
 #: How records that the stage had lost are staged again; with ` from <offset>` behind it, only from there on.
 READ_AGAIN = "read-again"
@@ -20,9 +21,18 @@ PARK = "park"
 CAME_THROUGH, WENT_ON = "it came through again", "the flow went on behind the records"
 #: What is done about records that a target has lost: they are produced from the stage once more, or given up.
 PRODUCE_AGAIN, ACCEPT = "produce-again", "accept"
-#: Flow, kind, topic and partition.
-IncidentKey = tuple[str, str, str | None, int | None]
-_KEY = (("flow", "STRING"), ("kind", "STRING"), ("topic", "STRING"), ("partition", "INT"))
+_KEY = (("flow", "STRING"), ("kind", "STRING"), ("topic", "STRING"), ("partition", "INT"), ("generation", "INT"))
+
+
+class IncidentKey(NamedTuple):
+    """What an incident is about; one that is open is not told twice. `generation` is of the source topic, 0 where the
+    incident is about none."""
+
+    flow: str
+    kind: str
+    topic: str | None = None
+    partition: int | None = None
+    generation: int = 0
 
 
 class Incident(NamedTuple):
@@ -39,7 +49,13 @@ class Refusal(NamedTuple):
     kind: str
     topic: str
     partition: int
+    generation: int
     last_offset: int
+
+    @property
+    def place(self) -> PartitionGeneration:
+        """What the offset is of."""
+        return PartitionGeneration(self.topic, self.partition, self.generation)
 
 
 class Lost(NamedTuple):
@@ -51,16 +67,16 @@ class Lost(NamedTuple):
 
 
 class Decided(NamedTuple):
-    """What an operator said about partitions that stopped: `stopped` ones, by partition the ranges of source offsets
-    (first and last) that were given up, and the source offset at which the flow goes on behind records of somebody
-    else, the ranges that it goes on without since the stage has them no more, and those that are to be parked if they
-    are refused. `lost` are the partitions of which the target has lost records, and of which nothing is decided."""
+    """What an operator said about partitions that stopped, each in a generation of its topic: `stopped` ones, the
+    source offsets that were given up, the one at which the flow goes on behind records of somebody else, those that it
+    goes on without since the stage has them no more, and those that are to be parked if they are refused. `lost` are
+    the partitions of which the target has lost records, and of which nothing is decided."""
 
-    stopped: frozenset[TopicAndPartition]
-    skipped: dict[TopicAndPartition, tuple[tuple[int, int], ...]]
-    foreign: dict[TopicAndPartition, int]
-    trimmed: dict[TopicAndPartition, tuple[tuple[int, int], ...]]
-    parked: dict[TopicAndPartition, tuple[tuple[int, int], ...]]
+    stopped: frozenset[PartitionGeneration]
+    skipped: dict[PartitionGeneration, OffsetRanges]
+    foreign: dict[PartitionGeneration, int]
+    trimmed: dict[PartitionGeneration, OffsetRanges]
+    parked: dict[PartitionGeneration, OffsetRanges]
     lost: dict[TopicAndPartition, Lost]
 
 
@@ -73,7 +89,7 @@ class Incidents:
         self._seen: frozenset[IncidentKey] = frozenset()  # what was open when that was last asked
 
     def tell(self, flow: str, kind: str, error: MirrorlakeError) -> None:
-        """Record an incident; one of the same kind, topic and partition that is open is not repeated."""
+        """Record an incident; one of the same kind, topic, partition and generation that is open is not repeated."""
         self.report([Incident(flow, kind, error)])
 
     def tell_all(self, flow: str, kind: str, errors: Iterable[MirrorlakeError]) -> None:
@@ -85,7 +101,7 @@ class Incidents:
         who reports does nothing else meanwhile."""
         rows: dict[IncidentKey, dict[str, object]] = {}
         for row in map(_row, incidents):
-            rows.setdefault(_key(row), row)
+            rows.setdefault(key_of(row), row)
         if not rows:
             return
         with self._use:
@@ -99,35 +115,30 @@ class Incidents:
         rows = [{**row, "resolved_at": row["at"], "resolution": resolution} for row in map(_row, incidents)]
         self._lake.append("incidents", rows_of("incidents", rows))
 
-    def close(self, over: Callable[[str, str, str | None, int | None], bool]) -> None:
-        """Close what went away by itself, in one commit: `over` is asked with flow, kind, topic and partition of what
-        is open."""
+    def close(self, over: Callable[[IncidentKey], bool]) -> None:
+        """Close what went away by itself, in one commit: `over` is asked of each that is open."""
         with self._use:
-            self.settle_all((key for key in self._open() if over(*key)), CAME_THROUGH)
+            self.settle_all((key for key in self._open() if over(key)), CAME_THROUGH)
 
     def came_through(self, flows: Iterable[str], kinds: Iterable[str]) -> None:
         """Close what is over: what was wrong with these flows went away by itself."""
         wanted, named = set(kinds), set(flows)
-        self.close(lambda flow, kind, _topic, _partition: flow in named and kind in wanted)
+        self.close(lambda key: key.flow in named and key.kind in wanted)
 
     def open_kinds(self, flow: str) -> set[str]:
         """The kinds of a flow's open incidents."""
-        return {kind for name, kind, _topic, _partition in self._open() if name == flow}
+        return {key.kind for key in self._open() if key.flow == flow}
 
     def open_counts(self) -> Mapping[str, int]:
         """How many incidents of each flow are open, as far as this process knows; the lake is not asked."""
-        return Counter(flow for flow, _kind, _topic, _partition in self._seen)
+        return Counter(key.flow for key in self._seen)
 
     def over(self, flow: str, kind: str, still: Collection[str]) -> None:
         """Close a flow's incidents of one kind that are about topics, except those topics of which it still holds."""
-        self.close(lambda name, what, topic, _partition: (name, what) == (flow, kind) and topic not in still)
-
-    def settle(self, flow: str, kind: str, topic: str | None, partition: int | None, resolution: str) -> None:
-        """Close the incidents of one kind, topic and partition. Those stopped by an operator are closed again."""
-        self.settle_all([(flow, kind, topic, partition)], resolution)
+        self.close(lambda key: key[:2] == (flow, kind) and key.topic not in still)
 
     def settle_all(self, keys: Iterable[IncidentKey], resolution: str) -> None:
-        """The same of many, in one commit: each rewrites the table."""
+        """Close incidents, in one commit, which rewrites the table. Those stopped by an operator are closed again."""
         settled = frozenset(keys)
         if not settled:
             return
@@ -138,45 +149,49 @@ class Incidents:
     def refused(self, flow: str) -> list[Refusal]:
         """Partitions that stopped at a record, or for a lost position, and that nobody decided about."""
         rows = self._lake.ask("refusals", flow=flow)
-        return [Refusal(row["kind"], row["topic"], row["partition"], row["last_offset"]) for row in rows if row["open"]]
+        names = Refusal._fields
+        return [Refusal(**{name: row[name] for name in names}) for row in rows if row["open"]]
 
-    def decided(self, flow: str) -> Decided:
-        """What an operator said about partitions that stopped."""
-        rows = self._lake.ask("refusals", flow=flow)
-        stopped = frozenset((row["topic"], row["partition"]) for row in rows if row["resolution"] == "stop")
-        skipped: dict[TopicAndPartition, list[tuple[int, int]]] = {}
-        foreign: dict[TopicAndPartition, int] = {}
-        trimmed: dict[TopicAndPartition, list[tuple[int, int]]] = {}
-        parked: dict[TopicAndPartition, list[tuple[int, int]]] = {}
+    def decided(self, flow: str, target_generation: Callable[[str], int | None]) -> Decided:
+        """What an operator said about partitions that stopped, and holds now.
+
+        `target_generation` gives the generation of the target topic that a source topic is produced to (None: there is
+        none): what was decided about another one does not hold. Where none was noted, it holds for any.
+        """
+        stopped: set[PartitionGeneration] = set()
+        skipped: dict[PartitionGeneration, OffsetRanges] = defaultdict(OffsetRanges)
+        trimmed: dict[PartitionGeneration, OffsetRanges] = defaultdict(OffsetRanges)
+        parked: dict[PartitionGeneration, OffsetRanges] = defaultdict(OffsetRanges)
+        foreign: dict[PartitionGeneration, int] = {}
         lost: dict[TopicAndPartition, Lost] = {}
-        for row in rows:
-            key, offsets = (row["topic"], row["partition"]), (row["first_offset"], row["last_offset"])
+        for row in self._lake.ask("refusals", flow=flow):
+            place = PartitionGeneration(row["topic"], row["partition"], row["generation"])
+            offsets, living = [(row["first_offset"], row["last_offset"])], target_generation(row["topic"])
+            if None not in (row["target_generation"], living) and row["target_generation"] != living:
+                continue
             if row["kind"] == "target_lost" and row["open"]:
-                lost[key] = Lost(row["target_generation"], row["target_offset"])
+                lost[place.topic_partition] = Lost(row["target_generation"] or 0, row["target_offset"])
+            elif row["resolution"] == "stop":
+                stopped.add(place)
             elif row["resolution"] in ("skip", ACCEPT):
-                skipped.setdefault(key, []).append(offsets)
+                skipped[place].add(offsets if row["first_offset"] is not None else ())
             elif row["resolution"] == PARK:
-                parked.setdefault(key, []).append(offsets)
+                parked[place].add(offsets)
             elif row["kind"] == "stage_trimmed" and row["resolution"] in ("continue", READ_AGAIN):
-                trimmed.setdefault(key, []).append(offsets)
+                trimmed[place].add(offsets)
             elif row["kind"] == "position_lost" and row["resolution"] == "continue":
-                foreign[key] = max(foreign.get(key, -1), row["first_offset"])
-        return Decided(stopped, _ranges(skipped), foreign, _ranges(trimmed), _ranges(parked), lost)
+                foreign[place] = max(foreign.get(place, -1), row["first_offset"])
+        return Decided(frozenset(stopped), dict(skipped), foreign, dict(trimmed), dict(parked), lost)
 
     def _open(self) -> set[IncidentKey]:
         rows = self._lake.ask_table("open_incidents")
-        self._seen = frozenset((row["flow"], row["kind"], row["topic"], row["partition"]) for row in rows)
+        self._seen = frozenset(map(key_of, rows))
         return set(self._seen)
 
 
-def _ranges(
-    found: Mapping[TopicAndPartition, Sequence[tuple[int, int]]],
-) -> dict[TopicAndPartition, tuple[tuple[int, int], ...]]:
-    return {key: tuple(ranges) for key, ranges in found.items()}
-
-
-def _key(row: Mapping[str, object]) -> IncidentKey:
-    return cast("IncidentKey", tuple(row[name] for name, _ in _KEY))
+def key_of(row: Mapping[str, Any]) -> IncidentKey:
+    """What an incident is about, by its row."""
+    return IncidentKey(row["flow"], row["kind"], row["topic"], row["partition"], row["generation"] or 0)
 
 
 def _row(incident: Incident) -> dict[str, object]:
@@ -191,6 +206,7 @@ def _row(incident: Incident) -> dict[str, object]:
         "partition": place.partition,
         "first_offset": place.first_offset,
         "last_offset": place.last_offset,
+        "generation": place.generation,
         "target_generation": place.target_generation,
         "target_offset": place.target_offset if isinstance(place, TargetLost) else None,
     }

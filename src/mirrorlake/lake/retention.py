@@ -9,7 +9,7 @@ count until a record is so old that they do not any more; what they lack then is
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from mirrorlake.offsets.positions import TopicAndPartition
+from mirrorlake.offsets.positions import PartitionGeneration, TopicAndPartition
 
 
 @dataclass(frozen=True)
@@ -61,6 +61,11 @@ class Removal:
     generation: int
     first_offset: int
     below: int
+
+    @property
+    def place(self) -> PartitionGeneration:
+        """What the offsets are of."""
+        return PartitionGeneration(self.topic, self.partition, self.generation)
 
 
 @dataclass(frozen=True)

@@ -66,12 +66,12 @@ class LandingNews:
     def came_through(self, flows: Collection[str], planned: Planned) -> None:
         """A query has read what was planned: close what is over."""
         self._event_log.incidents.close(
-            lambda flow, kind, topic, partition: (
-                flow in flows
+            lambda key: (
+                key.flow in flows
                 and (
-                    kind == FAILED
-                    or kind == REFUSED
-                    and (topic not in planned.topics or (topic, partition) in planned.plan.starts)
+                    key.kind == FAILED
+                    or key.kind == REFUSED
+                    and (key.topic not in planned.topics or (key.topic, key.partition) in planned.plan.starts)
                 )
             )
         )
@@ -123,6 +123,7 @@ def lost(alias: str, flow: str, loss: Loss) -> SourceDataLost:
         partition=loss.partition,
         first_offset=loss.first,
         last_offset=loss.last,
+        generation=loss.generation,
     )
 
 
@@ -135,6 +136,7 @@ def given_up(alias: str, loss: Loss) -> SourceDataLost:
         partition=loss.partition,
         first_offset=loss.first,
         last_offset=loss.last,
+        generation=loss.generation,
     )
 
 

@@ -5,8 +5,8 @@ knows neither Spark nor threads nor clients, so that the same decisions run agai
 query begins with an explicit offset for every partition; nothing that a query before it noted down is used.
 """
 
-from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
 from time import monotonic
 from typing import Protocol
 
@@ -142,13 +142,14 @@ class LandingPlanner:
         rewound = self._rewound(log, positions, current, decisions)
         result = compare_source(log, positions, decisions, seen, rewound)
         self._rewinds.note({key: log[key].epoch for key in result.starts})
-        losses = (*remade, *result.losses)
+        losses = (*remade, *_in_generations(result.losses, current))
         generations = {key: current.generation(key) for key in result.starts if current.generation(key)}
         plan = LandingPlan(self.alias, result.starts, generations)
         told = {key: why for key, why in refused.items() if topics[key[0]].readable}
         waiting, still_open = _waiting(decisions, losses), _named(decisions, ids)
         return Planned(
-            plan, topics, log, losses, result.given_up, told, unanswered, current, still_open, waiting, covered
+            *(plan, topics, log, losses, _in_generations(result.given_up, current), told, unanswered, current),
+            *(still_open, waiting, covered),
         )
 
     def differs(self, planned: Planned, covered: Mapping[TopicAndPartition, int]) -> bool:
@@ -234,6 +235,15 @@ class LandingPlanner:
             key = place.topic_partition
             seen[key] = max(position, seen.get(key, 0))
         return seen
+
+
+def _in_generations(losses: Iterable[Loss], current: CurrentGenerations) -> tuple[Loss, ...]:
+    """Losses of partitions, each with the generation that it is of."""
+    return tuple(
+        replace(loss, generation=current.generation((loss.topic, loss.partition)))
+        for loss in losses
+        if loss.partition is not None
+    )
 
 
 def _keys(topics: Mapping[str, SourceTopic]) -> list[TopicAndPartition]:

@@ -13,7 +13,7 @@ from mirrorlake.lake.table_upkeep import removals_from
 from mirrorlake.landing.generations import generations_of
 from mirrorlake.landing.land import land_again
 from mirrorlake.landing.source_comparison import Branch, LandingPlan
-from mirrorlake.offsets.positions import TopicAndPartition
+from mirrorlake.offsets.positions import PartitionGeneration, TopicAndPartition
 
 logger = logging.getLogger(__name__)
 
@@ -27,7 +27,7 @@ def read_again(lake: Lake, connections: Connections, alias: str, incident: Mappi
     Args:
         lake, connections: where to, and from where.
         alias: the source cluster.
-        incident: its `topic`, `partition`, `first_offset`, `last_offset` and `at` are read.
+        incident: its `topic`, `partition`, `generation`, `first_offset`, `last_offset` and `at` are read.
 
     Returns:
         The first offset that was read: above `first_offset` where the source has trimmed its log too.
@@ -41,7 +41,8 @@ def read_again(lake: Lake, connections: Connections, alias: str, incident: Mappi
     name, lease = f"{key[0]}-{key[1]}", Lease(lake, f"reading again from cluster {alias}")
     lease.take()
     try:
-        generation = _generation(lake, connections, alias, key, first, last)
+        place = PartitionGeneration(*key, incident["generation"])
+        generation = _generation(lake, connections, alias, place, first, last)
         log = connections.admin(alias).log_ends([key]).get(key)
         if log is None:
             raise InputError(f"cluster {alias} does not report what it has of {name}; try again")
@@ -74,21 +75,20 @@ def _first_staged(lake: Lake, alias: str, key: TopicAndPartition, generation: in
     return max(found.first, offset) if found is not None and found.generation == generation else None
 
 
-def _generation(lake: Lake, connections: Connections, alias: str, key: TopicAndPartition, first: int, last: int) -> int:
+def _generation(
+    lake: Lake, connections: Connections, alias: str, place: PartitionGeneration, first: int, last: int
+) -> int:
     """The generation in which the offsets were staged. Raises InputError if the source has another one now."""
-    topic, current = key[0], generations_of(lake, alias)
+    key, topic, current = place.topic_partition, place.topic, generations_of(lake, alias)
     generation, branch = current.generation(key), current.branches.get(key, Branch(0, 0))
     staged = any(
-        (item.topic, item.partition, item.generation) == (*key, generation)
-        and item.first_offset <= first
-        and last < item.below
-        for item in removals_from(lake, alias)
+        item.place == place and item.first_offset <= first and last < item.below for item in removals_from(lake, alias)
     )
     same = (
         topic in current.topics
         and connections.admin(alias).topic_ids([topic]).get(topic) == current.topics[topic].topic_id
     )
-    if not (staged and same) or first < branch.first:
+    if not (staged and same and generation == place.generation) or first < branch.first:
         raise InputError(
             f"offsets {first} to {last} of {topic}-{key[1]} were staged from a log that cluster {alias} no longer has: "
             "the topic was made again, or the log went back; choose continue or stop"

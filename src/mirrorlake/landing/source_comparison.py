@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from mirrorlake.offsets.positions import LogEnds, TopicAndPartition
+from mirrorlake.offsets.positions import LogEnds, PartitionGeneration, TopicAndPartition
 
 LossKind = Literal["topic_recreated", "source_truncated", "source_rewound"]
 
@@ -43,6 +43,10 @@ class CurrentGenerations:
         """The generation in which a partition's records are staged now."""
         branch = self.branches.get(key)
         return branch.generation if branch is not None else self.topics.get(key[0], TopicGeneration(0, "")).generation
+
+    def place(self, key: TopicAndPartition) -> PartitionGeneration:
+        """The same, with the partition."""
+        return PartitionGeneration(*key, self.generation(key))
 
     def newest(self, topic: str) -> int:
         """The newest generation of any of a topic's partitions."""
@@ -82,13 +86,14 @@ class Decision:
 
 @dataclass(frozen=True)
 class Loss:
-    """Something lost. Offsets are inclusive; None for a topic made again."""
+    """Something lost of a generation. Offsets are inclusive; None for a topic made again."""
 
     kind: LossKind
     topic: str
     partition: int | None = None
     first: int | None = None
     last: int | None = None
+    generation: int = 0
 
 
 @dataclass(frozen=True)
@@ -107,7 +112,7 @@ def recreated(ids: Mapping[str, str], current: CurrentGenerations, decisions: It
     """The topics that have another id than their newest generation, as far as nobody knows yet."""
     told = {item.topic for item in decisions if item.kind == "topic_recreated" and waits(item)}
     return tuple(
-        Loss("topic_recreated", topic)
+        Loss("topic_recreated", topic, generation=current.topics[topic].generation)
         for topic, topic_id in sorted(ids.items())
         if topic in current.topics and current.topics[topic].topic_id != topic_id and topic not in told
     )

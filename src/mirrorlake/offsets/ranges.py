@@ -20,6 +20,24 @@ class OffsetRanges:
         """Take in more of them."""
         self._fresh.extend(ranges)
 
+    def __bool__(self) -> bool:
+        return bool(self._firsts or self._fresh)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, OffsetRanges) and list(self) == list(other)
+
+    __hash__ = None  # type: ignore[assignment]  # ranges may be added
+
+    def __repr__(self) -> str:
+        return f"OffsetRanges({list(self)})"
+
+    def __contains__(self, offset: int) -> bool:
+        return bool(self.within(offset, offset))
+
+    def covers(self, first: int, last: int) -> bool:
+        """Whether all offsets between two, both inclusive, lie in them."""
+        return sum(end - start + 1 for start, end in self.within(first, last)) == last - first + 1
+
     def __iter__(self) -> Iterator[tuple[int, int]]:
         self._sort()
         return iter(zip(self._firsts, self._lasts, strict=True))

@@ -9,13 +9,14 @@ older attempt is still alive somewhere.
 import heapq
 import zlib
 from collections import defaultdict
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from graphlib import CycleError, TopologicalSorter
 
 from mirrorlake.offsets.generations import FIRST, TargetGeneration
-from mirrorlake.offsets.positions import TopicAndPartition
+from mirrorlake.offsets.positions import PartitionGeneration, TopicAndPartition
 from mirrorlake.offsets.progress import NOTHING_MAPPED, Floor
+from mirrorlake.offsets.ranges import NO_END
 from mirrorlake.offsets.runs import Written
 from mirrorlake.offsets.spans import Span, spans_of
 from mirrorlake.offsets.stage_index import FileRange, PartitionRanges, StageIndex
@@ -43,6 +44,11 @@ class PartitionPlan:
     def generation(self) -> int:
         """The generation of the source topic that the offsets belong to."""
         return self.floor.generation
+
+    @property
+    def place(self) -> PartitionGeneration:
+        """What the offsets belong to."""
+        return PartitionGeneration(self.topic, self.partition, self.floor.generation)
 
 
 @dataclass(frozen=True)
@@ -91,6 +97,7 @@ def plan_batch(
     max_records: int,
     blocked: Container[TopicAndPartition] = frozenset(),
     targets: Mapping[str, TargetGeneration] | None = None,
+    stopped: Collection[PartitionGeneration] = frozenset(),
 ) -> BatchPlan:
     """The next batch of a flow: some of what the stage holds above its progress.
 
@@ -106,6 +113,7 @@ def plan_batch(
         max_records: about how many records.
         blocked: partitions that are left out.
         targets: the living generations of target topics, for partitions of which nothing is mapped.
+        stopped: generations of partitions that are left out; newer ones go on.
     """
     takes: dict[TopicAndPartition, _PartitionTake] = {}
     for topic, partitions in index.topics(source_cluster).items():
@@ -115,7 +123,9 @@ def plan_batch(
         start = replace(NOTHING_MAPPED, target_generation=(targets or {}).get(name, FIRST).number)
         for partition, ranges in partitions.items():
             if (topic, partition) not in blocked:
-                take = _PartitionTake(topic, partition, name, ranges, floors.get((topic, partition), start))
+                floor = floors.get((topic, partition), start)
+                over = {item.generation for item in stopped if item.topic_partition == (topic, partition)}
+                take = _PartitionTake(topic, partition, name, ranges, _behind(floor, ranges, over))
                 if take.upcoming is not None:
                     takes[topic, partition] = take
     _fill(list(takes.values()), produce_tasks, max_records)
@@ -139,6 +149,15 @@ def plan_batch(
             )
         )
     return BatchPlan(tuple(shards), ordered, sum(shard.record_count for shard in shards))
+
+
+def _behind(floor: Floor, ranges: PartitionRanges, stopped: Container[int]) -> Floor:
+    """Where a partition goes on of which some generations are left out."""
+    while True:
+        upcoming = next(ranges.above(floor.generation, floor.next), None)
+        if upcoming is None or upcoming.generation not in stopped:
+            return floor
+        floor = replace(floor.of_generation(upcoming.generation), reached=NO_END)
 
 
 class _PartitionTake:

@@ -121,6 +121,7 @@ class FlowProducer:
                 spec.max_records,
                 spec.blocked,
                 spec.targets,
+                spec.stopped,
             )
         if not plan.shards:
             self._produced_version = version
@@ -242,7 +243,7 @@ class FlowProducer:
         for plan in shard.partitions:
             key = (plan.topic, plan.partition)
             began = self.spec.targets.get(plan.target_topic, FIRST).began
-            if plan.first <= self.spec.known_foreign.get(key, -1):
+            if plan.first <= self.spec.known_foreign.get(plan.place, -1):
                 continue
             if plan.floor.target is not None:
                 found[key] = plan.floor.target

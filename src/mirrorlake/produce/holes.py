@@ -4,17 +4,19 @@ Offsets alone do not show it: a compacted topic, or a transactional producer, le
 So what was deleted is noted, and the stage says whether it is gone.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from mirrorlake.lake.retention import Removal
 from mirrorlake.offsets.generations import FIRST, TargetGeneration
-from mirrorlake.offsets.positions import TopicAndPartition
+from mirrorlake.offsets.positions import PartitionGeneration, TopicAndPartition
 from mirrorlake.offsets.progress import NOTHING_MAPPED, Floor
+from mirrorlake.offsets.ranges import OffsetRanges
 from mirrorlake.offsets.stage_index import PartitionRanges, StageIndex
 
-Ranges = Mapping[TopicAndPartition, tuple[tuple[int, int], ...]]
-"""Offsets, inclusive, that a flow goes on without, because an operator said so."""
+Accepted = Mapping[PartitionGeneration, OffsetRanges]
+"""Offsets that a flow goes on without, because an operator said so."""
+_NONE = OffsetRanges()
 
 
 @dataclass(frozen=True)
@@ -33,17 +35,18 @@ def lacking(
     floors: Mapping[TopicAndPartition, Floor],
     remote_topic: Callable[[str], str | None],
     targets: Mapping[str, TargetGeneration],
+    stopped: Collection[PartitionGeneration] = frozenset(),
 ) -> dict[TopicAndPartition, list[Removal]]:
     """What a flow lacks of what retention ever took, or would lack if it is gone; by partition, in order.
 
     A target topic that was made again gets what the stage holds, as the operator was told: nothing is lacking there as
-    long as nothing is mapped.
+    long as nothing is mapped. Nor is anything of generations that an operator has `stopped`.
     """
     found: dict[TopicAndPartition, list[Removal]] = {}
     for item in removals:
         key = (item.topic, item.partition)
         name = remote_topic(item.topic)
-        if name is None or (key not in floors and targets.get(name, FIRST).number > 0):
+        if name is None or item.place in stopped or (key not in floors and targets.get(name, FIRST).number > 0):
             continue
         floor = floors.get(key, NOTHING_MAPPED)
         if item.generation >= floor.generation and item.below > floor.of_generation(item.generation).next:
@@ -56,14 +59,14 @@ def find_holes(
     floors: Mapping[TopicAndPartition, Floor],
     index: StageIndex,
     source_cluster: str,
-    accepted: Ranges,
+    accepted: Accepted,
 ) -> Iterator[Hole]:
     """The first hole of each partition that nobody has accepted."""
     for key, items in sorted(candidates.items()):
         ranges = index.topics(source_cluster).get(key[0], {}).get(key[1])
         for item in items:
             hole = _hole(item, floors.get(key, NOTHING_MAPPED), ranges)
-            if hole is not None and not any(a <= hole.first and hole.last <= b for a, b in accepted.get(key, ())):
+            if hole is not None and not accepted.get(item.place, _NONE).covers(hole.first, hole.last):
                 yield hole
                 break
 

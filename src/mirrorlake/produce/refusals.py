@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from mirrorlake import failpoints
 from mirrorlake.errors import PositionLost, TargetLost, TargetRefused, TopicRefused
 from mirrorlake.offsets.parked import Parked, ParkedOffsets
-from mirrorlake.offsets.positions import TopicAndPartition
+from mirrorlake.offsets.positions import PartitionGeneration, TopicAndPartition
 from mirrorlake.offsets.ranges import OffsetRanges
 from mirrorlake.produce.batch import PartitionPlan
 from mirrorlake.produce.ports import MapStore
@@ -39,15 +39,14 @@ class Refusals:
         """What a batch leaves out of partitions: what an operator gave up, what is parked and what was forgotten."""
         found = {}
         for plan in plans:
-            key = (plan.topic, plan.partition)
-            place = (*key, plan.generation, plan.target_topic, plan.floor.target_generation)
-            given_up, forgotten = spec.skipped.get(key, _NONE), spec.forgotten.get((*key, plan.generation), _NONE)
+            place = (*plan.place, plan.target_topic, plan.floor.target_generation)
+            given_up, forgotten = spec.skipped.get(plan.place, _NONE), spec.forgotten.get(plan.place, _NONE)
             if ranges := tuple(
                 item
                 for known in (given_up.within, partial(self._parked.within, place), forgotten.within)
                 for item in known(plan.first, plan.last)
             ):
-                found[key] = ranges
+                found[plan.place.topic_partition] = ranges
         return found
 
     def take(self, result: pa.Table, spec: FlowSpec) -> frozenset[TopicAndPartition]:
@@ -80,16 +79,19 @@ class Refusals:
             where = f"{row['topic']}-{row['partition']}, offsets {found[0]['offset']} to {found[-1]['offset']}"
             logger.warning("flow %s parks %d records of %s: %s", spec.name, len(found), where, found[0]["reason"])
         if spec.on_parked is not None:
-            spec.on_parked([(row["topic"], row["partition"]) for row in rows])
+            spec.on_parked([_place(row) for row in rows])
 
 
 def _parks(spec: FlowSpec, row: Mapping[str, Any]) -> bool:
-    asked = spec.park_at.get((row["topic"], row["partition"]), ())
-    return spec.parks or any(first <= row["refused_first"] <= last for first, last in asked)
+    return spec.parks or row["refused_first"] in spec.park_at.get(_place(row), _NONE)
+
+
+def _place(row: Mapping[str, Any]) -> PartitionGeneration:
+    return PartitionGeneration(row["topic"], row["partition"], row["generation"])
 
 
 def _refusal(row: Mapping[str, Any]) -> TargetRefused:
-    place = {"topic": row["topic"], "partition": row["partition"]}
+    place = {name: row[name] for name in ("topic", "partition", "generation", "target_generation")}
     place |= {"first_offset": row["refused_first"], "last_offset": row["refused_last"]}
     if row["refused_target"] is not None:
         return TargetLost(row["refused_reason"], target_offset=row["refused_target"], **place)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from mirrorlake.errors import TargetRefused
 from mirrorlake.lake.lake import Lake
 from mirrorlake.offsets.generations import TargetGeneration
-from mirrorlake.offsets.positions import TopicAndPartition
+from mirrorlake.offsets.positions import PartitionGeneration, TopicAndPartition
 from mirrorlake.offsets.ranges import OffsetRanges
 from mirrorlake.produce.provenance import Provenance
 
@@ -22,13 +22,13 @@ class FlowSpec:
     its positions, and what its transactional ids begin with.
 
     `remote_topic` gives None for a topic that is not to be produced (not selected, paused, refused by its name).
-    `blocked` are partitions that wait for an operator, and `skipped` ranges of offsets (inclusive) that one gave up.
-    One said of those in `known_foreign` that what lies in the target behind the map's end is not the flow's, when the
-    flow went on at this source offset. `targets` are the living generations of target topics. `mark` is a header that
-    each of its records has when it comes from the stage: what is without it at the target is somebody else's.
-    With `parks`, and in the offsets of `park_at`, it goes on behind single records that the target refuses; `on_parked`
-    is told in which partitions. `forgotten` are ranges of offsets that `forget` noted. `counted`: the workers read all
-    that the stage holds of a range, and not a selection.
+    `blocked` are partitions that wait for an operator, `stopped` generations of partitions that one has stopped, and
+    `skipped` offsets that one gave up. One said of those in `known_foreign` that what lies in the target behind the
+    map's end is not the flow's, when the flow went on at this source offset. `targets` are the living generations of
+    target topics. `mark` is a header that each of its records has when it comes from the stage: what is without it at
+    the target is somebody else's. With `parks`, and in the offsets of `park_at`, it goes on behind single records that
+    the target refuses; `on_parked` is told in which partitions. `forgotten` are offsets that `forget` noted. `counted`:
+    the workers read all that the stage holds of a range, and not a selection.
     """
 
     name: str
@@ -43,14 +43,15 @@ class FlowSpec:
     reader: str = "auto"
     left_out: tuple[str, ...] = ()
     blocked: frozenset[TopicAndPartition] = frozenset()
-    skipped: Mapping[TopicAndPartition, OffsetRanges] = field(default_factory=dict)
-    known_foreign: Mapping[TopicAndPartition, int] = field(default_factory=dict)
+    stopped: frozenset[PartitionGeneration] = frozenset()
+    skipped: Mapping[PartitionGeneration, OffsetRanges] = field(default_factory=dict)
+    known_foreign: Mapping[PartitionGeneration, int] = field(default_factory=dict)
     targets: Mapping[str, TargetGeneration] = field(default_factory=dict)
     provenance: Provenance | None = None
     on_refused: Callable[[Sequence[TargetRefused]], None] | None = None
-    forgotten: Mapping[tuple[str, int, int], OffsetRanges] = field(default_factory=dict)
+    forgotten: Mapping[PartitionGeneration, OffsetRanges] = field(default_factory=dict)
     parks: bool = False
-    park_at: Mapping[TopicAndPartition, tuple[tuple[int, int], ...]] = field(default_factory=dict)
-    on_parked: Callable[[Sequence[TopicAndPartition]], None] | None = None
+    park_at: Mapping[PartitionGeneration, OffsetRanges] = field(default_factory=dict)
+    on_parked: Callable[[Sequence[PartitionGeneration]], None] | None = None
     mark: tuple[str, bytes] | None = None
     counted: bool = True

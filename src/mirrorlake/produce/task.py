@@ -145,6 +145,7 @@ def _refuse_unknown(job: ShardJob, writer: ShardWriter, state: Progress) -> None
             "so nothing is written; decide with mirrorlake resolve",
             topic=plan.topic,
             partition=plan.partition,
+            generation=plan.generation,
         )
         state.refused = Refused(plan.first, plan.last, lost.message, lost.incident_kind)
 

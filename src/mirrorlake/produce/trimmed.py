@@ -6,15 +6,16 @@ from mirrorlake.lake.stage_index import StageFiles
 from mirrorlake.lake.table_upkeep import removals_from
 from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.produce.flow import FlowProducer
-from mirrorlake.produce.holes import Ranges, find_holes, lacking
+from mirrorlake.produce.holes import Accepted, find_holes, lacking
 
 
 def holes_before(
-    lake: Lake, stage: StageFiles, producer: FlowProducer, accepted: Ranges
+    lake: Lake, stage: StageFiles, producer: FlowProducer, accepted: Accepted
 ) -> dict[TopicAndPartition, StageTrimmed]:
     """The partitions of which a flow lacks what the stage has no more, each with what an operator is told."""
     spec, floors = producer.spec, producer.floors()
-    candidates = lacking(removals_from(lake, spec.source_cluster), floors, spec.remote_topic, spec.targets)
+    removals = removals_from(lake, spec.source_cluster)
+    candidates = lacking(removals, floors, spec.remote_topic, spec.targets, spec.stopped)
     if not candidates:
         return {}
     if lake.directory is None:
@@ -27,6 +28,7 @@ def holes_before(
             "and `maintain` has deleted them from the stage; decide with `mirrorlake resolve`",
             topic=hole.topic,
             partition=hole.partition,
+            generation=hole.generation,
             first_offset=hole.first,
             last_offset=hole.last,
         )

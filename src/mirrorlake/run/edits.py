@@ -112,6 +112,4 @@ def in_force(
     or of those that are gone."""
     here = {*before, *(flow.name for flow in flows)}
     known = connections.topology.flows
-    event_log.incidents.close(
-        lambda flow, kind, _topic, _partition: kind == EDIT and (flow in here or flow not in known)
-    )
+    event_log.incidents.close(lambda key: key.kind == EDIT and (key.flow in here or key.flow not in known))

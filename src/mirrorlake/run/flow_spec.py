@@ -9,8 +9,7 @@ from mirrorlake.kafka.connections import Connections
 from mirrorlake.lake.forgotten import forgotten_from
 from mirrorlake.lake.incidents import Decided
 from mirrorlake.lake.lake import Lake
-from mirrorlake.offsets.positions import TopicAndPartition
-from mirrorlake.offsets.ranges import OffsetRanges
+from mirrorlake.offsets.positions import PartitionGeneration
 from mirrorlake.produce.provenance import Provenance
 from mirrorlake.produce.spec import FlowSpec, name_at_target
 
@@ -27,7 +26,7 @@ def flow_spec(
     reader: str,
     provenance: Provenance | None,
     on_refused: Callable[[Sequence[TargetRefused]], None],
-    on_parked: Callable[[Sequence[TopicAndPartition]], None],
+    on_parked: Callable[[Sequence[PartitionGeneration]], None],
 ) -> FlowSpec:
     """What a flow is produced by, as of now: what follows the stage must not change under its feet.
 
@@ -60,8 +59,8 @@ def flow_spec(
             *sorted(closed),
             *(() if isinstance(settings.paused, bool) else settings.paused),
         ),
-        blocked=decided.stopped,
-        skipped={key: OffsetRanges(ranges) for key, ranges in decided.skipped.items()},
+        stopped=decided.stopped,
+        skipped=decided.skipped,
         known_foreign=decided.foreign,
         targets=targets.generations.living,
         provenance=provenance,

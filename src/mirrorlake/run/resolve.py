@@ -8,7 +8,7 @@ from mirrorlake.control.acl_sync import LEFT, AclSync
 from mirrorlake.errors import InputError
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.lake.event_log import EventLog
-from mirrorlake.lake.incidents import ACCEPT, PARK, PRODUCE_AGAIN, READ_AGAIN, IncidentKey, Incidents
+from mirrorlake.lake.incidents import ACCEPT, PARK, PRODUCE_AGAIN, READ_AGAIN, Incidents, key_of
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.reader import Reader
 from mirrorlake.landing.generations import begin_branches, begin_generations, decisions_of, generations_of
@@ -118,17 +118,13 @@ def resolve(lake: Lake, connections: Connections, wanted: Wanted, choice: str) -
         _branch(lake, alias, [item for item in here if item["partition"] is not None])
     incidents = Incidents(lake)
     if choice != READ_AGAIN and all(item["kind"] != LEFT for item in deciding):
-        incidents.settle_all(map(_key, deciding), choice)
+        incidents.settle_all(map(key_of, deciding), choice)
         return deciding
     for item in deciding:  # each is closed when it is done
         if item["kind"] == LEFT:
             _settle_acls(lake, connections, item["flow"], choice == "revoke")
-        incidents.settle(*_key(item), _read(lake, connections, item) if choice == READ_AGAIN else choice)
+        incidents.settle_all([key_of(item)], _read(lake, connections, item) if choice == READ_AGAIN else choice)
     return deciding
-
-
-def _key(incident: Mapping[str, Any]) -> IncidentKey:
-    return incident["flow"], incident["kind"], incident["topic"], incident["partition"]
 
 
 def _begin(lake: Lake, connections: Connections, alias: str, topics: Sequence[str]) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from mirrorlake.landing.source_comparison import CurrentGenerations
-from mirrorlake.offsets.positions import TopicAndPartition
+from mirrorlake.offsets.positions import PartitionGeneration, TopicAndPartition
 from mirrorlake.produce.flow import FlowProducer
 
 
@@ -13,9 +13,9 @@ from mirrorlake.produce.flow import FlowProducer
 class Snapshot:
     """Where a flow was after one poll: what was landed before it, whether that was all produced, where it goes on,
     where the map of what it has produced ends (rows of it may still be on their way), the partitions that wait for an
-    operator, the topics that were left out at that poll, and the generations of target topics that it produced to.
-    `written` is up to where it has written to target partitions, by source partition. Source offsets are of
-    `generations`: a partition that the flow has yet to bring to its newest one has none."""
+    operator or were stopped by one, the topics that were left out at that poll, and the generations of target topics
+    that it produced to. `written` is up to where it has written to target partitions, by source partition. Source
+    offsets are of `generations`: a partition that the flow has yet to bring to its newest one has none."""
 
     covered: dict[TopicAndPartition, int]
     caught_up: bool
@@ -26,6 +26,11 @@ class Snapshot:
     target_generations: Mapping[str, int] = field(default_factory=dict)
     written: Mapping[TopicAndPartition, int] = field(default_factory=dict)
     generations: CurrentGenerations = field(default_factory=CurrentGenerations)
+
+    def is_behind(self, place: PartitionGeneration, offset: int) -> bool:
+        """Whether the flow has gone on behind an offset: further, or to a newer generation of the partition."""
+        key = place.topic_partition
+        return key in self.floors and (self.generations.generation(key), self.floors[key]) > (place.generation, offset)
 
 
 def snapshot_of(
@@ -41,13 +46,15 @@ def snapshot_of(
     # Of a target topic that was made again the map has nothing yet, however far the one before it went.
     mapped = {key: floor.source for key, floor in living.items() if floor.target is not None}
     spec, left_out = producer.spec, frozenset(producer.spec.left_out)
+    stopped = {item.topic_partition for item in spec.stopped if item == generations.place(item.topic_partition)}
     written = {
         key: floor.target
         for key, floor in producer.floors().items()
         if floor.target is not None and spec.remote_topic(key[0]) is not None
     }
     return Snapshot(
-        covered, caught_up, floors, mapped, spec.blocked, left_out, target_generations, written, generations
+        *(covered, caught_up, floors, mapped, spec.blocked | stopped, left_out, target_generations, written),
+        generations,
     )
 
 

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 from mirrorlake.control.topic_sync import TargetTopics
 from mirrorlake.errors import MirrorlakeError, TargetLost, TargetRefused, TopicRefused
-from mirrorlake.lake.incidents import PARK, WENT_ON, Decided, Incident, Incidents, Lost
+from mirrorlake.lake.incidents import PARK, WENT_ON, Decided, Incident, IncidentKey, Incidents, Lost
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.stage_index import StageFiles
-from mirrorlake.offsets.positions import TopicAndPartition
+from mirrorlake.offsets.positions import PartitionGeneration, TopicAndPartition
 from mirrorlake.produce.flow import FlowProducer
 from mirrorlake.produce.trimmed import holes_before
 from mirrorlake.run.snapshot import Snapshot
@@ -44,14 +44,13 @@ class StoppedPartitions:
     def stop_before_holes(self, producer: FlowProducer, stage: StageFiles, decided: Decided) -> None:
         """Leave out partitions of which the stage has lost what this flow lacks, until an operator has decided."""
         found = holes_before(self._lake, stage, producer, decided.trimmed)
-        news = {key: problem for key, problem in found.items() if key not in decided.stopped}
-        if news:
-            problem = next(iter(news.values()))
-            logger.error("%s (%d partitions in all)", problem, len(news))
+        if found:
+            problem = next(iter(found.values()))
+            logger.error("%s (%d partitions in all)", problem, len(found))
             self.note(problem)
-            self._here |= news.keys()
-            self._incidents.tell_all(self._flow, problem.incident_kind, list(news.values()))
-            producer.spec = replace(producer.spec, blocked=producer.spec.blocked | news.keys())
+            self._here |= found.keys()
+            self._incidents.tell_all(self._flow, problem.incident_kind, list(found.values()))
+            producer.spec = replace(producer.spec, blocked=producer.spec.blocked | found.keys())
 
     def refused(self, refusals: Sequence[TargetRefused]) -> None:
         """Partitions stop, the others go on; a row of each in `incidents` says what and which offsets (DESIGN.md,
@@ -72,11 +71,12 @@ class StoppedPartitions:
         if lost:
             self._lost_under_way(lost)
 
-    def parked(self, keys: Sequence[TopicAndPartition]) -> None:
+    def parked(self, places: Sequence[PartitionGeneration]) -> None:
         """Partitions go on behind refused records: what was told of them before, if anything, is decided."""
         kind = TargetRefused.incident_kind
-        open_ones = {(item.topic, item.partition) for item in self._incidents.refused(self._flow) if item.kind == kind}
-        self._incidents.settle_all(((self._flow, kind, *key) for key in open_ones.intersection(keys)), PARK)
+        open_ones = {item.place for item in self._incidents.refused(self._flow) if item.kind == kind}
+        keys = [IncidentKey(self._flow, kind, *place) for place in open_ones.intersection(places)]
+        self._incidents.settle_all(keys, PARK)
 
     def stop_where_lost(self, producer: FlowProducer, ends: Ends, decided: Decided) -> bool:
         """Leave out partitions of which the target has lost records that it had acknowledged, until an operator has
@@ -87,18 +87,18 @@ class StoppedPartitions:
             self._targets.check()  # a topic that was made again has an incident of its own
         closed = self._targets.closed()
         news = {key: item for key, item in found.items() if key not in decided.lost and key[0] not in closed}
-        problems = [self._told(key, item) for key, item in news.items()]
+        problems = [one for key, item in news.items() for one in self._told(key, item)]
         for problem in problems:
             logger.error("%s", problem)
         self._report(problems)
         lost = {key: item for key, item in decided.lost.items() if key[0] not in closed} | news
         for key, item in lost.items() if self.error is None else ():
-            self.note(self._told(key, item))
+            self.note(self._told(key, item)[0])
         self._here |= lost.keys()
         producer.spec = replace(producer.spec, blocked=producer.spec.blocked | lost.keys())
         return take_out(self._lake, producer, lost)
 
-    def _told(self, key: TopicAndPartition, lost: Lost, last: int | None = None) -> TargetLost:
+    def _told(self, key: TopicAndPartition, lost: Lost, last: tuple[int, int] | None = None) -> list[TargetLost]:
         name = self._targets.remote_topic(key[0]) or key[0]
         return told(self._lake, self._flow, name, key, lost, last)
 
@@ -114,7 +114,8 @@ class StoppedPartitions:
             for refusal in refusals:
                 key, first = refusal.topic_partition, refusal.first_offset
                 lost = Lost(producer.floors()[key].target_generation, refusal.target_offset)
-                problems.append(self._told(key, lost, None if first is None else first - 1))
+                last = None if first is None else (refusal.generation or 0, first - 1)
+                problems += self._told(key, lost, last)
             self._report(problems)
         self._begin_anew()
 
@@ -131,11 +132,11 @@ class StoppedPartitions:
         waiting = self._incidents.refused(self._flow)
         self._before = bool(waiting)
         taken = [
-            (self._flow, kind, topic, partition)
-            for kind, topic, partition, last in waiting
-            if kind == TargetRefused.incident_kind
+            IncidentKey(self._flow, item.kind, *item.place)
+            for item in waiting
+            if item.kind == TargetRefused.incident_kind
             and snapshot is not None
-            and snapshot.floors.get((topic, partition), 0) > last
+            and snapshot.is_behind(item.place, item.last_offset)
         ]
         self._incidents.settle_all(taken, WENT_ON)
         if self._here - {(item.topic, item.partition) for item in waiting}:

@@ -10,6 +10,7 @@ import logging
 import threading
 from collections.abc import Callable, Collection, Mapping
 from datetime import datetime, timezone
+from typing import Any
 
 from mirrorlake.errors import TargetLost
 from mirrorlake.lake.definitions import rows_of
@@ -54,24 +55,37 @@ def _below(
     }
 
 
-def told(lake: Lake, flow: str, name: str, key: TopicAndPartition, lost: Lost, last: int | None = None) -> TargetLost:
-    """What operators hear of a loss in the target topic `name`. `last` is the last source offset that was
-    written, where the map may not have it yet."""
-    rows = _in_map(lake, flow, name, key, lost)
+def told(
+    lake: Lake, flow: str, name: str, key: TopicAndPartition, lost: Lost, written: tuple[int, int] | None = None
+) -> list[TargetLost]:
+    """What operators hear of a loss in the target topic `name`: of each generation of the source topic
+    that had records there, oldest first. `written` is the generation and the source offset of the last
+    record that was written, where the map may not have it yet."""
+    parts: dict[int, dict[str, Any]] = {row["generation"]: dict(row) for row in _in_map(lake, flow, name, key, lost)}
+    if written is not None:
+        generation, last = written
+        part = parts.setdefault(generation, {"first_offset": last, "last_offset": last, "record_count": 0})
+        part["last_offset"] = max(part["last_offset"], last)
+    nothing: dict[int, dict[str, Any]] = {0: dict.fromkeys(("first_offset", "last_offset")) | {"record_count": 0}}
+    return [_lost(flow, name, key, lost, generation, part) for generation, part in sorted((parts or nothing).items())]
+
+
+def _lost(
+    flow: str, name: str, key: TopicAndPartition, lost: Lost, generation: int, part: Mapping[str, Any]
+) -> TargetLost:
     topic, partition = key
-    first = min((row["first_offset"] for row in rows[-1:]), default=last)
-    last = max((*(row["last_offset"] for row in rows[-1:]), *(() if last is None else (last,))), default=None)
-    count = sum(row["record_count"] for row in rows)
+    where = f"source offsets {part['first_offset']} to {part['last_offset']}"
     return TargetLost(
         f"{name}-{partition} has lost records that it had acknowledged: all from offset {lost.target_offset} on, which "
-        f"are {count} records of {topic}-{partition} (source offsets {first} to {last}), though the topic is the same "
-        f"one; the partition waits until you decide: mirrorlake resolve --flow '{flow}' --topic '{topic}' "
+        f"are {part['record_count']} records of {topic}-{partition} ({where}), though the topic is the same one; the "
+        f"partition waits until you decide: mirrorlake resolve --flow '{flow}' --topic '{topic}' "
         "--choice produce-again (or accept, or stop)",
         target_offset=lost.target_offset,
         topic=topic,
         partition=partition,
-        first_offset=first,
-        last_offset=last,
+        first_offset=part["first_offset"],
+        last_offset=part["last_offset"],
+        generation=generation,
         target_generation=lost.target_generation,
     )
 

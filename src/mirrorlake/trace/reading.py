@@ -151,6 +151,7 @@ def _readers(lake: Reader, facts: Facts) -> list[Row]:
     where: dict[str, Any] = {"target_topic": None, "target_offset": _GREATEST, "target_generation": 0}
     if mapped is not None:
         where = {name: mapped[name] for name in where}
+    where["generation"] = 0 if facts.record is None else facts.record["generation"]
     return [*lake.query_rows("trace_readers", back=f"{target}->{source}", **where, **facts.place._asdict())]
 
 

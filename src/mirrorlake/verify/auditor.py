@@ -17,6 +17,7 @@ from mirrorlake.lake.definitions import rows_of
 from mirrorlake.lake.incidents import Incidents
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.stage_index import StageFiles
+from mirrorlake.offsets.positions import PartitionGeneration
 from mirrorlake.run.flow_spec import provenance_of
 from mirrorlake.verify.digest import Hops
 from mirrorlake.verify.job import Clusters, Compared, Range
@@ -171,27 +172,22 @@ class Auditor:
 
     def _tell(self, flow: str, rows: Iterable[dict[str, Any]]) -> None:
         """Make differences incidents, the first of each partition."""
-        errors: dict[tuple[str, int], ContentDiffers] = {}
+        errors: dict[PartitionGeneration, ContentDiffers] = {}
         for row in rows:
             for item in row["differences"]:
-                place = f"{row['topic']}-{row['partition']}"
+                named = f"{row['topic']}-{row['partition']}"
                 detail = f" ({item['detail']})" if item["detail"] else ""
                 said = (
-                    f"{place}, offsets {item['first_offset']} to {item['last_offset']}: {item['kind']}{detail}; the "
+                    f"{named}, offsets {item['first_offset']} to {item['last_offset']}: {item['kind']}{detail}; the "
                     f"range {row['first_offset']} to {row['last_offset']} is not proven (docs/trust.md)"
                 )
-                where = {"first_offset": item["first_offset"], "last_offset": item["last_offset"]}
-                error = ContentDiffers(said, topic=row["topic"], partition=row["partition"], **where)
-                errors.setdefault((row["topic"], row["partition"]), error)
-        known = {
-            (row["topic"], row["partition"], row["first_offset"], row["last_offset"])
-            for row in self._lake.ask("acknowledged_differences", flow=flow)
-        }
-        news = [
-            error
-            for (topic, partition), error in errors.items()
-            if (topic, partition, error.first_offset, error.last_offset) not in known
-        ]
+                place = PartitionGeneration(row["topic"], row["partition"], row["generation"])
+                at = {name: item[name] for name in ("first_offset", "last_offset")}
+                error = ContentDiffers(said, **place._asdict(), **at, target_generation=row["target_generation"])
+                errors.setdefault(place, error)
+        names = ("topic", "partition", "generation", "target_generation", "first_offset", "last_offset")
+        known = {tuple(row[name] for name in names) for row in self._lake.ask("acknowledged_differences", flow=flow)}
+        news = [error for error in errors.values() if tuple(getattr(error, name) for name in names) not in known]
         if news:
             Incidents(self._lake).tell_all(flow, ContentDiffers.incident_kind, news)
 
@@ -204,16 +200,14 @@ class Auditor:
             place = (row["topic"], row["partition"])
             living[place] = max(living.get(place, 0), row["generation"])
         differing = {
-            place
+            (*place, row["generation"])
             for row in rows
             for place in [(row["topic"], row["partition"])]
             if not row["proven"] and living[place] == row["generation"]
         }
         Incidents(self._lake).close(
-            lambda name, kind, topic, partition: (
-                (name, kind) == (flow, ContentDiffers.incident_kind)
-                and (topic, partition) not in differing
-                and topic not in closed
+            lambda key: (
+                key[:2] == (flow, ContentDiffers.incident_kind) and key[2:] not in differing and key.topic not in closed
             )
         )
 

@@ -9,7 +9,7 @@ from typing import Any
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.reader import Frame
 from mirrorlake.offsets.positions import TopicAndPartition
-from mirrorlake.offsets.ranges import NO_END
+from mirrorlake.offsets.ranges import NO_END, OffsetRanges
 from mirrorlake.offsets.runs import Segment
 from mirrorlake.offsets.stage_index import StageIndex
 from mirrorlake.verify.job import Range
@@ -115,11 +115,8 @@ def ranges_of(standing: FlowStanding, lake: Lake, index: StageIndex, wave: Seque
 
 def _of_range(allowed: Allowances, first: int, last: int) -> Allowances:
     """What may differ in a range of source offsets."""
-    inside = {
-        why: tuple(item for item in extents if item[1] >= first and item[0] <= last)
-        for why, extents in allowed.left_out.items()
-    }
-    return replace(allowed, left_out={why: extents for why, extents in inside.items() if extents})
+    inside = {why: OffsetRanges(ranges.within(first, last)) for why, ranges in allowed.left_out.items()}
+    return replace(allowed, left_out={why: ranges for why, ranges in inside.items() if ranges})
 
 
 def _maps(

@@ -22,8 +22,8 @@ from mirrorlake.lake.targets import noted_targets
 from mirrorlake.landing.generations import generations_of
 from mirrorlake.naming.policy import HEARTBEATS
 from mirrorlake.offsets.parked import Parked, ParkedOffsets
-from mirrorlake.offsets.positions import TopicAndPartition
-from mirrorlake.offsets.ranges import NO_END
+from mirrorlake.offsets.positions import PartitionGeneration, TopicAndPartition
+from mirrorlake.offsets.ranges import NO_END, OffsetRanges
 from mirrorlake.offsets.stage_index import PartitionRanges, StageIndex
 from mirrorlake.verify import verdict as kinds
 from mirrorlake.verify.in_flight import in_flight
@@ -120,7 +120,7 @@ class FlowStanding:
     def _standing(self, row: Row, staged: PartitionRanges | None) -> Standing | None:
         topic, partition, target_topic = row["topic"], row["partition"], row["target_topic"]
         first = _first_staged(staged, row["generation"])
-        if not self._left_out[kinds.STAGE_TRIMMED].get((topic, partition)):
+        if PartitionGeneration(topic, partition, row["generation"]) not in self._left_out[kinds.STAGE_TRIMMED]:
             first = min(row["source_first"] if first is None else first, row["source_first"])  # nothing may be gone
         if first is None:
             return None
@@ -152,12 +152,11 @@ class FlowStanding:
     def _allowed(self, row: Row, flying: Iterable[Extent]) -> Allowances:
         source = self._source_configs.get(row["topic"], {})
         target = self._target_configs.get(row["target_topic"], {})
-        left_out = {
-            why: tuple(ranges.get((row["topic"], row["partition"]), ())) for why, ranges in self._left_out.items()
-        }
-        place = (row["topic"], row["partition"], row["generation"], row["target_topic"], row["target_generation"])
-        left_out[kinds.FORGOTTEN] = tuple(self._forgotten.get(place[:3], ()))
-        left_out[kinds.PARKED] = self._parked.within(place, 0, NO_END)
+        place = PartitionGeneration(row["topic"], row["partition"], row["generation"])
+        left_out = {why: places.get(place) for why, places in self._left_out.items()}
+        left_out[kinds.FORGOTTEN] = self._forgotten.get(place)
+        at_target = (*place, row["target_topic"], row["target_generation"])
+        left_out[kinds.PARKED] = OffsetRanges(self._parked.within(at_target, 0, NO_END))
         heartbeats = row["target_topic"] == HEARTBEATS  # the target's own go there, too
         return Allowances(
             source_compacts=_compacts(source),
@@ -178,15 +177,13 @@ class FlowStanding:
             found[place].append(item)
         return found
 
-    def _asked_left_out(self) -> dict[str, dict[TopicAndPartition, list[Extent]]]:
-        decided = Incidents(self._lake).decided(self.flow.name)
-        given_up = {key: list(ranges) for key, ranges in decided.skipped.items()}
-        trimmed: dict[TopicAndPartition, list[Extent]] = defaultdict(list)
-        for key, ranges in decided.trimmed.items():
-            trimmed[key].extend(ranges)
+    def _asked_left_out(self) -> dict[str, dict[PartitionGeneration, OffsetRanges]]:
+        targets = {row["topic"]: row["target_generation"] for row in self._rows}
+        decided = Incidents(self._lake).decided(self.flow.name, targets.get)
+        trimmed: dict[PartitionGeneration, OffsetRanges] = dict(decided.trimmed)
         for item in removals_from(self._lake, self.flow.source):
-            trimmed[item.topic, item.partition].append((item.first_offset, item.below - 1))
-        return {kinds.GIVEN_UP: given_up, kinds.STAGE_TRIMMED: trimmed}
+            trimmed.setdefault(item.place, OffsetRanges()).add([(item.first_offset, item.below - 1)])
+        return {kinds.GIVEN_UP: decided.skipped, kinds.STAGE_TRIMMED: trimmed}
 
 
 def _newest(extents: Iterable[Row]) -> list[Row]:

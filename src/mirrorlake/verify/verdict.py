@@ -3,6 +3,8 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from mirrorlake.offsets.ranges import OffsetRanges
+
 #: Kinds of differences.
 MISSING, TWICE, CONTENT, ORDER = "missing_at_target", "twice_at_target", "content", "order"
 FOREIGN, NOT_MAPPED, STAGE = "foreign_at_target", "not_mapped", "stage_differs"
@@ -21,6 +23,7 @@ PROVEN = "proven"
 
 Ranges = Sequence[tuple[int, int]]
 """Offsets, first and last inclusive."""
+_NONE = OffsetRanges()
 
 
 @dataclass(frozen=True)
@@ -33,7 +36,7 @@ class Allowances:
         target_start: where the target's log begins now.
         target_keeps_from: records with an older timestamp (ms) may have been deleted by the target topic's retention;
             None: it deletes none.
-        left_out: ranges of source offsets by reason: GIVEN_UP, PARKED, FORGOTTEN, STAGE_TRIMMED.
+        left_out: source offsets by reason: GIVEN_UP, PARKED, FORGOTTEN, STAGE_TRIMMED.
         others: ranges of target offsets that others wrote, or that this flow was just writing: what of them its map
             does not have is not compared.
         shared: what at the target does not say that it came from the source is somebody else's.
@@ -45,17 +48,14 @@ class Allowances:
     target_start: int = 0
     target_compacts: bool = False
     target_keeps_from: int | None = None
-    left_out: Mapping[str, Ranges] = field(default_factory=dict)
+    left_out: Mapping[str, OffsetRanges] = field(default_factory=dict)
     others: Ranges = ()
     shared: bool = False
     others_anywhere: bool = False
 
     def reason(self, offset: int, *reasons: str) -> str | None:
         """The first of some reasons for which a source offset was left out."""
-        for reason in reasons:
-            if any(first <= offset <= last for first, last in self.left_out.get(reason, ())):
-                return reason
-        return None
+        return next((reason for reason in reasons if offset in self.left_out.get(reason, _NONE)), None)
 
 
 @dataclass(frozen=True)

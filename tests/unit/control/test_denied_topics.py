@@ -9,13 +9,14 @@ import pytest
 from mirrorlake.control import denied_topics
 from mirrorlake.control.denied_topics import NEEDED, PAUSES, DeniedTopics
 from mirrorlake.errors import MirrorlakeError, TopicRefused
+from mirrorlake.lake.incidents import IncidentKey
 
 
 class Side:
     """The incidents that are open, the rights, and the time."""
 
     def __init__(self) -> None:
-        self.open: dict[tuple[str, str, str | None, int | None], str] = {}
+        self.open: dict[IncidentKey, str] = {}
         self.rights: dict[str, frozenset[str] | None] = {}
         self.asked: list[Collection[str]] = []
         self.now = 1_000.0
@@ -24,9 +25,9 @@ class Side:
         return self.now
 
     def tell_all(self, flow: str, kind: str, errors: Iterable[MirrorlakeError]) -> None:
-        self.open |= {(flow, kind, error.topic, None): str(error) for error in errors}  # type: ignore[attr-defined]
+        self.open |= {IncidentKey(flow, kind, error.topic): str(error) for error in errors}  # type: ignore[attr-defined]
 
-    def settle_all(self, keys: Iterable[tuple[str, str, str | None, int | None]], _resolution: str) -> None:
+    def settle_all(self, keys: Iterable[IncidentKey], _resolution: str) -> None:
         for key in list(keys):
             del self.open[key]
 
@@ -54,7 +55,7 @@ def refused(topic: str, partition: int = 0) -> TopicRefused:
 def test_it_waits_as_long_as_the_right_is_missing(side: Side) -> None:
     denied, names = topics(side), {"a": "east.a", "b": "east.b"}
     denied.add([refused("a"), refused("a", 1)])
-    assert list(side.open) == [("east->west", "topic_refused", "a", None)] and list(denied.topics) == ["a"]
+    assert list(side.open) == [IncidentKey("east->west", "topic_refused", "a")] and list(denied.topics) == ["a"]
     side.rights["east.a"] = frozenset({"READ", "DESCRIBE"})
     for _ in range(3):
         side.now += 1_000

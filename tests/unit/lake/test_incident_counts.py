@@ -4,7 +4,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from mirrorlake.errors import TargetRefused
-from mirrorlake.lake.incidents import Incidents
+from mirrorlake.lake.incidents import IncidentKey, Incidents
 
 
 class Table:
@@ -27,7 +27,7 @@ class Table:
 
 def test_counts_follow_what_this_process_does() -> None:
     lake = Table()
-    lake.rows = [{"flow": "a->b", "kind": "flow_waits", "topic": None, "partition": None}]
+    lake.rows = [{"flow": "a->b", "kind": "flow_waits", "topic": None, "partition": None, "generation": 0}]
     incidents = Incidents(lake)  # type: ignore[arg-type]
     assert incidents.open_counts() == {}
     refused = TargetRefused("too large", topic="orders", partition=0)
@@ -35,7 +35,7 @@ def test_counts_follow_what_this_process_does() -> None:
     incidents.tell("a->b", "flow_waits", SimpleNamespace())  # type: ignore[arg-type]
     asked = lake.asked
     assert incidents.open_counts() == {"a->b": 1}, "as the lake said when it was asked last"
-    incidents.settle("a->b", "flow_waits", None, None, "decided")
+    incidents.settle_all([IncidentKey("a->b", "flow_waits")], "decided")
     assert incidents.open_counts() == {} and lake.asked == asked
     incidents.tell("a->b", "target_refused", refused)
     assert incidents.open_counts() == {"a->b": 2}

@@ -191,14 +191,14 @@ def test_a_new_generation_of_one_partition_goes_on_where_its_log_differs() -> No
     assert set(model.staged["t", 0, 1]) == set(range(30, 70))
     assert model.land(planner) == {T0: 70, T1: 50}
     model.logs[T0].rewind(35)
-    assert planner.plan({}).losses == (Loss("source_rewound", "t", 0, 35, 69),)
+    assert planner.plan({}).losses == (Loss("source_rewound", "t", 0, 35, 69, generation=1),)
 
 
 def test_a_log_that_went_back_before_anything_of_its_generation_was_staged() -> None:
     model, planner = staged_once()
     model.known = replace(model.known, branches={T0: Branch(1, 30)})
     model.logs[T0].rewind(20)
-    assert planner.plan({}).losses == (Loss("source_rewound", "t", 0, 20, 29),)
+    assert planner.plan({}).losses == (Loss("source_rewound", "t", 0, 20, 29, generation=1),)
 
 
 @given(st.integers(0, 60), st.integers(0, 60), st.integers(0, 60), st.sets(st.integers(0, 60)), st.booleans())

@@ -63,7 +63,7 @@ def test_a_topic_made_again_is_told_once_and_goes_on_when_a_new_generation_has_b
     decided = (remade(resolution="new-generation"),)
     assert recreated({"t": NEW}, CurrentGenerations({"t": TopicGeneration(1, NEW)}), decided) == ()
     assert recreated({"t": "newest"}, CurrentGenerations({"t": TopicGeneration(1, NEW)}), decided) == (
-        Loss("topic_recreated", "t"),
+        Loss("topic_recreated", "t", generation=1),
     )
     assert compared({T0: 9}, {T0: 0}, decided).starts == {T0: 9}
     assert compared({T0: 9}, {T0: 0}, (remade(resolution="stop"),)).waiting == {T0}

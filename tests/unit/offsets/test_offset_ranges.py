@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mirrorlake.offsets.parked import Parked
+from mirrorlake.offsets.positions import PartitionGeneration
 from mirrorlake.offsets.ranges import OffsetRanges
 from mirrorlake.produce.batch import NOTHING_MAPPED, PartitionPlan
 from mirrorlake.produce.refusals import Refusals
@@ -64,8 +65,8 @@ def looks(count: int) -> int:
     ranges = [(Looked(10 * n), Looked(10 * n + 1)) for n in range(count)]
     spec = replace(
         FlowSpec("a->b", "a", "name", lambda topic: topic, {}, {}, 1, True),
-        skipped={("orders", 0): OffsetRanges(ranges)},
-        forgotten={("orders", 0, 0): OffsetRanges(ranges)},
+        skipped={PartitionGeneration("orders", 0, 0): OffsetRanges(ranges)},
+        forgotten={PartitionGeneration("orders", 0, 0): OffsetRanges(ranges)},
     )
     refusals = Refusals(Store(parked))  # type: ignore[arg-type]
     plan = PartitionPlan("orders", 0, "east.orders", NOTHING_MAPPED, 5 * count, 5 * count + 9)

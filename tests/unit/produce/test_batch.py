@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mirrorlake.offsets.generations import TargetGeneration
-from mirrorlake.offsets.positions import TopicAndPartition
+from mirrorlake.offsets.positions import PartitionGeneration, TopicAndPartition
 from mirrorlake.offsets.progress import NOTHING_MAPPED, Floor, MappedEnd, floors_of
 from mirrorlake.offsets.stage_index import StagedRange, StageIndex
 from mirrorlake.produce.batch import BatchPlan, plan_batch, shard_of
@@ -170,3 +170,22 @@ def test_floors_are_the_newest_ends_of_what_counts(ends: list[MappedEnd]) -> Non
     without_new = [end for end in ends if end.target_generation == 0 and end.target_topic == "east.a"]
     assert floors_of(without_new, remote, {})[key] == Floor(20, 131, 1)
     assert key not in floors_of(without_new, remote, {"east.a": TargetGeneration(1, 1)})
+
+
+def test_a_generation_that_is_stopped_is_left_out_and_the_next_one_goes_on() -> None:
+    index, place = StageIndex(), ("orders", 0)
+    for number, (generation, first, last) in enumerate([(0, 0, 9), (1, 0, 4), (2, 0, 3)]):
+        ranges = [StagedRange("east", *place, generation, first, last, last - first + 1)]
+        index.apply([(f"f{number}", ranges)], (), number)
+
+    def taken(floor: Floor, *stopped: int) -> tuple[int, int, int] | None:
+        over = [PartitionGeneration(*place, generation) for generation in stopped]
+        plan = plan_batch(index, "east", {place: floor}, remote, 1, 100, stopped=over)
+        (each,) = plan.partitions or (None,)
+        return None if each is None else (each.generation, each.first, each.last)
+
+    assert taken(Floor(4, 4)) == (0, 4, 9)
+    assert taken(Floor(4, 4), 0) == taken(Floor(10, 10)) == taken(Floor(10, 10), 0) == (1, 0, 4)
+    assert taken(Floor(4, 4), 1) == (0, 4, 9)
+    assert taken(Floor(10, 10), 1) == taken(Floor(4, 4), 0, 1) == (2, 0, 3)
+    assert taken(Floor(4, 4), 0, 1, 2) is None

@@ -2,7 +2,9 @@
 
 from mirrorlake.lake.retention import Removal
 from mirrorlake.offsets.generations import TargetGeneration
+from mirrorlake.offsets.positions import PartitionGeneration
 from mirrorlake.offsets.progress import Floor
+from mirrorlake.offsets.ranges import OffsetRanges
 from mirrorlake.offsets.stage_index import StagedRange, StageIndex
 from mirrorlake.produce.holes import Hole, find_holes, lacking
 
@@ -24,6 +26,8 @@ def holes(
     floor: Floor | None,
     *there: tuple[int, int, int],
     accepted: tuple[tuple[int, int], ...] = (),
+    accepted_in: int = 0,
+    stopped: tuple[int, ...] = (),
     target: TargetGeneration | None = None,
 ) -> list[tuple[int, int, int]]:
     """Holes of orders-0 as (generation, first, last); `there` are its ranges: generation, first and last."""
@@ -31,8 +35,10 @@ def holes(
     ranges = [StagedRange("east", *KEY, generation, first, last, last - first + 1) for generation, first, last in there]
     index.apply([("a file", ranges)], (), 1)
     floors = {} if floor is None else {KEY: floor}
-    candidates = lacking(removals, floors, named, {} if target is None else {"east.orders": target})
-    found = list(find_holes(candidates, floors, index, "east", {KEY: accepted}))
+    over = [PartitionGeneration(*KEY, generation) for generation in stopped]
+    candidates = lacking(removals, floors, named, {} if target is None else {"east.orders": target}, over)
+    ranges_accepted = {PartitionGeneration(*KEY, accepted_in): OffsetRanges(accepted)}
+    found = list(find_holes(candidates, floors, index, "east", ranges_accepted))
     assert all(isinstance(hole, Hole) and (hole.topic, hole.partition) == KEY for hole in found)
     return [(hole.generation, hole.first, hole.last) for hole in found]
 
@@ -66,7 +72,10 @@ def test_each_generation_is_checked_and_one_is_told_at_a_time() -> None:
     there = (1, 60, 70)
     assert holes(gone, Floor(20, 20), there) == [(0, 20, 99)]
     assert holes(gone, Floor(20, 20), there, accepted=((20, 99),)) == [(1, 0, 59)]
-    assert holes(gone, Floor(20, 20), there, accepted=((20, 99), (0, 59))) == []
+    assert holes(gone, Floor(20, 20), there, accepted=((0, 99),)) == [(1, 0, 59)], "each is accepted by itself"
+    assert holes(gone, Floor(99, 99, generation=0), there, accepted=((99, 99),), stopped=(1,)) == []
+    assert holes(gone, Floor(20, 20), there, stopped=(0,)) == [(1, 0, 59)]
+    assert holes(gone, Floor(10, 10, generation=1), there, accepted=((10, 59),), accepted_in=1) == []
     assert holes(gone, Floor(10, 10, generation=1), there) == [(1, 10, 59)], "the previous generation is behind it"
 
 

@@ -11,7 +11,7 @@ from mirrorlake.config.topology import load_topology
 from mirrorlake.errors import ClusterUnreachable, TopologyError
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.lake.changes import Change
-from mirrorlake.lake.incidents import Incident
+from mirrorlake.lake.incidents import Incident, IncidentKey
 from mirrorlake.run import edits as module
 from mirrorlake.run.edits import EDIT, Edits
 from mirrorlake.run.watch import RETRY_SECONDS, TopologyWatch
@@ -36,9 +36,9 @@ class News:
         for flow, kind, error in incidents:
             self.open.setdefault((flow, kind), str(error))
 
-    def close(self, over: Callable[[str, str, str | None, int | None], bool]) -> None:
+    def close(self, over: Callable[[IncidentKey], bool]) -> None:
         """Close what is over."""
-        self.open = {place: text for place, text in self.open.items() if not over(*place, None, None)}
+        self.open = {place: text for place, text in self.open.items() if not over(IncidentKey(*place))}
 
     def record(self, flow: str, changes: list[Change]) -> None:
         """A change."""

@@ -23,8 +23,9 @@ from mirrorlake.landing.source_comparison import CurrentGenerations, LandingPlan
 from mirrorlake.naming.policy import DefaultPolicy
 from mirrorlake.naming.selection import TopicSelection
 from mirrorlake.offsets.generations import NotedTarget
-from mirrorlake.offsets.positions import TopicAndPartition
+from mirrorlake.offsets.positions import PartitionGeneration, TopicAndPartition
 from mirrorlake.run.resolve import Wanted, resolve
+from mirrorlake.run.snapshot import Snapshot
 from mirrorlake.run.stopped_partitions import StoppedPartitions
 from mirrorlake.testing import MemoryCluster
 
@@ -117,11 +118,13 @@ def test_what_a_target_refuses(lake: Lake, commits: Callable[[Callable[[], objec
     assert commits(lambda: stopped.refused(_refused(*KEYS))) == 1
     assert len(asked) == 1, "the target is asked once what it has"
     floors = dict.fromkeys(KEYS[: PARTITIONS // 2], 10) | dict.fromkeys(KEYS[PARTITIONS // 2 :], 9)
-    assert commits(lambda: stopped.check(SimpleNamespace(floors=floors))) == 1  # type: ignore[arg-type]
-    assert commits(lambda: stopped.parked(KEYS[PARTITIONS // 2 : -9])) == 1
+    snapshot = Snapshot({}, True, floors, {}, frozenset(), frozenset())
+    assert commits(lambda: stopped.check(snapshot)) == 1
+    places = [PartitionGeneration(*key, 0) for key in KEYS]
+    assert commits(lambda: stopped.parked(places[PARTITIONS // 2 : -9])) == 1
     assert {row["partition"] for row in lake.ask_table("open_incidents")} == {n for _, n in KEYS[-9:]}
     assert commits(lambda: resolve(lake, _NO_CONNECTIONS, Wanted(topic="wide"), "stop")) == 1
-    assert Incidents(lake).decided("east->west").stopped == set(KEYS[-9:])
+    assert Incidents(lake).decided("east->west", lambda _: 0).stopped == set(places[-9:])
 
 
 def test_decisions_are_read_as_fast_as_there_are_many(lake: Lake) -> None:
@@ -133,7 +136,8 @@ def test_decisions_are_read_as_fast_as_there_are_many(lake: Lake) -> None:
     ]
     incidents.note([Incident("east->west", "target_refused", error) for error in errors], "skip")
     began = time.monotonic()
-    assert len(incidents.decided("east->west").skipped["wide", 0]) == 20_000
+    decided = incidents.decided("east->west", lambda _: None)
+    assert len(list(decided.skipped[PartitionGeneration("wide", 0, 0)])) == 20_000
     assert time.monotonic() - began < SOON
 
 

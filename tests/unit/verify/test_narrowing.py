@@ -9,6 +9,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mirrorlake.offsets.ranges import OffsetRanges
 from mirrorlake.verify.narrowing import Side, compare
 from mirrorlake.verify.verdict import Allowances, Difference, Verdict
 
@@ -164,7 +165,7 @@ def test_what_was_given_up_and_echoes_are_not_expected() -> None:
     here = world()
     here.pairs = [pair for pair in here.pairs if pair[0] not in (3, 8)]
     here.target = [item for item in here.target if item[0] - SHIFT not in (3, 8)]
-    here.allowed = Allowances(left_out={"given_up": ((3, 3),)})
+    here.allowed = Allowances(left_out={"given_up": OffsetRanges([(3, 3)])})
     here.echo = {8}
     assert here.verdict() == Verdict((), {"given_up": 1, "echo": 1})
 
@@ -206,11 +207,11 @@ def test_whatever_the_target_lacks_or_has_more_is_found(letters: list[str], data
 def test_what_was_forgotten_is_counted_once_whoever_still_has_it() -> None:
     """Offset 3 is at source and target, 4 only at the source, 5 only at the target, 6 nowhere; 7 was never sent."""
     here = world()
-    here.allowed = Allowances(left_out={"forgotten": [(3, 7)]})
+    here.allowed = Allowances(left_out={"forgotten": OffsetRanges([(3, 7)])})
     here.stage = [record for record in here.stage if not 3 <= record[0] <= 7]
     here.source = [record for record in here.source or [] if record[0] not in (5, 6)]
     here.target = [record for record in here.target if record[0] - SHIFT not in (4, 6, 7)]
     here.pairs = [pair for pair in here.pairs if pair[0] != 7]
     assert here.verdict() == Verdict((), {"forgotten": 5})
-    here.allowed = Allowances(left_out={"forgotten": [(4, 7)]})
+    here.allowed = Allowances(left_out={"forgotten": OffsetRanges([(4, 7)])})
     assert here.found() == [("stage_differs", 3, 3)]

@@ -61,15 +61,32 @@ forgotten_since AS (
   )
   GROUP BY flow, topic, partition, generation
 ),
+-- Where an earlier version did not note for which generation of the target topic, it counts for all of them, once.
+decided AS (
+  SELECT flow, topic, partition, coalesce(generation, 0) AS generation, target_generation, first_offset, last_offset
+  FROM incidents
+  WHERE kind = 'target_refused' AND resolution = 'skip' OR kind = 'target_lost' AND resolution = 'accept'
+),
 given_up AS (
-  SELECT ranges.flow, ranges.topic, ranges.partition, ranges.generation,
-         sum(least(last, last_offset) - greatest(first, first_offset) + 1) AS record_count
-  FROM {ranges} AS ranges
-  JOIN incidents ON incidents.flow = ranges.flow AND incidents.topic = ranges.topic
-    AND incidents.partition = ranges.partition
-  WHERE (kind = 'target_refused' AND resolution = 'skip' OR kind = 'target_lost' AND resolution = 'accept')
-    AND first_offset <= last AND last_offset >= first
-  GROUP BY ranges.flow, ranges.topic, ranges.partition, ranges.generation
+  SELECT flow, topic, partition, generation, sum(high - low + 1) AS record_count
+  FROM (
+    SELECT bounded.flow, bounded.topic, bounded.partition, bounded.generation,
+           greatest(first, took_over, first_offset) AS low,
+           least(last, coalesce(taken_over - 1, last), last_offset) AS high
+    FROM decided
+    JOIN bounded ON bounded.flow = decided.flow AND bounded.topic = decided.topic
+      AND bounded.partition = decided.partition AND bounded.generation = decided.generation
+      AND bounded.target_generation = decided.target_generation
+    UNION ALL
+    SELECT ranges.flow, ranges.topic, ranges.partition, ranges.generation, greatest(first, first_offset),
+           least(last, last_offset)
+    FROM decided
+    JOIN {ranges} AS ranges ON ranges.flow = decided.flow AND ranges.topic = decided.topic
+      AND ranges.partition = decided.partition AND ranges.generation = decided.generation
+    WHERE target_generation IS NULL
+  )
+  WHERE low <= high
+  GROUP BY flow, topic, partition, generation
 ),
 refused AS (
   SELECT bounded.flow, bounded.topic, bounded.partition, bounded.generation, count(*) AS record_count

@@ -1,6 +1,7 @@
 -- Partitions of a flow that stopped, at refused records, for a lost position, for records that the target lost, or before a
--- hole of the stage: what waits, and what was decided. Parameters: flow.
-SELECT kind, topic, partition, first_offset, last_offset, resolved_at IS NULL AS open, resolution,
-       coalesce(target_generation, 0) AS target_generation, target_offset
+-- hole of the stage: what waits, and what was decided. target_generation is null where none was noted: what is about the
+-- stage alone, and what an earlier version wrote. Parameters: flow.
+SELECT kind, topic, partition, coalesce(generation, 0) AS generation, first_offset, last_offset,
+       resolved_at IS NULL AS open, resolution, target_generation, target_offset
 FROM incidents
 WHERE flow = :flow AND kind IN ('target_refused', 'position_lost', 'target_lost', 'stage_trimmed') AND topic IS NOT NULL

@@ -1,6 +1,6 @@
 -- All incidents that were ever open for a partition: its own, those of its topic, of the flow, and those of the source
 -- that another flow of the same source told. Parameters: flow, topic, target_topic, partition.
-SELECT flow, kind, topic, partition, first_offset, last_offset, at, resolved_at, resolution, detail
+SELECT flow, kind, topic, partition, coalesce(generation, 0) AS generation, first_offset, last_offset, at, resolved_at, resolution, detail
 FROM incidents
 WHERE (flow = :flow
        OR startswith(flow, concat(split(:flow, '->')[0], '->'))

@@ -1,10 +1,11 @@
 -- Which consumer groups have read past a record, by their checkpoints. side source: positions of groups at the source of
 -- the flow. side target: positions to which the flow moved groups at the target, and, where an opposite flow mirrors the
 -- target topic, those of groups that read there. passed_at: when a position beyond the record was first seen.
--- Parameters: flow, back (name of the opposite flow), topic, target_topic, partition, offset, target_offset and
+-- Parameters: flow, back (name of the opposite flow), topic, target_topic, partition, generation, offset, target_offset and
 -- target_generation (the greatest BIGINT and 0 for a record that is not at the target).
 WITH seen AS (
-  SELECT group_id, 'source' AS side, source_position AS position, source_position > :offset AS is_past,
+  SELECT group_id, 'source' AS side, source_position AS position,
+         source_position > :offset AND coalesce(generation, 0) = :generation AS is_past,
          coalesce(read_at, checkpointed_at) AS at
   FROM checkpoints
   WHERE flow = :flow AND topic = :topic AND partition = :partition

@@ -11,7 +11,8 @@ CREATE TABLE IF NOT EXISTS incidents (
   resolved_at TIMESTAMP COMMENT 'null while it is open',
   resolution STRING COMMENT 'the choice of an operator, or how it ended by itself',
   target_generation INT COMMENT 'of the target topic, where the incident is about one',
-  target_offset BIGINT COMMENT 'from which on the target has lost records of the partition'
+  target_offset BIGINT COMMENT 'from which on the target has lost records of the partition',
+  generation INT COMMENT 'of the source topic that the incident is about, and a decision holds for; 0 is the first'
 ) USING DELTA
 COMMENT 'mirrorlake: what an operator has to know or decide'
 TBLPROPERTIES ('delta.enableDeletionVectors' = 'false')

@@ -124,8 +124,7 @@ forgotten_since AS (
   GROUP BY flow, topic, partition, generation, target_generation
 ),
 left_out AS (
-  SELECT flow, topic, partition, first_offset, last_offset, CAST(NULL AS INT) AS generation,
-         CAST(NULL AS INT) AS target_generation
+  SELECT flow, topic, partition, first_offset, last_offset, coalesce(generation, 0) AS generation, target_generation
   FROM incidents
   WHERE kind = 'target_refused' AND resolution = 'skip' OR kind = 'target_lost' AND resolution = 'accept'
   UNION ALL
@@ -142,7 +141,7 @@ staged AS (
   LEFT ANTI JOIN left_out ON left_out.flow = ranges.flow AND left_out.topic = ranges.topic
     AND left_out.partition = ranges.partition
     AND records.offset BETWEEN left_out.first_offset AND left_out.last_offset
-    AND coalesce(left_out.generation, ranges.generation) = ranges.generation
+    AND left_out.generation = ranges.generation
     AND coalesce(left_out.target_generation, ranges.target_generation) = ranges.target_generation
   WHERE records.batch_id >= unix_millis(current_timestamp() - INTERVAL 1 DAY)
   GROUP BY ranges.flow, ranges.topic, ranges.partition, ranges.generation, ranges.target_generation,

@@ -46,7 +46,11 @@ recent AS (
 stopped AS (
   SELECT DISTINCT flow, topic, partition
   FROM incidents
-  WHERE topic IS NOT NULL AND partition IS NOT NULL AND (resolved_at IS NULL OR resolution = 'stop')
+  WHERE topic IS NOT NULL AND partition IS NOT NULL AND (resolved_at IS NULL OR resolution = 'stop' AND NOT EXISTS (
+    SELECT 1 FROM generations
+    WHERE source_cluster = split(incidents.flow, '->')[0] AND generations.topic = incidents.topic
+      AND (generations.partition IS NULL OR generations.partition = incidents.partition)
+      AND generations.generation > coalesce(incidents.generation, 0)))
 )
 SELECT
   coalesce(lag.flow, totals.flow) AS flow,
