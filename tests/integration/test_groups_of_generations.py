@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from confluent_kafka import KafkaException
 
 from mirrorlake.config.topology import load_topology
 from mirrorlake.groups.checkpoint_plan import REWOUND
@@ -59,7 +60,7 @@ class Scene:
         return found
 
     def stand(self, group: str, at: int) -> None:
-        self.at_source(group)  # once its coordinator answers, it has loaded what it has
+        until(lambda: self._answers(group), "the group's coordinator at the source has loaded what it has")
         commit(self.clusters.west, f"{self.topic}-{group}", self.mirror, at)
 
     def failback(self, *groups: str, code: int = 0) -> dict[str, dict[str, object]]:
@@ -67,6 +68,13 @@ class Scene:
         said = mirrorlake(self.topology, "failback", "--flow", "east->west", *named, "--no-drain", code=code)
         assert said["complete"] is (code == 0) and bool(said["left"]) is (code == 1)
         return {row["group"].removeprefix(f"{self.topic}-"): row for row in said["groups"]}
+
+    def _answers(self, group: str) -> bool:
+        try:
+            self.at_source(group)
+        except KafkaException:
+            return False
+        return True
 
     def at_source(self, group: str) -> int | None:
         return position(self.clusters.east, f"{self.topic}-{group}", self.topic)

@@ -7,7 +7,7 @@ each target cluster, asked meanwhile. A cluster that does not answer in time is 
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from confluent_kafka import KafkaException
@@ -18,7 +18,7 @@ from mirrorlake.errors import MirrorlakeError
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.lake.reader import Frame, Reader
 from mirrorlake.lake.stage_index import StageFiles
-from mirrorlake.offsets.positions import TopicAndPartition
+from mirrorlake.offsets.positions import PartitionGeneration, TopicAndPartition
 
 #: How long a target cluster is waited for once the tables have been read, seconds.
 ANSWER_SECONDS = 2.0
@@ -74,7 +74,8 @@ def _map_gaps(lake: Reader, flows: Sequence[ResolvedFlow], extents: Sequence[Map
     if wanted and extents:
         with StageFiles(lake).reading() as index:
             for flow in wanted:
-                ranges += overtaken(flow.name, extents, index.topics(flow.source))
+                stopped = _stopped(lake, flow.name, extents)
+                ranges += overtaken(flow.name, extents, index.topics(flow.source), stopped)
     if not ranges:
         return []
     frame = Frame(_RANGES, [tuple(getattr(item, name) for name, _ in _RANGES) for item in ranges])
@@ -88,6 +89,20 @@ def _map_gaps(lake: Reader, flows: Sequence[ResolvedFlow], extents: Sequence[Map
         )
         for row in lake.query_rows("map_gaps", {"ranges": frame})
     ]
+
+
+def _stopped(lake: Reader, flow: str, extents: Iterable[MapExtent]) -> dict[PartitionGeneration, int]:
+    """From which offset on generations of partitions are stopped, in the newest generation of their target topics."""
+    newest: dict[TopicAndPartition, int] = defaultdict(int)
+    for item in extents:
+        if item.flow == flow:
+            key = (item.topic, item.partition)
+            newest[key] = max(newest[key], item.target_generation)
+    return {
+        PartitionGeneration(row["topic"], row["partition"], row["generation"]): row["first_offset"] or 0
+        for row in lake.query_rows("stopped_ends", flow=flow)
+        if row["target_generation"] in (None, newest[row["topic"], row["partition"]])
+    }
 
 
 def _alert(place: Mapping[str, Any], name: str, missing: int, detail: str) -> dict[str, Any]:

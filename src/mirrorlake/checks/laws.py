@@ -7,7 +7,8 @@ have what the map says it got.
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
-from mirrorlake.offsets.positions import TopicAndPartition
+from mirrorlake.offsets.positions import PartitionGeneration, TopicAndPartition
+from mirrorlake.offsets.ranges import NO_END
 from mirrorlake.offsets.stage_index import PartitionRanges
 
 
@@ -40,9 +41,13 @@ class OvertakenRange:
 
 
 def overtaken(
-    flow: str, extents: Iterable[MapExtent], staged: Mapping[str, Mapping[int, PartitionRanges]]
+    flow: str,
+    extents: Iterable[MapExtent],
+    staged: Mapping[str, Mapping[int, PartitionRanges]],
+    stopped: Mapping[PartitionGeneration, int] | None = None,
 ) -> list[OvertakenRange]:
-    """What is staged in front of the end of a flow's map, per partition and generation of the source topic.
+    """What is staged in front of the end of a flow's map, per partition and generation of the source topic. A
+    generation that an operator has `stopped` ends at the offset given.
 
     Ranges that the map's end lies in are left out: the counts say nothing about those. All of a generation that is not
     the newest mapped one is in front of the end. Where a target topic was made again, the end is that of its newest
@@ -57,12 +62,15 @@ def overtaken(
     ends: dict[TopicAndPartition, tuple[int, int]] = {}
     for (key, _), (_, generation, end) in newest_parts.items():
         ends[key] = max(ends.get(key, (0, 0)), (generation, end))
+    over = stopped or {}
     found: dict[tuple[str, int, int], OvertakenRange] = {}
     for (topic, partition), (newest, end) in ends.items():
         ranges = staged.get(topic, {}).get(partition, PartitionRanges())
         for at in range(len(ranges)):
             one = ranges[at]
             if one.generation > newest or (one.generation == newest and one.last >= end):
+                continue
+            if one.last >= over.get(PartitionGeneration(topic, partition, one.generation), NO_END):
                 continue
             extent_key = (topic, partition, one.generation)
             known = found.get(extent_key, OvertakenRange(flow, *extent_key, one.first, one.last, 0))

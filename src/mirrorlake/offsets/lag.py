@@ -8,7 +8,7 @@ ago the first record that is not produced yet came to the source; it is wrong by
 from collections.abc import Collection
 from itertools import islice
 
-from mirrorlake.offsets.positions import TopicAndPartition
+from mirrorlake.offsets.positions import PartitionGeneration
 
 #: Samples that are kept of a partition that lags; with more, every second one is forgotten, so that old lag gets
 #: coarser.
@@ -20,30 +20,30 @@ class LagHistory:
 
     def __init__(self, points: int = POINTS) -> None:
         self._limit = points
-        self._seen: dict[TopicAndPartition, list[tuple[float, int]]] = {}
+        self._seen: dict[PartitionGeneration, list[tuple[float, int]]] = {}
 
-    def seed(self, key: TopicAndPartition, at: float, produced: int, end: int, lag_seconds: float) -> None:
+    def seed(self, key: PartitionGeneration, at: float, produced: int, end: int, lag_seconds: float) -> None:
         """Take over a sample of an earlier process: at that time, what was produced, the source's end, and the lag."""
         # The first record that was not produced had come just then: not between two samples, so no interpolation.
         first = [(at - lag_seconds, produced + 1)] if end > produced + 1 and lag_seconds > 0 else []
         last = (at - lag_seconds, end) if end == produced + 1 else (at, end)
         self._seen[key] = [*first, last]
 
-    def knows(self, key: TopicAndPartition) -> bool:
+    def knows(self, key: PartitionGeneration) -> bool:
         """Whether there was a sample of this partition."""
         return key in self._seen
 
-    def keep(self, keys: Collection[TopicAndPartition]) -> None:
+    def keep(self, keys: Collection[PartitionGeneration]) -> None:
         """Forget all partitions but these."""
         self._seen = {key: points for key, points in self._seen.items() if key in keys}
 
-    def observe(self, key: TopicAndPartition, at: float, produced: int, end: int) -> float:
+    def observe(self, key: PartitionGeneration, at: float, produced: int, end: int) -> float:
         """Note a sample and return the lag in seconds: 0 when all is produced.
 
         An end that went back is that of a topic made again: what was seen before says nothing about it.
 
         Args:
-            key: the partition.
+            key: the partition, in the generation that is landed.
             at: when, seconds.
             produced, end: positions: of the flow, and of the source's log.
         """

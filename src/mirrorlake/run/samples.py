@@ -12,7 +12,7 @@ from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.samples import newest_samples
 from mirrorlake.naming.policy import called_heartbeats
 from mirrorlake.offsets.lag import LagHistory
-from mirrorlake.offsets.positions import TopicAndPartition
+from mirrorlake.offsets.positions import PartitionGeneration, TopicAndPartition
 from mirrorlake.offsets.samples import SampleLog
 from mirrorlake.run.snapshot import Snapshot
 
@@ -121,7 +121,8 @@ class Sampler:
         for key, row in rows.items():
             _settle(row, log.newest(key))
         self._add_seconds(rows, now)
-        self._history.keep(set(target_ends.keys))  # of those that were not answered too: their lag goes on
+        # Of those that were not answered too: their lag goes on.
+        self._history.keep({snapshot.generations.place(key) for key in target_ends.keys})
         self._write(log, rows, now)
         lags = [
             (int(str(row["lag_records"])), float(str(row["lag_seconds"])))
@@ -202,7 +203,8 @@ class Sampler:
         for key, row in rows.items():
             produced, start = int(str(row["produced_end"])), int(str(row["source_start"]))
             end = int(str(row["source_end"]))
-            row["lag_seconds"] = self._history.observe(key, now.timestamp(), max(produced, start), end)
+            place = PartitionGeneration(*key, int(str(row["generation"])))
+            row["lag_seconds"] = self._history.observe(place, now.timestamp(), max(produced, start), end)
 
     def _seeded(self) -> SampleLog[tuple[object, ...]]:
         """What an earlier process wrote last: it holds, and lag goes on from there."""
@@ -215,7 +217,8 @@ class Sampler:
             log.note(row["at"], {key: _said(row)})
             produced, end = max(row["produced_end"], row["source_start"] or 0), row["source_end"]
             late = row["lag_seconds"] + row["held_at"] - row["at"] if end > produced else 0.0
-            self._history.seed(key, row["held_at"], produced, end, late)
+            place = PartitionGeneration(*key, row["generation"] or 0)
+            self._history.seed(place, row["held_at"], produced, end, late)
         return log
 
 

@@ -20,6 +20,7 @@ _FIRST_GAP_MS = 15_000
 #: How far back a partition's newest sample is looked for; then in all.
 _NEWEST = (timedelta(hours=1), timedelta(days=1))
 _GREATEST = 2**63 - 1
+_ANY_GENERATION = -1
 
 
 def read_facts(lake: Reader, place: Place, standing: Standing, now: datetime) -> Facts:
@@ -39,7 +40,7 @@ def read_facts(lake: Reader, place: Place, standing: Standing, now: datetime) ->
     facts = replace(facts, around=around, parked=parked, **_batches(lake, facts), **_history(lake, facts))
     return replace(
         facts,
-        at_landing=_sample(lake, place, facts.landed_at, _LOOK_BACK),
+        at_landing=_sample(lake, place, facts.landed_at, _LOOK_BACK, generation),
         backlog=_backlog(lake, facts),
         readers=_readers(lake, facts),
     )
@@ -102,9 +103,13 @@ def _history(lake: Reader, facts: Facts) -> dict[str, Any]:
     gap_ms = next(gap for days, gap in PAUSES_MS if days is None or age < timedelta(days=days))
     later = _ms(until + timedelta(minutes=2))  # of the first sample behind a pause
     return {
-        "incidents": lake.query_rows(
-            "trace_incidents", flow=flow, topic=topic, target_topic=target, partition=partition
-        ),
+        "incidents": [
+            row
+            for row in lake.query_rows(
+                "trace_incidents", flow=flow, topic=topic, target_topic=target, partition=partition
+            )
+            if facts.record is None or row["first_offset"] is None or row["generation"] == facts.record["generation"]
+        ],
         "changes": lake.query_rows(
             "trace_changes", flow=flow, target_topic=target, since_ms=since_ms, until_ms=_ms(until)
         ),
@@ -122,14 +127,22 @@ def _newest_sample(lake: Reader, place: Place, now: datetime) -> Row | None:
     return _sample(lake, place, ahead, ahead - datetime(1970, 1, 1))
 
 
-def _sample(lake: Reader, place: Place, until: datetime | None, back: timedelta) -> Row | None:
+def _sample(
+    lake: Reader, place: Place, until: datetime | None, back: timedelta, generation: int = _ANY_GENERATION
+) -> Row | None:
     if until is None:
         return None
     flow, topic, partition, _ = place
     since_ms, until_ms = _ms(until - back), _ms(until)
     return _first(
         lake.query_rows(
-            "trace_sample", flow=flow, topic=topic, partition=partition, since_ms=since_ms, until_ms=until_ms
+            "trace_sample",
+            flow=flow,
+            topic=topic,
+            partition=partition,
+            generation=generation,
+            since_ms=since_ms,
+            until_ms=until_ms,
         )
     )
 

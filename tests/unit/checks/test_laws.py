@@ -4,6 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mirrorlake.checks.laws import MapExtent, OvertakenRange, overtaken, shortfalls
+from mirrorlake.offsets.positions import PartitionGeneration
 from mirrorlake.offsets.stage_index import StagedRange, StageIndex
 
 FLOW = "east->west"
@@ -38,6 +39,16 @@ def test_what_is_produced_again_is_not_overtaken_before_it_is() -> None:
         index.apply([(str(first), [StagedRange("east", "orders", 0, 0, first, first + 9, 10)])], (), first)
     found = overtaken(FLOW, [extent(0, 40), extent(0, 20, target_generation=1)], index.topics("east"))
     assert found == [OvertakenRange(FLOW, "orders", 0, 0, 0, 19, 20)]
+
+
+def test_what_an_operator_stopped_has_not_been_overtaken() -> None:
+    index = StageIndex()
+    for generation, first in ((0, 0), (0, 10), (0, 20), (1, 0)):
+        item = StagedRange("east", "orders", 0, generation, first, first + 9, 10)
+        index.apply([(f"{generation}-{first}", [item])], (), 10 * generation + first)
+    stopped = {PartitionGeneration("orders", 0, 0): 12}
+    found = overtaken(FLOW, [extent(0, 12), extent(1, 10)], index.topics("east"), stopped)
+    assert [(item.generation, item.first, item.last) for item in found] == [(0, 0, 9), (1, 0, 9)]
 
 
 def test_a_target_lacks_what_the_newest_generation_says_it_got() -> None:

@@ -4,8 +4,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mirrorlake.offsets.lag import LagHistory
+from mirrorlake.offsets.positions import PartitionGeneration
 
-KEY = ("orders", 0)
+KEY = PartitionGeneration("orders", 0, 0)
 
 
 def observed(history: LagHistory, *seen: tuple[float, int, int]) -> list[float]:
