@@ -7,7 +7,10 @@ from typing import Any
 import pytest
 from deltalake.exceptions import DeltaError
 
+from mirrorlake.offsets.generations import SourceGenerations
+from mirrorlake.offsets.positions import PartitionGeneration
 from mirrorlake.produce import flow, report, stage_files, task
+from mirrorlake.produce.batch import PartitionPlan
 from mirrorlake.produce.flow import FlowProducer
 from mirrorlake.produce.writer import ShardWriter
 from tests.simulation.kafka import Cluster
@@ -103,6 +106,16 @@ def readers_are_not_counted(patch: Patch) -> None:
     patch.setattr(flow, "check_unread", lambda plans, skipped: None)
 
 
+def decisions_are_of_no_generation(patch: Patch) -> None:
+    """What was given up or forgotten of a topic is left out of the one that took its name."""
+    first = property(lambda self: PartitionGeneration(self.topic, self.partition, 0))
+    patch.setattr(PartitionPlan, "place", first)
+
+
+def groups_go_where_their_records_were(patch: Patch) -> None:
+    patch.setattr(SourceGenerations, "living", lambda self, place, offset: offset)
+
+
 BUGS: Sequence[Callable[[Patch], None]] = (
     progress_is_a_version,
     owners_are_not_forgotten,
@@ -117,6 +130,8 @@ BUGS: Sequence[Callable[[Patch], None]] = (
     what_found_no_room_is_taken_for_written,
     a_range_is_skipped_that_was_not_produced,
     readers_are_not_counted,
+    decisions_are_of_no_generation,
+    groups_go_where_their_records_were,
 )
 
 
