@@ -62,6 +62,7 @@ OF_WANTED = (("topic", "STRING"), ("partition", "INT"), ("generation", "INT"), (
 OF_OFFSETS = (("topic", "STRING"), ("partition", "INT"), ("offset", "BIGINT"), ("since", "INT"))
 OF_PLACES = (("topic", "STRING"), ("partition", "INT"), ("generation", "INT"), ("first", "BIGINT"))
 OF_STRETCHES = (("target_topic", "STRING"), ("target_partition", "INT"), ("first", "BIGINT"), ("last", "BIGINT"))
+OF_GONE = (("topic", "STRING"), ("partition", "INT"), ("offset", "BIGINT"), ("generation", "INT"), ("cut", "BIGINT"))
 ASKED = [(topic, partition, at) for topic in TOPICS for partition in range(4) for at in (0, 3, 9, 20, 35, 37, 59, 5000)]
 FRAMES: dict[str, Frame | str] = {
     "ranges": Frame(
@@ -69,6 +70,9 @@ FRAMES: dict[str, Frame | str] = {
     ),
     "cuts": Frame(OF_CUTS, [("east", topic, 0, 0, 22) for topic in TOPICS]),
     "asked": Frame((("topic", "STRING"), ("partition", "INT"), ("offset", "BIGINT")), ASKED),
+    "gone": Frame(
+        OF_GONE, [(f"east.{topic}", 0, at, generation, 4) for topic in TOPICS for at in (0, 9) for generation in (0, 1)]
+    ),
     "wanted": Frame(OF_WANTED, [(topic, 0, 0, f"east.{topic}", 3, 20) for topic in TOPICS]),
     "offsets": Frame(OF_OFFSETS, [(topic, part, at, 0) for topic in TOPICS for part, at in ((0, 3), (1, 20), (2, 5))]),
     "stretches": Frame(OF_STRETCHES, [(f"east.{topic}", 0, 0, 20) for topic in TOPICS]),

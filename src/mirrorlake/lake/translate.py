@@ -136,7 +136,7 @@ def _unread(
     ]
     if not rows:
         return {}
-    found = lake.query_rows("unread_gone", {"asked": Frame(_GONE, rows)}, flow=flow)
+    found = lake.query_rows("unread_gone", {"gone": Frame(_GONE, rows)}, flow=flow)
     return {(row["topic"], row["partition"], row["offset"]): row["record_count"] for row in found}
 
 
