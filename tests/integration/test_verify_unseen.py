@@ -3,9 +3,19 @@
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.integration.test_without_a_session import mirrorlake
 from tests.support.clusters import ClusterPair
-from tests.support.kafka import create_topic, delete_topic, read_topic, topics_of
+from tests.support.kafka import (
+    NewRecord,
+    create_topic,
+    delete_topic,
+    read_topic,
+    topics_of,
+    transactional_producer,
+    write,
+)
 from tests.support.replication import write_topology
 from tests.support.topologies import fill, texts, until, values
 
@@ -71,3 +81,54 @@ def test_a_mirror_that_nobody_mirrors_any_more_may_go(clusters: ClusterPair, top
     delete_mirror(clusters, topic_name)
     found = mirrorlake(topology, "verify")
     assert (found["differences"], found["proven_before"]) == ([], 0)
+
+
+def unseen(found: dict[str, Any], prefix: str) -> list[tuple[Any, ...]]:
+    """What was not compared, without the common beginning of the topics' names."""
+    return [(row[0].removeprefix(prefix), *row[1:]) for row in places(found["not_compared"], "reason")]
+
+
+@pytest.mark.law("never more than was seen")
+def test_what_was_selected_and_not_compared_is_listed(clusters: ClusterPair, topic_name: str, tmp_path: Path) -> None:
+    """Nothing was brought; then all but what is paused, refused, or came since; then all. An aborted transaction and
+    its marker behind the last record of a topic are no records."""
+    topology = write_topology(tmp_path, clusters.east, clusters.west, {"topics": ["nothing"]})
+    mirrorlake(topology, "run", "--once")
+    write_topology(tmp_path, clusters.east, clusters.west, {"topics": [f"{topic_name}.*"]})
+    for name in ("", "-paused", "-refused"):
+        create_topic(clusters.east, f"{topic_name}{name}")
+        fill(clusters.east, f"{topic_name}{name}", "a", COUNT, 1)
+    producer = transactional_producer(clusters.east)
+    producer.begin_transaction()
+    producer.produce(topic_name, b"aborted")
+    producer.flush()
+    producer.abort_transaction()
+    write(clusters.east, f"{topic_name}-refused", [NewRecord(bytes(2_000))])
+    found = mirrorlake(topology, "verify", code=1)
+    assert unseen(found, topic_name) == [
+        ("", 0, 0, COUNT - 1, "not_staged"),
+        ("-paused", 0, 0, COUNT - 1, "not_staged"),
+        ("-refused", 0, 0, COUNT, "not_staged"),
+    ]
+    write_topology(
+        tmp_path, clusters.east, clusters.west, {"topics": [f"{topic_name}.*"], "paused": [f"{topic_name}-paused"]}
+    )
+    create_topic(clusters.west, f"east.{topic_name}-refused", **{"max.message.bytes": "1000"})
+    mirrorlake(topology, "run", "--once", code=1)
+    fill(clusters.east, topic_name, "b", 5, 1)
+    page = tmp_path / "evidence.html"
+    found = mirrorlake(topology, "verify", f"--report={page}", code=1)
+    assert unseen(found, topic_name) == [
+        ("", 0, COUNT + 2, COUNT + 6, "not_staged"),
+        ("-paused", 0, 0, COUNT - 1, "paused"),
+        ("-refused", 0, COUNT, COUNT, "refused"),
+    ]
+    assert found["differences"] == [] and found["proven"] == 2 * COUNT
+    assert "target_refused" in found["not_compared"][2]["detail"]
+    assert 'class="bad"' in page.read_text(encoding="utf-8") and "not_staged" in page.read_text(encoding="utf-8")
+    write_topology(tmp_path, clusters.east, clusters.west, {"topics": [f"{topic_name}.*"]})
+    mirrorlake(topology, "resolve", "--topic", f"{topic_name}-refused", "--choice", "park")
+    mirrorlake(topology, "run", "--once")
+    found = mirrorlake(topology, "verify")
+    assert (found["not_compared"], found["excused"], found["differences"]) == ([], {"parked": 1}, [])
+    assert found["proven"] + found["proven_before"] == 3 * COUNT + 5 + 1

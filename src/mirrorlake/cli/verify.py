@@ -39,7 +39,8 @@ def verify(
     report: list[Path] = typer.Option([], "--report", help="Write the evidence to a file, .html or .json."),
     as_json: bool = typer.Option(False, "--json", help="Print one JSON document."),
 ) -> None:
-    """Compare source, stage and target by content, record by record; exits 1 for any difference.
+    """Compare source, stage and target by content, record by record; exits 1 for any difference, and for anything that
+    was selected and not compared, unless it is on its way.
 
     It goes on where the last one ended (table `audits`), and runs beside `run` or without it.
     """
@@ -64,7 +65,7 @@ def verify(
         shared.answer(found.to_dict())
     else:
         _show(shared, found)
-    if found.differences:
+    if not found.complete:
         raise typer.Exit(1)
 
 
@@ -82,6 +83,13 @@ def _show(shared: Context, found: "Verified") -> None:
             place = f"{item['topic']}-{item['partition']}"
             table.add_row(item["flow"], place, offsets, item["kind"], item["detail"] or "")
         shared.out.print(table)
+    if found.not_compared:
+        table = plain_table("flow", "partition", "source offsets", "not compared", "why")
+        for item in found.not_compared:
+            until = "" if item["last_offset"] is None else item["last_offset"]
+            place = f"{item['topic']}-{item['partition']}"
+            table.add_row(item["flow"], place, f"{item['first_offset']} to {until}", item["reason"], item["detail"])
+        shared.out.print(table)
     for reason, count in found.excused.items():
         shared.out.print(f"{count:,} records no difference: {reason}")
     shared.out.print(_line(found))
@@ -90,6 +98,7 @@ def _show(shared: Context, found: "Verified") -> None:
 def _line(found: "Verified") -> str:
     before = f", {found.proven_before:,} before" if found.proven_before else ""
     told = f"{len(found.differences):,} differences" if found.differences else "no difference"
+    told += f", {len(found.not_compared):,} stretches not compared" if found.not_compared else ""
     return f"{found.proven:,} of {found.records:,} records proven by content in {found.ranges:,} ranges{before}; {told}"
 
 

@@ -324,6 +324,8 @@ class Verified(Answer):
         excused: records that were left out, by reason (docs/trust.md).
         differences: each with flow, topic, partition, first_offset and last_offset (source offsets, inclusive), kind,
             record_count, target_offset and detail.
+        not_compared: what was selected and not compared, each with flow, topic, partition, generation, first_offset and
+            last_offset (None: not known), reason and detail (docs/trust.md).
         audits: the rows that were added to the table `audits`, one a range.
     """
 
@@ -336,7 +338,13 @@ class Verified(Answer):
     bytes_read: int
     excused: dict[str, int]
     differences: Rows
+    not_compared: Rows
     audits: Rows
+
+    @property
+    def complete(self) -> bool:
+        """Whether nothing differs, and all that was selected was compared, now or before, except what is on its way."""
+        return not self.differences and all(row["reason"] == "in_flight" for row in self.not_compared)
 
     def to_dict(self) -> dict[str, Any]:
         """The answer as plain mappings and lists, without the rows of `audits`."""
@@ -350,7 +358,8 @@ class Verified(Answer):
 
     def _repr_html_(self) -> str:
         said = f"{self.proven:,} of {self.records:,} records proven by content"
-        return html.heading(said, not self.differences) + html.table(self.differences, "differences")
+        tables = html.table(self.differences, "differences") + html.table(self.not_compared, "not compared")
+        return html.heading(said, self.complete) + tables
 
 
 @dataclass(frozen=True)

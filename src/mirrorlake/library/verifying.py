@@ -11,7 +11,8 @@ from mirrorlake.library.answers import Rows, Verified
 from mirrorlake.library.internals import Internals
 from mirrorlake.library.replicating import stopping
 from mirrorlake.produce.probe import files_readable
-from mirrorlake.verify.auditor import Auditor, Outcome
+from mirrorlake.verify.auditor import Auditor
+from mirrorlake.verify.outcome import Outcome
 from mirrorlake.verify.plan import Choice
 from mirrorlake.verify.workers import Executors, RowExecutors, ThisProcess, Workers, cores_of
 
@@ -48,6 +49,7 @@ def verified(
                 break
             choice = replace(choice, again=False, differing=False)
             ending.wait(WATCH_SECONDS)
+        auditor.look_whether_on_the_way(outcome)
     _check_topics(topics, outcome)
     return _answer(began, outcome)
 
@@ -82,5 +84,6 @@ def _answer(began: datetime, outcome: Outcome) -> Verified:
         bytes_read=outcome.bytes_read,
         excused=dict(sorted(outcome.excused.items())),
         differences=Rows(outcome.differences),
+        not_compared=Rows(outcome.not_compared),
         audits=Rows(outcome.rows),
     )

@@ -3,9 +3,7 @@ compares goes on there."""
 
 import logging
 import threading
-from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from typing import Any
 
@@ -18,58 +16,25 @@ from mirrorlake.lake.incidents import Incidents
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.stage_index import StageFiles
 from mirrorlake.offsets.positions import PartitionGeneration
+from mirrorlake.run.elsewhere import run_elsewhere
 from mirrorlake.run.flow_spec import provenance_of
+from mirrorlake.verify.coverage import unseen
 from mirrorlake.verify.digest import Hops
 from mirrorlake.verify.job import Clusters, Compared, Range
+from mirrorlake.verify.outcome import Outcome
 from mirrorlake.verify.plan import Choice, Chosen, choose, ranges_of, waves
-from mirrorlake.verify.standing import FlowStanding
+from mirrorlake.verify.ranges import Extent
+from mirrorlake.verify.standing import FlowStanding, Standing
 from mirrorlake.verify.targets import compared_targets
-from mirrorlake.verify.verdict import PROVEN, TARGET_GONE, TRIMMED
+from mirrorlake.verify.unseen import INTERRUPTED, STOPPED, Unseen, on_its_way
 from mirrorlake.verify.workers import Workers
 
 logger = logging.getLogger(__name__)
 
 #: Ranges that are planned and compared at once, and then noted: what a kill costs at most.
 WAVE_RANGES = 32
-#: How many rows of `audits` an outcome keeps, the newest ones.
-MOST_ROWS = 20_000
 #: How often files that were compacted meanwhile are looked up again.
 _ATTEMPTS = 3
-
-
-@dataclass
-class Outcome:
-    """What was compared: ranges, records (of the stage), how many of these are in ranges without a difference, and how
-    many were left out, by reason. `rows` are those of `audits`; `proven_before` are records of ranges that needed no
-    comparison any more, `topics` the names, at either side, of what was looked at."""
-
-    ranges: int = 0
-    records: int = 0
-    proven: int = 0
-    proven_before: int = 0
-    bytes_read: int = 0
-    excused: Counter[str] = field(default_factory=Counter)
-    differences: list[dict[str, Any]] = field(default_factory=list)
-    rows: list[dict[str, Any]] = field(default_factory=list)
-    topics: set[str] = field(default_factory=set)
-
-    def add_gone(self, gone: Iterable[dict[str, Any]]) -> None:
-        """Take over differences of partitions whose target is gone; who watches sees them each time."""
-        known = {_place(item) for item in self.differences if item["kind"] == TARGET_GONE}
-        self.differences += [item for item in gone if _place(item) not in known]
-        self.topics |= {item["topic"] for item in gone}
-
-    def add(self, row: dict[str, Any], found: Compared) -> None:
-        """Take over a range."""
-        self.ranges += 1
-        self.records += row["stage_count"]
-        self.proven += row["stage_count"] if row["verdict"] in (PROVEN, TRIMMED) else 0
-        self.bytes_read += found.bytes_read
-        self.excused.update(found.verdict.excused)
-        place = {name: row[name] for name in ("flow", "topic", "partition")}
-        self.differences += [{**place, **item} for item in row["differences"]]
-        self.rows.append(row)
-        del self.rows[:-MOST_ROWS]  # who watches goes on for days
 
 
 class Auditor:
@@ -126,16 +91,36 @@ class Auditor:
         with self._stage.reading() as index:
             partitions = standing.partitions(index)
             chosen = choose(standing, partitions, self._lake, choice)
+            held, free = unseen(standing, partitions, index, self._lake, self._connections, choice.bounds)
         outcome.topics |= {name for item in partitions for name in (item.topic, item.target_topic)}
+        outcome.topics |= {name for topic in standing.selected for name in (topic, flow.target_topic(topic))}
         outcome.proven_before += _proven_before(partitions, chosen)
-        clusters = self._clusters(flow, bytes_per_s)
+        held += [Unseen(topic, 0, 0, 0, None, STOPPED, "decided of target_recreated") for topic in targets.stopped]
+        outcome.unseen[flow.name], outcome.on_the_way[flow.name] = held, free
+        left = self._compare_all(standing, chosen, self._clusters(flow, bytes_per_s), outcome)
+        held += [Unseen(*one.key, one.generation, *at, INTERRUPTED) for one, extents in left for at in extents]
+        self._settle(flow.name, targets.closed)
+
+    def _compare_all(
+        self, standing: FlowStanding, chosen: Sequence[Chosen], clusters: Clusters, outcome: Outcome
+    ) -> list[tuple[Standing, list[Extent]]]:
+        """Compare wave after wave; returns what was left when it was stopped."""
         workers = self._workers(sum(last - first + 1 for item in chosen for first, last in item.extents))
-        for wave in waves(chosen, max(WAVE_RANGES, 4 * workers.tasks)):
+        rest = waves(chosen, max(WAVE_RANGES, 4 * workers.tasks))
+        for wave in rest:
             self._compare(standing, wave, clusters, workers, outcome)
             self._report(outcome)
             if self._stop.is_set():
                 break
-        self._settle(flow.name, targets.closed)
+        return [(item.standing, item.extents) for wave in rest for item in wave]
+
+    def look_whether_on_the_way(self, outcome: Outcome) -> None:
+        """Find out of what nothing holds up whether it is on its way now: whether somebody runs the flow. That takes
+        as long as a sample of a flow that runs, and nothing where all was compared."""
+        for flow, found in outcome.on_the_way.items():
+            runs = bool(found) and run_elsewhere(self._lake, [flow]) is not None
+            outcome.unseen[flow] += [on_its_way(item, runs) for item in found]
+        outcome.on_the_way.clear()
 
     def _clusters(self, flow: ResolvedFlow, bytes_per_s: float | None) -> Clusters:
         source, target = (self._connections.client(alias, "consumer") for alias in (flow.source, flow.target))
@@ -167,7 +152,7 @@ class Auditor:
         self._lake.append("audits", rows_of("audits", rows))
         failpoints.reached("audited")
         for row, (_, result) in zip(rows, done, strict=True):
-            outcome.add(row, result)
+            outcome.add(row, result.verdict.excused)
         self._tell(standing.flow.name, rows)
 
     def _tell(self, flow: str, rows: Iterable[dict[str, Any]]) -> None:
@@ -210,10 +195,6 @@ class Auditor:
                 key[:2] == (flow, ContentDiffers.incident_kind) and key[2:] not in differing and key.topic not in closed
             )
         )
-
-
-def _place(row: Mapping[str, Any]) -> tuple[str, str, int]:
-    return row["flow"], row["topic"], row["partition"]
 
 
 def _proven_before(partitions: Iterable[Any], chosen: Sequence[Chosen]) -> int:

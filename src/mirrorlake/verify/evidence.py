@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from importlib.resources import files
 from typing import Any
 
+from mirrorlake.verify.unseen import IN_FLIGHT
+
 _RANGE = (
     *("flow", "topic", "partition", "first_offset", "last_offset"),
     *("target_topic", "target_first_offset", "target_last_offset"),
@@ -13,6 +15,7 @@ _RANGE = (
 )
 _DIFFERENCE = ("flow", "topic", "partition", "first_offset", "last_offset", "record_count", "kind", "target_offset",
                "detail")  # fmt: skip
+_NOT_COMPARED = ("flow", "topic", "partition", "first_offset", "last_offset", "reason", "detail")
 _SUMMARY = ("began", "ended", "ranges", "records", "proven", "proven_before", "bytes_read")
 
 
@@ -27,15 +30,18 @@ def evidence(document: Mapping[str, Any], page: bool) -> str:
         return json.dumps(document, default=str, ensure_ascii=False, indent=1)
     count = len(document["differences"])
     said = f"{count:,} differences" if count else "no difference"
+    left = [row for row in document["not_compared"] if row["reason"] != IN_FLIGHT]
+    said += f", {len(document['not_compared']):,} stretches not compared" if document["not_compared"] else ""
     template = files("mirrorlake.verify").joinpath("evidence.html").read_text(encoding="utf-8")
     parts = {
         "verdict": f"{document['proven']:,} of {document['records']:,} records proven by content; {said}",
-        "tone": "bad" if count else "good",
+        "tone": "bad" if count or left else "good",
         "summary": _table(("what", "value"), [{"what": name, "value": document[name]} for name in _SUMMARY]),
         "excused": _table(
             ("reason", "records"), [{"reason": name, "records": item} for name, item in document["excused"].items()]
         ),
         "differences": _table(_DIFFERENCE, document["differences"]),
+        "not_compared": _table(_NOT_COMPARED, document["not_compared"]),
         "ranges": _table(_RANGE, [{**row, "digest": _digest(row)} for row in document["audits"]]),
     }
     for name, text in parts.items():

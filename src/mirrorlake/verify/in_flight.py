@@ -1,6 +1,7 @@
-"""What a flow has written at its target that its map does not have yet, by the target's own word."""
+"""How far the target says that a flow is, and what was written there that the flow's map may not have yet."""
 
 from collections.abc import Collection
+from dataclasses import dataclass
 
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 
@@ -15,28 +16,45 @@ from mirrorlake.verify.ranges import Extent
 _ANSWER_SECONDS = 30.0
 
 
-def in_flight(
-    flow: ResolvedFlow, lake: Lake, connections: Connections, partitions: Collection[TopicAndPartition]
-) -> dict[TopicAndPartition, tuple[Extent, ...]]:
-    """Target offsets, by target partition, that were written since the map was last appended to.
+@dataclass(frozen=True)
+class TargetPosition:
+    """What the target has committed for a flow in one of its partitions.
 
-    A partition of which the target knows no position is missing: nobody can know what lies behind the map's end there.
-    Raises KafkaException.
+    `offset` is the next source offset, of this `generation` of the source topic: the flow is done with all in front of
+    it, be it written or left out on purpose. `written` are the target offsets that were written since the map was last
+    appended to, in this `target_generation`.
     """
+
+    offset: int
+    generation: int
+    target_generation: int
+    written: tuple[Extent, ...]
+
+    def is_mapped(self, target_end: int) -> bool:
+        """Whether a map that ends in front of a target offset has all that was written."""
+        return all(last < target_end for _, last in self.written)
+
+
+def target_positions(
+    flow: ResolvedFlow, lake: Lake, connections: Connections, partitions: Collection[TopicAndPartition]
+) -> dict[TopicAndPartition, TargetPosition]:
+    """By target partition. One of which the target knows no position is missing: nobody can know what lies behind the
+    map's end there. Raises KafkaException."""
     if flow.settings.delivery != "exactly_once" or not lake.stored_id or not partitions:
         return {}
     settings = {"group.id": name_at_target(lake, flow.name), "isolation.level": "read_committed"}
     consumer = Consumer({**connections.client(flow.target, "admin"), **settings, "enable.auto.commit": False})
     try:
         asked = [TopicPartition(topic, partition) for topic, partition in sorted(partitions)]
-        found: dict[TopicAndPartition, tuple[Extent, ...]] = {}
+        found: dict[TopicAndPartition, TargetPosition] = {}
         for item in consumer.committed(asked, _ANSWER_SECONDS):
             if item.error is not None:
                 raise KafkaException(item.error)
             if item.offset >= 0:
-                written = decode_written(item.metadata or "").written
-                extents = ((one.target_first, one.target_first + one.record_count - 1) for one in written)
-                found[item.topic, item.partition] = tuple(extents)
+                said = decode_written(item.metadata or "")
+                written = tuple((one.target_first, one.target_first + one.record_count - 1) for one in said.written)
+                place = (item.offset, said.generation, said.target_generation)
+                found[item.topic, item.partition] = TargetPosition(*place, written)
         return found
     finally:
         consumer.close()

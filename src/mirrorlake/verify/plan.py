@@ -37,6 +37,11 @@ class Choice:
     again: bool = False
     differing: bool = True
 
+    @property
+    def bounds(self) -> Extent:
+        """The source offsets, inclusive."""
+        return self.first or 0, NO_END if self.last is None else self.last
+
 
 @dataclass(frozen=True)
 class Chosen:
@@ -51,10 +56,9 @@ def choose(standing: FlowStanding, partitions: Iterable[Standing], lake: Lake, c
     since = _since(lake, standing.flow.name, choice.since)
     found = []
     for item in partitions:
-        first = max(
-            item.first, choice.first or 0, since.get((*item.key, item.generation), 0 if not choice.since else NO_END)
-        )
-        last = min(item.end - 1, NO_END if choice.last is None else choice.last)
+        reached = since.get((*item.key, item.generation), 0 if not choice.since else NO_END)
+        first = max(item.first, choice.bounds[0], reached)
+        last = min(item.end - 1, choice.bounds[1])
         done = [] if choice.again else [one.extent for one in item.audited if one.proven or not choice.differing]
         extents = cut(without((first, last), done))
         if not extents and not choice.again and first <= last:

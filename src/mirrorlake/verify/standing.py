@@ -3,7 +3,7 @@ differ there, and what was proven before."""
 
 import time
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,13 +11,14 @@ from confluent_kafka import KafkaException
 
 from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.errors import ClusterUnusable
+from mirrorlake.kafka.admin import ClusterAdmin
 from mirrorlake.kafka.admin_configs import describe_topic_configs
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.kafka.values import TopicConfigs
 from mirrorlake.lake.forgotten import forgotten_from
 from mirrorlake.lake.incidents import Incidents
 from mirrorlake.lake.lake import Lake
-from mirrorlake.lake.table_upkeep import removals_from
+from mirrorlake.lake.table_upkeep import floors_of, removals_from
 from mirrorlake.lake.targets import noted_targets
 from mirrorlake.landing.generations import generations_of
 from mirrorlake.naming.policy import HEARTBEATS
@@ -26,8 +27,9 @@ from mirrorlake.offsets.positions import PartitionGeneration, TopicAndPartition
 from mirrorlake.offsets.ranges import NO_END, OffsetRanges
 from mirrorlake.offsets.stage_index import PartitionRanges, StageIndex
 from mirrorlake.verify import verdict as kinds
-from mirrorlake.verify.in_flight import in_flight
+from mirrorlake.verify.in_flight import target_positions
 from mirrorlake.verify.ranges import Extent
+from mirrorlake.verify.unseen import Place
 from mirrorlake.verify.verdict import Allowances
 
 Row = Mapping[str, Any]
@@ -47,7 +49,8 @@ class Audited:
 class Standing:
     """One partition of a flow that has something to compare.
 
-    Offsets `first` to `end` (exclusive) are staged and mapped. `target_first` is where the flow began at the target,
+    Offsets `first` to `end` (exclusive) are those that the flow is done with: they are mapped, or left out on purpose.
+    `target_first` is where the flow began at the target,
     `target_end` (exclusive) up to where its log is known to belong to the flow. `asks_source` is False where the
     source's topic is another one than the staged one.
     """
@@ -75,29 +78,31 @@ class FlowStanding:
     """What there is to compare of one flow, asked once.
 
     The target is asked before the map is read: what lies in front of the end that it said is then in the map, or in the
-    metadata of the positions that it said (`in_flight`), or not of the flow.
+    metadata of the positions that it said (`target_positions`), or not of the flow.
+
+    `source_partitions` are those that the flow selects at its source now, `selected` their topics and those that the
+    stage may still have; `source_bounds` the start and the end of each log whose leader says them. `floors` is where
+    the flow goes on behind its map: (generation, source offset).
     """
 
     def __init__(self, flow: ResolvedFlow, lake: Lake, connections: Connections, wanted: Callable[[Row], bool]) -> None:
         """Ask. Raises ClusterUnusable."""
         self.flow = flow
         self._lake = lake
-        self._connections = connections
-        names = {(row["target_topic"], row["partition"]) for row in self._extents(wanted)}
-        try:
-            self._ends = connections.admin(flow.target).told_ends(names)
-            self._flying = in_flight(flow, lake, connections, names)
-        except KafkaException as error:
-            said = f"cluster {flow.target} does not say what it has of flow {flow.name}: {error.args[0].str()}"
-            raise ClusterUnusable(said, alias=flow.target) from error
-        self._rows = _newest(self._extents(wanted))
-        topics = {row["topic"] for row in self._rows}
-        self._target_configs = self._configs(flow.target, {row["target_topic"] for row in self._rows})
-        self._source_configs = self._configs(flow.source, topics)
         self._generations = generations_of(lake, flow.source)
-        self._source_ids = connections.admin(flow.source).topic_ids(sorted(topics))
         self._noted, _ = noted_targets(lake, flow.name)
+        source, target = connections.admin(flow.source), connections.admin(flow.target)
+        self._ask_source(source, wanted)
+        self._ask_target(target, connections, wanted)
+        self._rows = _newest(self._extents(wanted))
+        self.floors = floors_of(lake, flow.name, flow.target_topic)
+        topics = {row["topic"] for row in self._rows} | self.selected
+        mirrors = {row["target_topic"] for row in self._rows} | {flow.target_topic(topic) for topic in self.selected}
+        self._target_configs = describe_topic_configs(target, sorted(mirrors)).configs
+        self._source_configs = describe_topic_configs(source, sorted(topics)).configs
+        self._source_ids = source.topic_ids(sorted(topics))
         self._audited = self._asked_audits()
+        self._removals = removals_from(lake, flow.source)
         self._left_out = self._asked_left_out()
         self._forgotten = forgotten_from(lake, flow.source)
         self._parked = ParkedOffsets(Parked(**row) for row in lake.ask("parked_of", flow=flow.name))
@@ -105,17 +110,89 @@ class FlowStanding:
             row["target_topic"] for row in lake.ask("verify_shared_targets", flow=flow.name)
         )
 
+    def _ask_source(self, source: ClusterAdmin, wanted: Callable[[Row], bool]) -> None:
+        """Which partitions there are to mirror, and what they hold."""
+        there = {name: info for name, info in source.topics().items() if self._selects(name, wanted)}
+        self.source_partitions = {(name, part) for name, info in there.items() for part in range(info.partitions)}
+        self.selected = there.keys() | {name for name in self._generations.topics if self._selects(name, wanted)}
+        starts, ends = source.told_starts(self.source_partitions), source.told_ends(self.source_partitions)
+        self.source_bounds = {key: (starts[key], ends[key]) for key in starts.keys() & ends.keys()}
+
+    def _selects(self, topic: str, wanted: Callable[[Row], bool]) -> bool:
+        return self.flow.selection.selects(topic) and wanted(
+            {"topic": topic, "target_topic": self.flow.target_topic(topic)}
+        )
+
+    def _ask_target(self, target: ClusterAdmin, connections: Connections, wanted: Callable[[Row], bool]) -> None:
+        """What the target has, and how far it says that the flow is."""
+        flow = self.flow
+        names = {(row["target_topic"], row["partition"]) for row in self._extents(wanted)}
+        try:
+            there, mirrors = target.topics(), {flow.target_topic(topic) for topic in self.selected}
+            names |= {(name, part) for name in mirrors & there.keys() for part in range(there[name].partitions)}
+            self._ends = target.told_ends(names)
+            self._positions = target_positions(flow, self._lake, connections, names)
+        except KafkaException as error:
+            said = f"cluster {flow.target} does not say what it has of flow {flow.name}: {error.args[0].str()}"
+            raise ClusterUnusable(said, alias=flow.target) from error
+
     def partitions(self, index: StageIndex) -> list[Standing]:
-        """Every partition of which the stage holds something that is mapped, in order."""
+        """Every partition of which the stage holds something that the flow is done with, in order."""
         staged = index.topics(self.flow.source)
-        found = (self._standing(row, staged.get(row["topic"], {}).get(row["partition"])) for row in self._rows)
+        rows = {(row["topic"], row["partition"]): row for row in self._rows}
+        for topic in self.selected & staged.keys():
+            for partition, ranges in staged[topic].items():
+                row = self._passed((topic, partition), rows.get((topic, partition)), ranges)
+                if row is not None:
+                    rows[topic, partition] = row
+        found = (self._standing(row, staged.get(topic, {}).get(part)) for (topic, part), row in rows.items())
         return sorted((item for item in found if item is not None), key=lambda item: item.key)
+
+    def same_topic(self, topic: str) -> bool:
+        """Whether the topic at the source is the one that was staged, or none was."""
+        known = self._generations.topics.get(topic)
+        return known is None or self._source_ids.get(topic) == known.topic_id
+
+    def landed(self, key: TopicAndPartition, staged: PartitionRanges | None) -> Place:
+        """Up to where landing has come; it had what was deleted since."""
+        branch, generation = self._generations.branches.get(key), self._generations.generation(key)
+        ends = [0 if branch is None or branch.generation != generation else branch.first]
+        ends += [0 if staged is None else staged.ends().get(generation, 0)]
+        place = PartitionGeneration(*key, generation)
+        ends += [last + 1 for _, last in self._forgotten.get(place, ())]
+        ends += [item.below for item in self._removals if item.place == place]
+        return Place(generation, max(ends))
+
+    def left_out(self, key: TopicAndPartition, generation: int, compared: Standing | None) -> list[Extent]:
+        """Source offsets of a generation that the flow leaves out on purpose."""
+        if compared is not None and compared.generation == generation:
+            return [extent for ranges in compared.allowed.left_out.values() for extent in ranges]
+        return list(self._forgotten.get(PartitionGeneration(*key, generation), ()))
 
     def _extents(self, wanted: Callable[[Row], bool]) -> list[Row]:
         return [row for row in self._lake.ask("verify_extents", flow=self.flow.name) if wanted(row)]
 
-    def _configs(self, alias: str, topics: Collection[str]) -> Mapping[str, TopicConfigs]:
-        return describe_topic_configs(self._connections.admin(alias), sorted(topics)).configs
+    def _passed(self, key: TopicAndPartition, row: Row | None, staged: PartitionRanges) -> Row | None:
+        """What a row of the map would say of a partition that the flow is done with up to a position, and has mapped
+        nothing of in the generation of that: all that it has there are echoes, or parked records. Else None."""
+        target_topic, number = self.flow.target_topic(key[0]), self._target_generation(key[0])
+        noted = self._noted.get(target_topic, ())
+        position = self._positions.get((target_topic, key[1]))
+        if position is None or position.target_generation != number:
+            return None
+        floor = self.floors.get(key, (-1, 0))
+        first = _first_staged(staged, position.generation)
+        known = floor[0] if row is None else max(floor[0], row["generation"])
+        if first is None or known > position.generation or (row is not None and known == position.generation):
+            return None
+        began = noted[-1].began if noted else ()
+        target_end = (began[key[1]] if key[1] < len(began) else 0) if row is None else row["target_end"]
+        first = max(first, floor[1]) if floor[0] == position.generation else first
+        return {
+            **{"topic": key[0], "partition": key[1], "generation": position.generation, "passed": True},
+            **{"target_topic": target_topic, "target_generation": number},
+            **{"source_first": first, "source_end": first, "target_first": target_end, "target_end": target_end},
+        }
 
     def _standing(self, row: Row, staged: PartitionRanges | None) -> Standing | None:
         topic, partition, target_topic = row["topic"], row["partition"], row["target_topic"]
@@ -127,25 +204,26 @@ class FlowStanding:
         noted = next(
             (item for item in self._noted.get(target_topic, ()) if item.number == row["target_generation"]), None
         )
-        if noted is not None and noted.begins == "end":
+        if "passed" in row or (noted is not None and noted.begins == "end"):
             first = max(first, row["source_first"])
         began = row["target_first"]
         if noted is not None and partition < len(noted.began):
             began = min(began, noted.began[partition])
-        flying = self._flying.get((target_topic, partition))
-        end = (
-            row["target_end"]
-            if flying is None
-            else max(row["target_end"], self._ends.get((target_topic, partition), 0))
-        )
+        position, end, target_end = self._positions.get((target_topic, partition)), row["source_end"], row["target_end"]
+        if position is not None:
+            target_end = max(target_end, self._ends.get((target_topic, partition), 0))
+            here = (position.generation, position.target_generation) == (row["generation"], row["target_generation"])
+            if here and position.is_mapped(row["target_end"]):
+                end = max(end, position.offset)
+        if end <= first:
+            return None
         place = (topic, partition, row["generation"], target_topic, row["target_generation"])
-        known = self._generations.topics.get(topic)
+        living = row["generation"] == self._generations.generation((topic, partition))
         return Standing(
             *place,
-            *(first, row["source_end"], began, end),
-            self._allowed(row, flying or ()),
-            asks_source=(known is None or self._source_ids.get(topic) == known.topic_id)
-            and row["generation"] == self._generations.generation((topic, partition)),
+            *(first, end, began, target_end),
+            self._allowed(row, () if position is None else position.written),
+            asks_source=living and self.same_topic(topic),
             audited=tuple(self._audited.get(place, ())),
         )
 
@@ -178,12 +256,18 @@ class FlowStanding:
         return found
 
     def _asked_left_out(self) -> dict[str, dict[PartitionGeneration, OffsetRanges]]:
-        targets = {row["topic"]: row["target_generation"] for row in self._rows}
+        targets = {topic: self._target_generation(topic) for topic in self.selected}
+        targets |= {row["topic"]: row["target_generation"] for row in self._rows}
         decided = Incidents(self._lake).decided(self.flow.name, targets.get)
         trimmed: dict[PartitionGeneration, OffsetRanges] = dict(decided.trimmed)
-        for item in removals_from(self._lake, self.flow.source):
+        for item in self._removals:
             trimmed.setdefault(item.place, OffsetRanges()).add([(item.first_offset, item.below - 1)])
         return {kinds.GIVEN_UP: decided.skipped, kinds.STAGE_TRIMMED: trimmed}
+
+    def _target_generation(self, topic: str) -> int:
+        """The newest generation of the target topic of a source topic."""
+        noted = self._noted.get(self.flow.target_topic(topic), ())
+        return noted[-1].number if noted else 0
 
 
 def _newest(extents: Iterable[Row]) -> list[Row]:

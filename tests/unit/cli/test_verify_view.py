@@ -16,7 +16,7 @@ def test_a_quick_one_says_its_result_once(seconds: float, watch: bool, said: lis
     began = datetime(2026, 11, 21)
     found: Any = SimpleNamespace(
         began=began, ended=began + timedelta(seconds=seconds), proven=5, records=5, ranges=1, proven_before=0,
-        differences=[],
+        differences=[], not_compared=[],
     )  # fmt: skip
     lines: list[str] = []
     shared: Any = SimpleNamespace(say=lines.append)

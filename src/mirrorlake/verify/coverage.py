@@ -1,0 +1,110 @@
+"""What a flow selects at its source and a comparison did not see."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from confluent_kafka import KafkaException
+
+from mirrorlake.errors import ClusterUnusable
+from mirrorlake.kafka.connections import Connections
+from mirrorlake.kafka.records import first_rows
+from mirrorlake.lake.lake import Lake
+from mirrorlake.naming.policy import is_heartbeats
+from mirrorlake.offsets.positions import TopicAndPartition
+from mirrorlake.offsets.stage_index import PartitionRanges, StageIndex
+from mirrorlake.verify.ranges import Extent
+from mirrorlake.verify.standing import FlowStanding, Standing
+from mirrorlake.verify.unseen import Known, Place, Unseen, maybe_not_staged, not_mapped, reason
+
+
+def unseen(
+    standing: FlowStanding,
+    compared: Iterable[Standing],
+    index: StageIndex,
+    lake: Lake,
+    connections: Connections,
+    bounds: Extent,
+) -> tuple[list[Unseen], list[Unseen]]:
+    """What was not compared and waits for somebody, and what may be on its way: nothing is known to be in its way.
+
+    Args:
+        standing, compared: the flow, and its partitions that are compared up to their ends.
+        index: the stage, as these were made by it.
+        lake, connections: where incidents are, and the source.
+        bounds: the source offsets that were asked for, inclusive.
+
+    Heartbeats are left aside: they go on coming. Raises ClusterUnusable.
+    """
+    facts = list(_facts(standing, {item.key: item for item in compared}, index.topics(standing.flow.source)))
+    found = [item for one in facts for item in not_mapped(one)]
+    found += _not_staged(standing, [item for one in facts if (item := maybe_not_staged(one))], connections)
+    flow = standing.flow
+    incidents = lake.ask("verify_waits", flow=flow.name, prefix=f"{flow.source}->")
+    held: list[Unseen] = []
+    free: list[Unseen] = []
+    for item in _within(found, bounds):
+        why = reason(item, incidents, flow.pauses(item.topic))
+        if why is not None:
+            held.append(replace(item, reason=why[0], detail=why[1]))
+        else:
+            (held if item.last is None else free).append(item)
+    return held, free
+
+
+def _facts(
+    standing: FlowStanding,
+    compared: Mapping[TopicAndPartition, Standing],
+    staged: Mapping[str, Mapping[int, PartitionRanges]],
+) -> Iterable[Known]:
+    flow = standing.flow
+    keys = {key for key in standing.source_partitions if not is_heartbeats(flow.policy, key[0])}
+    keys |= {
+        (topic, partition)
+        for topic in standing.selected
+        if not is_heartbeats(flow.policy, topic)
+        for partition in staged.get(topic, {})
+    }
+    for key in sorted(keys):
+        ranges, one = staged.get(key[0], {}).get(key[1]), compared.get(key)
+        place = standing.floors.get(key, (0, 0)) if one is None else (one.generation, one.end)
+        compared_to = Place(*place)
+        landed = standing.landed(key, ranges)
+        if landed.generation == compared_to.generation:
+            landed = Place(landed.generation, max(landed.offset, compared_to.offset))
+        yield Known(
+            key,
+            compared_to,
+            ranges,
+            lambda generation, key=key, one=one: standing.left_out(key, generation, one),  # type: ignore[misc]
+            landed,
+            standing.source_bounds.get(key) if key in standing.source_partitions else (0, 0),
+            standing.same_topic(key[0]),
+        )
+
+
+def _not_staged(standing: FlowStanding, stretches: Sequence[Unseen], connections: Connections) -> list[Unseen]:
+    """Those of some stretches of the source's logs that hold a committed record, from the first one on."""
+    flow = standing.flow
+    asked = {(item.topic, item.partition): item.first for item in stretches if item.last is not None}
+    try:
+        rows = first_rows(flow.source, connections.client(flow.source, "consumer"), asked) if asked else {}
+    except KafkaException as error:
+        said = f"cluster {flow.source} cannot be read: {error.args[0].str()}"
+        raise ClusterUnusable(said, alias=flow.source) from error
+    found = []
+    for item in stretches:
+        row = rows.get((item.topic, item.partition))
+        if item.last is None:
+            found.append(item)
+        elif row is not None and row.offset <= item.last:
+            found.append(replace(item, first=row.offset))
+    return found
+
+
+def _within(found: Iterable[Unseen], bounds: Extent) -> Iterable[Unseen]:
+    """What lies within some source offsets."""
+    for item in found:
+        first = max(item.first, bounds[0])
+        last = item.last if item.last is None else min(item.last, bounds[1])
+        if first <= bounds[1] and (last is None or first <= last):
+            yield replace(item, first=first, last=last)

@@ -1,0 +1,64 @@
+"""What came of a comparison: added up range by range, and flow by flow. Pure."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from mirrorlake.verify.unseen import Unseen
+from mirrorlake.verify.verdict import PROVEN, TARGET_GONE, TRIMMED
+
+#: How many rows of `audits` an outcome keeps, the newest ones.
+MOST_ROWS = 20_000
+
+
+@dataclass
+class Outcome:
+    """What was compared: ranges, records (of the stage), how many of these are in ranges without a difference, and how
+    many were left out, by reason.
+
+    `rows` are those of `audits`; `proven_before` are records of ranges that needed no comparison any more, `topics` the
+    names, at either side, of what was looked at. `unseen` is what was not compared, by flow; `on_the_way` what of that
+    may be on its way, as long as nobody has looked.
+    """
+
+    ranges: int = 0
+    records: int = 0
+    proven: int = 0
+    proven_before: int = 0
+    bytes_read: int = 0
+    excused: Counter[str] = field(default_factory=Counter)
+    differences: list[dict[str, Any]] = field(default_factory=list)
+    rows: list[dict[str, Any]] = field(default_factory=list)
+    topics: set[str] = field(default_factory=set)
+    unseen: dict[str, list[Unseen]] = field(default_factory=dict)
+    on_the_way: dict[str, list[Unseen]] = field(default_factory=dict)
+
+    @property
+    def not_compared(self) -> list[dict[str, Any]]:
+        """What was selected and not compared, as an answer has it."""
+        parts = (self.unseen, self.on_the_way)
+        rows = [item.row(flow) for part in parts for flow, items in part.items() for item in items]
+        return sorted(rows, key=lambda row: (*_place(row), row["generation"], row["first_offset"]))
+
+    def add_gone(self, gone: Iterable[dict[str, Any]]) -> None:
+        """Take over differences of partitions whose target is gone; who watches sees them each time."""
+        known = {_place(item) for item in self.differences if item["kind"] == TARGET_GONE}
+        self.differences += [item for item in gone if _place(item) not in known]
+        self.topics |= {item["topic"] for item in gone}
+
+    def add(self, row: dict[str, Any], excused: Mapping[str, int]) -> None:
+        """Take over a range, by its row of `audits`."""
+        self.ranges += 1
+        self.records += row["stage_count"]
+        self.proven += row["stage_count"] if row["verdict"] in (PROVEN, TRIMMED) else 0
+        self.bytes_read += row["byte_count"]
+        self.excused.update(excused)
+        place = {name: row[name] for name in ("flow", "topic", "partition")}
+        self.differences += [{**place, **item} for item in row["differences"]]
+        self.rows.append(row)
+        del self.rows[:-MOST_ROWS]  # who watches goes on for days
+
+
+def _place(row: Mapping[str, Any]) -> tuple[str, str, int]:
+    return row["flow"], row["topic"], row["partition"]

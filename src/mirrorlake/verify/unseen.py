@@ -1,0 +1,122 @@
+"""What a flow selects and a comparison did not see: which records of a partition, and why. Pure."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+from mirrorlake.offsets.positions import TopicAndPartition
+from mirrorlake.offsets.stage_index import PartitionRanges
+from mirrorlake.offsets.ranges import NO_END
+from mirrorlake.verify.ranges import Extent, merged, without
+
+#: Why records were not compared (docs/trust.md says what each means).
+NOT_STAGED, NOT_MAPPED, IN_FLIGHT = "not_staged", "not_mapped", "in_flight"
+PAUSED, REFUSED, STOPPED, NO_ANSWER, INTERRUPTED = "paused", "refused", "stopped", "no_answer", "interrupted"
+#: Incidents that hold no record up.
+_HARMLESS = frozenset({"content_differs", "acls_left", "upkeep_failed", "topology_edit"})
+
+
+@dataclass(frozen=True)
+class Unseen:
+    """Source offsets `first` to `last`, inclusive (None: nobody says up to where), that were not compared."""
+
+    topic: str
+    partition: int
+    generation: int
+    first: int
+    last: int | None
+    reason: str
+    detail: str = ""
+
+    def row(self, flow: str) -> dict[str, Any]:
+        """It as an answer has it."""
+        return {
+            **{"flow": flow, "topic": self.topic, "partition": self.partition, "generation": self.generation},
+            **{"first_offset": self.first, "last_offset": self.last, "reason": self.reason, "detail": self.detail},
+        }
+
+
+class Place(NamedTuple):
+    """A position in a generation of a source partition: the next offset."""
+
+    generation: int
+    offset: int
+
+
+@dataclass(frozen=True)
+class Known:
+    """What is known of one partition.
+
+    `compared` is up to where it is compared. `staged` is what the stage holds, `left_out` gives the source offsets of a
+    generation that a flow leaves out on purpose. `landed` is up to where landing has come in the living generation.
+    `source` are the start and the end of the source's log, None where nobody says; `same` is False where the topic
+    there is another one than the staged one.
+    """
+
+    key: TopicAndPartition
+    compared: Place
+    staged: PartitionRanges | None
+    left_out: Callable[[int], Iterable[Extent]]
+    landed: Place
+    source: tuple[int, int] | None
+    same: bool = True
+
+
+def not_mapped(known: Known) -> list[Unseen]:
+    """What is staged, and neither mapped nor passed by the flow's position at its target."""
+    found: list[Unseen] = []
+    if known.staged is None:
+        return found
+    for generation in known.staged.ends():
+        if generation < known.compared.generation:
+            continue
+        first = known.compared.offset if generation == known.compared.generation else 0
+        staged = merged((max(first, item.first), item.last) for item in known.staged.within(generation, first, NO_END))
+        left_out = merged(known.left_out(generation))
+        for extent in (part for stretch in staged for part in without(stretch, left_out)):
+            found.append(Unseen(*known.key, generation, *extent, NOT_MAPPED))
+    return found
+
+
+def maybe_not_staged(known: Known) -> Unseen | None:
+    """The stretch of the source's log that was not landed. Whether a record is in it has to be looked up: it may hold
+    transaction markers alone."""
+    generation, landed = known.landed
+    if known.source is None:
+        return Unseen(*known.key, generation, landed, None, NO_ANSWER, "its leader does not say what it has")
+    start, end = known.source
+    first = max(start, landed) if known.same else start
+    return Unseen(*known.key, generation, first, end - 1, NOT_STAGED) if first < end else None
+
+
+def reason(found: Unseen, incidents: Sequence[Mapping[str, Any]], paused: bool) -> tuple[str, str] | None:
+    """Why records were not brought, and what is known of that; None where nothing is in their way.
+
+    Args:
+        found: the records.
+        incidents: of the flow, those that are open or were resolved with `stop`: `kind`, `topic`, `partition`, `open`.
+        paused: the flow leaves the topic alone.
+    """
+    about = [row for row in incidents if _is_about(row, found)]
+    if stops := [row["kind"] for row in about if not row["open"]]:
+        return STOPPED, f"decided of {stops[0]}"
+    if paused:
+        return PAUSED, "the flow pauses the topic"
+    held = sorted((row for row in about if row["open"]), key=lambda row: row["topic"] is None)
+    if not held:
+        return None
+    told = f"incident {held[0]['kind']} is open"
+    return (found.reason if held[0]["topic"] is None else REFUSED), told
+
+
+def on_its_way(found: Unseen, runs: bool) -> Unseen:
+    """Records that nothing holds up, once it is known whether some process runs the flow."""
+    if runs:
+        return replace(found, reason=IN_FLIGHT, detail="the flow is running")
+    return replace(found, detail="no process that runs the flow continuously is known")
+
+
+def _is_about(row: Mapping[str, Any], found: Unseen) -> bool:
+    if row["kind"] in _HARMLESS or row["kind"].startswith("control_"):
+        return False
+    return row["topic"] in (None, found.topic) and row["partition"] in (None, found.partition)

@@ -1,0 +1,84 @@
+"""What a comparison did not see of a partition: which offsets, and why."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+
+from mirrorlake.offsets.stage_index import PartitionRanges, StagedRange
+from mirrorlake.verify.ranges import Extent
+from mirrorlake.verify.unseen import Known, Place, Unseen, maybe_not_staged, not_mapped, on_its_way, reason
+
+
+def ranges(*items: tuple[int, int, int]) -> PartitionRanges:
+    """Staged ranges: generation, first, last."""
+    found = PartitionRanges()
+    for file, (generation, first, last) in enumerate(items):
+        found.add(file, StagedRange("east", "t", 0, generation, first, last, last - first + 1))
+    return found
+
+
+def known(compared: tuple[int, int], staged: PartitionRanges | None, **facts: Any) -> Known:
+    left_out: Iterable[Extent] = facts.pop("left_out", ())
+    landed = Place(*facts.pop("landed", (0, 0)))
+    source = facts.pop("source", (0, 0))
+    return Known(("t", 0), Place(*compared), staged, lambda _generation: left_out, landed, source, **facts)
+
+
+def extents(found: list[Unseen]) -> list[tuple[int, int, int | None]]:
+    return [(item.generation, item.first, item.last) for item in found]
+
+
+def test_what_lies_behind_the_position_of_any_generation() -> None:
+    staged = ranges((0, 0, 9), (1, 0, 4), (1, 5, 9), (2, 0, 2))
+    assert extents(not_mapped(known((0, 10), staged))) == [(1, 0, 9), (2, 0, 2)]
+    assert extents(not_mapped(known((1, 3), staged))) == [(1, 3, 9), (2, 0, 2)]
+    assert extents(not_mapped(known((2, 3), staged))) == []
+    assert not_mapped(known((0, 0), None)) == []
+
+
+def test_what_was_left_out_on_purpose_is_no_gap() -> None:
+    staged = ranges((0, 0, 9), (0, 20, 29))
+    assert extents(not_mapped(known((0, 5), staged, left_out=[(7, 22)]))) == [(0, 5, 6), (0, 23, 29)]
+    assert extents(not_mapped(known((0, 5), staged, left_out=[(0, 40)]))) == []
+
+
+@pytest.mark.parametrize(
+    ("landed", "source", "same", "told"),
+    [
+        ((0, 10), (0, 10), True, None),
+        ((0, 10), (0, 12), True, (0, 10, 11)),
+        ((0, 10), (15, 20), True, (0, 15, 19)),
+        ((1, 10), (0, 3), False, (1, 0, 2)),
+        ((0, 10), (10, 10), False, None),
+        ((0, 7), None, True, (0, 7, None)),
+    ],
+)
+def test_what_may_not_be_staged(
+    landed: tuple[int, int], source: tuple[int, int] | None, same: bool, told: tuple[int, int, int | None] | None
+) -> None:
+    """A topic that was made again is another one from its start; what no leader tells is not known."""
+    found = maybe_not_staged(known((0, 0), None, landed=landed, source=source, same=same))
+    assert (None if found is None else extents([found])[0]) == told
+
+
+def test_why() -> None:
+    item = Unseen("t", 0, 0, 5, 9, "not_mapped")
+
+    def row(kind: str, topic: str | None = "t", partition: int | None = 0, is_open: bool = True) -> dict[str, Any]:
+        return {"kind": kind, "topic": topic, "partition": partition, "open": is_open}
+
+    assert reason(item, [], False) is None
+    assert reason(item, [row("target_refused", partition=1), row("target_refused", "other")], False) is None
+    assert reason(item, [row("content_differs"), row("control_acls", None, None)], False) is None
+    assert reason(item, [row("target_refused")], False) == ("refused", "incident target_refused is open")
+    assert reason(item, [row("target_recreated", partition=None)], False) == (
+        "refused",
+        "incident target_recreated is open",
+    )
+    landing = row("landing_failed", None, None)
+    assert reason(item, [landing], False) == ("not_mapped", "incident landing_failed is open")
+    assert reason(item, [landing], True) == ("paused", "the flow pauses the topic")
+    stopped = row("source_truncated", is_open=False)
+    assert reason(item, [stopped], True) == ("stopped", "decided of source_truncated")
+    assert [on_its_way(item, runs).reason for runs in (True, False)] == ["in_flight", "not_mapped"]
