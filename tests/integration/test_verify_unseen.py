@@ -1,12 +1,15 @@
 """`verify` says what it did not see: a mirror that is gone, and all that was selected and is not at the target."""
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
+from confluent_kafka import KafkaError, KafkaException
 
 from tests.integration.test_without_a_session import mirrorlake
 from tests.support.clusters import ClusterPair
+from tests.support.control import set_configs
 from tests.support.kafka import (
     NewRecord,
     create_topic,
@@ -14,6 +17,7 @@ from tests.support.kafka import (
     read_topic,
     topics_of,
     transactional_producer,
+    truncate,
     write,
 )
 from tests.support.replication import write_topology
@@ -132,3 +136,40 @@ def test_what_was_selected_and_not_compared_is_listed(clusters: ClusterPair, top
     found = mirrorlake(topology, "verify")
     assert (found["not_compared"], found["excused"], found["differences"]) == ([], {"parked": 1}, [])
     assert found["proven"] + found["proven_before"] == 3 * COUNT + 5 + 1
+
+
+def truncated(bootstrap: str, topic: str, offset: int) -> bool:
+    """Whether records could be deleted; a broker hears of a topic's new configs somewhat later than the controller."""
+    try:
+        truncate(bootstrap, topic, offset)
+    except KafkaException as error:
+        if error.args[0].code() != KafkaError.POLICY_VIOLATION:
+            raise
+        return False
+    return True
+
+
+def test_a_compacted_mirror_has_to_have_the_last_record_of_each_key(
+    clusters: ClusterPair, topic_name: str, tmp_path: Path
+) -> None:
+    """60 records of ten keys; what the target has no more is as if compaction had taken it, and then more than that."""
+    mirror = f"east.{topic_name}"
+    topology = write_topology(tmp_path, clusters.east, clusters.west, {"topics": [topic_name]})
+    create_topic(clusters.east, topic_name, **{"cleanup.policy": "compact", "min.cleanable.dirty.ratio": "1.0"})
+    records = [NewRecord(str(at).encode(), str(at % 10).encode()) for at in range(60)]
+    write(clusters.east, topic_name, records)
+    mirrorlake(topology, "run", "--once")
+    told = []
+    for start, code in ((50, 0), (55, 1), (60, 1)):
+        set_configs(clusters.west, mirror, {"cleanup.policy": "delete"})
+        until(partial(truncated, clusters.west, mirror, start), "the records can be deleted")
+        set_configs(clusters.west, mirror, {"cleanup.policy": "compact"})
+        found = mirrorlake(topology, "verify", "--again", code=code)
+        told.append((found["proven"], found["excused"], places(found["differences"], "kind")))
+    assert told == [
+        (10, {"superseded": 50}, []),
+        (0, {"superseded": 50}, [(topic_name, 0, 50, 54, "missing_at_target")]),
+        (0, {"superseded": 50}, [(topic_name, 0, 50, 59, "missing_at_target")]),
+    ]
+    verdicts = mirrorlake(topology, "sql", "SELECT verdict FROM audits ORDER BY audited_at")
+    assert [row["verdict"] for row in verdicts["rows"]] == ["superseded", "missing_at_target", "missing_at_target"]

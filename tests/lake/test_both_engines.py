@@ -49,6 +49,7 @@ ARGS: dict[str, object] = {
     "batch_id": 17, "offset": 22, "generation": 0, "target_topic": "east.orders", "back": "west->east", "first": 3,
     "last": 30, "target_offset": 15, "target_generation": 0, "key": "6BC3A9", "gap_ms": 30_000, "first_gap_ms": 15_000,
     "until_ms": int((END - timedelta(seconds=90)).timestamp() * 1000), "gone": "gone",
+    "deletions_ms": int(END.timestamp() * 1000),
     "first_ms": int((END - timedelta(seconds=2995)).timestamp() * 1000),
     "last_ms": int((END - timedelta(seconds=65)).timestamp() * 1000),
 }  # fmt: skip
@@ -81,6 +82,10 @@ FRAMES: dict[str, Frame | str] = {
     "found": "SELECT topic, partition, 0 AS generation, offset, topic AS path FROM records",
     "picked": "SELECT topic, partition, offset, topic AS path, offset % 3 = 0 AS waits FROM records",
     "doubts": Frame(OF_DOUBTS, [(FLOW, topic, 0, 0, 3, 9) for topic in TOPICS]),
+    "compacted": Frame(
+        (*OF_WANTED[:3], *OF_WANTED[4:], ("below", "BIGINT")), [(topic, 0, 0, 3, 20, 40) for topic in TOPICS]
+    ),
+    "left_out": Frame((*OF_WANTED[:3], *OF_WANTED[4:]), [(TOPICS[0], 0, 0, 5, 7)]),
     "samples": "SELECT * FROM positions WHERE flow = :flow",
 }
 

@@ -3,6 +3,7 @@ compares goes on there."""
 
 import logging
 import threading
+import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timezone
 from typing import Any
@@ -18,6 +19,7 @@ from mirrorlake.lake.stage_index import StageFiles
 from mirrorlake.offsets.positions import PartitionGeneration
 from mirrorlake.run.elsewhere import run_elsewhere
 from mirrorlake.run.flow_spec import provenance_of
+from mirrorlake.verify.compaction import to_look_up, with_last_of_key
 from mirrorlake.verify.coverage import unseen
 from mirrorlake.verify.digest import Hops
 from mirrorlake.verify.job import Clusters, Compared, Range
@@ -138,7 +140,7 @@ class Auditor:
                 ranges = ranges_of(standing, self._lake, index, wave)
             known = {(item.topic, item.partition, item.first) for item, _ in done}
             left = [item for item in ranges if (item.topic, item.partition, item.first) not in known]
-            found = list(zip(left, workers.compare(clusters, left), strict=True))
+            found = self._compared(standing, wave, left, clusters, workers)
             done += [pair for pair in found if not pair[1].stale]
             if len(done) == len(ranges):
                 break
@@ -154,6 +156,24 @@ class Auditor:
         for row, (_, result) in zip(rows, done, strict=True):
             outcome.add(row, result.verdict.excused)
         self._tell(standing.flow.name, rows)
+
+    def _compared(
+        self,
+        standing: FlowStanding,
+        wave: Iterable[Chosen],
+        ranges: Sequence[Range],
+        clusters: Clusters,
+        workers: Workers,
+    ) -> list[tuple[Range, Compared]]:
+        """Compare, and once more where compaction may explain what is missing: what it has to leave is then known."""
+        found = list(zip(ranges, workers.compare(clusters, ranges), strict=True))
+        doubtful = [item for item, result in found if to_look_up(item, result)]
+        if not doubtful:
+            return found
+        ends = {one.standing.key: one.standing.end for one in wave}
+        told = with_last_of_key(self._lake, standing.flow.source, doubtful, ends, time.time_ns() // 1_000_000)
+        again = iter(zip(told, workers.compare(clusters, told), strict=True))
+        return [next(again) if to_look_up(*pair) else pair for pair in found]
 
     def _tell(self, flow: str, rows: Iterable[dict[str, Any]]) -> None:
         """Make differences incidents, the first of each partition."""

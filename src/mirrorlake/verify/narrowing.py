@@ -176,6 +176,11 @@ class _Comparison:
         """Whether only the source has it still."""
         return not record.staged and self._allowed.reason(record.offset, kinds.FORGOTTEN) is not None
 
+    def _is_superseded(self, record: Expected) -> bool:
+        """Whether compaction may have removed it at the target."""
+        kept = self._allowed.last_of_key
+        return kept is not None and record.offset not in kept
+
     def _excuse(self, at: int, *reasons: str) -> bool:
         reason = self._allowed.reason(at, *reasons)
         if reason is not None:
@@ -220,8 +225,8 @@ class _Comparison:
             elif not record.targets:
                 if record.staged:  # else it was reported that the stage lacks it
                     self._tell(kinds.NOT_MAPPED, record.offset, "it is not at the target either")
-            elif self._allowed.target_compacts:
-                self._excused[kinds.TARGET_COMPACTED] += 1
+            elif self._is_superseded(record):
+                self._excused[kinds.SUPERSEDED] += 1
             elif not self._is_forgotten(record):
                 self._tell(kinds.MISSING, record.offset, "", record.targets[0])
         self._tell_extra(extra, expected)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mirrorlake.verify.unseen import Unseen
-from mirrorlake.verify.verdict import PROVEN, TARGET_GONE, TRIMMED
+from mirrorlake.verify.verdict import SUPERSEDED, TARGET_GONE, WHOLE
 
 #: How many rows of `audits` an outcome keeps, the newest ones.
 MOST_ROWS = 20_000
@@ -51,7 +51,7 @@ class Outcome:
         """Take over a range, by its row of `audits`."""
         self.ranges += 1
         self.records += row["stage_count"]
-        self.proven += row["stage_count"] if row["verdict"] in (PROVEN, TRIMMED) else 0
+        self.proven += row["stage_count"] - excused.get(SUPERSEDED, 0) if row["verdict"] in WHOLE else 0
         self.bytes_read += row["byte_count"]
         self.excused.update(excused)
         place = {name: row[name] for name in ("flow", "topic", "partition")}

@@ -240,6 +240,7 @@ class FlowStanding:
             source_compacts=_compacts(source),
             target_compacts=_compacts(target),
             target_keeps_from=_keeps_from(target),
+            target_keeps_deletions_ms=_keeps_deletions_ms(target),
             left_out={why: ranges for why, ranges in left_out.items() if ranges},
             others=tuple(flying),
             shared=self.flow.settings.provenance == "headers",
@@ -304,3 +305,9 @@ def _keeps_from(configs: TopicConfigs) -> int | None:
         return now
     kept = int(found.get("retention.ms") or -1)
     return None if kept < 0 else now - kept
+
+
+def _keeps_deletions_ms(configs: TopicConfigs) -> int:
+    """For how long a compacted topic keeps deletions, ms."""
+    value = configs.get("delete.retention.ms")
+    return 0 if value is None else int(value.value or 0)

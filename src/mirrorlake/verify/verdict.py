@@ -11,15 +11,12 @@ FOREIGN, NOT_MAPPED, STAGE = "foreign_at_target", "not_mapped", "stage_differs"
 TARGET_GONE = "target_gone"
 #: What is no difference (docs/trust.md says what each means).
 TRIMMED, GIVEN_UP, PARKED, FORGOTTEN, ECHO = "source_trimmed", "given_up", "parked", "forgotten", "echo"
-TARGET_TRIMMED, TARGET_COMPACTED, OTHERS, STAGE_TRIMMED = (
-    "target_trimmed",
-    "target_compacted",
-    "others",
-    "stage_trimmed",
-)
+TARGET_TRIMMED, SUPERSEDED, OTHERS, STAGE_TRIMMED = "target_trimmed", "superseded", "others", "stage_trimmed"
 ALTERED_TIMESTAMP = "altered_timestamp"
-#: The verdict of a range without differences.
+#: The verdict of a range without differences, and of which nothing was left to other reasons.
 PROVEN = "proven"
+#: Verdicts of ranges without differences.
+WHOLE = (PROVEN, TRIMMED, SUPERSEDED)
 
 Ranges = Sequence[tuple[int, int]]
 """Offsets, first and last inclusive."""
@@ -36,6 +33,8 @@ class Allowances:
         target_start: where the target's log begins now.
         target_keeps_from: records with an older timestamp (ms) may have been deleted by the target topic's retention;
             None: it deletes none.
+        target_keeps_deletions_ms: for how long a compacted target topic keeps a deletion (a null value).
+        last_of_key: the source offsets that compaction has to leave at the target; None: nobody has looked.
         left_out: source offsets by reason: GIVEN_UP, PARKED, FORGOTTEN, STAGE_TRIMMED.
         others: ranges of target offsets that others wrote, or that this flow was just writing: what of them its map
             does not have is not compared.
@@ -48,6 +47,8 @@ class Allowances:
     target_start: int = 0
     target_compacts: bool = False
     target_keeps_from: int | None = None
+    target_keeps_deletions_ms: int = 0
+    last_of_key: frozenset[int] | None = None
     left_out: Mapping[str, OffsetRanges] = field(default_factory=dict)
     others: Ranges = ()
     shared: bool = False
@@ -80,8 +81,11 @@ class Verdict:
 
     @property
     def word(self) -> str:
-        """PROVEN; TRIMMED where the stage equals the target and the source cannot be asked any more for all of it; or
-        the kind of the first difference."""
+        """PROVEN; SUPERSEDED where the target has compacted away some of it, and has all that it must have; TRIMMED
+        where the stage equals the target and the source cannot be asked any more for all of it; or the kind of the
+        first difference."""
         if self.differences:
             return self.differences[0].kind
+        if self.excused.get(SUPERSEDED):
+            return SUPERSEDED
         return TRIMMED if self.excused.get(TRIMMED) else PROVEN

@@ -148,8 +148,13 @@ def test_a_compacted_source_and_target() -> None:
     here = world()
     assert here.source is not None
     del here.source[2], here.target[7]
-    here.allowed = Allowances(source_compacts=True, target_compacts=True)
-    assert here.verdict() == Verdict((), {"source_trimmed": 1, "target_compacted": 1})
+    here.allowed = Allowances(source_compacts=True, target_compacts=True, last_of_key=frozenset({2, 8, 9}))
+    assert here.verdict() == Verdict((), {"source_trimmed": 1, "superseded": 1})
+    assert here.verdict().word == "superseded"
+    here.allowed = replace(here.allowed, last_of_key=frozenset({7}))
+    assert here.found() == [("missing_at_target", 7, 7)], "it is the last one of its key"
+    here.allowed = replace(here.allowed, last_of_key=None)
+    assert here.found() == [("missing_at_target", 7, 7)], "nobody has looked yet"
 
 
 def test_what_the_target_keeps_no_more() -> None:

@@ -30,7 +30,7 @@ SELECT
   pieces.at AS first_offset,
   pieces.until AS last_offset,
   max_by(ranges.verdict, ranges.audited_at) AS verdict,
-  max_by(ranges.verdict IN ('proven', 'source_trimmed'), ranges.audited_at) AS proven,
+  max_by(ranges.verdict IN ('proven', 'source_trimmed', 'superseded'), ranges.audited_at) AS proven,
   max(ranges.audited_at) AS audited_at,
   CAST(round(max_by(ranges.stage_count * (pieces.until - pieces.at + 1) / (ranges.last_offset - ranges.first_offset + 1),
                     ranges.audited_at)) AS BIGINT) AS record_count,

@@ -1,0 +1,55 @@
+"""Which records compaction has to leave at a target, by what was sent there: the last one of each key."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from mirrorlake.lake.lake import Lake
+from mirrorlake.lake.reader import Frame
+from mirrorlake.offsets.positions import TopicAndPartition
+from mirrorlake.verify.job import Compared, Range
+from mirrorlake.verify.verdict import MISSING
+
+_EXTENTS = (("topic", "STRING"), ("partition", "INT"), ("generation", "INT"), ("first", "BIGINT"), ("last", "BIGINT"))
+_COMPACTED = (*_EXTENTS, ("below", "BIGINT"))
+
+
+def to_look_up(item: Range, found: Compared) -> bool:
+    """Whether records of a range are missing where compaction may have removed them, and nobody has looked."""
+    missing = any(one.kind == MISSING for one in found.verdict.differences)
+    return missing and item.allowed.target_compacts and item.allowed.last_of_key is None
+
+
+def with_last_of_key(
+    lake: Lake, source: str, ranges: Sequence[Range], ends: Mapping[TopicAndPartition, int], now_ms: int
+) -> list[Range]:
+    """The same ranges with the records that compaction has to leave of each; `ends` are the source offsets behind what
+    was sent. One query for all of them."""
+    bounds: dict[tuple[str, int, int], tuple[int, int]] = {}
+    for item in ranges:
+        place = (item.topic, item.partition, item.generation)
+        first, last = bounds.get(place, (item.first, item.last))
+        bounds[place] = (min(first, item.first), max(last, item.last))
+    wanted = [(*place, first, last, ends[place[:2]]) for place, (first, last) in bounds.items()]
+    kept: dict[TopicAndPartition, list[int]] = {place[:2]: [] for place in bounds}
+    horizons: dict[int, list[tuple[str, int, int, int, int, int]]] = {}
+    keeps = {(item.topic, item.partition): item.allowed.target_keeps_deletions_ms for item in ranges}
+    for row in wanted:
+        horizons.setdefault(now_ms - keeps[row[:2]], []).append(row)
+    left_out = list(_left_out(ranges))
+    for horizon, rows in horizons.items():
+        frames = {"compacted": Frame(_COMPACTED, rows), "left_out": Frame(_EXTENTS, left_out)}
+        for found in lake.ask("verify_last_of_key", frames, source_cluster=source, deletions_ms=horizon):
+            kept[found["topic"], found["partition"]].append(found["offset"])
+    return [_with(item, kept[item.topic, item.partition]) for item in ranges]
+
+
+def _with(item: Range, kept: Iterable[int]) -> Range:
+    mine = frozenset(at for at in kept if item.first <= at <= item.last)
+    return replace(item, allowed=replace(item.allowed, last_of_key=mine))
+
+
+def _left_out(ranges: Iterable[Range]) -> Iterable[tuple[str, int, int, int, int]]:
+    for item in ranges:
+        for extents in item.allowed.left_out.values():
+            for first, last in extents:
+                yield item.topic, item.partition, item.generation, first, last
