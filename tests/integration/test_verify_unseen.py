@@ -1,12 +1,17 @@
 """`verify` says what it did not see: a mirror that is gone, and all that was selected and is not at the target."""
 
+import html
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from confluent_kafka import KafkaError, KafkaException
 
+from mirrorlake import open as opened
+from mirrorlake.lake.path_tables import PathTables
+from mirrorlake.verify import job, outcome
 from tests.integration.test_without_a_session import mirrorlake
 from tests.support.clusters import ClusterPair
 from tests.support.control import set_configs
@@ -173,3 +178,34 @@ def test_a_compacted_mirror_has_to_have_the_last_record_of_each_key(
     ]
     verdicts = mirrorlake(topology, "sql", "SELECT verdict FROM audits ORDER BY audited_at")
     assert [row["verdict"] for row in verdicts["rows"]] == ["superseded", "missing_at_target", "missing_at_target"]
+
+
+def test_evidence_that_is_cut_says_so_and_how_to_get_the_rest(
+    clusters: ClusterPair, topic_name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Four records of each of two partitions differ."""
+    monkeypatch.setattr(job, "MOST_TOLD", 3)
+    monkeypatch.setattr(outcome, "MOST_ROWS", 1)
+    topology = write_topology(tmp_path, clusters.east, clusters.west, {"topics": [topic_name]})
+    create_topic(clusters.east, topic_name, partitions=2)
+    fill(clusters.east, topic_name, "a", COUNT, 2)
+    mirrorlake(topology, "run", "--once")
+    PathTables(tmp_path / "lake").rewrite("records", with_other_values)
+    lake = opened(topology)
+    found = lake.verify()
+    assert len(found.differences) == 6 and found.cut == {"ranges": 1, "differences": 2}
+    page = tmp_path / "evidence.html"
+    found.write(page)
+    for sentence in found.told_cut:
+        assert html.escape(sentence) in page.read_text(encoding="utf-8")
+    query = found.told_cut[1].partition('"')[2].rstrip('"')
+    assert [row["untold_differences"] for row in lake.rows(query)] == [1, 1], "the table has what the page has not"
+
+
+def with_other_values(rows: pa.Table) -> pa.Table:
+    """What the stage holds, and other values at some offsets that are no neighbours."""
+    found = rows.to_pylist()
+    for row in found:
+        if row["offset"] in (1, 3, 5, 7):
+            row["value"] = b"other"
+    return pa.Table.from_pylist(found, rows.schema)

@@ -326,7 +326,9 @@ class Verified(Answer):
             record_count, target_offset and detail.
         not_compared: what was selected and not compared, each with flow, topic, partition, generation, first_offset and
             last_offset (None: not known), reason and detail (docs/trust.md).
-        audits: the rows that were added to the table `audits`, one a range.
+        audits: the rows that were added to the table `audits`, one a range; the newest 20,000 of them.
+        cut: how many `ranges` are not among these rows, and how many `differences` are not listed, because a range has
+            more than 100 of them.
     """
 
     began: datetime
@@ -340,6 +342,7 @@ class Verified(Answer):
     differences: Rows
     not_compared: Rows
     audits: Rows
+    cut: dict[str, int] = field(default_factory=dict)
 
     @property
     def complete(self) -> bool:
@@ -350,11 +353,29 @@ class Verified(Answer):
         """The answer as plain mappings and lists, without the rows of `audits`."""
         return {name: value for name, value in super().to_dict().items() if name != "audits"}
 
+    @property
+    def told_cut(self) -> list[str]:
+        """What the answer leaves out for its size, and how to get it: a sentence each."""
+        said = []
+        if self.cut.get("differences"):
+            said.append(
+                f"{self.cut['differences']:,} differences more are not listed, since their ranges have over 100 each: "
+                "compare fewer offsets at a time, by mirrorlake verify --again --topic TOPIC --offsets FIRST:LAST"
+            )
+        if self.cut.get("ranges"):
+            said.append(
+                f"{self.cut['ranges']:,} ranges more were compared than are listed as evidence; the table audits has "
+                f'all: mirrorlake sql "SELECT * FROM audits WHERE audited_at >= '
+                f"CAST('{self.began.isoformat(sep=' ', timespec='seconds')}' AS TIMESTAMP)\""
+            )
+        return said
+
     def write(self, file: Path) -> None:
         """Write the evidence: one self-contained page for `.html`, else JSON. Raises OSError."""
         from mirrorlake.verify.evidence import evidence
 
-        file.write_text(evidence({**self.to_dict(), "audits": self.audits}, file.suffix == ".html"), encoding="utf-8")
+        document = {**self.to_dict(), "audits": self.audits, "told_cut": self.told_cut}
+        file.write_text(evidence(document, file.suffix == ".html"), encoding="utf-8")
 
     def _repr_html_(self) -> str:
         said = f"{self.proven:,} of {self.records:,} records proven by content"

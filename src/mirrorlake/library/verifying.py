@@ -86,4 +86,5 @@ def _answer(began: datetime, outcome: Outcome) -> Verified:
         differences=Rows(outcome.differences),
         not_compared=Rows(outcome.not_compared),
         audits=Rows(outcome.rows),
+        cut={"ranges": outcome.untold_ranges, "differences": outcome.untold_differences},
     )

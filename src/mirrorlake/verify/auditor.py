@@ -246,6 +246,7 @@ def _row(flow: str, item: Range, found: Compared, now: datetime) -> dict[str, An
         "target_first_offset": item.target_first,
         "target_last_offset": item.target_end - 1,
         "byte_count": found.bytes_read,
+        "untold_differences": found.untold,
         "excused": list(found.verdict.excused.items()),
         "differences": [
             {

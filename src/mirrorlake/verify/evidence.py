@@ -37,6 +37,7 @@ def evidence(document: Mapping[str, Any], page: bool) -> str:
         "verdict": f"{document['proven']:,} of {document['records']:,} records proven by content; {said}",
         "tone": "bad" if count or left else "good",
         "summary": _table(("what", "value"), [{"what": name, "value": document[name]} for name in _SUMMARY]),
+        "cut": "".join(f'<p class="bad">{html.escape(said)}</p>' for said in document["told_cut"]),
         "excused": _table(
             ("reason", "records"), [{"reason": name, "records": item} for name, item in document["excused"].items()]
         ),

@@ -68,13 +68,15 @@ class Clusters:
 
 @dataclass(frozen=True)
 class Compared:
-    """What came of a range. `stale` says that its files are gone, so that it has to be planned again."""
+    """What came of a range. `untold` are the differences that its verdict does not list, since there are more than
+    MOST_TOLD; `stale` says that its files are gone, so that it has to be planned again."""
 
     counts: tuple[int | None, int, int]
     digests: tuple[str | None, str, str]
     verdict: Verdict
     bytes_read: int = 0
     stale: bool = False
+    untold: int = 0
 
 
 class RangeReader:
@@ -109,11 +111,12 @@ class RangeReader:
         target = twins.side(counted.of(rows))
         allowed = replace(item.allowed, source_start=start, target_start=self._target.start)
         found = compare(source, stage, target, mapped(item), item.first, allowed)
+        untold = len(found.differences[MOST_TOLD:])
         found = replace(found, differences=tuple(self._told(item, one) for one in found.differences[:MOST_TOLD]))
         sides = (source, stage, target)
         counts = tuple(None if side is None else len(side.digests) for side in sides)
         digests = tuple(None if side is None else range_digest(side.digests) for side in sides)
-        return Compared(counts, digests, found, counted.size)  # type: ignore[arg-type]
+        return Compared(counts, digests, found, counted.size, untold=untold)  # type: ignore[arg-type]
 
     def close(self) -> None:
         """Leave the clusters."""

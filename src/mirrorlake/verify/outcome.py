@@ -18,8 +18,9 @@ class Outcome:
     many were left out, by reason.
 
     `rows` are those of `audits`; `proven_before` are records of ranges that needed no comparison any more, `topics` the
-    names, at either side, of what was looked at. `unseen` is what was not compared, by flow; `on_the_way` what of that
-    may be on its way, as long as nobody has looked.
+    names, at either side, of what was looked at. `untold_ranges` are those of which the rows are not kept, and
+    `untold_differences` the ones that ranges with very many do not list. `unseen` is what was not compared, by flow;
+    `on_the_way` what of that may be on its way, as long as nobody has looked.
     """
 
     ranges: int = 0
@@ -31,6 +32,8 @@ class Outcome:
     differences: list[dict[str, Any]] = field(default_factory=list)
     rows: list[dict[str, Any]] = field(default_factory=list)
     topics: set[str] = field(default_factory=set)
+    untold_ranges: int = 0
+    untold_differences: int = 0
     unseen: dict[str, list[Unseen]] = field(default_factory=dict)
     on_the_way: dict[str, list[Unseen]] = field(default_factory=dict)
 
@@ -57,6 +60,8 @@ class Outcome:
         place = {name: row[name] for name in ("flow", "topic", "partition")}
         self.differences += [{**place, **item} for item in row["differences"]]
         self.rows.append(row)
+        self.untold_differences += row["untold_differences"]
+        self.untold_ranges += len(self.rows[:-MOST_ROWS])
         del self.rows[:-MOST_ROWS]  # who watches goes on for days
 
 

@@ -38,6 +38,7 @@ RESULT = pa.schema(
         ),
         ("bytes_read", pa.int64()),
         ("stale", pa.bool_()),
+        ("untold", pa.int64()),
     ]
 )
 
@@ -201,6 +202,7 @@ def _row(number: int, found: Compared) -> dict[str, Any]:
         "differences": [vars(item) for item in found.verdict.differences],
         "bytes_read": found.bytes_read,
         "stale": found.stale,
+        "untold": found.untold,
     }
 
 
@@ -208,4 +210,5 @@ def _compared(row: dict[str, Any]) -> Compared:
     excused = {item["reason"]: item["count"] for item in row["excused"]}
     differences = tuple(Difference(**item) for item in row["differences"])
     counts, digests = tuple(row["counts"]), tuple(row["digests"])
-    return Compared(counts, digests, Verdict(differences, excused), row["bytes_read"], row["stale"])
+    verdict = Verdict(differences, excused)
+    return Compared(counts, digests, verdict, row["bytes_read"], row["stale"], row["untold"])

@@ -22,7 +22,8 @@ CREATE TABLE IF NOT EXISTS audits (
   byte_count BIGINT COMMENT 'of all that was read',
   excused MAP<STRING, BIGINT> COMMENT 'records that were left out of the comparison, by reason',
   differences ARRAY<STRUCT<kind: STRING, first_offset: BIGINT, last_offset: BIGINT, record_count: BIGINT, target_offset: BIGINT, detail: STRING>>
-    COMMENT 'kinds are those of docs/trust.md'
+    COMMENT 'kinds are those of docs/trust.md',
+  untold_differences BIGINT COMMENT 'how many differences of the range more than those that are listed'
 ) USING DELTA
 COMMENT 'mirrorlake: proofs that nothing is missing'
 TBLPROPERTIES ('delta.enableDeletionVectors' = 'false')
