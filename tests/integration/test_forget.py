@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+import yaml
 from pyspark.sql import SparkSession
 from typer.testing import CliRunner
 
@@ -20,6 +21,7 @@ from tests.support.clusters import ClusterPair
 from tests.support.kafka import NewRecord, create_topic, write
 from tests.support.lake_rows import now_of
 from tests.support.replication import (
+    QUIET,
     both_sides,
     finish,
     in_catalog,
@@ -177,3 +179,27 @@ def test_killed_while_it_forgets(
     assert left == []
     scene.write()
     scene.is_whole(replicate_once(spark, scene.topology).lake)
+
+
+@pytest.mark.law("never more than was seen")
+def test_other_places_that_hold_the_same_records_are_named(
+    spark: SparkSession, clusters: ClusterPair, tmp_path: Path
+) -> None:
+    """A person's records were replayed to a topic that another flow mirrors: they are staged there too, until they are
+    forgotten there. The replay's predicate is in `changes`."""
+    scene = new_scene(clusters, tmp_path)
+    replicate_once(spark, scene.topology)
+    lake, again = mirrorlake.open(scene.topology, spark=spark), f"{scene.topic}-again"
+    replayed = lake.replay(scene.topic, picked("ann"), again, source="east", cluster="west")
+    document = yaml.safe_load(scene.topology.read_text(encoding="utf-8"))
+    document["flows"]["west->east"] = {**QUIET, "topics": [again]}
+    scene.topology.write_text(yaml.safe_dump(document), encoding="utf-8")
+    replicate_once(spark, scene.topology)
+    lake, count = mirrorlake.open(scene.topology, spark=spark), len(scene.of("ann"))
+    found = lake.forget(scene.topic, picked("ann"), source="east")
+    assert (found.records, found.replays) == (count, [replayed.flow])
+    assert found.elsewhere == [{"source": "west", "topic": again, "records": count}]
+    by_place = lake.forget(scene.topic, "offset = 0", source="east", dry_run=True)
+    assert by_place.elsewhere == [{"source": "west", "topic": again, "records": None}]
+    assert lake.forget(again, picked("ann"), source="west").records == count
+    assert lake.forget(scene.topic, picked("ann"), source="east").elsewhere == []

@@ -5,6 +5,7 @@ import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Event
 
 import pytest
 from pyspark.sql import SparkSession
@@ -12,6 +13,7 @@ from pyspark.sql import SparkSession
 import mirrorlake
 from mirrorlake import failpoints
 from mirrorlake.errors import InputError
+from mirrorlake.lake.table_upkeep import remove_history
 from tests.support.clusters import ClusterPair
 from tests.support.kafka import NewRecord, Record, create_topic, partition_count, read_topic, write
 from tests.support.replication import expanded, finish, replicate_once, start_command, write_topology
@@ -169,3 +171,40 @@ def test_nobody_takes_a_replay_for_a_flow(replicated: Replicated, spark: SparkSe
         assert not lake.rows(f"SELECT flow FROM {view} WHERE flow LIKE 'replay:%'"), view
     position = lake.translate(found.flow, here.topic, 0, 10)
     assert position.topic == f"east.{here.topic}" and position.exact
+
+
+def test_a_private_replay_leaves_its_predicate_nowhere(replicated: Replicated, spark: SparkSession) -> None:
+    """Neither while it waits to go on, which it does in the same words only, nor when it is at its end."""
+    lake, to = replicated.lake(spark), f"{replicated.topic}-private"
+    person = "get_json_object(CAST(value AS STRING), '$.number') = '1007'"
+    folder = replicated.topology.parent / "lake"
+    stopped = Event()
+    stopped.set()
+    begun = lake.replay(replicated.topic, person, to, private=True, stop=stopped)
+    assert not begun.complete
+    other = lake.replay(replicated.topic, person.replace("1007", "1009"), to, private=True, dry_run=True)
+    assert begun.flow not in (None, other.flow)
+    assert [*(folder / "_checkpoints" / "private-replays").iterdir()], "it can go on"
+    done = lake.replay(replicated.topic, person, to, private=True)
+    assert done.complete and done.flow == begun.flow
+    assert sum(map(len, read_topic(replicated.clusters.west, to))) == 1
+    assert not [*(folder / "_checkpoints" / "private-replays").iterdir()]
+    (note,) = lake.rows(
+        f"SELECT after FROM changes WHERE flow = '{done.flow}' AND kind = 'replay' AND outcome = 'begun'"
+    )
+    assert json.loads(note["after"])["request"]["where"] is None
+    left = [path for path in folder.rglob("*") if path.is_file() and b"= '1007'" in path.read_bytes()]
+    assert left == []
+
+
+def test_maintain_forgets_what_ended_replays_were_asked_for(replicated: Replicated, spark: SparkSession) -> None:
+    """One that has not ended keeps its note, by which it goes on."""
+    lake, stopped = replicated.lake(spark), Event()
+    lake.replay(replicated.topic, "offset = 11", f"{replicated.topic}-kept")
+    stopped.set()
+    waits = lake.replay(replicated.topic, "offset = 12", f"{replicated.topic}-kept", stop=stopped)
+    tables = lake.internals.tables
+    remove_history(tables, "changes", 2**42)  # ms: some decades ahead
+    left = lake.rows("SELECT DISTINCT flow, outcome FROM changes WHERE kind = 'replay'")
+    assert left == [{"flow": waits.flow, "outcome": "begun"}]
+    assert lake.replay(replicated.topic, "offset = 12", f"{replicated.topic}-kept").flow == waits.flow

@@ -27,7 +27,8 @@ def forget(
     yes: bool = typer.Option(False, "--yes", help="Delete without asking."),
     as_json: bool = typer.Option(False, "--json", help="Print one JSON document."),
 ) -> None:
-    """Delete staged records by a predicate; the map stays exact. Exits 1 when some have to wait for a flow.
+    """Delete staged records by a predicate; the map stays exact. Exits 1 when some have to wait for a flow, or other
+    topics of the stage hold the same records.
 
     Source and target keep theirs. Restores and replays cannot send them again.
     """
@@ -42,7 +43,7 @@ def forget(
         shared.answer(found.to_dict())
     else:
         _show(shared, found)
-    if found.waiting:
+    if found.waiting or found.elsewhere:
         raise typer.Exit(1)
 
 
@@ -60,6 +61,15 @@ def _show(shared: Context, found: "Forgotten") -> None:
         shared.out.print(f"{found.waiting:,} more are not in the map of each flow yet, and stay; call it again later")
         for row in found.waits:
             shared.out.print(f"  {row['flow']}: {row['why']}", soft_wrap=True)
+    for row in found.elsewhere:
+        count = "maybe some" if row["records"] is None else f"{row['records']:,}"
+        shared.out.print(
+            f"{count} of the same records are staged as topic {row['topic']} of cluster {row['source']}, and stay: "
+            f"call it again with --from {row['source']} --topic {row['topic']}",
+            soft_wrap=True,
+        )
+    for name in found.replays:
+        shared.out.print(f"`changes` keeps the predicate of {name}, which was not --private", soft_wrap=True)
     if found.gone_after is not None:
         shared.out.print(
             f"the first `mirrorlake maintain` after {found.gone_after:%Y-%m-%d %H:%M} UTC removes the files that still "

@@ -31,6 +31,7 @@ def replay(
     rate: int | None = typer.Option(None, "--rate", help="At most so many records a second, on average."),
     into_mirror: bool = typer.Option(False, "--into-mirror", help="Let --to be a topic that a flow writes to."),
     start_over: bool = typer.Option(False, "--start-over", help="Start over, though the same replay has not ended."),
+    private: bool = typer.Option(False, "--private", help="Keep the condition out of the lake's tables."),
     dry_run: bool = typer.Option(False, "--dry-run", help="Say how many, show five, and do nothing."),
     as_json: bool = typer.Option(False, "--json", help="Print one JSON document."),
 ) -> None:
@@ -41,7 +42,7 @@ def replay(
     shared: Context = context.obj
     report = None if as_json else lambda sent: shared.say(f"{sent:,} records sent")
     if parked:
-        if any(option for option in (where, to, source, cluster, max_records, into_mirror)):
+        if any(option for option in (where, to, source, cluster, max_records, into_mirror, private)):
             raise InputError(
                 "--parked sends what is parked to where it was to go: only --flow, --topic and --rate narrow it"
             )
@@ -63,6 +64,7 @@ def replay(
         rate=rate,
         into_mirror=into_mirror,
         start_over=start_over,
+        private=private,
         dry_run=dry_run,
         report=report,
     )

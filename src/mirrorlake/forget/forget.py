@@ -8,7 +8,7 @@ neither in the tables, nor in Delta's log, where the statement that deletes name
 
 import logging
 import uuid
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import ExitStack
 from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from mirrorlake import failpoints
 from mirrorlake.errors import InputError, first_line
 from mirrorlake.forget.doubts import Doubt, Known, doubts
+from mirrorlake.forget.elsewhere import Staged, is_about_content, same_records
 from mirrorlake.forget.flows import Flows
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.lake.forgotten import finish
@@ -53,9 +54,11 @@ def forget(
 
     Returns:
         {"source", "dry_run", "forget_id", "records", "files", "waiting", "topics": [{topic, records, files, waiting}],
-        "waits": [{flow, why}] for the records that are `waiting`, "finished": records of calls before that were killed,
-        "deleted_at", "gone_after"}: the first `maintain` behind the latter removes the files that still hold them. The
-        last two and the id are None where nothing was deleted.
+        "waits": [{flow, why}] for the records that are `waiting`, "elsewhere": [{source, topic, records}] of the stage
+        that come from the same records and that the predicate picks as well (None: it cannot be asked there),
+        "replays": names of those whose predicates about these topics are in `changes`, "finished": records of calls
+        before that were killed, "deleted_at", "gone_after"}: the first `maintain` behind the latter removes the files
+        that still hold them. The last two and the id are None where nothing was deleted.
 
     Raises:
         InputError: the predicate cannot be run, or a topic is not staged.
@@ -88,25 +91,57 @@ class _Request:
         self.flows = Flows(lake, connections, alias, topics)
         self._where = where
 
-    def picked(self, stood: "_Stood") -> "DataFrame":
-        """What the predicate picks. Raises InputError."""
+    def _matching(self, version: int, places: Collection[Staged]) -> "DataFrame":
+        """What the predicate picks of some topics at a version of `records`. Raises InputError."""
         from pyspark.errors import AnalysisException, ParseException
         from pyspark.sql import functions as F
 
-        reading = self.lake.spark.read.format("delta").option("versionAsOf", str(stood.version))
+        reading = self.lake.spark.read.format("delta").option("versionAsOf", str(version))
         records = reading.table(self.lake.name("records"))
-        mine = records.where((F.col("source_cluster") == self.alias) & F.col("topic").isin(list(self.topics)))
+        wanted = F.lit(False)
+        for alias in sorted({alias for alias, _ in places}):
+            topics = sorted(topic for other, topic in places if other == alias)
+            wanted = wanted | ((F.col("source_cluster") == alias) & F.col("topic").isin(topics))
         try:
-            found = mine.where(f"(\n{self._where}\n)").select(
-                "topic",
-                "partition",
-                F.coalesce("generation", F.lit(0)).alias("generation"),
-                "offset",
-                F.col("_metadata.file_path").alias("path"),
+            found = (
+                records.where(wanted)
+                .where(f"(\n{self._where}\n)")
+                .select(
+                    "source_cluster",
+                    "topic",
+                    "partition",
+                    F.coalesce("generation", F.lit(0)).alias("generation"),
+                    "offset",
+                    F.col("_metadata.file_path").alias("path"),
+                )
             )
             found.columns  # noqa: B018 - with Spark Connect a query is looked into when this is asked
         except (AnalysisException, ParseException) as error:
             raise InputError(f"the predicate cannot be run: {first_line(error)}") from error
+        return found
+
+    def elsewhere(self, index: StageIndex) -> list[dict[str, Any]]:
+        """How many records of other topics of the stage, which come from the same ones, the predicate picks as well."""
+        mine = [(self.alias, topic) for topic in self.topics]
+        rows = self.lake.ask("map_extents")
+        mirrors = {(row["flow"], row["topic"], row["target_topic"]) for row in rows}
+        aliases = {row["alias"]: row["cluster_id"] for row in self.lake.ask_table("clusters")}
+        staged = {(alias, topic) for alias, topic, _, _ in index.parts()}
+        places = same_records(mine, mirrors, aliases, staged)
+        counts: dict[Staged, int | None] = dict.fromkeys(places)
+        if places and is_about_content(self._where):
+            found = self._matching(index.version, places).groupBy("source_cluster", "topic").count().collect()
+            counts = {(row["source_cluster"], row["topic"]): row["count"] for row in found}
+        return [{"source": alias, "topic": topic, "records": count} for (alias, topic), count in sorted(counts.items())]
+
+    def replays(self) -> list[str]:
+        """Replays of the topics whose predicates are in `changes`."""
+        rows = self.lake.ask("replays_with_words")
+        return [row["flow"] for row in rows if row["source"] == self.alias and row["topic"] in self.topics]
+
+    def picked(self, stood: "_Stood") -> "DataFrame":
+        """What the predicate picks. Raises InputError."""
+        found = self._matching(stood.version, [(self.alias, topic) for topic in self.topics]).drop("source_cluster")
         frame = self.lake.spark.createDataFrame([tuple(item) for item in stood.doubts], _DOUBTS)
         return self.lake.query_over("forget_picked", {"found": found, "doubts": frame})
 
@@ -132,6 +167,8 @@ def _forget(request: _Request, stage: StageFiles, held: ExitStack, finished: int
         known = request.flows.held(dict.fromkeys(item.flow for item in stood.doubts), held, told)
         stood = _stood(request, stage, known)
         counts = request.counts(stood)
+    with stage.reading() as index:
+        elsewhere = request.elsewhere(index)
     document: dict[str, Any] = {
         "source": request.alias,
         "dry_run": request.dry_run,
@@ -139,6 +176,8 @@ def _forget(request: _Request, stage: StageFiles, held: ExitStack, finished: int
         **{name: sum(row[name] for row in counts) for name in ("records", "files", "waiting")},
         "topics": counts,
         "waits": _waits(stood.doubts, told) if any(row["waiting"] for row in counts) else [],
+        "elsewhere": elsewhere,
+        "replays": request.replays(),
         "finished": finished,
         "deleted_at": None,
         "gone_after": None,

@@ -139,6 +139,10 @@ class Forgotten(Answer):
         waiting: how many more the predicate picks that a flow still needs.
         topics: the same by topic.
         waits: for which flow, and why.
+        elsewhere: other topics of the stage that hold the same records, mirrored or under another alias of the cluster:
+            `source`, `topic`, and how many `records` the predicate picks there (None: it cannot be asked there). They
+            stay until `forget` is called for them.
+        replays: the names of replays whose predicates about these topics are in `changes`.
         finished: how many records were deleted of calls before that had been killed.
         deleted_at: when.
         gone_after: the first `maintain` behind this time removes the files that still hold them.
@@ -152,13 +156,16 @@ class Forgotten(Answer):
     waiting: int
     topics: Rows
     waits: Rows
+    elsewhere: Rows
+    replays: list[str]
     finished: int
     deleted_at: datetime | None
     gone_after: datetime | None
 
     def _repr_html_(self) -> str:
         said = f"{self.records:,} records {'would be' if self.dry_run else 'were'} deleted; {self.waiting:,} wait"
-        return html.heading(said, not self.waiting) + html.table(self.topics) + html.table(self.waits, "waits")
+        tables = html.table(self.topics) + html.table(self.waits, "waits") + html.table(self.elsewhere, "elsewhere")
+        return html.heading(said, not (self.waiting or self.elsewhere)) + tables
 
 
 @dataclass(frozen=True)

@@ -38,6 +38,7 @@ class Resends:
         rate: int | None = None,
         into_mirror: bool = False,
         start_over: bool = False,
+        private: bool = False,
         dry_run: bool = False,
         report: Report | None = None,
         stop: Event | None = None,
@@ -55,6 +56,7 @@ class Resends:
             rate: at most so many records a second, on average.
             into_mirror: let `to` be a topic that a flow writes to.
             start_over: start over, though the same replay has begun and not ended.
+            private: keep the predicate out of the lake's tables; to go on, say so again.
             dry_run: only say how many, and show the first ones.
             report: called after each batch.
             stop: set it to end after the batch in hand; for None an interrupt does.
@@ -80,7 +82,8 @@ class Resends:
         stage = StageFiles(known.tables)
         source = source or _source_of(known, stage, topic)
         asked = Asked(
-            *(source, topic, where, cluster or _target_of(known, source), to, max_records, into_mirror, start_over)
+            *(source, topic, where, cluster or _target_of(known, source), to, max_records, into_mirror),
+            *(start_over, private),
         )
         replay = Replay(known.tables, known.connections, stage, asked)
         if dry_run:

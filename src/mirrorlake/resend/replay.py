@@ -15,8 +15,9 @@ from mirrorlake.lake.stage_index import StageFiles
 from mirrorlake.produce.flow import BatchReport
 from mirrorlake.resend import topics
 from mirrorlake.resend.matches import REPLAY_HEADER, Matches, builtin_functions, of_replay
-from mirrorlake.resend.note import Part, Resend, new_id
+from mirrorlake.resend.note import Part, Resend, new_id, read_notes
 from mirrorlake.resend.predicate import check_predicate
+from mirrorlake.resend.private_words import PrivateWords
 from mirrorlake.resend.sender import Outcome, Sending
 from mirrorlake.resend.steps import Planned, Steps
 
@@ -41,11 +42,13 @@ class Asked:
     max_records: int | None = None
     into_mirror: bool = False
     start_over: bool = False
+    private: bool = False
 
     @property
     def request(self) -> dict[str, Any]:
-        """What the same replay is known by."""
-        return {"topic": self.topic, "where": self.where, "to": self.to, "max_records": self.max_records}
+        """What the same replay is known by, as it is noted. Of private ones `PrivateWords` knows the predicates."""
+        where = None if self.private else self.where
+        return {"topic": self.topic, "where": where, "to": self.to, "max_records": self.max_records}
 
 
 class Replay:
@@ -54,6 +57,7 @@ class Replay:
     def __init__(self, lake: Lake, connections: Connections, stage: StageFiles, asked: Asked) -> None:
         self._lake, self._connections, self._asked = lake, connections, asked
         self._steps = Steps(lake, connections, stage, asked.target)
+        self._words = PrivateWords(lake.checkpoints)
 
     def plan(self, examples: int = 0) -> Planned:
         """What would be sent, with the first records as examples. Raises InputError for what is not to be done."""
@@ -64,7 +68,7 @@ class Replay:
         makes = self._target()
         zone = self._lake.spark.conf.get("spark.sql.session.timeZone") or "UTC"
         matches = Matches(self._lake, asked.source, asked.topic, asked.where)
-        known = steps.find("replay", asked.source, asked.request)
+        known = self._known()
         if known is not None and not asked.start_over:
             steps.check_can_go_on(known, zone)
             return Planned(known, makes, True, examples=matches.examples(examples) if examples else [])
@@ -75,6 +79,13 @@ class Replay:
         resend = Resend("replay", number, asked.source, asked.target, target_id, asked.request, parts, zone)
         shown = min(examples, resend.records)
         return Planned(resend, makes, False, known, matches.examples(shown) if shown else [])
+
+    def _known(self) -> Resend | None:
+        """The same replay, where it has begun and not ended. Raises InputError where that cannot be known."""
+        begun = self._steps.find_all("replay", self._asked.source, self._asked.request)
+        if self._asked.private:
+            return self._words.same(begun, self._asked.where, self._asked.start_over)
+        return begun[0] if begun else None
 
     def _target(self) -> tuple[TopicInfo, ...]:
         """The target topic, where it is to be made. Raises InputError where it is not to be written to."""
@@ -110,6 +121,10 @@ class Replay:
             sending = Sending(
                 of_replay(asked.topic, asked.where, number), (REPLAY_HEADER, number.encode()), rate, report
             )
-            return self._steps.carry_out(planned, sending, stop)
+            if asked.private and not planned.continued:
+                self._words.note(number, asked.where)
+            planned, outcome = self._steps.carry_out(planned, sending, stop)
+            self._words.keep_only({item.id for item in read_notes(self._lake.ask("resends", kind="replay"))})
+            return planned, outcome
         finally:
             lease.release()

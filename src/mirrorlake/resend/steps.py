@@ -42,7 +42,12 @@ class Steps:
 
     def find(self, kind: Kind, source: str, request: Mapping[str, Any]) -> Resend | None:
         """One that was asked for in the same words, has begun and not ended; None where there is none."""
-        return same_request(read_notes(self.lake.ask("resends", kind=kind)), source, self.admin.alias, request)
+        return next(iter(self.find_all(kind, source, request)), None)
+
+    def find_all(self, kind: Kind, source: str, request: Mapping[str, Any]) -> list[Resend]:
+        """All of these, oldest first."""
+        begun = read_notes(self.lake.ask("resends", kind=kind))
+        return [item for item in begun if same_request([item], source, self.admin.alias, request)]
 
     def check_can_go_on(self, known: Resend, time_zone: str | None = None) -> None:
         """Raise InputError where a resend began under conditions that have changed since."""

@@ -45,7 +45,8 @@ LAKE = {
     " rollback: bool = False, dry_run: bool = False, inexact: bool = False) -> Migrated",
     "replay": "(topic: str, where: str, to: str, *, source: str | None = None, cluster: str | None = None,"
     " max_records: int | None = None, rate: int | None = None, into_mirror: bool = False, start_over: bool = False,"
-    " dry_run: bool = False, report: Callable[[int], None] | None = None, stop: Event | None = None) -> Resent",
+    " private: bool = False, dry_run: bool = False, report: Callable[[int], None] | None = None,"
+    " stop: Event | None = None) -> Resent",
     "replay_parked": "(flow: str | None = None, topic: str | None = None, *, rate: int | None = None,"
     " start_over: bool = False, dry_run: bool = False, report: Callable[[int], None] | None = None,"
     " stop: Event | None = None) -> Resent",

@@ -1,0 +1,55 @@
+"""Where else a lake may hold the same records as those that are to be forgotten. Pure.
+
+A mirror that is a source of another flow is staged as well, under the alias of its cluster; so is a topic whose cluster
+has two aliases, and a topic that a replay or a restore wrote to. `forget` deletes of one topic of one alias, and names
+the others.
+"""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping
+
+from sqlglot import exp, parse_one
+from sqlglot.dialects.databricks import Databricks
+
+Staged = tuple[str, str]
+"""The alias of a source cluster, and a topic of it."""
+
+#: Columns of `records` that go with a record wherever it is mirrored to.
+_CONTENT = frozenset({"key", "value", "headers", "timestamp", "timestamp_ms", "header_names"})
+
+
+def same_records(
+    begun: Collection[Staged],
+    mirrors: Iterable[tuple[str, str, str]],
+    aliases: Mapping[str, str],
+    staged: Collection[Staged],
+) -> list[Staged]:
+    """The other topics of the stage whose records come from some topics, or are where these come from.
+
+    Args:
+        begun: the topics.
+        mirrors: of each flow, replay and restore its name, a source topic and the target topic of that.
+        aliases: ids of clusters by their aliases.
+        staged: what the stage has.
+    """
+    near: dict[Staged, set[Staged]] = defaultdict(set)
+    for flow, topic, target_topic in mirrors:
+        source, _, target = flow.partition("->")
+        one, other = (source.rpartition(":")[2], topic), (target, target_topic)
+        near[one].add(other)
+        near[other].add(one)
+    found, left = set(begun), list(begun)
+    while left:
+        alias, topic = place = left.pop()
+        twins = {(other, topic) for other, cluster in aliases.items() if cluster == aliases.get(alias)}
+        fresh = (near[place] | twins) - found
+        found |= fresh
+        left += fresh
+    return sorted((found & set(staged)) - set(begun))
+
+
+def is_about_content(where: str) -> bool:
+    """Whether a predicate, which can be run, looks at nothing but what a record is mirrored with."""
+    tree = parse_one(f"SELECT 1 FROM records WHERE {where}", dialect=Databricks)
+    names = {(column.parts[0] if column.parts else column).name.lower() for column in tree.find_all(exp.Column)}
+    return names <= _CONTENT
