@@ -29,9 +29,11 @@ from mirrorlake.checks.problem import Problem
 from mirrorlake.config.client_settings import JAVA_CONSUMER
 from mirrorlake.config.topology import load_topology
 from mirrorlake.kafka.connections import Connections
+from mirrorlake.kafka.records import first_records, first_rows
 from mirrorlake.lake.definitions import TABLES
 from mirrorlake.lake.translate import translate
 from mirrorlake.spark.jars import spark_jars
+from mirrorlake.verify.python_log import PythonLog
 from tests.integration.test_wrong_input import Answer
 from tests.support.kafka import create_topic, numbered, read_topic, write
 from tests.support.replication import FLOW, finish, lake_of, replicate_once, replicating, start_run
@@ -297,6 +299,25 @@ def _by_rule(line: str, acl: Mapping[str, str]) -> bool:
     resource, operation = f"resourceType={acl['resource']}", f"operation={acl['operation']},"
     named = f"{resource}, resourceName={acl['name']}, patternType={acl['pattern']}"
     return f" operation = {acl['operation']} from" in asked and named in rule and operation in rule
+
+
+def test_single_records_are_read_without_a_right_on_a_group(secure: SecureClusters, tmp_path: Path) -> None:
+    """As who compares logs, and `verify` without the compiled part, read them; of whom the group is refused."""
+    topic = "orders-no-group"
+    create_topic(secure.open_door("east"), topic)
+    write(secure.open_door("east"), topic, numbered(10))
+    grant(secure.admin("east"), [acl for acl in documented_acls("records") if acl["cluster"] == "source"])
+    path = topology(
+        tmp_path, secure.cluster("east", "PLAIN"), secure.cluster("west", "PLAIN"), {FLOW: {"topics": [topic]}}
+    )
+    settings, key = Connections(load_topology(path)).client("east", "consumer"), (topic, 0)
+    assert first_rows("east", settings, {key: 3})[key].offset == 3
+    assert first_records("east", settings, {key: (4, 10)}, lambda _ms: True)[key][0] == 4
+    log = PythonLog({**settings, "group.id": "mirrorlake-verify-east"}, 20)
+    try:
+        assert sum(batch.num_rows for batch in log.read(key, 2, 10)) == 8
+    finally:
+        log.close()
 
 
 def problems(path: Path) -> list[Problem]:

@@ -1,12 +1,14 @@
-"""Single records of a cluster, read without a group's position."""
+"""Single records of a cluster, read without a group's position, and without a right on a group: partitions are
+assigned with offsets, so that it does not matter if the coordinator of a group, which librdkafka asks for at any rate,
+refuses."""
 
 import time
 from collections.abc import Callable, Mapping
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
-from mirrorlake.errors import ClusterUnreachable
-from mirrorlake.kafka.refusals import Complaints, is_refusal, unusable
+from mirrorlake.errors import AuthenticationFailed, ClusterUnreachable
+from mirrorlake.kafka.refusals import Complaints, is_about_group, is_refusal, unusable
 from mirrorlake.kafka.values import Row
 from mirrorlake.offsets.positions import TopicAndPartition
 
@@ -42,13 +44,7 @@ def first_rows(
             message = consumer.poll(0.5)
             if message is None:
                 if time.monotonic() > deadline:
-                    if complaints.last is not None and is_refusal(complaints.last):
-                        raise unusable(alias, settings, complaints.last)
-                    raise ClusterUnreachable(
-                        f"cluster {alias} did not give single records within {READ_SECONDS:.0f} s; they are asked for "
-                        "again",
-                        alias=alias,
-                    )
+                    raise _silent(alias, settings, complaints)
                 continue
             key = (message.topic(), message.partition())
             if waiting.pop(key, None) is None:
@@ -74,10 +70,12 @@ def first_records(
     """The first committed record of each partition whose time, ms, is wanted, within a first offset and an end: its
     offset and its time. Missing where there is none.
 
-    Raises ClusterUnreachable when the cluster is silent, KafkaException when it refuses.
+    Raises ClusterUnusable when the cluster is silent, KafkaException when it refuses.
     """
+    complaints = Complaints()
     own = {**_SETTINGS, "fetch.message.max.bytes": 1 << 20, "queued.min.messages": 100_000}
-    consumer = Consumer({**settings, **own, "group.id": f"mirrorlake-land-{alias}-compare"})
+    group = {"group.id": f"mirrorlake-land-{alias}-compare", "error_cb": complaints.note}
+    consumer = Consumer({**settings, **own, **group})
     waiting, found = dict(bounds), dict[TopicAndPartition, tuple[int, int]]()
     heard = time.monotonic()
     try:
@@ -86,10 +84,11 @@ def first_records(
             messages = consumer.consume(10_000, 0.5)
             heard = time.monotonic() if messages else heard
             if time.monotonic() - heard > READ_SECONDS:
-                raise ClusterUnreachable(f"cluster {alias} gives no records; they are asked for again", alias=alias)
+                raise _silent(alias, settings, complaints)
             for message in messages:
                 key, error = (message.topic(), message.partition()), message.error()
-                if error is not None and error.code() not in (KafkaError._PARTITION_EOF, KafkaError._AUTO_OFFSET_RESET):
+                ends = (KafkaError._PARTITION_EOF, KafkaError._AUTO_OFFSET_RESET)
+                if error is not None and error.code() not in ends and not is_about_group(error):
                     raise KafkaException(error)
                 if key not in waiting:
                     continue
@@ -101,3 +100,15 @@ def first_records(
     finally:
         consumer.close()
     return found
+
+
+def _silent(
+    alias: str, settings: Mapping[str, str | int | bool], complaints: Complaints
+) -> AuthenticationFailed | ClusterUnreachable:
+    """Why a cluster gives no records, as far as the client says."""
+    if complaints.last is not None and is_refusal(complaints.last):
+        return unusable(alias, settings, complaints.last)
+    return ClusterUnreachable(
+        f"cluster {alias} did not give single records within {READ_SECONDS:.0f} s; they are asked for again",
+        alias=alias,
+    )

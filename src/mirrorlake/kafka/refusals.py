@@ -37,6 +37,11 @@ def is_refusal(error: KafkaError) -> bool:
     return error.code() in codes or "SSL alert number" in str(error.str())
 
 
+def is_about_group(error: KafkaError) -> bool:
+    """Whether a consumer was refused as a member of its group, which is nothing to who reads assigned partitions."""
+    return bool(error.code() == KafkaError.GROUP_AUTHORIZATION_FAILED)
+
+
 def refusal_text(error: KafkaError, client: Mapping[str, str | int | bool]) -> str:
     """Say who was refused by whom and why, and what to check."""
     text = reason_of(error)

@@ -1,5 +1,5 @@
 """A partition's log read by confluent-kafka's consumer, where the native reader cannot be used: the same answers, at
-several times the cost."""
+several times the cost. Partitions are assigned with offsets, so no right on a group is needed."""
 
 import time
 from collections.abc import Iterator, Mapping
@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
-from mirrorlake.kafka.refusals import Complaints
+from mirrorlake.kafka.refusals import Complaints, is_about_group
 from mirrorlake.native.reader import ClusterSilent
 from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.verify.digest import RECORDS
@@ -91,7 +91,7 @@ class PythonLog:
         ended = False
         for error in (message.error() for message in found if message.error() is not None):
             ended = ended or error.code() == KafkaError._PARTITION_EOF
-            if error.code() != KafkaError._PARTITION_EOF and not error.retriable():
+            if error.code() != KafkaError._PARTITION_EOF and not error.retriable() and not is_about_group(error):
                 raise KafkaException(error)
         return [message for message in found if message.error() is None], ended
 
