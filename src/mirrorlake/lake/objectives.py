@@ -13,6 +13,9 @@ from mirrorlake.naming.policy import HEARTBEATS
 #: How a flow is run: until told to stop, up to an end, or not any more, since it was told to stop.
 Mode = Literal["continuous", "once", "stopped"]
 
+#: Columns that are no objectives of the file's.
+_NOTED_APART = frozenset({"since", "noted_at", "heartbeat_topics"})
+
 
 def note_objectives(lake: Lake, topology: Topology, modes: Mapping[str, Mode], gone: Iterable[str] = ()) -> None:
     """Write the objectives of all flows of a file, and how those in `modes` run; doing it again changes nothing.
@@ -38,7 +41,7 @@ def note_objectives(lake: Lake, topology: Topology, modes: Mapping[str, Mode], g
     known = {row["flow"]: row for row in lake.ask_table("objectives")}
     changed = [row for row in rows if _says_more(row, known.get(str(row["flow"])))]
     if changed:  # a MERGE that changes nothing takes longer than a short run
-        columns = [column for column in definition("objectives").columns if column.name not in ("since", "noted_at")]
+        columns = [column for column in definition("objectives").columns if column.name not in _NOTED_APART]
         said = [tuple(row.get(column.name) for column in columns) for row in changed]
         lake.change("note_objectives", {"said": Frame(tuple((item.name, item.spark_type) for item in columns), said)})
 
@@ -47,5 +50,5 @@ def _says_more(row: Mapping[str, object], known: Mapping[str, object] | None) ->
     """Whether a row differs from the one that is noted; one without a mode says nothing about that."""
     if known is None:
         return True
-    kept = {"since", "noted_at"} | (set() if row.get("mode") else {"mode"})
+    kept = _NOTED_APART | (set() if row.get("mode") else {"mode"})
     return any(row.get(name) != value for name, value in known.items() if name not in kept)

@@ -15,6 +15,7 @@ from mirrorlake.errors import Fenced, LeaseTaken, MirrorlakeError, StagingError
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.kafka.renewal import LiveSettings
 from mirrorlake.lake.event_log import EventLog
+from mirrorlake.lake.heartbeats import known_heartbeats
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.lease import Lease
 from mirrorlake.lake.stage_index import StageFiles
@@ -28,7 +29,6 @@ from mirrorlake.landing.source import ClusterSource
 from mirrorlake.landing.source_comparison import CurrentGenerations
 from mirrorlake.landing.source_states import note_fresh_topics
 from mirrorlake.landing.spark_times import beyond_spark
-from mirrorlake.naming.policy import is_heartbeats
 from mirrorlake.naming.selection import TopicSelection
 from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.spark.causes import cause_of, causes_of, has_overflown, in_our_words, places_in
@@ -121,8 +121,11 @@ class LandingWorker:
         with self._lock:
             return [flow.selection for flow in self._flows]
 
-    def _is_heartbeats(self, topic: str) -> bool:
-        return any(is_heartbeats(selection.policy, topic) for selection in self._selections())
+    def _known_heartbeats(self) -> Callable[[str], bool]:
+        """The topics that hold heartbeats, as far as a flow has noted it."""
+        with self._lock:
+            known = [known_heartbeats(self._lake, flow.name) for flow in self._flows]
+        return lambda topic: any(one(topic) for one in known)
 
     def _turn(self) -> float | None:
         return None if self._hold(self._land) else 0.0
@@ -166,7 +169,8 @@ class LandingWorker:
             options = LiveSettings(partial(self._connections.spark, self.alias))
             client = self._connections.client(self.alias, "consumer")
             landing = self._cluster().landing
-        query = start_landing(self._lake, options.now, planned.plan, landing, self._once, self._is_heartbeats, client)
+        aside = self._known_heartbeats()
+        query = start_landing(self._lake, options.now, planned.plan, landing, self._once, aside, client)
         self._query = query
         try:
             return self._watch(query, planned, options)

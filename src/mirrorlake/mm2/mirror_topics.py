@@ -5,11 +5,12 @@ import time
 from collections.abc import Iterable
 
 from mirrorlake.config.topology import ResolvedFlow
-from mirrorlake.errors import MirrorlakeError
+from mirrorlake.errors import MirrorlakeError, TargetRefused
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.kafka.values import TopicInfo
 from mirrorlake.lake.changes import Change, ChangeLog
 from mirrorlake.mm2.formats import Checkpoint, Heartbeat, encode_checkpoint, encode_heartbeat
+from mirrorlake.mm2.heartbeat_topics import holds_other_records
 from mirrorlake.mm2.internal_topics import InternalTopic
 from mirrorlake.mm2.topics import checkpoints_topic
 from mirrorlake.naming.policy import HEARTBEATS
@@ -72,11 +73,14 @@ class Heartbeats:
     """The topics `heartbeats` of both ends of a flow.
 
     The flow mirrors the source's like any record, to `<source>.heartbeats`: how old the newest one is there measures
-    the whole path. The same is written to the target's, where MirrorMaker 2 writes it.
+    the whole path. The same is written to the target's, where MirrorMaker 2 writes it. A topic of that name that holds
+    other records belongs to somebody's application: it gets none.
     """
 
     def __init__(self, flow: ResolvedFlow, connections: Connections, log: ChangeLog) -> None:
         self._flow = flow
+        self._connections = connections
+        self._looked_at: set[str] = set()
         factor = flow.settings.heartbeats_topic_replication_factor
         self._topics = [
             _topic(flow, connections, log, alias, HEARTBEATS, factor) for alias in (flow.source, flow.target)
@@ -92,19 +96,35 @@ class Heartbeats:
         """Write one to both ends; returns it. An end that takes none does not hinder the other.
 
         Raises:
-            ClusterUnreachable, AuthenticationFailed, TargetRefused: after both have been tried.
+            ClusterUnreachable, AuthenticationFailed, TargetRefused: after both have been tried. KafkaException.
         """
         heartbeat = Heartbeat(self._flow.source, self._flow.target, time.time_ns() // 1_000_000)
         record = encode_heartbeat(heartbeat)
         failed: list[MirrorlakeError] = []
         for topic in self._topics:
             try:
+                self._look_at(topic)
                 topic.write([record])
             except MirrorlakeError as error:
                 failed.append(error)
         if failed:
             raise failed[0]
         return heartbeat
+
+    def _look_at(self, topic: InternalTopic) -> None:
+        """Raise TargetRefused for a topic whose records are somebody else's. A cluster is asked once."""
+        alias = topic.alias
+        if alias in self._looked_at:
+            return
+        settings = self._connections.client(alias, "consumer")
+        if holds_other_records(self._connections.admin(alias), settings, topic.name):
+            raise TargetRefused(
+                f"topic {topic.name} of cluster {alias} holds records that are no heartbeats, so it is an "
+                f"application's, and flow {self._flow.name} writes none there; say emit_heartbeats_enabled: false",
+                topic=topic.name,
+                reason="FOREIGN_RECORDS",
+            )
+        self._looked_at.add(alias)
 
 
 def _topic(

@@ -54,7 +54,8 @@ class BatchReport:
 
 
 class FlowProducer:
-    """Produces one flow. `ensure_targets` is called with the partition plans of a batch before its first record."""
+    """Produces one flow. `ensure_targets` is called with the partition plans of a batch before its first record; topics
+    that `is_heartbeats` says are left out of a report's latency."""
 
     def __init__(
         self,
@@ -63,8 +64,10 @@ class FlowProducer:
         workers: Workers,
         spec: FlowSpec,
         ensure_targets: Callable[[Sequence[PartitionPlan]], None],
+        is_heartbeats: Callable[[str], bool] = called_heartbeats,
     ) -> None:
         self.spec = spec
+        self._is_heartbeats = is_heartbeats
         self._stage = stage
         self._workers = workers
         self._ensure_targets = ensure_targets
@@ -144,7 +147,7 @@ class FlowProducer:
         if not complete:
             self._map_writer.drain()  # the metadata was full: it has room again when the map has what it names
         count = int(pc.sum(result["record_count"]).as_py() or 0)
-        report = BatchReport(self.batch_id, version, count, reader, complete, _latest(result), way)
+        report = BatchReport(self.batch_id, version, count, reader, complete, _latest(result, self._is_heartbeats), way)
         self.batch_id += 1
         return report
 
@@ -302,10 +305,8 @@ def _check_unread(jobs: Sequence[ShardJob], result: pa.Table) -> None:
             check_unread(job.plan.partitions, job.skipped)
 
 
-def _latest(result: pa.Table) -> tuple[int, int, int] | None:
+def _latest(result: pa.Table, is_heartbeats: Callable[[str], bool]) -> tuple[int, int, int] | None:
     """The highest percentiles of a batch's partitions, without those of heartbeats, which may wait."""
-    result = result.filter(
-        pa.array([not called_heartbeats(topic) for topic in result["topic"].to_pylist()], pa.bool_())
-    )
+    result = result.filter(pa.array([not is_heartbeats(topic) for topic in result["topic"].to_pylist()], pa.bool_()))
     found = [pc.max(result[f"replication_{name}_ms"]).as_py() for name in ("p50", "p95", "p99")]
     return None if None in found else (found[0], found[1], found[2])

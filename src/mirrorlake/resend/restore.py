@@ -1,7 +1,7 @@
 """A restore: topics as the stage has them, or had them below a cut, on a cluster that has nothing in them."""
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from functools import cached_property
@@ -20,11 +20,12 @@ from mirrorlake.lake.source_generations import begun_from
 from mirrorlake.lake.stage_index import StageFiles
 from mirrorlake.lake.states import ALWAYS, states_as_of
 from mirrorlake.lake.topic_states import TopicState
-from mirrorlake.naming.policy import called_heartbeats, is_internal
+from mirrorlake.mm2.heartbeat_topics import KeyAndValue, may_be_heartbeats, told_by_content
+from mirrorlake.naming.policy import is_internal
 from mirrorlake.naming.selection import matches_any
 from mirrorlake.offsets.generations import Begun
 from mirrorlake.offsets.positions import TopicAndPartition
-from mirrorlake.offsets.stage_index import StagedRange
+from mirrorlake.offsets.stage_index import PartitionRanges, StagedRange
 from mirrorlake.produce.flow import BatchReport
 from mirrorlake.resend import topics
 from mirrorlake.resend.compaction import Compaction
@@ -34,6 +35,7 @@ from mirrorlake.resend.note import Part, Resend, new_id
 from mirrorlake.resend.sender import Outcome, Sending
 from mirrorlake.resend.steps import Planned, Steps
 
+_OFFSETS = (("topic", "STRING"), ("partition", "INT"), ("offset", "BIGINT"), ("since", "INT"))
 _RANGES = (
     *(("topic", "STRING"), ("partition", "INT"), ("generation", "INT")),
     *(("first", "BIGINT"), ("last", "BIGINT")),
@@ -133,9 +135,10 @@ class Restore:
         with self._steps.stage.reading() as index:
             staged = index.topics(asked.source)
             ranges = ranges_below(asked.source, staged, self.begun, found.ends)
+            heartbeats = self._heartbeats({*staged, *found.states}, staged)
         ranges = {topic: items for topic, items in ranges.items() if items or topic in found.states}
-        ranges = self._counted({topic: items for topic, items in ranges.items() if self._wants(topic)})
-        empty = [topic for topic in found.states if self._wants(topic) and topic not in ranges]
+        ranges = self._counted({topic: items for topic, items in ranges.items() if self._wants(topic, heartbeats)})
+        empty = [topic for topic in found.states if self._wants(topic, heartbeats) and topic not in ranges]
         parts = tuple(
             Part(topic, self._naming.target_topic(topic), tuple(ranges.get(topic, ())))
             for topic in sorted([*ranges, *empty])
@@ -150,9 +153,26 @@ class Restore:
         unproven = sorted(topic for topic in found.unproven if topic in resend.names)
         return Planned(resend, makes, False, known, warnings=tuple(map(_unproven, unproven)))
 
-    def _wants(self, topic: str) -> bool:
+    def _heartbeats(
+        self, topics: Collection[str], staged: Mapping[str, Mapping[int, PartitionRanges]]
+    ) -> frozenset[str]:
+        """Those of some topics that hold heartbeats, by the first record that is staged of each of their partitions."""
+        named = {name for name in topics if may_be_heartbeats(name)}
+        firsts = [
+            (name, partition, first.first, first.generation)
+            for name in sorted(named & staged.keys())
+            for partition, ranges in staged[name].items()
+            if (first := next(ranges.above(0, 0), None)) is not None
+        ]
+        found: dict[str, list[KeyAndValue]] = {name: [] for name in named}
+        frames, alias = {"offsets": Frame(_OFFSETS, firsts)}, self._asked.source
+        for row in self._lake.ask("staged_rows", frames, source_cluster=alias) if firsts else ():
+            found[row["topic"]].append((row["key"], row["value"]))
+        return frozenset(name for name, records in found.items() if told_by_content(records, name))
+
+    def _wants(self, topic: str, heartbeats: Collection[str]) -> bool:
         """Whether a topic is asked for, and is one of people's: ours and Kafka's own are made by who needs them."""
-        own = called_heartbeats(topic) or is_internal(topic, self._naming.settings.replication_policy_separator)
+        own = topic in heartbeats or is_internal(topic, self._naming.settings.replication_policy_separator)
         return not own and matches_any(self._asked.topics, topic)
 
     def _counted(self, ranges: Mapping[str, list[StagedRange]]) -> dict[str, list[StagedRange]]:

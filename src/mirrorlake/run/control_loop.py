@@ -18,6 +18,7 @@ from mirrorlake.kafka.values import Acl
 from mirrorlake.lake.event_log import EventLog
 from mirrorlake.lake.lake import Lake
 from mirrorlake.landing.source_states import SourceNotes
+from mirrorlake.mm2.heartbeat_topics import HeartbeatTopics
 from mirrorlake.mm2.mirror_topics import CheckpointTopic, Heartbeats
 from mirrorlake.run.control_news import ControlNews
 from mirrorlake.run.flow_worker import FlowWorker
@@ -66,7 +67,11 @@ class ControlLoop:
         self._flow_worker = worker
         published = CheckpointTopic(flow, connections, event_log)
         self._groups = Checkpoints(flow, lake, connections, worker, published, event_log)
-        self._sampler = Sampler(lake, connections, flow, worker.targets, worker.begin_anew)
+        source, settings = connections.admin(flow.source), partial(connections.client, flow.source, "consumer")
+        self._heartbeats = HeartbeatTopics(flow.name, lake, source, settings, flow.selection.selects)
+        self._sampler = Sampler(
+            lake, connections, flow, worker.targets, worker.begin_anew, self._heartbeats.__contains__
+        )
         self._sampled = sampled or (lambda flow, lag: None)
         self.errors: list[ReplicationError] = []
         self._news = ControlNews(flow.name, event_log)
@@ -99,6 +104,7 @@ class ControlLoop:
             tasks.append(Task("checkpoints", settings.emit_checkpoints_interval_seconds, self._groups.checkpoint))
             if settings.sync_group_offsets_enabled:
                 tasks.append(Task("group offsets", settings.sync_group_offsets_interval_seconds, self._groups.sync))
+        tasks.append(Task("heartbeats topics", max(refresh, CHECK_SECONDS), self._heartbeats.look))
         if settings.emit_heartbeats_enabled:
             heartbeats = Heartbeats(flow, self._connections, self._event_log)
             tasks.append(Task(HEARTBEATS, settings.emit_heartbeats_interval_seconds, heartbeats.beat, once=False))

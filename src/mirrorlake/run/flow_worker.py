@@ -20,6 +20,7 @@ from mirrorlake.errors import (
 )
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.lake.event_log import EventLog
+from mirrorlake.lake.heartbeats import known_heartbeats
 from mirrorlake.lake.incidents import Decided
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.lease import Lease
@@ -185,6 +186,7 @@ class FlowWorker:
             SparkWorkers(self._lake, self.flow.source, self._small_batch()),
             self._spec(decided, (clients[0].now, clients[1].now)),
             self.targets.ensure,
+            known_heartbeats(self._lake, self.flow.name),
         )
         told = False
         try:

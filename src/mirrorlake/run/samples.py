@@ -86,10 +86,12 @@ class Sampler:
         flow: ResolvedFlow,
         targets: TargetTopics,
         on_loss: Callable[[], None] = lambda: None,
+        is_heartbeats: Callable[[str], bool] = called_heartbeats,
     ) -> None:
         """`on_loss` is called where the target has less than the flow had written to it at the sample before."""
         self.flow = flow
         self._on_loss = on_loss
+        self._is_heartbeats = is_heartbeats
         self._before: Snapshot | None = None
         self._lake = lake
         self._connections = connections
@@ -127,7 +129,7 @@ class Sampler:
         lags = [
             (int(str(row["lag_records"])), float(str(row["lag_seconds"])))
             for (topic, _), row in rows.items()
-            if not called_heartbeats(topic)
+            if not self._is_heartbeats(topic)
         ]
         return FlowLag(sum(records for records, _ in lags), max((seconds for _, seconds in lags), default=0.0))
 

@@ -1,6 +1,6 @@
 """What a flow selects at its source and a comparison did not see."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from confluent_kafka import KafkaException
@@ -8,8 +8,8 @@ from confluent_kafka import KafkaException
 from mirrorlake.errors import ClusterUnusable
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.kafka.records import first_rows
+from mirrorlake.lake.heartbeats import known_heartbeats
 from mirrorlake.lake.lake import Lake
-from mirrorlake.naming.policy import is_heartbeats
 from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.offsets.stage_index import PartitionRanges, StageIndex
 from mirrorlake.verify.ranges import Extent
@@ -35,7 +35,8 @@ def unseen(
 
     Heartbeats are left aside: they go on coming. Raises ClusterUnusable.
     """
-    facts = list(_facts(standing, {item.key: item for item in compared}, index.topics(standing.flow.source)))
+    aside = known_heartbeats(lake, standing.flow.name)
+    facts = list(_facts(standing, {item.key: item for item in compared}, index.topics(standing.flow.source), aside))
     found = [item for one in facts for item in not_mapped(one)]
     found += _not_staged(standing, [item for one in facts if (item := maybe_not_staged(one))], connections)
     flow = standing.flow
@@ -55,16 +56,10 @@ def _facts(
     standing: FlowStanding,
     compared: Mapping[TopicAndPartition, Standing],
     staged: Mapping[str, Mapping[int, PartitionRanges]],
+    aside: Callable[[str], bool],
 ) -> Iterable[Known]:
-    flow = standing.flow
-    keys = {key for key in standing.source_partitions if not is_heartbeats(flow.policy, key[0])}
-    keys |= {
-        (topic, partition)
-        for topic in standing.selected
-        if not is_heartbeats(flow.policy, topic)
-        for partition in staged.get(topic, {})
-    }
-    for key in sorted(keys):
+    keys = {(topic, partition) for topic in standing.selected for partition in staged.get(topic, {})}
+    for key in sorted(key for key in keys | standing.source_partitions if not aside(key[0])):
         ranges, one = staged.get(key[0], {}).get(key[1]), compared.get(key)
         place = standing.floors.get(key, (0, 0)) if one is None else (one.generation, one.end)
         compared_to = Place(*place)

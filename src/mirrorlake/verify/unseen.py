@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from mirrorlake.offsets.positions import TopicAndPartition
-from mirrorlake.offsets.stage_index import PartitionRanges
 from mirrorlake.offsets.ranges import NO_END
+from mirrorlake.offsets.stage_index import PartitionRanges
 from mirrorlake.verify.ranges import Extent, merged, without
 
 #: Why records were not compared (docs/trust.md says what each means).
@@ -94,7 +94,8 @@ def reason(found: Unseen, incidents: Sequence[Mapping[str, Any]], paused: bool) 
 
     Args:
         found: the records.
-        incidents: of the flow, those that are open or were resolved with `stop`: `kind`, `topic`, `partition`, `open`.
+        incidents: of the flow, those that are open or were resolved with `stop`: `kind`, `topic`, `partition`,
+            `generation`, `open`.
         paused: the flow leaves the topic alone.
     """
     about = [row for row in incidents if _is_about(row, found)]
@@ -119,4 +120,6 @@ def on_its_way(found: Unseen, runs: bool) -> Unseen:
 def _is_about(row: Mapping[str, Any], found: Unseen) -> bool:
     if row["kind"] in _HARMLESS or row["kind"].startswith("control_"):
         return False
-    return row["topic"] in (None, found.topic) and row["partition"] in (None, found.partition)
+    if row["partition"] is not None and (row["partition"], row["generation"]) != (found.partition, found.generation):
+        return False  # what was decided of one generation says nothing about another
+    return row["topic"] in (None, found.topic)

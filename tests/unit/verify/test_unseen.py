@@ -65,8 +65,11 @@ def test_what_may_not_be_staged(
 def test_why() -> None:
     item = Unseen("t", 0, 0, 5, 9, "not_mapped")
 
-    def row(kind: str, topic: str | None = "t", partition: int | None = 0, is_open: bool = True) -> dict[str, Any]:
-        return {"kind": kind, "topic": topic, "partition": partition, "open": is_open}
+    def row(
+        kind: str, topic: str | None = "t", partition: int | None = 0, is_open: bool = True, generation: int = 0
+    ) -> dict[str, Any]:
+        where = {"topic": topic, "partition": partition, "generation": generation}
+        return {"kind": kind, **where, "open": is_open}
 
     assert reason(item, [], False) is None
     assert reason(item, [row("target_refused", partition=1), row("target_refused", "other")], False) is None
@@ -80,5 +83,6 @@ def test_why() -> None:
     assert reason(item, [landing], False) == ("not_mapped", "incident landing_failed is open")
     assert reason(item, [landing], True) == ("paused", "the flow pauses the topic")
     stopped = row("source_truncated", is_open=False)
+    assert reason(item, [row("source_truncated", is_open=False, generation=1)], False) is None
     assert reason(item, [stopped], True) == ("stopped", "decided of source_truncated")
     assert [on_its_way(item, runs).reason for runs in (True, False)] == ["in_flight", "not_mapped"]

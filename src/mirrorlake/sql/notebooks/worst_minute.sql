@@ -5,7 +5,8 @@ FROM (
   SELECT minute AS at, max(replication_p99_ms) AS p99_ms
   FROM replication_latency
   WHERE flow = :flow
-    AND (topic = :topic OR (:topic = '' AND topic <> 'heartbeats' AND topic NOT LIKE '%.heartbeats'))
+    AND (topic = :topic OR :topic = '' AND NOT topic RLIKE
+      (SELECT coalesce(max(heartbeat_topics), '^heartbeats$') FROM objectives WHERE flow = :flow))
     AND minute >= date_trunc('MINUTE', CAST(:since AS TIMESTAMP))
     AND minute <= CAST(:until AS TIMESTAMP)
   GROUP BY minute

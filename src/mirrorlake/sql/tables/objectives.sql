@@ -11,7 +11,8 @@ CREATE TABLE IF NOT EXISTS objectives (
   gaps BOOLEAN COMMENT 'whether every staged record has to be in the map: not with provenance, which leaves some out',
   mode STRING COMMENT 'continuous: run until stopped; once: run --once came last; stopped: ended in order; null: never run',
   since TIMESTAMP COMMENT 'since when it is in this mode, and enabled or not',
-  noted_at TIMESTAMP
+  noted_at TIMESTAMP,
+  heartbeat_topics STRING COMMENT 'regex of source topics that hold heartbeats, by their content; null: nobody has looked'
 ) USING DELTA
 COMMENT 'mirrorlake: the objectives of flows'
 TBLPROPERTIES ('delta.enableDeletionVectors' = 'false')

@@ -15,7 +15,7 @@
 CREATE OR REPLACE VIEW alerts AS
 WITH watched AS (
   SELECT flow, lag_seconds AS lag_objective, latency_p99_ms, heartbeat_seconds, stuck_seconds, paused, heartbeats, gaps,
-         mode, since AS began
+         mode, since AS began, heartbeat_topics
   FROM objectives
   WHERE enabled AND mode IN ('continuous', 'once')
 ),
@@ -29,7 +29,7 @@ signs AS (
 ),
 samples AS (
   SELECT positions.flow, topic, partition, sampled_at, produced_end, lag_records, lag_seconds, lag_objective,
-         stuck_seconds, sign_at, quiet_seconds,
+         stuck_seconds, sign_at, quiet_seconds, coalesce(topic RLIKE heartbeat_topics, topic = 'heartbeats') AS aside,
          first_value(produced_end) OVER (
            PARTITION BY positions.flow, topic, partition ORDER BY sampled_at DESC) AS stands_at
   FROM positions JOIN watched ON watched.flow = positions.flow JOIN signs ON signs.flow = positions.flow
@@ -44,14 +44,14 @@ seen AS (
   WINDOW one AS (PARTITION BY flow, topic, partition)
 ),
 standing AS (
-  SELECT flow, topic, partition, lag_objective, stuck_seconds, stands_at,
+  SELECT flow, topic, partition, lag_objective, stuck_seconds, stands_at, aside,
          max(sign_at) AS sampled_at,
          max_by(lag_records, sampled_at) AS lag_records,
          max_by(lag_seconds, sampled_at) AS lag_seconds,
          min(CASE WHEN moved_at IS NULL OR sampled_at > moved_at THEN sampled_at END) AS stuck_since,
          min(CASE WHEN timely_at IS NULL OR sampled_at > timely_at THEN sampled_at END) AS late_since
   FROM seen
-  GROUP BY flow, topic, partition, lag_objective, stuck_seconds, stands_at
+  GROUP BY flow, topic, partition, lag_objective, stuck_seconds, stands_at, aside
   HAVING unix_seconds(current_timestamp()) - unix_seconds(max(sign_at)) <= max(quiet_seconds)
 ),
 -- Records that were there when nobody ran the flow were late before it could help it: only those made since count. Each
@@ -61,7 +61,7 @@ timely AS (
          sum(record_count) OVER (PARTITION BY latency.flow, topic ORDER BY replication_p99_ms) AS up_to,
          (sum(record_count) OVER (PARTITION BY latency.flow, topic) - 1) * 0.99D AS place
   FROM latency JOIN watched ON watched.flow = latency.flow
-  WHERE topic <> 'heartbeats' AND topic NOT LIKE '%.heartbeats' AND mode = 'continuous' AND record_count > 0
+  WHERE NOT coalesce(topic RLIKE heartbeat_topics, topic = 'heartbeats') AND mode = 'continuous' AND record_count > 0
     AND produced_at >= current_timestamp() - INTERVAL 5 MINUTES
     AND unix_millis(produced_at) - replication_p99_ms >= unix_millis(began)
 ),
@@ -162,7 +162,7 @@ UNION ALL
 SELECT flow, 'lag', topic, partition, lag_seconds, CAST(lag_objective AS DOUBLE), late_since,
        concat(lag_records, ' records wait; the oldest has for ', CAST(lag_seconds AS BIGINT), ' s')
 FROM standing
-WHERE lag_seconds > lag_objective AND topic <> 'heartbeats' AND topic NOT LIKE '%.heartbeats'
+WHERE lag_seconds > lag_objective AND NOT aside
 UNION ALL
 SELECT flow, 'latency', topic, CAST(NULL AS INT), p99_ms, CAST(latency_p99_ms AS DOUBLE), since,
        concat('records took up to ', CAST(p99_ms AS BIGINT), ' ms in the last minutes')

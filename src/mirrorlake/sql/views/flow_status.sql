@@ -1,31 +1,36 @@
 -- One row per flow: how far it is, how late, and whether something is open. Rates are those of the last minute; the
 -- latencies are the highest of all batches of the ten minutes that ended with the newest one. Lag and latency are without
--- heartbeats, which may wait for ten seconds before they are landed. heartbeat_age_seconds is how long ago the newest heartbeat was sent that came through to the target; it goes on growing while nothing comes
+-- heartbeats (`objectives.heartbeat_topics`), which may wait for ten seconds before they are landed. heartbeat_age_seconds is how long ago the newest heartbeat was sent that came through to the target; it goes on growing while nothing comes
 -- through. lag_seconds does so too, where a partition lagged when it was sampled last. state: incident (one is open),
 -- not running (no sample for a minute, or three intervals), replicating, or idle (all is produced, and nothing but
 -- heartbeats came for a minute). short_batches and long_batches are those of the last day that the driver produced
 -- itself, and those that Spark's tasks did. parked are the records that the target refused, that the flow went on behind
 -- and that were not sent since.
 CREATE OR REPLACE VIEW flow_status AS
-WITH lag AS (
-  SELECT flow, count(DISTINCT topic) AS topics, count(*) AS partitions,
-         sum(CASE WHEN topic = 'heartbeats' OR topic LIKE '%.heartbeats' THEN 0 ELSE lag_records END) AS lag_records,
-         max(CASE WHEN topic = 'heartbeats' OR topic LIKE '%.heartbeats' THEN 0 ELSE lag_seconds END) AS lag_seconds,
+WITH aside AS (SELECT flow, heartbeat_topics FROM objectives),
+lag AS (
+  SELECT lag.flow, count(DISTINCT topic) AS topics, count(*) AS partitions,
+         sum(CASE WHEN coalesce(topic RLIKE heartbeat_topics, topic = 'heartbeats') THEN 0 ELSE lag_records END)
+           AS lag_records,
+         max(CASE WHEN coalesce(topic RLIKE heartbeat_topics, topic = 'heartbeats') THEN 0 ELSE lag_seconds END)
+           AS lag_seconds,
          max(sampled_at) AS sampled_at, min(sample_age_seconds) AS sample_age_seconds,
          max(CASE WHEN is_sampled THEN 1 ELSE 0 END) AS is_sampled
-  FROM replication_lag
-  GROUP BY flow
+  FROM replication_lag AS lag LEFT JOIN aside ON aside.flow = lag.flow
+  GROUP BY lag.flow
 ),
 totals AS (
-  SELECT flow, max(batch_id) AS last_batch_id, max(produced_at) AS last_produced_at, sum(record_count) AS record_count,
+  SELECT latency.flow, max(batch_id) AS last_batch_id, max(produced_at) AS last_produced_at,
+         sum(record_count) AS record_count,
          sum(byte_count) AS byte_count,
          sum(CASE WHEN produced_at > current_timestamp() - INTERVAL 1 MINUTE THEN record_count ELSE 0 END) / 60
            AS records_per_second,
          sum(CASE WHEN produced_at > current_timestamp() - INTERVAL 1 MINUTE THEN byte_count ELSE 0 END) / 60
            AS bytes_per_second,
-         max(CASE WHEN topic <> 'heartbeats' THEN produced_at END) AS last_but_heartbeats
-  FROM latency
-  GROUP BY flow
+         max(CASE WHEN NOT coalesce(topic RLIKE heartbeat_topics, topic = 'heartbeats') THEN produced_at END)
+           AS last_but_heartbeats
+  FROM latency LEFT JOIN aside ON aside.flow = latency.flow
+  GROUP BY latency.flow
 ),
 ways AS (
   SELECT flow, sum(CASE WHEN way = 'short' THEN 1 ELSE 0 END) AS short_batches,
@@ -36,9 +41,9 @@ ways AS (
 recent AS (
   SELECT latency.flow, max(replication_p50_ms) AS replication_p50_ms, max(replication_p95_ms) AS replication_p95_ms,
          max(replication_p99_ms) AS replication_p99_ms
-  FROM latency JOIN totals ON latency.flow = totals.flow
+  FROM latency JOIN totals ON latency.flow = totals.flow LEFT JOIN aside ON aside.flow = latency.flow
   WHERE latency.produced_at > totals.last_produced_at - INTERVAL 10 MINUTES
-    AND topic <> 'heartbeats' AND topic NOT LIKE '%.heartbeats'
+    AND NOT coalesce(topic RLIKE heartbeat_topics, topic = 'heartbeats')
   GROUP BY latency.flow
 ),
 -- When the newest heartbeat that arrived was sent, ms: a batch's newest record is the one with the least latency.

@@ -1,0 +1,96 @@
+"""Which topics hold heartbeats: by their content, since people's own topics may have such names, as
+`device.heartbeats`, or `heartbeats` itself."""
+
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping
+
+from confluent_kafka import KafkaError, KafkaException
+
+from mirrorlake.errors import InputError
+from mirrorlake.kafka.admin import ClusterAdmin
+from mirrorlake.kafka.records import first_rows
+from mirrorlake.lake.heartbeats import note_heartbeat_topics
+from mirrorlake.lake.lake import Lake
+from mirrorlake.mm2.formats import decode_heartbeat, encode_heartbeat
+from mirrorlake.naming.policy import HEARTBEATS
+
+Settings = Mapping[str, str | int | bool]
+#: Any separator in front of the word.
+_NAMED = re.compile(r"(?:^|[^A-Za-z0-9])heartbeats$")
+KeyAndValue = tuple[bytes | None, bytes | None]
+
+
+def may_be_heartbeats(topic: str) -> bool:
+    """Whether a topic has such a name, as MirrorMaker 2 knows them, whatever the separator of a policy is."""
+    return _NAMED.search(topic) is not None
+
+
+def is_heartbeat(key: bytes | None, value: bytes | None) -> bool:
+    """Whether a record is a heartbeat, as MirrorMaker 2 and mirrorlake write them."""
+    try:
+        return encode_heartbeat(decode_heartbeat(key, value)) == (key, value)
+    except (InputError, UnicodeDecodeError):
+        return False
+
+
+def told_by_content(records: Iterable[KeyAndValue], name: str) -> bool:
+    """Whether a topic holds heartbeats, by the first key and value of its partitions. Of one without a record the name
+    decides: `heartbeats` is where those of its cluster are written."""
+    found = [is_heartbeat(key, value) for key, value in records]
+    return all(found) if found else name == HEARTBEATS
+
+
+def first_records_of(admin: ClusterAdmin, settings: Settings, topics: Collection[str]) -> dict[str, list[KeyAndValue]]:
+    """The first key and value of each partition of some topics of a cluster that has them. Raises ClusterUnusable,
+    KafkaException."""
+    there = admin.topics()
+    keys = [(name, number) for name in topics if name in there for number in range(there[name].partitions)]
+    starts, ends = admin.told_starts(keys), admin.told_ends(keys)
+    filled = {key: starts[key] for key in keys if key in starts and starts[key] < ends.get(key, 0)}
+    found: dict[str, list[KeyAndValue]] = {name: [] for name in topics}
+    for (name, _), row in (first_rows(admin.alias, settings, filled) if filled else {}).items():
+        found[name].append((row.key, row.value))
+    return found
+
+
+def holds_other_records(admin: ClusterAdmin, settings: Settings, topic: str) -> bool:
+    """Whether a topic holds records that are no heartbeats; False where its records may not be read."""
+    try:
+        return not told_by_content(first_records_of(admin, settings, [topic])[topic], HEARTBEATS)
+    except KafkaException as error:
+        if error.args[0].code() != KafkaError.TOPIC_AUTHORIZATION_FAILED:
+            raise
+        return False
+
+
+class HeartbeatTopics:
+    """The heartbeats topics that a flow mirrors, looked for at its source and noted for the lake's views."""
+
+    def __init__(
+        self,
+        flow: str,
+        lake: Lake,
+        admin: ClusterAdmin,
+        settings: Callable[[], Settings],
+        selects: Callable[[str], bool],
+    ) -> None:
+        """`settings` are those of a consumer; `selects` says whether the flow mirrors a topic."""
+        self._flow, self._lake, self._admin = flow, lake, admin
+        self._settings, self._selects = settings, selects
+        self._told: dict[str, bool] = {}
+        self._noted: frozenset[str] | None = None
+
+    def __contains__(self, topic: object) -> bool:
+        return topic in (self._noted or (HEARTBEATS,))
+
+    def look(self) -> None:
+        """Look at the topics of such names that were not looked at before, and note what is new. Raises
+        ClusterUnusable, KafkaException."""
+        named = [name for name in self._admin.topics() if may_be_heartbeats(name) and self._selects(name)]
+        for name, records in first_records_of(self._admin, self._settings(), set(named) - self._told.keys()).items():
+            if records:
+                self._told[name] = told_by_content(records, name)
+        found = frozenset(name for name in {*named, HEARTBEATS} if self._told.get(name, name == HEARTBEATS))
+        if found != self._noted:
+            note_heartbeat_topics(self._lake, self._flow, found)
+            self._noted = found
