@@ -14,12 +14,14 @@ RULE = "record-sizes"
 
 @dataclass(frozen=True)
 class SizeLimit:
-    """The largest batch that a source topic and its mirror take, bytes: `max.message.bytes`."""
+    """The largest batch that a source topic and its mirror take, bytes: `max.message.bytes`. `codec` is what the source
+    topic compresses by, None where that is up to its producers."""
 
     topic: str
     target_topic: str
     source: int
     target: int
+    codec: str | None = None
 
 
 def size_problems(
@@ -29,6 +31,7 @@ def size_problems(
     batch_bytes: int,
     message_bytes: int,
     request_bytes: int | None = None,
+    codec: str | None = None,
 ) -> Iterator[Problem]:
     """Notes on topics of a flow, those with the same numbers as one.
 
@@ -39,6 +42,7 @@ def size_problems(
         batch_bytes: how large a batch the flow's producer makes (`batch.size`).
         message_bytes: how large a record it takes (`message.max.bytes`).
         request_bytes: how large a request the target's brokers take (`socket.request.max.bytes`), where they tell.
+        codec: the one by which the flow has to compress, None where it takes a denser one as soon as it needs to.
     """
     source, target = clusters
     known = list(limits)
@@ -70,6 +74,14 @@ def size_problems(
             f"brokers of {target} take requests of up to {request_bytes:,} (socket.request.max.bytes): they close the "
             "connection on a larger one, and say nothing, so the flow would wait",
             f"set socket.request.max.bytes of the brokers of {target} to more than {most}",
+        )
+    for _, group in _grouped(known, lambda one: None not in (codec, one.codec) and one.codec != codec):
+        yield note(
+            group[0].topic,
+            f"{_topics(group)} of cluster {source} compresses by {group[0].codec} (compression.type), and flow {flow} "
+            f"by {codec}: a record that just fits there may be too large for {target}: brokers measure what is sent",
+            f"leave out compression of flow {flow}, which then compresses more where it has to, or set it to "
+            f"{group[0].codec}",
         )
     for (_, least), group in _grouped(known, lambda one: one.target < batch_bytes):
         mirror = group[0].target_topic

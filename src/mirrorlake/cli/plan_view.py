@@ -32,7 +32,7 @@ def _flow(out: "Console", flow: dict[str, Any]) -> None:
     from rich.text import Text
 
     file = f" (sha256 {flow['policy_sha256']})" if flow["policy_sha256"] else ""
-    told = [f"{flow['policy']}{file} names", flow["delivery"]]
+    told = [f"{flow['policy']}{file} names", flow["delivery"], f"compressed by {flow['compression']}"]
     told += [f"provenance: {flow['provenance']}"] if flow["provenance"] != "none" else []
     told += ["paused"] if flow["paused"] is True else []
     title = f"{flow['flow']}  ({', '.join(told)})"

@@ -39,7 +39,8 @@ class Flow(Model):
     is true for the whole flow, or a list of patterns of topic names. `provenance` is none, headers (each hop adds one
     that names the cluster it came from, and what has been on the target is not sent there again) or strip (the same
     test, and the headers are taken off: the last hop). At a record that the target refuses its partition stops, or,
-    with `on_refused` as park, goes on behind it. `produce_tasks` is how many transactional shards write to the target.
+    with `on_refused` as park, goes on behind it. A `compression` of None is lz4, and zstd once the target has refused a
+    record for its size. `produce_tasks` is how many transactional shards write to the target.
     """
 
     enabled: bool = True
@@ -55,6 +56,7 @@ class Flow(Model):
     delivery: Literal["exactly_once", "at_least_once"] = "exactly_once"
     on_refused: Literal["stop", "park"] = "stop"
     produce_tasks: int = Field(default=2, ge=1)
+    compression: Literal["none", "gzip", "snappy", "lz4", "zstd"] | None = None
 
     replication_factor: Factor | None = None
     refresh_topics_enabled: bool = True

@@ -21,6 +21,7 @@ from mirrorlake.offsets.generations import FIRST
 from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.offsets.progress import NOTHING_MAPPED, Floor, floors_of
 from mirrorlake.produce.batch import BatchPlan, PartitionPlan, ShardPlan, plan_batch
+from mirrorlake.produce.codecs import Codecs
 from mirrorlake.produce.counted import check_unread
 from mirrorlake.produce.fencing import fence_all, newest_token, set_back
 from mirrorlake.produce.map_writer import MapWriter, map_rows
@@ -79,8 +80,9 @@ class FlowProducer:
         # Before the map is asked for its ends: they are those of the last append before. The clock only makes numbers
         # easier to read: they rise from what the table knows.
         started = store.take_over(time.time_ns() // 1_000_000)
+        self._codecs = Codecs(spec.producer)
+        self._refusals = Refusals(store, self._codecs)
         self._fencing_token = self._fence_other_shards(store)
-        self._refusals = Refusals(store)
         ends, newest = store.ends()
         self._floors = floors_of(ends, spec.remote_topic, spec.targets)
         self.batch_id = max(newest, started) + 1
@@ -258,7 +260,7 @@ class FlowProducer:
         name = self.spec.name_at_target
         return Target(
             self.spec.client,
-            self.spec.producer,
+            self._codecs.settings(shard),
             group_id=name,
             transactional_id=f"{name}-{shard}",
             produce_tasks=self.spec.produce_tasks,

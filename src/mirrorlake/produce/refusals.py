@@ -17,6 +17,7 @@ from mirrorlake.offsets.parked import Parked, ParkedOffsets
 from mirrorlake.offsets.positions import PartitionGeneration, TopicAndPartition
 from mirrorlake.offsets.ranges import OffsetRanges
 from mirrorlake.produce.batch import PartitionPlan
+from mirrorlake.produce.codecs import Codecs, of_size
 from mirrorlake.produce.ports import MapStore
 from mirrorlake.produce.skipped import Skipped
 from mirrorlake.produce.spec import FlowSpec
@@ -31,8 +32,9 @@ _PLACE = ("topic", "partition", "generation", "target_topic", "target_generation
 class Refusals:
     """The refused records of one flow."""
 
-    def __init__(self, store: MapStore) -> None:
+    def __init__(self, store: MapStore, codecs: Codecs) -> None:
         self._store = store
+        self._codecs = codecs
         self._parked = ParkedOffsets(store.parked())
 
     def skipped(self, plans: Iterable[PartitionPlan], spec: FlowSpec) -> Skipped:
@@ -50,17 +52,19 @@ class Refusals:
         return found
 
     def take(self, result: pa.Table, spec: FlowSpec) -> frozenset[TopicAndPartition]:
-        """Park what was refused, where that is wanted; the partitions of all else are to be left alone from now on.
+        """Park what was refused, where that is wanted; the partitions of all else are to be left alone from now on,
+        except those that another codec may help, which are to be tried again.
 
         Raises what was refused where nobody is to be told of it.
         """
         rows = result.filter(pc.is_valid(result["refused_first"])).to_pylist()
         if rows:
             failpoints.reached("refused")
+            rows = self._codecs.final(rows)
         parking = [row for row in rows if row["refused_records"] and _parks(spec, row)]
         if parking:
             self._park(parking, spec)
-        stopped = [_refusal(row) for row in rows if row not in parking]
+        stopped = [_refusal(row, self._codecs.of(row["shard"])) for row in rows if row not in parking]
         if stopped:
             if spec.on_refused is None:
                 raise stopped[0]
@@ -90,9 +94,16 @@ def _place(row: Mapping[str, Any]) -> PartitionGeneration:
     return PartitionGeneration(row["topic"], row["partition"], row["generation"])
 
 
-def _refusal(row: Mapping[str, Any]) -> TargetRefused:
+def _refusal(row: Mapping[str, Any], codec: str) -> TargetRefused:
+    """What a partition stopped for, as an error; `codec` is the one by which its records were compressed."""
     place = {name: row[name] for name in ("topic", "partition", "generation", "target_generation")}
     place |= {"first_offset": row["refused_first"], "last_offset": row["refused_last"]}
     if row["refused_target"] is not None:
         return TargetLost(row["refused_reason"], target_offset=row["refused_target"], **place)
-    return _REFUSALS[row["refused_kind"]](row["refused_reason"], **place)
+    text = row["refused_reason"]
+    if of_size(row):
+        text += (
+            f" (it was sent compressed by {codec}, and brokers measure what they get: the source may have taken it "
+            "compressed by another codec, which the flow's compression can name)"
+        )
+    return _REFUSALS[row["refused_kind"]](text, **place)

@@ -10,6 +10,7 @@ from mirrorlake.lake.forgotten import forgotten_from
 from mirrorlake.lake.incidents import Decided
 from mirrorlake.lake.lake import Lake
 from mirrorlake.offsets.positions import PartitionGeneration
+from mirrorlake.produce.codecs import COMPRESSION
 from mirrorlake.produce.provenance import Provenance
 from mirrorlake.produce.spec import FlowSpec, name_at_target
 
@@ -50,7 +51,8 @@ def flow_spec(
         flow.source,
         name_at_target(lake, flow.name),
         produced,
-        *clients,
+        clients[0],
+        producer_settings(flow, clients[1]),
         settings.produce_tasks,
         settings.delivery == "exactly_once",
         reader=reader,
@@ -70,6 +72,12 @@ def flow_spec(
         park_at=decided.parked,
         on_parked=on_parked,
     )
+
+
+def producer_settings(flow: ResolvedFlow, cluster: Settings) -> Settings:
+    """A flow's settings over those that its target's block has for all producers."""
+    codec = flow.settings.compression
+    return cluster if codec is None else {**cluster, COMPRESSION: codec}
 
 
 def provenance_of(flow: ResolvedFlow, lake: Lake, connections: Connections) -> Provenance | None:

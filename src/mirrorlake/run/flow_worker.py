@@ -5,7 +5,7 @@ One thread per flow, so that a slow or unreachable target holds up nobody else; 
 
 import logging
 import threading
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
 
 from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.control.topic_sync import TargetTopics, TopicsUnmade
@@ -32,6 +32,7 @@ from mirrorlake.produce.flow import BatchReport, FlowProducer
 from mirrorlake.produce.spec import FlowSpec
 from mirrorlake.produce.workers import SparkWorkers
 from mirrorlake.run.flow_spec import Settings, flow_spec, provenance_of
+from mirrorlake.run.limits import limits_of
 from mirrorlake.run.samples import reached
 from mirrorlake.run.snapshot import Snapshot, Snapshots, snapshot_of
 from mirrorlake.run.stopped_partitions import StoppedPartitions
@@ -85,7 +86,9 @@ class FlowWorker:
         self._reader = reader
         self._snapshots = Snapshots()
         self._again = threading.Event()
-        self._stopped = StoppedPartitions(flow.name, lake, self.targets, event_log.incidents, self._again.set)
+        self._stopped = StoppedPartitions(
+            flow.name, lake, self.targets, event_log.incidents, self._again.set, self._limits
+        )
         self._written_to: dict[str, int] = {}
         self._miscounts = 0  # since the last batch
         self._closed: frozenset[str] | None = None
@@ -226,6 +229,9 @@ class FlowWorker:
 
     def _target_ends(self, places: Collection[TopicAndPartition]) -> Mapping[TopicAndPartition, int]:
         return self._connections.admin(self.flow.target).told_ends(places, committed=False)
+
+    def _limits(self, topics: Collection[str]) -> Mapping[str, Hashable]:
+        return limits_of(self._connections.admin(self.flow.target), topics)
 
     def _small_batch(self) -> int:
         """Up to how many records a batch is produced by this process itself."""

@@ -1,17 +1,23 @@
 """How large a record may be in each topic of a flow, as both clusters say it: for `mirrorlake.checks.sizes`."""
 
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Collection, Hashable, Iterator, Mapping
 from typing import Any
 
 from mirrorlake.checks.problem import Problem
 from mirrorlake.checks.sizes import SizeLimit, size_problems
 from mirrorlake.config.topology import ResolvedFlow
+from mirrorlake.kafka.admin import ClusterAdmin
 from mirrorlake.kafka.admin_configs import broker_config, describe_topic_configs
 from mirrorlake.kafka.connections import Connections
+from mirrorlake.produce.codecs import named_codec
 from mirrorlake.produce.writer import PRODUCER_SETTINGS
+from mirrorlake.run.flow_spec import producer_settings
 
 #: Bytes of a record from which on the brokers' limit of a request, 100 MiB by default, may matter.
 _NEAR = 50_000_000
+#: How often what was refused is tried again where the target does not report the topic's configs, seconds.
+UNTOLD_SECONDS = 600.0
 _OF_TOPIC, _OF_BROKER = "max.message.bytes", "message.max.bytes"
 
 
@@ -21,11 +27,23 @@ def limits_told(connections: Connections, flow: ResolvedFlow, plan: Mapping[str,
     topics = [topic for topic in plan["topics"] if topic["action"] != "refuse"]
     if not topics:
         return []
-    settings = {**PRODUCER_SETTINGS, **connections.client(flow.target, "producer")}
+    given = producer_settings(flow, connections.client(flow.target, "producer"))
+    settings = {**PRODUCER_SETTINGS, **given}
     sizes = int(settings["batch.size"]), int(settings["message.max.bytes"])
     limits = list(_limits(connections, flow, topics, plan["configs"]))
     requests = _request_bytes(connections, flow, limits)
-    return list(size_problems(flow.name, (flow.source, flow.target), limits, *sizes, requests))
+    return list(size_problems(flow.name, (flow.source, flow.target), limits, *sizes, requests, named_codec(given)))
+
+
+def limits_of(admin: ClusterAdmin, topics: Collection[str]) -> dict[str, Hashable]:
+    """What decides which records topics of a cluster take: their configs, whoever set them. For a topic whose configs
+    the cluster does not report it is a number that is another one every UNTOLD_SECONDS. Raises ClusterUnreachable."""
+    told = describe_topic_configs(admin, topics)
+    untold = int(time.monotonic() // UNTOLD_SECONDS)
+    return {
+        **{topic: frozenset((key, each.value) for key, each in found.items()) for topic, found in told.configs.items()},
+        **dict.fromkeys(told.refused, untold),
+    }
 
 
 def _request_bytes(connections: Connections, flow: ResolvedFlow, limits: list[SizeLimit]) -> int | None:
@@ -56,4 +74,6 @@ def _limits(
         if topic["action"] == "create":
             found = topic["configs"].get(_OF_TOPIC) or of_brokers
         if source is not None and source.value and found:
-            yield SizeLimit(topic["topic"], topic["target_topic"], int(source.value), int(found))
+            codec = at_source[topic["topic"]].get("compression.type")
+            known = codec.value if codec is not None and codec.value != "producer" else None
+            yield SizeLimit(topic["topic"], topic["target_topic"], int(source.value), int(found), known)

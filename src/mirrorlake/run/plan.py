@@ -17,6 +17,8 @@ from mirrorlake.lake.changes import ChangeLog, MemoryLog
 from mirrorlake.lake.reader import Reader
 from mirrorlake.lake.targets import living_targets
 from mirrorlake.mm2.mirror_topics import Heartbeats
+from mirrorlake.produce.codecs import Codecs
+from mirrorlake.run.flow_spec import producer_settings
 from mirrorlake.run.limits import limits_told
 from mirrorlake.run.plan_totals import NothingStaged, Staged, flow_totals
 from mirrorlake.run.totals import Totals, added
@@ -33,9 +35,9 @@ def make_plan(
     `staged` what waits in the stage.
 
     Returns {"clusters": {alias: cluster id}, "problems": [{rule, severity, flows, subject, sentence, fix, topic}],
-    "flows": [{flow, source, target, policy, policy_sha256, delivery, provenance, paused, topics: [{topic, target_topic,
-    partitions, factor, configs, action, reason, note, holder, held_records}], configs: [{topic, target_topic, key,
-    before, after, refusal}],
+    "flows": [{flow, source, target, policy, policy_sha256, delivery, compression, provenance, paused,
+    topics: [{topic, target_topic, partitions, factor, configs, action, reason, note, holder, held_records}],
+    configs: [{topic, target_topic, key, before, after, refusal}],
     acls: [{action, pattern, name, principal, host, operation, permission}], acls_withheld: [those of the source that
     would have to be written out for too many topics], acls_left: [{..., policy} of those that stay, since they were
     made under another policy], heartbeats: [{cluster, topic, partitions, factor} of the topics that would be made],
@@ -90,6 +92,7 @@ def _flow(verdict: Verdict, flow: ResolvedFlow, log: ChangeLog, held: _Held, sta
         "policy": settings.policy,
         "policy_sha256": flow.policy_hash,
         "delivery": settings.delivery,
+        "compression": Codecs(producer_settings(flow, verdict.connections.client(flow.target, "producer"))).of(0),
         "provenance": settings.provenance,
         "paused": settings.paused,
         "topics": [],

@@ -1,7 +1,7 @@
 """Partitions of a flow that wait for an operator: what was refused, lost or contradicted, reported and followed up."""
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import replace
 
 from mirrorlake.control.topic_sync import TargetTopics
@@ -21,11 +21,18 @@ logger = logging.getLogger(__name__)
 class StoppedPartitions:
     """The stopped partitions of one flow. The flow's thread finds them, the control's asks what was decided.
 
-    `error` is the first of them that is not decided yet, or None. `begin_anew` restarts the flow.
+    `error` is the first of them that is not decided yet, or None. `begin_anew` restarts the flow, which then tries
+    again what was refused; `limits` says what decides which records target topics take.
     """
 
     def __init__(
-        self, flow: str, lake: Lake, targets: TargetTopics, incidents: Incidents, begin_anew: Callable[[], None]
+        self,
+        flow: str,
+        lake: Lake,
+        targets: TargetTopics,
+        incidents: Incidents,
+        begin_anew: Callable[[], None],
+        limits: Callable[[Collection[str]], Mapping[str, Hashable]],
     ) -> None:
         self.error: MirrorlakeError | None = None
         self._flow = flow
@@ -33,6 +40,9 @@ class StoppedPartitions:
         self._targets = targets
         self._incidents = incidents
         self._begin_anew = begin_anew
+        self._limits = limits
+        #: What the limits were before a partition was tried last, as far as that is known.
+        self._tried_with: dict[TopicAndPartition, Hashable] = {}
         self._here: set[TopicAndPartition] = set()
         self._producer: FlowProducer | None = None
         self._before = True  # others were stopped by an earlier process, as far as is known until it was checked
@@ -142,4 +152,21 @@ class StoppedPartitions:
         if self._here - {(item.topic, item.partition) for item in waiting}:
             self._here.clear()
             self.error = None
+            self._begin_anew()
+            return
+        self._try_again(
+            {(item.topic, item.partition) for item in waiting if item.kind == TargetRefused.incident_kind} & self._here
+        )
+
+    def _try_again(self, refused: Collection[TopicAndPartition]) -> None:
+        """Let the flow try refused records again where the limits of their target topics have changed since they were
+        known last: before the try that was refused, or not at all yet. They may have changed beside that try."""
+        names = {key: name for key in refused if (name := self._targets.remote_topic(key[0])) is not None}
+        limits = self._limits(set(names.values())) if names else {}
+        now = {key: limits[name] for key, name in names.items() if name in limits}
+        changed = [key for key, limit in now.items() if key not in self._tried_with or self._tried_with[key] != limit]
+        self._tried_with = now
+        if changed:
+            some = ", ".join(f"{topic}-{partition}" for topic, partition in sorted(changed)[:8])
+            logger.info("flow %s: trying again what the target refused of %s", self._flow, some)
             self._begin_anew()

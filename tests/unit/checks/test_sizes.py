@@ -34,6 +34,19 @@ def test_our_own_producer_has_limits_too() -> None:
     assert told(SizeLimit("a", "east.a", 5_000, 5_000), batch=4_000) == []
 
 
+def test_a_codec_that_the_flow_has_to_take_is_compared_with_the_sources() -> None:
+    """A flow that may choose takes a denser one when it needs to."""
+    limits = [SizeLimit("a", "east.a", MIB, MIB, "zstd"), SizeLimit("b", "east.b", MIB, MIB)]
+
+    def found(codec: str | None) -> list[str]:
+        sizes = MIB // 2, 100 * MIB, None
+        return [item.sentence for item in size_problems("f", ("east", "west"), limits, *sizes, codec)]
+
+    assert found(None) == found("zstd") == []
+    (sentence,) = found("lz4")
+    assert "topic a of cluster east compresses by zstd" in sentence and "flow f by lz4" in sentence
+
+
 def test_a_request_that_brokers_cut_off_is_told() -> None:
     """They say nothing to it."""
     limits = [SizeLimit("a", "east.a", 200_000_000, 200_000_000)]

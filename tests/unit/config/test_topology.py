@@ -131,7 +131,7 @@ LAKE, EAST, FLOW = "{path: ./lake}", '"127.0.0.1:19092"}', "enabled: false"
         (
             FLOW,
             "zzzz: 1",
-            "unknown key flows.west->east.zzzz; known are checkpoints_topic_replication_factor, config_prop",
+            "unknown key flows.west->east.zzzz; known are checkpoints_topic_replication_factor, compression",
         ),
     ],
 )

@@ -114,7 +114,7 @@ def test_what_a_target_refuses(lake: Lake, commits: Callable[[Callable[[], objec
     """Told, gone on behind, parked, stopped by an operator and let go on."""
     asked: list[int] = []
     targets = SimpleNamespace(check=lambda: asked.append(1), closed=dict)
-    stopped = StoppedPartitions("east->west", lake, targets, Incidents(lake), lambda: None)  # type: ignore[arg-type]
+    stopped = StoppedPartitions("east->west", lake, targets, Incidents(lake), lambda: None, lambda _topics: {})  # type: ignore[arg-type]
     assert commits(lambda: stopped.refused(_refused(*KEYS))) == 1
     assert len(asked) == 1, "the target is asked once what it has"
     floors = dict.fromkeys(KEYS[: PARTITIONS // 2], 10) | dict.fromkeys(KEYS[PARTITIONS // 2 :], 9)

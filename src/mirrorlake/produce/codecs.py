@@ -1,0 +1,58 @@
+"""With which codec the shards of a flow compress what they send.
+
+A broker measures a batch as it is sent, compressed (`max.message.bytes`). A flow's batches are its own: a record that
+the source took compressed by zstd may be too large by lz4, which costs less. So a shard whose target refuses a record
+for its size goes on with the densest codec, from that record on, unless the topology file names one.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from mirrorlake.produce.parking import SIZE_REFUSALS
+from mirrorlake.produce.writer import PRODUCER_SETTINGS
+
+#: The codec of which records come out smallest, mostly.
+DENSEST = "zstd"
+COMPRESSION = "compression.type"
+#: librdkafka's names of the setting, the later one wins there.
+_NAMES = (COMPRESSION, "compression.codec")
+
+Settings = Mapping[str, str | int | bool]
+
+
+class Codecs:
+    """Those of one flow; `settings` are a producer's, over ours."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._given = named_codec(settings)
+        self._denser: set[int] = set()
+
+    def settings(self, shard: int) -> Settings:
+        """What the producer of a shard is made with."""
+        return {**self._settings, COMPRESSION: DENSEST} if shard in self._denser else self._settings
+
+    def of(self, shard: int) -> str:
+        """The codec of a shard."""
+        return DENSEST if shard in self._denser else self._given or str(PRODUCER_SETTINGS[COMPRESSION])
+
+    def final(self, refused: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+        """The refusals of a batch that no other codec helps, of all (rows of `report.RESULT`); shards of the others
+        have another codec from now on, and are to try them again."""
+        rows = list(refused)
+        if self._given is not None:
+            return rows
+        again = {row["shard"] for row in rows if of_size(row)} - self._denser
+        self._denser |= again
+        return [row for row in rows if not (of_size(row) and row["shard"] in again)]
+
+
+def of_size(row: Mapping[str, Any]) -> bool:
+    """Whether a partition stopped at a record that is too large."""
+    records = row["refused_records"]
+    return bool(records) and records[0]["reason"] in SIZE_REFUSALS
+
+
+def named_codec(settings: Settings) -> str | None:
+    """The codec that settings of a producer name; None where they leave it to us."""
+    return next((str(settings[name]) for name in _NAMES if name in settings), None)
