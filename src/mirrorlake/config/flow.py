@@ -76,6 +76,9 @@ class Flow(Model):
     checkpoints_topic_replication_factor: Factor | None = None
     sync_group_offsets_enabled: bool = True
     sync_group_offsets_interval_seconds: Seconds = 10
+    emit_offset_syncs_enabled: bool = False
+    offset_syncs_topic_location: Literal["source", "target"] = "source"
+    offset_syncs_topic_replication_factor: Factor | None = None
     emit_heartbeats_enabled: bool = True
     emit_heartbeats_interval_seconds: Seconds = 1
     heartbeats_topic_replication_factor: Factor | None = None

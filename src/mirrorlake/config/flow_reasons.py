@@ -11,7 +11,7 @@ _SMT = "records are mirrored as they are, there are no transforms; change them w
 _ERRORS = "there is no Connect worker whose errors it would rule; on_refused says what becomes of a refused record"
 _CONVERTER = "keys, values and headers are mirrored as bytes, so there is nothing to convert"
 _REST = "there is no Connect worker and no REST port"
-_SYNCS = "there is no offset-syncs topic; the table offset_map holds the exact map"
+_SYNCS = "offset syncs are written from the table offset_map, which holds the exact map"
 
 NOT_NEEDED: Mapping[str, str] = {
     # Shared by the three connectors
@@ -37,7 +37,6 @@ NOT_NEEDED: Mapping[str, str] = {
     "config_property_filter_class": "write the patterns as config_properties_exclude",
     "consumer_poll_timeout_ms": "Spark's Kafka source polls by itself; trigger_ms in landing sets the pace",
     "offset_lag_max": "the offset map is exact, there is nothing to tune",
-    "emit_offset_syncs_enabled": _SYNCS,
     "use_incremental_alter_configs": "configs are always altered incrementally, as in MirrorMaker 2 since 4.0",
     "add_source_alias_to_metrics": "every row of the tables names its flow",
     "topics_blacklist": "write topics_exclude",
@@ -67,7 +66,7 @@ NOT_NEEDED: Mapping[str, str] = {
 """Name of the setting -> why it is not there and what to write instead, as a clause."""
 
 _FAMILIES: Mapping[str, str] = {
-    r"offset_syncs_.*": _SYNCS,
+    r"offset_syncs_(source|target)_.*": _SYNCS,
     r"transforms_.*|predicates_.*": _SMT,
     r"errors_.*": _ERRORS,
     r"(key|value|header)_converter_.*": _CONVERTER,

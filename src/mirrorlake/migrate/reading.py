@@ -17,7 +17,7 @@ from mirrorlake.kafka.connections import Connections
 from mirrorlake.migrate.matching import Stretch
 from mirrorlake.migrate.syncs import Sync, living
 from mirrorlake.mm2.formats import decode_offset_sync
-from mirrorlake.mm2.topics import offset_syncs_separator
+from mirrorlake.mm2.topics import offset_syncs_place, offset_syncs_separator
 from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.verify.digest import Hops, digests_of
 from mirrorlake.verify.log_reader import Bounds, LogReader
@@ -65,9 +65,11 @@ def read_syncs(
     found: dict[TopicAndPartition, list[Sync]] = defaultdict(list)
     wanted = frozenset(partitions)
     names = pa.array(sorted({topic.encode() for topic, _ in wanted}), pa.binary())
+    place = offset_syncs_place(flow.source, flow.target, flow.settings)
+    ours = place if flow.settings.emit_offset_syncs_enabled else None
     for alias, other in ((flow.source, flow.target), (flow.target, flow.source)):
         for topic in sorted(connections.admin(alias).topics()):
-            if offset_syncs_separator(topic, other) is None:
+            if offset_syncs_separator(topic, other) is None or (alias, topic) == ours:
                 continue
             with log_of(connections, alias) as log:
                 for batch in log.read((topic, 0), *log.bounds((topic, 0))):

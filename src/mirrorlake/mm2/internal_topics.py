@@ -51,8 +51,9 @@ class InternalTopic:
         self._ready = False
         self._lock = threading.Lock()
 
-    def ensure(self) -> None:
-        """Make the topic unless it is there, whatever its shape. Asks the cluster once, and again after a failure.
+    def ensure(self) -> bool:
+        """Make the topic unless it is there, whatever its shape; says whether it was made. Asks the cluster once, and
+        again after a failure.
 
         Raises:
             ClusterUnreachable, AuthenticationFailed: the cluster cannot be asked.
@@ -60,12 +61,13 @@ class InternalTopic:
         """
         with self._lock:
             if self._ready:
-                return
+                return False
             topic = self.missing()
             if topic is not None:
                 self._admin.create_topics([topic])
                 self._made(self.alias, topic)
             self._ready = True
+            return topic is not None
 
     def missing(self) -> TopicInfo | None:
         """The topic as it would be made, None if it is there; changes nothing. Raises ClusterUnreachable,

@@ -2,17 +2,24 @@
 
 import logging
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.errors import MirrorlakeError, TargetRefused
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.kafka.values import TopicInfo
 from mirrorlake.lake.changes import Change, ChangeLog
-from mirrorlake.mm2.formats import Checkpoint, Heartbeat, encode_checkpoint, encode_heartbeat
+from mirrorlake.mm2.formats import (
+    Checkpoint,
+    Heartbeat,
+    OffsetSync,
+    encode_checkpoint,
+    encode_heartbeat,
+    encode_offset_sync,
+)
 from mirrorlake.mm2.heartbeat_topics import holds_other_records
 from mirrorlake.mm2.internal_topics import InternalTopic
-from mirrorlake.mm2.topics import checkpoints_topic
+from mirrorlake.mm2.topics import checkpoints_topic, offset_syncs_place
 from mirrorlake.naming.policy import HEARTBEATS
 
 logger = logging.getLogger(__name__)
@@ -67,6 +74,46 @@ class CheckpointTopic:
             self._topic.write(list(fresh.items()))
             self._written.update(fresh)
         return len(fresh)
+
+
+class OffsetSyncTopic:
+    """The topic of a flow's offset syncs, `mm2-offset-syncs.<other>.internal`, on its source or its
+    target (KIP-716). For one thread at a time."""
+
+    def __init__(self, flow: ResolvedFlow, connections: Connections, log: ChangeLog) -> None:
+        self._flow, self._log = flow, log
+        alias, name = offset_syncs_place(flow.source, flow.target, flow.settings)
+        factor = flow.settings.offset_syncs_topic_replication_factor
+        self._topic = _topic(flow, connections, log, alias, name, factor)
+
+    @property
+    def name(self) -> str:
+        """Name of the topic."""
+        return self._topic.name
+
+    def ensure(self) -> bool:
+        """Make the topic; says whether it was made. One that the flow did not make is left to who did: MirrorMaker 2's
+        readers could not tell whose pairs it holds.
+
+        Raises:
+            ClusterUnreachable, AuthenticationFailed, TargetRefused: as for any topic; or it is somebody else's.
+        """
+        made = self._topic.ensure()
+        noted = _resource(self._flow, self._topic.alias, self.name)
+        if not made and all(change.resource != noted for change in self._log.history(self._flow.name, "topic")):
+            raise TargetRefused(
+                f"topic {self.name} on cluster {self._topic.alias} was not made by flow {self._flow.name}, so it gets "
+                "no offset syncs: stop whoever writes it, MirrorMaker 2 perhaps, and delete it, or set "
+                "emit_offset_syncs_enabled: false",
+                topic=self.name,
+            )
+        return made
+
+    def publish(self, syncs: Sequence[OffsetSync]) -> None:
+        """Write syncs in their order; all are acknowledged. Raises as `ensure`, and InputError for a name that the
+        format cannot hold."""
+        if syncs:
+            self._topic.write([encode_offset_sync(sync) for sync in syncs])
 
 
 class Heartbeats:
@@ -132,8 +179,12 @@ def _topic(
 ) -> InternalTopic:
     def made(where: str, topic: TopicInfo) -> None:
         logger.info("flow %s: made topic %s on %s", flow.name, topic.name, where)
-        resource = topic.name if where == flow.target else f"{topic.name} on cluster {where}"
         shape = f"partitions={topic.partitions}, factor={topic.factor}"
-        log.record(flow.name, [Change("topic", resource, None, shape)])
+        log.record(flow.name, [Change("topic", _resource(flow, where, topic.name), None, shape)])
 
     return InternalTopic(connections.admin(alias), connections.live(alias, "producer"), name, factor, made)
+
+
+def _resource(flow: ResolvedFlow, alias: str, topic: str) -> str:
+    """What a topic of a cluster is called in the flow's `changes`."""
+    return topic if alias == flow.target else f"{topic} on cluster {alias}"

@@ -20,9 +20,15 @@ def checkpoints_topic(source: str, settings: Flow) -> str:
 
 
 def offset_syncs_topic(other: str, settings: Flow) -> str:
-    """Name of MirrorMaker 2's topic of offset syncs, which carries the *other* cluster's alias. We never write one."""
+    """Name of MirrorMaker 2's topic of offset syncs, which carries the *other* cluster's alias."""
     separator = _internal_separator(settings)
     return f"mm2-offset-syncs{separator}{other}{separator}internal"
+
+
+def offset_syncs_place(source: str, target: str, settings: Flow) -> tuple[str, str]:
+    """The cluster and the name of the topic of a flow's offset syncs (KIP-716)."""
+    alias, other = (target, source) if settings.offset_syncs_topic_location == "target" else (source, target)
+    return alias, offset_syncs_topic(other, settings)
 
 
 def offset_syncs_separator(name: str, other: str) -> str | None:

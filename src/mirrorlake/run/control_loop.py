@@ -19,9 +19,10 @@ from mirrorlake.lake.event_log import EventLog
 from mirrorlake.lake.lake import Lake
 from mirrorlake.landing.source_states import SourceNotes
 from mirrorlake.mm2.heartbeat_topics import HeartbeatTopics
-from mirrorlake.mm2.mirror_topics import CheckpointTopic, Heartbeats
+from mirrorlake.mm2.mirror_topics import CheckpointTopic, Heartbeats, OffsetSyncTopic
 from mirrorlake.run.control_news import ControlNews
 from mirrorlake.run.flow_worker import FlowWorker
+from mirrorlake.run.offset_syncs import OffsetSyncs
 from mirrorlake.run.samples import FlowLag, Sampler
 from mirrorlake.spark.causes import in_our_words
 from mirrorlake.worker import Retry, Worker
@@ -62,6 +63,7 @@ class ControlLoop:
         sampled: Callable[[str, FlowLag], None] | None = None,
     ) -> None:
         self.flow = flow
+        self._lake = lake
         self._connections = connections
         self._event_log = event_log
         self._flow_worker = worker
@@ -105,6 +107,10 @@ class ControlLoop:
             if settings.sync_group_offsets_enabled:
                 tasks.append(Task("group offsets", settings.sync_group_offsets_interval_seconds, self._groups.sync))
         tasks.append(Task("heartbeats topics", max(refresh, CHECK_SECONDS), self._heartbeats.look))
+        if settings.emit_offset_syncs_enabled:
+            topic = OffsetSyncTopic(flow, self._connections, self._event_log)
+            syncs = OffsetSyncs(flow.name, self._lake, topic, targets.remote_topic, targets.target_generation)
+            tasks.append(Task("offset syncs", settings.emit_checkpoints_interval_seconds, syncs.emit))
         if settings.emit_heartbeats_enabled:
             heartbeats = Heartbeats(flow, self._connections, self._event_log)
             tasks.append(Task(HEARTBEATS, settings.emit_heartbeats_interval_seconds, heartbeats.beat, once=False))

@@ -44,6 +44,7 @@ DEFAULTS = {
     "refresh_groups_interval_seconds": "`600`", "emit_checkpoints_interval_seconds": "`60`",
     "sync_group_offsets_enabled": "`false`", "sync_group_offsets_interval_seconds": "`60`",
     "checkpoints_topic_replication_factor": "`3`", "heartbeats_topic_replication_factor": "`3`", "enabled": "`false`",
+    "emit_offset_syncs_enabled": "`true`", "offset_syncs_topic_replication_factor": "`3`",
     "config_properties_exclude": ", ".join(
         f"`{pattern}`" for pattern in DEFAULT_CONFIG_PROPERTIES_EXCLUDE
         if not pattern.startswith((r"message\.timestamp\.before", r"message\.timestamp\.after"))

@@ -150,8 +150,8 @@ def test_an_unknown_key_names_the_nearest(tmp_path: Path, old: str, new: str, se
             "{key} is a setting of MirrorMaker 2 that mirrorlake does not need: the offset map is exact",
         ),
         (
-            "offset_syncs_topic_location",
-            "{key} is a setting of MirrorMaker 2 that mirrorlake does not need: there is no",
+            "offset_syncs_source_producer_linger_ms",
+            "{key} is a setting of MirrorMaker 2 that mirrorlake does not need: offset syncs",
         ),
         (
             "producer_override_linger_ms",

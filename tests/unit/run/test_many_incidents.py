@@ -113,7 +113,7 @@ def _refused(*keys: TopicAndPartition) -> list[TargetRefused]:
 def test_what_a_target_refuses(lake: Lake, commits: Callable[[Callable[[], object]], int]) -> None:
     """Told, gone on behind, parked, stopped by an operator and let go on."""
     asked: list[int] = []
-    targets = SimpleNamespace(check=lambda: asked.append(1), closed=dict)
+    targets = SimpleNamespace(check=lambda: asked.append(1), closed=dict, remote_topic=str)
     stopped = StoppedPartitions("east->west", lake, targets, Incidents(lake), lambda: None, lambda _topics: {})  # type: ignore[arg-type]
     assert commits(lambda: stopped.refused(_refused(*KEYS))) == 1
     assert len(asked) == 1, "the target is asked once what it has"

@@ -24,15 +24,21 @@ LISTS = ("topics", "topics.exclude", "groups", "groups.exclude", "config.propert
 FLAGS = (
     "enabled", "refresh.topics.enabled", "sync.topic.configs.enabled", "sync.topic.acls.enabled",
     "heartbeats.replication.enabled", "refresh.groups.enabled", "emit.checkpoints.enabled",
-    "sync.group.offsets.enabled", "emit.heartbeats.enabled", "replication.policy.internal.topic.separator.enabled",
+    "sync.group.offsets.enabled", "emit.heartbeats.enabled", "emit.offset-syncs.enabled",
+    "replication.policy.internal.topic.separator.enabled",
 )  # fmt: skip
 INTERVALS = (
     "refresh.topics.interval.seconds", "sync.topic.configs.interval.seconds", "sync.topic.acls.interval.seconds",
     "refresh.groups.interval.seconds", "emit.checkpoints.interval.seconds", "sync.group.offsets.interval.seconds",
     "emit.heartbeats.interval.seconds",
 )  # fmt: skip
-FACTORS = ("replication.factor", "checkpoints.topic.replication.factor", "heartbeats.topic.replication.factor")
-TEXTS = ("replication.policy.separator", "use.defaults.from")
+FACTORS = (
+    "replication.factor",
+    "checkpoints.topic.replication.factor",
+    "heartbeats.topic.replication.factor",
+    "offset-syncs.topic.replication.factor",
+)
+TEXTS = ("replication.policy.separator", "use.defaults.from", "offset-syncs.topic.location")
 CARRIED = frozenset((*LISTS, *FLAGS, *INTERVALS, *FACTORS, *TEXTS))
 """Keys that have a field of the same name, with `_` for `.`."""
 

@@ -51,7 +51,7 @@ def reason(found: Imported, key: str, part: str) -> str:
 def test_every_carried_setting_is_a_field_of_a_flow() -> None:
     assert {normal(key) for key in flow_keys.CARRIED} <= set(Flow.model_fields)
     # What MirrorMaker 2 does not have.
-    own = {"paused", "policy", "provenance", "delivery", "produce_tasks", "on_refused"}
+    own = {"paused", "policy", "provenance", "delivery", "produce_tasks", "on_refused", "compression"}
     own |= {"sample_positions_interval_seconds"}
     assert set(Flow.model_fields) - {normal(key) for key in flow_keys.CARRIED} == own
 
@@ -70,6 +70,9 @@ def test_every_carried_setting_is_a_field_of_a_flow() -> None:
         ("a->b.topics = x\na->b.topics = y", "topics", ["y"]),
         ("topics = x\na->b.topics = y", "topics", ["y"]),
         ("replication.factor = 3", "replication_factor", 3),
+        ("emit.offset-syncs.enabled = true", "emit_offset_syncs_enabled", True),
+        ("offset-syncs.topic.location = target", "offset_syncs_topic_location", "target"),
+        ("offset-syncs.topic.replication.factor = 2", "offset_syncs_topic_replication_factor", 2),
         ("sync.topic.acls.enabled = FALSE", "sync_topic_acls_enabled", False),
         ("refresh.topics.interval.seconds = 60", "refresh_topics_interval_seconds", 60),
         ("refresh.groups.interval.seconds = -1", "refresh_groups_enabled", False),
@@ -109,7 +112,7 @@ def test_which_flows_run(lines: str, flows: dict[str, bool]) -> None:
     ("line", "key", "part", "text"),
     [
         ("tasks.max = 4", "tasks.max", "not_needed", "produce_tasks"),
-        ("offset-syncs.topic.location = target", "offset-syncs.topic.location", "not_needed", "offset_map"),
+        ("offset-syncs.source.producer.linger.ms = 1", "offset-syncs.source.producer.linger.ms", "not_needed", "map"),
         ("consumer.fetch.min.bytes = 1", "consumer.fetch.min.bytes", "not_needed", "passes no client settings on"),
         ("consumer.poll.timeout.ms = 1", "consumer.poll.timeout.ms", "not_needed", "Spark"),
         ("admin.timeout.ms = 1", "admin.timeout.ms", "not_needed", "deadline"),
@@ -300,8 +303,7 @@ KNOWN = [
     "metric.reporters", "key.converter", "value.converter", "header.converter", "transforms", "predicates",
     "errors.tolerance", "errors.retry.timeout", "errors.retry.delay.max.ms", "errors.log.enable",
     "config.action.reload", "tasks.max.enforce", "topic.filter.class", "config.property.filter.class",
-    "consumer.poll.timeout.ms", "offset.lag.max", "offset-syncs.topic.location",
-    "offset-syncs.topic.replication.factor", "emit.offset-syncs.enabled", "use.incremental.alter.configs",
+    "consumer.poll.timeout.ms", "offset.lag.max", "use.incremental.alter.configs",
     "add.source.alias.to.metrics", "group.filter.class", "dedicated.mode.enable.internal.rest", "listeners",
     "rest.advertised.host.name", "key.converter.plugin.version", "exactly.once.support",
     "exactly.once.source.support", "offset.storage.topic", "offset.storage.replication.factor",

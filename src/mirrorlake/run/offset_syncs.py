@@ -1,0 +1,73 @@
+"""Offset syncs for MirrorMaker 2's readers, from the map: a task of a flow's control loop.
+
+Of what was mapped since the turn before, each partition gives its first and its last pair of offsets. MirrorMaker 2
+writes a pair every `offset.lag.max` records and, since KAFKA-15906, whatever is newest at each flush; its readers keep
+few of them, which lie denser near the end. Whoever needs more has the map.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from mirrorlake.lake.lake import Lake
+from mirrorlake.mm2.formats import OffsetSync
+from mirrorlake.mm2.mirror_topics import OffsetSyncTopic
+from mirrorlake.offsets.positions import TopicAndPartition
+
+
+class OffsetSyncs:
+    """Those of one flow; for one thread.
+
+    `remote_topic` gives the target topic of a source topic, None for one that is not mirrored, and `target_generation`
+    which generation of it is produced to, None where it is over.
+    """
+
+    def __init__(
+        self,
+        flow: str,
+        lake: Lake,
+        topic: OffsetSyncTopic,
+        remote_topic: Callable[[str], str | None],
+        target_generation: Callable[[str], int | None],
+    ) -> None:
+        self._flow, self._lake, self._topic = flow, lake, topic
+        self._remote_topic, self._target_generation = remote_topic, target_generation
+        self._since: int | None = None
+
+    def emit(self) -> int:
+        """Write what is new; returns how many syncs that was. Raises as `OffsetSyncTopic.publish`.
+
+        The first turn of a process writes the newest pair of each partition, whether or not another process did; into a
+        topic that it has just made it writes the first one too. A pair that is older than what a reader has makes the
+        reader forget all.
+        """
+        made = self._topic.ensure()
+        since = -1 if self._since is None else self._since
+        rows = self._lake.ask("offset_syncs", flow=self._flow, since=since)
+        fresh = syncs_of(self._living(rows), firsts=made or self._since is not None)
+        self._topic.publish(fresh)
+        self._since = max([since, *(row["batch_id"] for row in rows)])
+        return len(fresh)
+
+    def _living(self, rows: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+        """Those of target topics that are there, as the flow writes to them now."""
+        return [
+            row
+            for row in rows
+            if row["target_topic"] == self._remote_topic(row["topic"])
+            and row["target_generation"] == self._target_generation(row["topic"])
+        ]
+
+
+def syncs_of(rows: Iterable[Mapping[str, Any]], firsts: bool) -> list[OffsetSync]:
+    """The pairs of the newest generation of each partition, in order; with `firsts` also the first ones."""
+    newest: dict[TopicAndPartition, Mapping[str, Any]] = {}
+    for row in rows:
+        key = (row["topic"], row["partition"])
+        if key not in newest or row["generation"] > newest[key]["generation"]:
+            newest[key] = row
+    found = []
+    for (topic, partition), row in sorted(newest.items()):
+        if firsts and row["source_first"] < row["source_last"]:
+            found.append(OffsetSync(topic, partition, row["source_first"], row["target_first"]))
+        found.append(OffsetSync(topic, partition, row["source_last"], row["target_last"]))
+    return found
