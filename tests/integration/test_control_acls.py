@@ -20,23 +20,30 @@ from confluent_kafka.admin import (
 )
 from pyspark.sql import SparkSession
 
+from mirrorlake.config.topology import Lake as Location
 from mirrorlake.config.topology import load_topology
 from mirrorlake.control import acl_sync
 from mirrorlake.control.acl_plan import owned_acls
 from mirrorlake.control.acl_sync import AclSync
+from mirrorlake.control.topic_sync import TargetTopics
 from mirrorlake.devtools.local.cluster import EmbeddedCluster, start_clusters, stop_clusters
 from mirrorlake.kafka.admin_acls import create_acls
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.kafka.values import Acl
 from mirrorlake.lake.changes import ChangeLog, MemoryLog
 from mirrorlake.lake.event_log import EventLog, WrittenChanges
+from mirrorlake.lake.lake import Lake
+from mirrorlake.lake.opening import open_lake
 from mirrorlake.lake.states import states_as_of
+from mirrorlake.lake.topic_states import TopicState
+from mirrorlake.offsets.progress import NOTHING_MAPPED
+from mirrorlake.produce.batch import PartitionPlan
 from mirrorlake.run.control_loop import ControlLoop
 from mirrorlake.run.plan import make_plan
 from mirrorlake.run.resolve import Wanted, resolve
 from tests.support.acls import acl
 from tests.support.clusters import ClusterPair
-from tests.support.control import AUTHORIZER, acls_of, add_acls, eventually, make_sync, remove_acls
+from tests.support.control import AUTHORIZER, acls_of, add_acls, eventually, make_sync, own_configs, remove_acls
 from tests.support.kafka import NewRecord, create_topic, delete_topic, topics_of, write
 from tests.support.lake_rows import now_of
 from tests.support.replication import FLOW, lake_of, replicate_once, write_topology
@@ -297,9 +304,11 @@ def test_readers_of_mirrors_keep_their_rights_when_the_policy_changes(
     Bench(tmp_path, guarded, topic_name, event_log).sync()
     before, after = acl(f"east.{topic_name}"), acl(topic_name)
     edited = Bench(tmp_path, guarded, topic_name, event_log, policy="identity")
-    control: Any = SimpleNamespace(flow=edited.acls.flow, _event_log=event_log, _acls_left=None)
+    targets = SimpleNamespace(acls=edited.acls, sync_acls=edited.acls.sync)
+    worker = SimpleNamespace(targets=targets)
+    control: Any = SimpleNamespace(flow=edited.acls.flow, _event_log=event_log, _acls_left=None, _flow_worker=worker)
     for _ in range(2):
-        ControlLoop._sync_acls(control, edited.acls)
+        ControlLoop._sync_acls(control)
     eventually(edited.on_target, {before, after})
     assert edited.acls.left == {before: "default"}
     connections = Connections(load_topology(edited.file))
@@ -309,7 +318,7 @@ def test_readers_of_mirrors_keep_their_rights_when_the_policy_changes(
     (told,) = resolve(lake, connections, Wanted(kind=acl_sync.LEFT), choice)
     assert before.name in told["detail"] and "mirrorlake resolve" in told["detail"]
     eventually(edited.on_target, {after} if choice == "revoke" else {before, after})
-    ControlLoop._sync_acls(control, edited.acls)
+    ControlLoop._sync_acls(control)
     assert edited.acls.left == {} and now_of(lake).table_rows("open_incidents") == []
     assert edited.acls.sync() == [] and (before in edited.on_target()) is (choice == "keep")
 
@@ -341,6 +350,63 @@ def test_the_lake_knows_the_acls_of_the_source_as_they_were(
     remove_acls(guarded.east, literal)
     replicate_once(spark, topology)
     assert known() == {wide} and known(before) == {wide, literal}
+
+
+def no_session() -> SparkSession:
+    raise AssertionError("nothing here needs Spark")
+
+
+def open_path_lake(directory: Path) -> Lake:
+    return open_lake(no_session, Location(path=str(directory / "lake")), directory)
+
+
+def flow_topics(topology: Path, lake: Lake, event_log: EventLog) -> TargetTopics:
+    loaded = load_topology(topology)
+    return TargetTopics(loaded.flow(FLOW), lake, Connections(loaded), event_log)
+
+
+def test_a_topic_is_made_with_its_acls_and_configs_before_its_first_record(
+    tmp_path: Path, guarded: ClusterPair, topic_name: str
+) -> None:
+    """Also one that the source has no more, by what the lake knows of it."""
+    lake = open_path_lake(tmp_path)
+    log, gone = EventLog(lake), f"{topic_name}-gone"
+    topology = write_topology(tmp_path, guarded.east, guarded.west, {"topics": [f"{topic_name}.*"]})
+    create_topic(guarded.east, topic_name, retention_ms="5000000")
+    add_acls(guarded.east, acl(topic_name, permission="DENY"), acl(topic_name, principal="User:bob"))
+    topics = flow_topics(topology, lake, log)
+    topics.refresh()
+    mirror = f"east.{topic_name}"
+    eventually(lambda: mirror in topics_of(guarded.west), True)
+    assert acls_of(guarded.west, mirror) == {acl(mirror, permission="DENY"), acl(mirror, principal="User:bob")}
+    assert own_configs(guarded.west, mirror)["retention.ms"] == "5000000"
+    stated = TopicState(1, 1, {"retention.ms": "6000000"}, "id", (acl(gone[:-1], "ALL", pattern="PREFIXED"),))
+    log.states.note("east", {gone: stated})
+    topics.ensure([PartitionPlan(gone, 0, f"east.{gone}", NOTHING_MAPPED, 0, 0)])
+    assert acls_of(guarded.west, f"east.{gone}") == {acl(f"east.{gone}")}
+    assert own_configs(guarded.west, f"east.{gone}")["retention.ms"] == "6000000"
+
+
+def test_a_topic_whose_acls_the_target_refuses_is_not_made(
+    tmp_path: Path, guarded: ClusterPair, topic_name: str
+) -> None:
+    directory = tmp_path / "closed"
+    closed = EmbeddedCluster("closed", directory, properties={**AUTHORIZER, "super.users": "User:nobody"}, heap="256m")
+    with closed:
+        lake = open_path_lake(tmp_path)
+        create_topic(guarded.east, topic_name)
+        create_topic(guarded.east, f"{topic_name}-open")
+        add_acls(guarded.east, acl(topic_name, permission="DENY"))
+        flow = {"topics": [f"{topic_name}.*"]}
+        topology = write_topology(tmp_path, guarded.east, closed.bootstrap_servers, flow)
+        _leave_us_only(closed.bootstrap_servers, AclOperation.CREATE, AclOperation.DESCRIBE)
+        topics = flow_topics(topology, lake, EventLog(lake))
+        for _ in range(2):
+            topics.refresh()
+            assert f"east.{topic_name}" not in topics_of(closed.bootstrap_servers)
+            assert list(topics.closed()) == [topic_name]
+        (told,) = now_of(lake).table_rows("open_incidents")
+        assert told["kind"] == "topic_refused" and "DENY READ for User:ann (ALTER on cluster west" in told["detail"]
 
 
 @pytest.mark.parametrize("without", ["both", "target"])

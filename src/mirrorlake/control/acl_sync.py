@@ -5,7 +5,7 @@ that takes over, and the one that runs the opposite flow, know of each ACL whose
 """
 
 import logging
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cache
 from typing import NamedTuple
 
@@ -17,6 +17,7 @@ from mirrorlake.control.acl_plan import (
     AclChange,
     AclPlan,
     Mirrors,
+    implied_acls,
     owned_acls,
     plan_acls,
     removals,
@@ -66,6 +67,8 @@ class AclSync:
         that it tells them."""
         self.flow = flow
         self.left: Mapping[Acl, str | None] = {}
+        #: What the mirrors lack since the target refused it, and what it said, where that was now.
+        self.undone: Mapping[Acl, str | None] = {}
         self._selection = flow.selection
         self._policy = flow.policy
         separator = flow.settings.replication_policy_separator
@@ -106,8 +109,8 @@ class AclSync:
         created = create_acls(self._target, [change.acl for change in begun])
         said.update({AclChange("create", acl): error for acl, error in created.items()})
         wanted = {change.acl for change in plan.changes if change.action == "create"}
-        undone = wanted - {acl for acl, error in created.items() if error is None}
-        said.update(self._delete(removals(due, undone, mirrors.closed)))
+        self.undone = {acl: created.get(acl) for acl in wanted if created.get(acl, "") is not None}
+        said.update(self._delete(removals(due, self.undone.keys(), mirrors.closed)))
         for change, error in said.items():
             if error is None:
                 self._refusals.accepted(change)
@@ -116,6 +119,20 @@ class AclSync:
                 rows.append(change.row(error, self._named_by))
         self._tell(rows)
         return rows
+
+    def make_stated(self, stated: Iterable[Acl], names: Mapping[str, str]) -> None:
+        """Make what ACLs of the source, as the lake knows them, mean for mirrors that are made while it does not
+        answer; `names` are these by source topic. One ACL a topic, which the next `sync` makes fewer. `undone` is then
+        what the target refused. Raises ClusterUnreachable."""
+        there = describe_topic_acls(self._target)
+        self.undone = {}
+        if isinstance(there, NoAcls):
+            return
+        lacking = [AclChange("create", acl) for acl in sorted(implied_acls(stated, Mirrors(names)).acls - there)]
+        self._log.record(self.flow.name, [change.begun(self._named_by) for change in lacking])
+        created = create_acls(self._target, [change.acl for change in lacking])
+        self._tell([change.row(created[change.acl], self._named_by) for change in lacking])
+        self.undone = {acl: error for acl, error in created.items() if error is not None}
 
     def settle_left(self, revoke: bool) -> int:
         """Do what an operator said about the ACLs of another policy: take them away, or leave them to others for good;

@@ -7,10 +7,9 @@ after RETRY_SECONDS if that is later; the failure is an incident until it comes 
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 
 from mirrorlake.config.topology import ResolvedFlow
-from mirrorlake.control.acl_sync import LEFT, AclSync, left_acls
+from mirrorlake.control.acl_sync import LEFT, left_acls
 from mirrorlake.errors import ReplicationError
 from mirrorlake.groups.checkpoint_sync import Checkpoints
 from mirrorlake.kafka.connections import Connections
@@ -87,11 +86,9 @@ class ControlLoop:
         settings, flow = self.flow.settings, self.flow
         targets = self._flow_worker.targets
         tasks = []
-        # ACLs first: they are then there before the topics that they protect. Configs right behind the topics.
+        # New topics are made with theirs (`TargetTopics.refresh`): these are about what changes later.
         if settings.sync_topic_acls_enabled:
-            noted = partial(self._event_log.states.note_acls, flow.source)
-            acls = AclSync(flow, self._connections, self._event_log, targets.remote_topic, targets.mirrored, noted)
-            tasks.append(Task("acls", settings.sync_topic_acls_interval_seconds, partial(self._sync_acls, acls)))
+            tasks.append(Task("acls", settings.sync_topic_acls_interval_seconds, self._sync_acls))
         if not (settings.sync_topic_acls_enabled and settings.sync_topic_configs_enabled):
             notes = SourceNotes(flow, self._connections.admin(flow.source), self._event_log.states)
             tasks.append(Task("states", NOTES_SECONDS, notes.note))
@@ -101,7 +98,7 @@ class ControlLoop:
         if not settings.refresh_topics_enabled or refresh > CHECK_SECONDS:
             tasks.append(Task("target topics", CHECK_SECONDS, self._flow_worker.check_targets, once=False))
         if settings.sync_topic_configs_enabled:
-            tasks.append(Task("configs", settings.sync_topic_configs_interval_seconds, targets.configs.sync))
+            tasks.append(Task("configs", settings.sync_topic_configs_interval_seconds, targets.sync_configs))
         if settings.emit_checkpoints_enabled:
             tasks.append(Task("checkpoints", settings.emit_checkpoints_interval_seconds, self._groups.checkpoint))
             if settings.sync_group_offsets_enabled:
@@ -117,9 +114,10 @@ class ControlLoop:
         tasks.append(Task("refused records", CHECK_SECONDS, self._flow_worker.check_refused))
         return tasks
 
-    def _sync_acls(self, acls: AclSync) -> None:
+    def _sync_acls(self) -> None:
         """Keep ACLs alike; what was made under another policy waits for an operator, who is told when it changes."""
-        acls.sync()
+        self._flow_worker.targets.sync_acls()
+        acls = self._flow_worker.targets.acls
         if acls.left == self._acls_left:
             return
         if acls.left:

@@ -171,9 +171,11 @@ class FlowWorker:
             self._lease.release()
 
     def _refresh(self) -> None:
-        """Make the target's topics. What is staged is produced even while the source does not answer."""
+        """Make the target's topics, and those alike that are there. What is staged is produced even while
+        the source does not answer."""
         try:
             self.targets.refresh()
+            self.targets.keep_alike()
         except ClusterUnusable as error:
             if error.alias != self.flow.source:
                 raise

@@ -217,11 +217,14 @@ def flow_topics(world: World, tmp_path: Path) -> TargetTopics:
 
 def topics_of_flow(world: World, tmp_path: Path, synced: bool) -> TargetTopics:
     topology = load_topology(
-        write_file(tmp_path, flows={FLOW: {"topics": ["t"], "sync_topic_configs_enabled": synced}})
+        write_file(
+            tmp_path,
+            flows={FLOW: {"topics": ["t"], "sync_topic_configs_enabled": synced, "sync_topic_acls_enabled": False}},
+        )
     )
     world.set_source({"t": 2})
     connections = Connections(topology, {"east": world.source, "west": world.target})
-    states = SimpleNamespace(of=lambda cluster, fresh: world.states, note=lambda *_: None)
+    states = SimpleNamespace(of=lambda cluster, fresh: world.states, note=lambda *_: None, note_acls=None)
     event_log: Any = SimpleNamespace(incidents=world, states=states, record=lambda *_: None)
     return TargetTopics(topology.flow(FLOW), MemoryLake(), connections, event_log)
 

@@ -1,4 +1,4 @@
-"""Offset syncs of what was mapped: the newest generation, in order, the first pair only where nothing newer is known."""
+"""Offset syncs of what was mapped: of the newest generation, in order, the first pair where a reader may have none."""
 
 from mirrorlake.mm2.formats import OffsetSync
 from mirrorlake.run.offset_syncs import syncs_of

@@ -276,7 +276,12 @@ def good_value(key: str) -> str:
     """A value that MirrorMaker 2 would accept for a key, so that most of what is drawn can be imported."""
     if key.endswith((".enabled", "enabled")):
         return "true"
-    ends = {"use.defaults.from": "source", "security.protocol": "SSL", "bootstrap.servers": "h:1"}
+    ends = {
+        "use.defaults.from": "source",
+        "security.protocol": "SSL",
+        "bootstrap.servers": "h:1",
+        "topic.location": "source",
+    }
     return next((value for end, value in ends.items() if key.endswith(end)), "7")
 
 

@@ -94,6 +94,7 @@ def test_two_way_between_two_clusters() -> None:
         "sync_group_offsets_enabled": True,
         "emit_heartbeats_enabled": False,
         "checkpoints_topic_replication_factor": 3,
+        "offset_syncs_topic_replication_factor": 3,
         "replication_policy_separator": "_",
     }
     assert topology["flows"] == {
