@@ -399,7 +399,8 @@ def test_a_topic_whose_acls_the_target_refuses_is_not_made(
         add_acls(guarded.east, acl(topic_name, permission="DENY"))
         flow = {"topics": [f"{topic_name}.*"]}
         topology = write_topology(tmp_path, guarded.east, closed.bootstrap_servers, flow)
-        _leave_us_only(closed.bootstrap_servers, AclOperation.CREATE, AclOperation.DESCRIBE)
+        rights = (AclOperation.CLUSTER_ACTION, AclOperation.CREATE, AclOperation.DESCRIBE)
+        _leave_us_only(closed.bootstrap_servers, *rights)
         topics = flow_topics(topology, lake, EventLog(lake))
         for _ in range(2):
             topics.refresh()
