@@ -18,6 +18,7 @@ from mirrorlake.errors import MirrorlakeError
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.lake.reader import Frame, Reader
 from mirrorlake.lake.stage_index import StageFiles
+from mirrorlake.lake.starts import starts_read
 from mirrorlake.offsets.positions import PartitionGeneration, TopicAndPartition
 
 #: How long a target cluster is waited for once the tables have been read, seconds.
@@ -74,8 +75,8 @@ def _map_gaps(lake: Reader, flows: Sequence[ResolvedFlow], extents: Sequence[Map
     if wanted and extents:
         with StageFiles(lake).reading() as index:
             for flow in wanted:
-                stopped = _stopped(lake, flow.name, extents)
-                ranges += overtaken(flow.name, extents, index.topics(flow.source), stopped)
+                stopped, starts = _stopped(lake, flow.name, extents), starts_read(lake, flow.name)
+                ranges += overtaken(flow.name, extents, index.topics(flow.source), stopped, starts)
     if not ranges:
         return []
     frame = Frame(_RANGES, [tuple(getattr(item, name) for name, _ in _RANGES) for item in ranges])

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from mirrorlake.offsets.positions import PartitionGeneration, TopicAndPartition
 from mirrorlake.offsets.ranges import NO_END
 from mirrorlake.offsets.stage_index import PartitionRanges
+from mirrorlake.offsets.starts import Starts
 
 
 @dataclass(frozen=True)
@@ -45,13 +46,14 @@ def overtaken(
     extents: Iterable[MapExtent],
     staged: Mapping[str, Mapping[int, PartitionRanges]],
     stopped: Mapping[PartitionGeneration, int] | None = None,
+    starts: Starts | None = None,
 ) -> list[OvertakenRange]:
     """What is staged in front of the end of a flow's map, per partition and generation of the source topic. A
     generation that an operator has `stopped` ends at the offset given.
 
     Ranges that the map's end lies in are left out: the counts say nothing about those. All of a generation that is not
     the newest mapped one is in front of the end. Where a target topic was made again, the end is that of its newest
-    part of the map, which may start over.
+    part of the map, which may start over. What lies below the flow's `starts` is not mirrored.
     """
     newest_parts: dict[tuple[TopicAndPartition, str], tuple[int, int, int]] = {}
     for item in extents:
@@ -70,7 +72,8 @@ def overtaken(
             one = ranges[at]
             if one.generation > newest or (one.generation == newest and one.last >= end):
                 continue
-            if one.last >= over.get(PartitionGeneration(topic, partition, one.generation), NO_END):
+            place = PartitionGeneration(topic, partition, one.generation)
+            if one.last >= over.get(place, NO_END) or one.first < (starts or {}).get(place, 0):
                 continue
             extent_key = (topic, partition, one.generation)
             known = found.get(extent_key, OvertakenRange(flow, *extent_key, one.first, one.last, 0))

@@ -4,6 +4,7 @@
 """
 
 import re
+from datetime import date, datetime, timezone
 from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field, field_validator
@@ -30,6 +31,20 @@ Seconds = Annotated[int, Field(ge=1, le=7 * 86400)]
 Factor = Annotated[int, Field(ge=1, le=32767)]
 
 
+def start_of(value: object) -> object:
+    """Write a time that YAML has read as one like one that it has left as a text."""
+    return value.isoformat() if isinstance(value, date) else value
+
+
+def time_of_start(start: str) -> int | None:
+    """The time that `start` names, ms since 1970, in UTC where it names no zone; None for earliest and latest. Raises
+    ValueError for what is no time."""
+    if start in ("earliest", "latest"):
+        return None
+    found = datetime.fromisoformat(start.replace("Z", "+00:00"))
+    return round((found if found.tzinfo else found.replace(tzinfo=timezone.utc)).timestamp() * 1000)
+
+
 class Flow(Model):
     """Settings of one flow, under MirrorMaker 2's names with `_` for `.` and with its meaning (docs/mm2.md,
     "Settings").
@@ -38,7 +53,9 @@ class Flow(Model):
     more than the target has brokers. `policy` is default, identity, `package.module:Class` or `file.py:Class`. `paused`
     is true for the whole flow, or a list of patterns of topic names. `provenance` is none, headers (each hop adds one
     that names the cluster it came from, and what has been on the target is not sent there again) or strip (the same
-    test, and the headers are taken off: the last hop). At a record that the target refuses its partition stops, or,
+    test, and the headers are taken off: the last hop). `start` is earliest, latest or a time: where the flow begins in
+    what is there when it runs for the first time; topics and partitions that come later are mirrored as a whole. At a
+    record that the target refuses its partition stops, or,
     with `on_refused` as park, goes on behind it. A `compression` of None is lz4, and zstd once the target has refused a
     record for its size. `produce_tasks` is how many transactional shards write to the target.
     """
@@ -56,6 +73,7 @@ class Flow(Model):
     delivery: Literal["exactly_once", "at_least_once"] = "exactly_once"
     on_refused: Literal["stop", "park"] = "stop"
     produce_tasks: int = Field(default=2, ge=1)
+    start: Annotated[str, BeforeValidator(start_of)] = "earliest"
     compression: Literal["none", "gzip", "snappy", "lz4", "zstd"] | None = None
 
     replication_factor: Factor | None = None
@@ -87,6 +105,15 @@ class Flow(Model):
     _check_patterns = field_validator(
         "topics", "topics_exclude", "groups", "groups_exclude", "config_properties_exclude"
     )(patterns_of)
+
+    @field_validator("start")
+    @classmethod
+    def _check_start(cls, value: str) -> str:
+        try:
+            time_of_start(value)
+        except ValueError:
+            raise ValueError("must be earliest, latest or a time, as 2026-11-21T03:12:00Z") from None
+        return value
 
     @field_validator("policy")
     @classmethod

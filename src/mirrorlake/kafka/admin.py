@@ -112,6 +112,13 @@ class ClusterAdmin:
         that do not answer, are missing."""
         return admin_offsets.newest_times(self._connection, partitions)
 
+    def offsets_at(self, partitions: Iterable[TopicAndPartition], at_ms: int) -> dict[TopicAndPartition, int]:
+        """The first offset of each partition with a record of that time (ms) or later; those that have none, and those
+        whose leader does not answer, are missing."""
+        asked = admin_offsets.ask(self._connection, partitions, OffsetSpec.for_timestamp(at_ms), True)
+        found = admin_offsets.told(self._connection, asked)
+        return {key: offset for key, offset in found.items() if offset >= 0}
+
     def create_topics(self, topics: Sequence[TopicInfo]) -> None:
         """As `try_create_topics`; raises the first refusal, after all have been tried."""
         for refusal in self.try_create_topics(topics):

@@ -11,7 +11,8 @@ from sqlglot import exp
 
 #: The tables (DESIGN.md, "Tables"), among them `generations` (landing/source_comparison.py), `target_generations`
 #: (control/target_comparison.py), `objectives` (config/objectives.py), `removals` (produce/holes.py), `parked`
-#: (produce/parking.py) and `forgotten` (forget/forget.py), each made by `sql/tables/<name>.sql`.
+#: (produce/parking.py), `forgotten` (forget/forget.py) and `starts` (offsets/starts.py), each made by
+#: `sql/tables/<name>.sql`.
 TABLES = (
     "records",
     "offset_map",
@@ -29,6 +30,7 @@ TABLES = (
     "removals",
     "parked",
     "forgotten",
+    "starts",
 )
 #: The views, in an order in which each finds those it is made of.
 VIEWS = (

@@ -15,11 +15,13 @@ from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.map_store import LakeMap
 from mirrorlake.lake.path_tables import KEPT
 from mirrorlake.lake.retention import Cut, Removal, Staged
+from mirrorlake.lake.starts import starts_of
 from mirrorlake.lake.targets import noted_targets
 from mirrorlake.offsets.generations import TargetGeneration, counts_from
 from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.offsets.progress import floors_of as floors_of_map
 from mirrorlake.offsets.runs import MAX_SEGMENTS
+from mirrorlake.offsets.starts import floors_from
 
 #: What tables of lakes that were made by an older version lack; `sql/tables` says the same.
 SETTINGS: Mapping[str, Mapping[str, str]] = {
@@ -83,7 +85,9 @@ def floors_of(
         for target, generations in noted.items()
     }
     ends, _ = LakeMap(lake, flow).ends()
-    return {key: (floor.generation, floor.source) for key, floor in floors_of_map(ends, remote_topic, targets).items()}
+    mapped = floors_of_map(ends, remote_topic, targets)
+    floors = floors_from(mapped, starts_of(lake, flow), remote_topic, targets)
+    return {key: (floor.generation, floor.next) for key, floor in floors.items()}
 
 
 def oldest_parked(lake: Lake, flow: str) -> dict[TopicAndPartition, tuple[int, int]]:

@@ -107,11 +107,20 @@ class Planned:
 class LandingPlanner:
     """Plans the queries of one source cluster, one after another. For one thread."""
 
-    def __init__(self, alias: str, source: Source, store: LandingStore, clock: Callable[[], float] = monotonic) -> None:
+    def __init__(
+        self,
+        alias: str,
+        source: Source,
+        store: LandingStore,
+        clock: Callable[[], float] = monotonic,
+        begins: Callable[[CurrentGenerations], Mapping[TopicAndPartition, int]] = lambda current: {},
+    ) -> None:
+        """Prepare; `begins` says where partitions begin of which nothing is staged, if not where their logs do."""
         self.alias = alias
         self.source = source
         self._store = store
         self._clock = clock
+        self._begins = begins
         self._refusals = Refusals()
         self._rewinds = RewindCheck(source, store)
         self._generations: Mapping[TopicAndPartition, int] = {}
@@ -140,7 +149,7 @@ class LandingPlanner:
         covered = self._still_covered(covered, log, current)
         seen = self._seen(log, positions, covered, decisions, current)
         rewound = self._rewound(log, positions, current, decisions)
-        result = compare_source(log, positions, decisions, seen, rewound)
+        result = compare_source(log, positions, decisions, seen, rewound, self._begins(current))
         self._rewinds.note({key: log[key].epoch for key in result.starts})
         losses = (*remade, *_in_generations(result.losses, current))
         generations = {key: current.generation(key) for key in result.starts if current.generation(key)}

@@ -124,6 +124,7 @@ def compare_source(
     decisions: Collection[Decision],
     seen: Mapping[TopicAndPartition, int] | None = None,
     rewound: Mapping[TopicAndPartition, int] | None = None,
+    begins: Mapping[TopicAndPartition, int] | None = None,
 ) -> SourceComparison:
     """Compare what the source has with what was landed, partition by partition.
 
@@ -134,6 +135,8 @@ def compare_source(
         decisions: what operators decided.
         seen: how far landing was seen to have come, over transaction markers too, and of partitions that hold no
             record: nothing below it is lost, but it is no place to go on from.
+        begins: where partitions without a position begin, if not where their logs do: what lies before was not asked
+            for, and what is lost behind it was.
         rewound: from which offset on a partition's log differs from what is staged.
     """
     accepted = accepted_starts(decisions)
@@ -145,7 +148,8 @@ def compare_source(
     for key, ends in log.items():
         if key in waiting:
             continue
-        known = [place[key] for place in (positions, seen or {}) if key in place]
+        begin = 0 if key in positions else min((begins or {}).get(key, 0), ends.end)
+        known = [place[key] for place in (positions, seen or {}) if key in place] + [begin] * (begin > 0)
         owed = max([*known, accepted.get(key, 0)]) if known or key in accepted else ends.start
         if rewound and key in rewound:
             losses.append(Loss("source_rewound", *key, rewound[key], positions[key] - 1))
@@ -160,7 +164,7 @@ def compare_source(
                 losses.append(loss)
                 waiting.add(key)
                 continue
-        starts[key] = max(positions.get(key, 0), accepted.get(key, 0), ends.start)
+        starts[key] = max(positions.get(key, begin), accepted.get(key, 0), ends.start)
     return SourceComparison(frozenset(waiting), tuple(losses), tuple(given_up), starts)
 
 

@@ -19,6 +19,7 @@ from mirrorlake.lake.heartbeats import known_heartbeats
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.lease import Lease
 from mirrorlake.lake.stage_index import StageFiles
+from mirrorlake.lake.starts import starts_from
 from mirrorlake.landing.checkpoints import end_queries, forget_query
 from mirrorlake.landing.generations import LakeLandingStore, generations_of
 from mirrorlake.landing.land import start_landing
@@ -31,6 +32,7 @@ from mirrorlake.landing.source_states import note_fresh_topics
 from mirrorlake.landing.spark_times import beyond_spark
 from mirrorlake.naming.selection import TopicSelection
 from mirrorlake.offsets.positions import TopicAndPartition
+from mirrorlake.offsets.starts import landing_begins
 from mirrorlake.spark.causes import cause_of, causes_of, has_overflown, in_our_words, places_in
 from mirrorlake.worker import Failure, Retry, Worker
 
@@ -74,7 +76,7 @@ class LandingWorker:
         self._news = LandingNews(alias, event_log)
         self._states = event_log.states
         source = ClusterSource(alias, lambda: self._connections, self._selections)
-        self._planner = LandingPlanner(alias, source, LakeLandingStore(lake, stage, alias))
+        self._planner = LandingPlanner(alias, source, LakeLandingStore(lake, stage, alias), begins=self._begins)
         self._query: LandingQuery | None = None
         self._covered: dict[TopicAndPartition, int] = {}
         self._current_generations: CurrentGenerations | None = None
@@ -126,6 +128,12 @@ class LandingWorker:
         with self._lock:
             known = [known_heartbeats(self._lake, flow.name) for flow in self._flows]
         return lambda topic: any(one(topic) for one in known)
+
+    def _begins(self, current: CurrentGenerations) -> dict[TopicAndPartition, int]:
+        """Where partitions begin of which nothing is staged, by what the flows that read from here have noted."""
+        with self._lock:
+            selects = {flow.name: flow.selection.selects for flow in self._flows}
+        return landing_begins(starts_from(self._lake, self.alias), selects, current.generation)
 
     def _turn(self) -> float | None:
         return None if self._hold(self._land) else 0.0

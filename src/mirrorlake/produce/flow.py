@@ -20,6 +20,7 @@ from mirrorlake.naming.policy import called_heartbeats
 from mirrorlake.offsets.generations import FIRST
 from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.offsets.progress import NOTHING_MAPPED, Floor, floors_of
+from mirrorlake.offsets.starts import floors_from
 from mirrorlake.produce.batch import BatchPlan, PartitionPlan, ShardPlan, plan_batch
 from mirrorlake.produce.codecs import Codecs
 from mirrorlake.produce.counted import check_unread
@@ -84,7 +85,8 @@ class FlowProducer:
         self._refusals = Refusals(store, self._codecs)
         self._fencing_token = self._fence_other_shards(store)
         ends, newest = store.ends()
-        self._floors = floors_of(ends, spec.remote_topic, spec.targets)
+        floors = floors_of(ends, spec.remote_topic, spec.targets)
+        self._floors = floors_from(floors, spec.starts, spec.remote_topic, spec.targets)
         self.batch_id = max(newest, started) + 1
         self._map_writer = MapWriter(store, spec.name)
 

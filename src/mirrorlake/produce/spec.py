@@ -8,6 +8,7 @@ from mirrorlake.lake.lake import Lake
 from mirrorlake.offsets.generations import TargetGeneration
 from mirrorlake.offsets.positions import PartitionGeneration, TopicAndPartition
 from mirrorlake.offsets.ranges import OffsetRanges
+from mirrorlake.offsets.starts import Starts
 from mirrorlake.produce.provenance import Provenance
 
 
@@ -27,8 +28,9 @@ class FlowSpec:
     map's end is not the flow's, when the flow went on at this source offset. `targets` are the living generations of
     target topics. `mark` is a header that each of its records has when it comes from the stage: what is without it at
     the target is somebody else's. With `parks`, and in the offsets of `park_at`, it goes on behind single records that
-    the target refuses; `on_parked` is told in which partitions. `forgotten` are offsets that `forget` noted. `counted`:
-    the workers read all that the stage holds of a range, and not a selection.
+    the target refuses; `on_parked` is told in which partitions. `forgotten` are offsets that `forget` noted.
+    `starts` are the first offsets that it mirrors of what was there before it. `counted`: the workers read all that the
+    stage holds of a range, and not a selection.
     """
 
     name: str
@@ -54,4 +56,5 @@ class FlowSpec:
     park_at: Mapping[PartitionGeneration, OffsetRanges] = field(default_factory=dict)
     on_parked: Callable[[Sequence[PartitionGeneration]], None] | None = None
     mark: tuple[str, bytes] | None = None
+    starts: Starts = field(default_factory=dict)
     counted: bool = True

@@ -7,6 +7,7 @@ after RETRY_SECONDS if that is later; the failure is an incident until it comes 
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.control.acl_sync import LEFT, left_acls

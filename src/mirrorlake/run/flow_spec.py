@@ -9,6 +9,7 @@ from mirrorlake.kafka.connections import Connections
 from mirrorlake.lake.forgotten import forgotten_from
 from mirrorlake.lake.incidents import Decided
 from mirrorlake.lake.lake import Lake
+from mirrorlake.lake.starts import starts_of
 from mirrorlake.offsets.positions import PartitionGeneration
 from mirrorlake.produce.codecs import COMPRESSION
 from mirrorlake.produce.provenance import Provenance
@@ -71,6 +72,7 @@ def flow_spec(
         parks=settings.on_refused == "park",
         park_at=decided.parked,
         on_parked=on_parked,
+        starts=starts_of(lake, flow.name),
     )
 
 

@@ -22,6 +22,7 @@ from mirrorlake.produce.flow import BatchReport
 from mirrorlake.run.control_loop import ControlLoop, beat_once
 from mirrorlake.run.edits import Edits, in_force
 from mirrorlake.run.elsewhere import run_elsewhere
+from mirrorlake.run.first_start import note_first_starts
 from mirrorlake.run.flow_worker import FlowWorker
 from mirrorlake.run.samples import FlowLag
 from mirrorlake.run.upkeep import Upkeep
@@ -175,6 +176,7 @@ class Replicator:
         for name, running in list(self._running.items()):
             if name not in wanted or running.made_of != _made_of(wanted[name], verdict):
                 self._stop_flow(name)
+        note_first_starts(self.lake, self._connections, wanted.values())
         if self._options.once:
             self._beat(list(wanted.values()))
         self._apply_landings(verdict)

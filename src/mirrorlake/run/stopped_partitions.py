@@ -149,7 +149,7 @@ class StoppedPartitions:
             and snapshot.is_behind(item.place, item.last_offset)
         ]
         self._incidents.settle_all(taken, WENT_ON)
-        waiting = [item for item in waiting if (self._flow, item.kind, item.topic, item.partition) not in taken]
+        waiting = [item for item in waiting if IncidentKey(self._flow, item.kind, *item.place) not in taken]
         if self._here - {(item.topic, item.partition) for item in waiting}:
             self._here.clear()
             self.error = None

@@ -18,6 +18,7 @@ from mirrorlake.kafka.values import TopicConfigs
 from mirrorlake.lake.forgotten import forgotten_from
 from mirrorlake.lake.incidents import Incidents
 from mirrorlake.lake.lake import Lake
+from mirrorlake.lake.starts import starts_of
 from mirrorlake.lake.table_upkeep import floors_of, removals_from
 from mirrorlake.lake.targets import noted_targets
 from mirrorlake.landing.generations import generations_of
@@ -105,6 +106,7 @@ class FlowStanding:
         self._removals = removals_from(lake, flow.source)
         self._left_out = self._asked_left_out()
         self._forgotten = forgotten_from(lake, flow.source)
+        self._starts = starts_of(lake, flow.name)
         self._parked = ParkedOffsets(Parked(**row) for row in lake.ask("parked_of", flow=flow.name))
         self.shared_targets = frozenset(
             row["target_topic"] for row in lake.ask("verify_shared_targets", flow=flow.name)
@@ -201,6 +203,7 @@ class FlowStanding:
             first = min(row["source_first"] if first is None else first, row["source_first"])  # nothing may be gone
         if first is None:
             return None
+        first = max(first, self._starts.get(PartitionGeneration(topic, partition, row["generation"]), 0))
         noted = next(
             (item for item in self._noted.get(target_topic, ()) if item.number == row["target_generation"]), None
         )

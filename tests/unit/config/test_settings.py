@@ -52,7 +52,7 @@ DEFAULTS = {
 }  # fmt: skip
 """MirrorMaker 2's defaults that are not ours (docs/mm2.md, "Settings")."""
 NO_COUNTERPART = {"paused", "provenance", "delivery", "produce_tasks", "policy", "sample_positions_interval_seconds",
-                  "on_refused", "compression"}  # fmt: skip
+                  "on_refused", "compression", "start"}  # fmt: skip
 
 
 def table(heading: str) -> dict[str, list[str]]:

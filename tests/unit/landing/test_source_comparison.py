@@ -29,10 +29,11 @@ def compared(
     decisions: Collection[Decision] = (),
     seen: Mapping[TopicAndPartition, int] | None = None,
     rewound: Mapping[TopicAndPartition, int] | None = None,
+    begins: Mapping[TopicAndPartition, int] | None = None,
 ) -> SourceComparison:
     """A comparison of logs that begin at `starts` and end at 1,000."""
     return compare_source(
-        {key: LogEnds(start, 1_000) for key, start in starts.items()}, positions, decisions, seen, rewound
+        {key: LogEnds(start, 1_000) for key, start in starts.items()}, positions, decisions, seen, rewound, begins
     )
 
 
@@ -53,6 +54,16 @@ def test_what_is_new_begins_where_its_log_does() -> None:
     assert compared({}, {T0: 60}).starts == {T0: 60}
     assert compared({}, {T0: 60}, seen={T0: 0}).losses == (Loss("source_truncated", "t", 0, 0, 59),)
     assert compared({}, {T0: 60}, seen={T0: 60}).starts == {T0: 60}
+
+
+def test_where_nothing_is_staged_landing_begins_where_it_was_asked_to() -> None:
+    """What lies before was not asked for, and what is lost behind it was."""
+    assert compared({}, {T0: 0, T1: 0}, begins={T0: 60}).starts == {T0: 60, T1: 0}
+    assert compared({}, {T0: 40}, begins={T0: 60}) == SourceComparison(frozenset(), (), (), {T0: 60})
+    assert compared({}, {T0: 80}, begins={T0: 60}).losses == (Loss("source_truncated", "t", 0, 60, 79),)
+    assert compared({T0: 70}, {T0: 0}, begins={T0: 60}).starts == {T0: 70}
+    assert compared({T0: 50}, {T0: 0}, begins={T0: 60}).starts == {T0: 50}, "another flow began sooner"
+    assert compared({}, {T0: 0}, begins={T0: 1_200}).starts == {T0: 1_000}, "the log went back meanwhile"
 
 
 def test_a_topic_made_again_is_told_once_and_goes_on_when_a_new_generation_has_begun() -> None:

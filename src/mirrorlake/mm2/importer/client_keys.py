@@ -113,8 +113,8 @@ def _consumer(entry: Entry, name: str) -> Verdict | None:
         if entry.value in ("earliest", "smallest"):
             return Verdict(not_needed="mirrorlake starts at the oldest record of a topic")
         return Verdict(
-            not_supported="mirrorlake starts at the oldest record of a topic, and reports records that are gone as an "
-            "incident instead of going on elsewhere"
+            not_supported="write start: latest into the flow, which holds for topics that are there at its first run; "
+            "records that are gone later are an incident, and nothing goes on elsewhere"
         )
     return None
 

@@ -51,7 +51,7 @@ def reason(found: Imported, key: str, part: str) -> str:
 def test_every_carried_setting_is_a_field_of_a_flow() -> None:
     assert {normal(key) for key in flow_keys.CARRIED} <= set(Flow.model_fields)
     # What MirrorMaker 2 does not have.
-    own = {"paused", "policy", "provenance", "delivery", "produce_tasks", "on_refused", "compression"}
+    own = {"paused", "policy", "provenance", "delivery", "produce_tasks", "on_refused", "compression", "start"}
     own |= {"sample_positions_interval_seconds"}
     assert set(Flow.model_fields) - {normal(key) for key in flow_keys.CARRIED} == own
 

@@ -1,0 +1,53 @@
+"""The table `starts`: where flows began (`mirrorlake.offsets.starts`)."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from datetime import datetime, timezone
+from typing import Any
+
+from mirrorlake.lake.definitions import rows_of
+from mirrorlake.lake.lake import Lake
+from mirrorlake.lake.reader import Reader
+from mirrorlake.offsets.positions import PartitionGeneration
+from mirrorlake.offsets.starts import Starts
+
+
+def starts_from(lake: Lake, source: str) -> dict[str, Starts]:
+    """The starts of each flow from a cluster that has started; none of one that mirrors all that there was."""
+    return _starts(lake.ask("starts_of", prefix=f"{source}->"))
+
+
+def _starts(rows: Iterable[Mapping[str, Any]]) -> dict[str, Starts]:
+    found: dict[str, dict[PartitionGeneration, int]] = defaultdict(dict)
+    for row in rows:
+        known = found[row["flow"]]
+        if row["topic"] is not None:
+            known[PartitionGeneration(row["topic"], row["partition"], row["generation"])] = row["first_offset"]
+    return dict(found)
+
+
+def starts_of(lake: Lake, flow: str) -> Starts:
+    """The starts of one flow."""
+    return starts_from(lake, flow.partition("->")[0]).get(flow, {})
+
+
+def starts_read(lake: Reader, flow: str) -> Starts:
+    """The same, of a lake that is only read."""
+    return _starts(lake.query_rows("starts_of", prefix=f"{flow.partition('->')[0]}->")).get(flow, {})
+
+
+def has_started(lake: Lake, flow: str) -> bool:
+    """Whether a flow has started before, of whatever version."""
+    return flow in starts_from(lake, flow.partition("->")[0]) or bool(lake.ask("flow_begun", flow=flow))
+
+
+def note_start(lake: Lake, flow: str, asked: str, starts: Starts) -> None:
+    """Note that a flow starts, and where it begins, in one commit."""
+    now = datetime.now(timezone.utc)
+    common = {"flow": flow, "asked": asked, "noted_at": now}
+    rows: list[dict[str, object]] = [
+        {**common, "topic": topic, "partition": partition, "generation": generation, "first_offset": first}
+        for (topic, partition, generation), first in starts.items()
+    ]
+    started = {**common, "topic": None, "partition": None, "generation": None, "first_offset": None}
+    lake.append("starts", rows_of("starts", [*rows, started]))
