@@ -42,6 +42,7 @@ def odd_lake(spark: SparkSession, directory: Path) -> Lake:
         "audits": _audits(),
         "parked": _parked(),
         "forgotten": _forgotten(),
+        "starts": _starts(),
     }.items():
         _append(lake, table, rows)
     return lake
@@ -269,6 +270,17 @@ def _parked() -> Rows:
         {"flow": FLOW, **place, "offset": offset, "target_generation": target_generation, "parked_at": ago(50),
          "reason": "MSG_SIZE_TOO_LARGE", "byte_count": 10, "replayed_at": replayed_at}
         for offset, target_generation, replayed_at in ((1, 0, None), (4, 0, ago(1)), (4, 1, None), (900, 0, None))
+    ]  # fmt: skip
+
+
+def _starts() -> Rows:
+    """Two processes have noted the start of one flow: the first note counts."""
+    common = {"flow": FLOW, "asked": "latest"}
+    first = {**common, "topic": TOPICS[0], "partition": 0, "generation": 0}
+    return [
+        {**first, "first_offset": 2, "noted_at": ago(90)}, {**common, "noted_at": ago(90)},
+        {**first, "first_offset": 3, "noted_at": ago(89)}, {**common, "noted_at": ago(89)},
+        {**common, "flow": "east->north", "asked": "earliest", "noted_at": ago(80)},
     ]  # fmt: skip
 
 

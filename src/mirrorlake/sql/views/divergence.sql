@@ -1,5 +1,6 @@
 -- Staged records that never reached the target of a flow, per partition and generation of its topic: those behind the end of
--- the map, and those that were given up before it. Records that were on the target already (provenance) do not count.
+-- the map, and those that were given up before it. Records that were on the target already (provenance) do not count, nor
+-- those that lie before the flow's start.
 -- It reads the coordinates of the whole stage: for the day after an unclean failover.
 CREATE OR REPLACE VIEW divergence AS
 WITH targets AS (SELECT alias, max_by(cluster_id, last_seen) AS cluster_id FROM clusters GROUP BY alias),
@@ -8,6 +9,12 @@ mirrored AS (
   FROM (SELECT flow, topic FROM offset_map UNION SELECT flow, topic FROM positions) AS named
   LEFT JOIN targets ON targets.alias = split(named.flow, '->')[1]
 ),
+began AS (
+  SELECT flow, topic, partition, generation, min(first_offset) AS first_offset
+  FROM starts
+  WHERE topic IS NOT NULL
+  GROUP BY flow, topic, partition, generation
+),
 steps AS (
   SELECT flow, topic, partition, generation, source_first AS at, 0 AS is_record, struct(source_first, source_last, stride)
          AS run
@@ -15,8 +22,11 @@ steps AS (
   UNION ALL
   SELECT mirrored.flow, records.topic, records.partition, coalesce(records.generation, 0), records.offset, 1, NULL
   FROM records JOIN mirrored ON mirrored.source_cluster = records.source_cluster AND mirrored.topic = records.topic
-  WHERE NOT coalesce(exists(headers, header -> header.key = 'mirrorlake-provenance'
-                            AND CAST(header.value AS STRING) = mirrored.cluster_id), false)
+  LEFT JOIN began ON began.flow = mirrored.flow AND began.topic = records.topic
+    AND began.partition = records.partition AND began.generation = coalesce(records.generation, 0)
+  WHERE records.offset >= coalesce(began.first_offset, 0)
+    AND NOT coalesce(exists(headers, header -> header.key = 'mirrorlake-provenance'
+                                AND CAST(header.value AS STRING) = mirrored.cluster_id), false)
 ),
 met AS (
   SELECT flow, topic, partition, generation, at, is_record, last(run) IGNORE NULLS OVER (
