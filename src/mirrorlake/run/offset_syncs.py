@@ -42,7 +42,7 @@ class OffsetSyncs:
         """
         made = self._topic.ensure()
         since = -1 if self._since is None else self._since
-        rows = self._lake.ask("offset_syncs", flow=self._flow, since=since)
+        rows = self._lake.ask("offset_syncs", flow=self._flow, batch_id=since)
         fresh = syncs_of(self._living(rows), firsts=made or self._since is not None)
         self._topic.publish(fresh)
         self._since = max([since, *(row["batch_id"] for row in rows)])
