@@ -42,12 +42,13 @@ NAMED = 8
 
 class _Compared(NamedTuple):
     """What a comparison of both sides gave: what to do, what is ours, and how mirrors are named; or, where a cluster
-    reports no ACLs, why not."""
+    reports no ACLs, why not, and what the mirrors have to have, as far as is known, although nobody can make it."""
 
     plan: AclPlan
     owned: Mapping[Acl, str | None]
     mirrors: Mirrors
     untold: list[Change]
+    lacking: Mapping[Acl, str | None] = {}
 
 
 class AclSync:
@@ -98,7 +99,7 @@ class AclSync:
         other one; it is reported once, and one for each reason is tried again after RETRY_REFUSED_SECONDS. `left` is
         then what the flow made under another policy.
         """
-        plan, owned, mirrors, untold = self._compare()
+        plan, owned, mirrors, untold, lacking = self._compare()
         self.left = plan.left
         rows = self._news([*untold, *map(self._not_written_out, plan.withheld)], plan.changes)
         due = self._refusals.due(plan.changes)
@@ -109,7 +110,7 @@ class AclSync:
         created = create_acls(self._target, [change.acl for change in begun])
         said.update({AclChange("create", acl): error for acl, error in created.items()})
         wanted = {change.acl for change in plan.changes if change.action == "create"}
-        self.undone = {acl: created.get(acl) for acl in wanted if created.get(acl, "") is not None}
+        self.undone = {**lacking, **{acl: created.get(acl) for acl in wanted if created.get(acl, "") is not None}}
         said.update(self._delete(removals(due, self.undone.keys(), mirrors.closed)))
         for change, error in said.items():
             if error is None:
@@ -124,11 +125,11 @@ class AclSync:
         """Make what ACLs of the source, as the lake knows them, mean for mirrors that are made while it does not
         answer; `names` are these by source topic. One ACL a topic, which the next `sync` makes fewer. `undone` is then
         what the target refused. Raises ClusterUnreachable."""
-        there = describe_topic_acls(self._target)
-        self.undone = {}
+        there, implied = describe_topic_acls(self._target), implied_acls(stated, Mirrors(names)).acls
         if isinstance(there, NoAcls):
+            self.undone = {} if there.disabled else dict.fromkeys(implied, there.reason)
             return
-        lacking = [AclChange("create", acl) for acl in sorted(implied_acls(stated, Mirrors(names)).acls - there)]
+        lacking = [AclChange("create", acl) for acl in sorted(implied - there)]
         self._log.record(self.flow.name, [change.begun(self._named_by) for change in lacking])
         created = create_acls(self._target, [change.acl for change in lacking])
         self._tell([change.row(created[change.acl], self._named_by) for change in lacking])
@@ -169,7 +170,10 @@ class AclSync:
             if isinstance(told, NoAcls)
         ]
         if isinstance(source, NoAcls) or isinstance(target, NoAcls):
-            return _Compared(AclPlan([], (), {}), {}, Mirrors({}), untold)
+            lacking: Mapping[Acl, str | None] = {}
+            if not isinstance(source, NoAcls) and isinstance(target, NoAcls) and not target.disabled:
+                lacking = dict.fromkeys(implied_acls(source, Mirrors(self._names())).acls, target.reason)
+            return _Compared(AclPlan([], (), {}), {}, Mirrors({}), untold, lacking)
         if self._has_opposite:
             source -= opposite | self._owned(opposite_name(self.flow)).keys()
         owned = self._owned(self.flow.name)
