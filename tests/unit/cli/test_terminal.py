@@ -56,7 +56,7 @@ def of(shared: Context) -> typer.Context:
 
 def test_plan(shared: Context, shown: io.StringIO) -> None:
     acl = dict.fromkeys(("pattern", "name", "principal", "host", "operation", "permission"), ODD)
-    names = ("flow", "policy", "policy_sha256", "delivery", "provenance", "paused")
+    names = ("flow", "policy", "policy_sha256", "delivery", "compression", "provenance", "paused")
     topic = {**dict.fromkeys(("topic", "target_topic", "note", "reason"), ODD), "partitions": 1, "factor": 1}
     topic |= {"holder": ODD, "held_records": 1}
     flow = {
