@@ -12,6 +12,7 @@ from mirrorlake.offsets.parked import Parked
 from mirrorlake.offsets.positions import PartitionGeneration
 from mirrorlake.offsets.ranges import OffsetRanges
 from mirrorlake.produce.batch import NOTHING_MAPPED, PartitionPlan
+from mirrorlake.produce.codecs import Codecs
 from mirrorlake.produce.refusals import Refusals
 from mirrorlake.produce.spec import FlowSpec
 
@@ -68,7 +69,7 @@ def looks(count: int) -> int:
         skipped={PartitionGeneration("orders", 0, 0): OffsetRanges(ranges)},
         forgotten={PartitionGeneration("orders", 0, 0): OffsetRanges(ranges)},
     )
-    refusals = Refusals(Store(parked))  # type: ignore[arg-type]
+    refusals = Refusals(Store(parked), Codecs({}))  # type: ignore[arg-type]
     plan = PartitionPlan("orders", 0, "east.orders", NOTHING_MAPPED, 5 * count, 5 * count + 9)
     first = refusals.skipped([plan], spec)  # the first batch of a flow brings them into order
     Looked.times = 0
