@@ -5,8 +5,8 @@ from datetime import datetime, timezone
 from pathlib import Path
 
 import yaml
-from confluent_kafka.admin import AdminClient, NewPartitions
 
+from mirrorlake.kafka.admin import ClusterAdmin
 from tests.integration.test_without_a_session import mirrorlake
 from tests.support.clusters import ClusterPair
 from tests.support.kafka import NewRecord, create_topic, numbered, read_topic, write
@@ -36,8 +36,7 @@ def test_latest_holds_for_what_is_there_at_the_first_start_and_for_nothing_later
     set_start(topology, "earliest")  # it has begun: the edit changes nothing any more
     later = f"{topic_name}-later"
     create_topic(clusters.east, later)
-    grown = AdminClient({"bootstrap.servers": clusters.east}).create_partitions([NewPartitions(topic_name, 2)])
-    grown[topic_name].result(20)
+    ClusterAdmin("east", {"bootstrap.servers": clusters.east}).add_partitions(topic_name, 2)
     write(clusters.east, later, numbered(4))
     write(clusters.east, topic_name, numbered(5, 1, 10))
     until(lambda: len(read_topic(clusters.east, topic_name)) == 2, "the topic has grown")
