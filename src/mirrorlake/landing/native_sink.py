@@ -22,7 +22,8 @@ from mirrorlake.lake.path_tables import PathTables
 from mirrorlake.lake.small_batches import SmallBatches
 from mirrorlake.landing import open_ends
 from mirrorlake.landing.job import LandJob, document
-from mirrorlake.landing.pace import in_small_answers, limit_after_failure, next_limit
+from mirrorlake.landing.pace import few_are_cut, in_small_answers, limit_after_failure, next_limit
+from mirrorlake.landing.ranges import UNKNOWN_RECORD_BYTES
 from mirrorlake.landing.stage_file import Batch, StageFile
 from mirrorlake.native.reader import ClusterSilent, Reader
 from mirrorlake.offsets.positions import TopicAndPartition
@@ -137,6 +138,8 @@ class NativeSink:
     def _fill(self, file: StageFile, ranges: Ranges, forgotten: Mapping[TopicAndPartition, OffsetRanges]) -> None:
         if self._reader is None:
             self._reader = Reader(self._job.client, keep=True, small_answers=in_small_answers(self._limit))
+        if few_are_cut(self._limit, self._expected(ranges)):
+            self._reader.keep_only(ranges)  # what is fetched ahead of others would take the link from these
         try:
             for key, rows in self._reader.read(ranges):
                 if self._closing:
@@ -148,10 +151,17 @@ class NativeSink:
             self._let_go()
             raise
 
+    def _expected(self, ranges: Ranges) -> float:
+        """How large the records of a batch are by what those before them were, bytes as Arrow has them."""
+        return sum(
+            (end - first) * self._record_bytes.get(topic, UNKNOWN_RECORD_BYTES)
+            for (topic, _), (first, end) in ranges.items()
+        )
+
     def _read_by_tasks(self, frame: "DataFrame", batch: int) -> None:
         """Commit the files that tasks wrote. What the driver's client fetches ahead would be read by nobody."""
         if self._reader is not None:
-            self._reader.keep_only(None)
+            self._reader.keep_only(())
         files = frame.toArrow().to_pylist()
         self._seconds = max((file["seconds"] for file in files), default=0.0)
         failpoints.reached("taken")

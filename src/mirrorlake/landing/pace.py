@@ -6,7 +6,7 @@ waited for so long that the link looks dead.
 """
 
 #: How long a batch is meant to take, and from when on it took too long, seconds.
-MEANT_SECONDS, LONG_SECONDS = 8.0, 10.0
+MEANT_SECONDS, LONG_SECONDS = 12.0, 15.0
 #: Bytes as Arrow has them: at least, at most, and of the first batch of a cluster of which nothing is known, unless all
 #: that there is to land is little.
 LEAST_BYTES, MOST_BYTES = 256 << 10, 2 << 30
@@ -44,3 +44,9 @@ def first_limit(backlog: float) -> int:
 def in_small_answers(limit: int | None) -> bool:
     """Whether a cluster is read in small answers."""
     return limit is None or limit <= SMALL_ANSWERS_BYTES
+
+
+def few_are_cut(limit: int | None, size: float) -> bool:
+    """Whether a batch of about so many bytes is one of a backlog on a slow link, of which few partitions are read at a
+    time (`ranges.next_ends`)."""
+    return limit is not None and in_small_answers(limit) and size >= limit // 2

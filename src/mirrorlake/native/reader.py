@@ -8,7 +8,7 @@ lies between are aborted records, transaction markers, or what compaction left.
 import ctypes as C
 import logging
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -46,7 +46,7 @@ _TUNED: Mapping[str, str | int | bool] = {
 _SMALL_ANSWERS: Mapping[str, str | int | bool] = {
     "fetch.message.max.bytes": 64 << 10,
     "fetch.max.bytes": 1 << 20,
-    "queued.max.messages.kbytes": 2 << 10,
+    "queued.max.messages.kbytes": 512,
 }
 #: Of a reader that goes from range to range: the answer that is under way, of nothing or of what is read no more, is
 #: waited for. One that stays at the end of logs would ask the brokers twenty times a second.
@@ -135,9 +135,9 @@ class Reader:
                 raise self._silent()
             self._finish()
 
-    def keep_only(self, key: Partition | None) -> None:
-        """Fetch nothing ahead of any partition but one, or of none at all."""
-        if others := [known for known in self._numbers if known != key]:
+    def keep_only(self, keys: Collection[Partition]) -> None:
+        """Fetch nothing ahead of any partition but these, and drop what was."""
+        if others := [known for known in self._numbers if known not in keys]:
             self._forget(others)
 
     def close(self) -> None:

@@ -50,7 +50,7 @@ class NativeLog:
 
     def read(self, key: TopicAndPartition, first: int, end: int) -> Iterator[pa.RecordBatch]:
         """See `Log`."""
-        self._reader.keep_only(key)
+        self._reader.keep_only([key])
         for _, rows in self._reader.read({key: (first, end)}):
             times, headers = rows.column("timestamp").view(pa.int64()), headers_of(rows)  # ms, both
             yield as_records(rows.column("offset"), times, rows.column("key"), rows.column("value"), headers)

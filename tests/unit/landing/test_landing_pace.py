@@ -10,6 +10,7 @@ from mirrorlake.landing.pace import (
     LITTLE_BYTES,
     LONG_SECONDS,
     MOST_BYTES,
+    few_are_cut,
     first_limit,
     in_small_answers,
     limit_after_failure,
@@ -42,6 +43,12 @@ def test_a_fast_link_has_large_batches_from_the_third_on() -> None:
     assert sum(seconds for _, seconds in found) < 1.05 * (20 << 30) / (150 * MB)
 
 
+def test_only_what_is_known_to_be_slow_and_has_a_backlog_is_read_few_partitions_at_a_time() -> None:
+    assert few_are_cut(8 * MB, 8 * MB)
+    assert not few_are_cut(8 * MB, MB), "it has caught up: all partitions are waited at"
+    assert not few_are_cut(None, 8 * MB) and not few_are_cut(MOST_BYTES, MOST_BYTES)
+
+
 def test_little_comes_in_one_batch() -> None:
     assert [size for size, _ in batches(MB, LITTLE_BYTES)] == [LITTLE_BYTES]
 
@@ -61,6 +68,6 @@ def test_what_was_not_finished_is_tried_in_smaller_parts_and_answers() -> None:
     limit: int | None = MOST_BYTES
     for _ in range(3):
         limit = limit_after_failure(limit, 60.0)
-        assert limit is not None and in_small_answers(limit) and limit <= 3 * MB
+        assert limit is not None and in_small_answers(limit) and limit <= 4 * MB
     assert limit_after_failure(MOST_BYTES, 1.0) == MOST_BYTES
     assert in_small_answers(None) and not in_small_answers(MOST_BYTES)
