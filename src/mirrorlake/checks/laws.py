@@ -65,7 +65,7 @@ def overtaken(
     for (key, _), (_, generation, end) in newest_parts.items():
         ends[key] = max(ends.get(key, (0, 0)), (generation, end))
     over = stopped or {}
-    found: dict[tuple[str, int, int], OvertakenRange] = {}
+    found: dict[PartitionGeneration, OvertakenRange] = {}
     for (topic, partition), (newest, end) in ends.items():
         ranges = staged.get(topic, {}).get(partition, PartitionRanges())
         for at in range(len(ranges)):
@@ -75,7 +75,7 @@ def overtaken(
             place = PartitionGeneration(topic, partition, one.generation)
             if one.last >= over.get(place, NO_END) or one.first < (starts or {}).get(place, 0):
                 continue
-            extent_key = (topic, partition, one.generation)
+            extent_key = PartitionGeneration(topic, partition, one.generation)
             known = found.get(extent_key, OvertakenRange(flow, *extent_key, one.first, one.last, 0))
             first, last = min(known.first, one.first), max(known.last, one.last)
             found[extent_key] = OvertakenRange(flow, *extent_key, first, last, known.record_count + one.record_count)

@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from mirrorlake.lake.lake import Lake
+from mirrorlake.offsets.positions import PartitionGeneration
 from mirrorlake.offsets.stage_index import StagedRange
 from mirrorlake.produce.stage_rows import generation, inside_range
 
@@ -27,10 +28,10 @@ class Compaction:
         """`folder` is where the coordinates are written down: one that the workers of the session reach."""
         self._lake, self._ranges, self._folder = lake, ranges, folder
 
-    def counts(self) -> dict[tuple[str, int, int], int]:
-        """How many are left, by (topic, partition, generation)."""
+    def counts(self) -> dict[PartitionGeneration, int]:
+        """How many are left of each generation of a partition."""
         rows = self._left().groupBy("topic", "partition", "generation").count().collect()
-        return {(row["topic"], row["partition"], row["generation"]): row["count"] for row in rows}
+        return {PartitionGeneration(row["topic"], row["partition"], row["generation"]): row["count"] for row in rows}
 
     def write(self) -> None:
         """Write their coordinates down, for `select`."""

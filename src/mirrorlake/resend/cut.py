@@ -14,8 +14,8 @@ from mirrorlake.offsets.generations import Begun, SourceGenerations
 from mirrorlake.offsets.positions import PartitionGeneration, TopicAndPartition
 from mirrorlake.offsets.stage_index import PartitionRanges, StagedRange
 
-#: Ends by (topic, partition, generation): the offset behind the last one that is restored.
-Ends = Mapping[tuple[str, int, int], int]
+#: Ends of generations of partitions: the offset behind the last one that is restored.
+Ends = Mapping[PartitionGeneration, int]
 Staged = Mapping[str, Mapping[int, PartitionRanges]]
 
 
@@ -37,15 +37,15 @@ def ends_of(staged: Staged, begun: Iterable[Begun], below: Mapping[TopicAndParti
         if partition not in staged.get(topic, {}):
             raise InputError(f"the lake has no records of {topic}-{partition}")
     found = {
-        (topic, partition, generation): end
+        PartitionGeneration(topic, partition, generation): end
         for topic, partitions in staged.items()
         for partition, ranges in partitions.items()
         for generation, end in ranges.ends().items()
     }
     for item in begun:  # one that has nothing staged yet has ended the one before all the same
         if item.partition is not None and item.partition in staged.get(item.topic, {}):
-            found.setdefault((item.topic, item.partition, item.generation), item.first_offset or 0)
-    return {key: min(end, limits.get(key[:2], end)) for key, end in found.items()}
+            found.setdefault(PartitionGeneration(item.topic, item.partition, item.generation), item.first_offset or 0)
+    return {key: min(end, limits.get(key.topic_partition, end)) for key, end in found.items()}
 
 
 def ends_as_of(staged: Staged, held: Mapping[TopicAndPartition, tuple[int, int]]) -> Ends:
@@ -57,7 +57,9 @@ def ends_as_of(staged: Staged, held: Mapping[TopicAndPartition, tuple[int, int]]
             generation, below = held.get((topic, partition), (-1, 0))
             for number, end in ranges.ends().items():
                 if number <= generation:
-                    found[topic, partition, number] = end if number < generation else min(end, below)
+                    found[PartitionGeneration(topic, partition, number)] = (
+                        end if number < generation else min(end, below)
+                    )
     return found
 
 
@@ -104,7 +106,7 @@ def ranges_below(source: str, staged: Staged, begun: Iterable[Begun], ends: Ends
             one.generation
             for number, ranges in partitions.items()
             for one in map(ranges.__getitem__, range(len(ranges)))
-            if one.first < ends.get((topic, number, one.generation), 0)
+            if one.first < ends.get(PartitionGeneration(topic, number, one.generation), 0)
         ]
         newest = max(having, default=0)
         base = max(item for item in known.whole if item <= newest)

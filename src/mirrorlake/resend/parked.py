@@ -15,6 +15,7 @@ from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.lease import Lease
 from mirrorlake.lake.reader import Frame
 from mirrorlake.lake.stage_index import StageFiles
+from mirrorlake.offsets.positions import PartitionGeneration
 from mirrorlake.offsets.stage_index import StagedRange
 from mirrorlake.produce.flow import BatchReport
 from mirrorlake.resend.extras import ExtrasDone
@@ -129,13 +130,13 @@ def _ranges(source: str, topic: str, picked: Sequence[Picked]) -> tuple[StagedRa
 
 def sent_of(resend: Resend, segments: Iterable[dict[str, Any]]) -> list[tuple[str, int, int, int, str]]:
     """Of the records of a resend that are in its map: topic, partition, generation, offset and target topic."""
-    mapped: dict[tuple[str, int, int], set[int]] = defaultdict(set)
+    mapped: dict[PartitionGeneration, set[int]] = defaultdict(set)
     for row in segments:
         offsets = range(row["source_first"], row["source_first"] + row["record_count"] * row["stride"], row["stride"])
-        mapped[row["topic"], row["partition"], row["generation"]].update(offsets)
+        mapped[PartitionGeneration(row["topic"], row["partition"], row["generation"])].update(offsets)
     return [
         (part.topic, partition, generation, offset, part.target_topic)
         for part in resend.parts
         for partition, generation, offset in part.picked
-        if offset in mapped[part.topic, partition, generation]
+        if offset in mapped[PartitionGeneration(part.topic, partition, generation)]
     ]

@@ -24,7 +24,7 @@ from mirrorlake.mm2.heartbeat_topics import KeyAndValue, may_be_heartbeats, told
 from mirrorlake.naming.policy import is_internal
 from mirrorlake.naming.selection import matches_any
 from mirrorlake.offsets.generations import Begun
-from mirrorlake.offsets.positions import TopicAndPartition
+from mirrorlake.offsets.positions import PartitionGeneration, TopicAndPartition
 from mirrorlake.offsets.stage_index import PartitionRanges, StagedRange
 from mirrorlake.produce.flow import BatchReport
 from mirrorlake.resend import topics
@@ -184,10 +184,11 @@ class Restore:
             counts = self._compaction(asked).counts()
         else:
             counts = {
-                (row["topic"], row["partition"], row["generation"]): row["record_count"] for row in self._staged(asked)
+                PartitionGeneration(row["topic"], row["partition"], row["generation"]): row["record_count"]
+                for row in self._staged(asked)
             }
         return {
-            topic: [item._replace(record_count=counts.get(item[1:4], 0)) for item in items]
+            topic: [item._replace(record_count=counts.get(PartitionGeneration(*item[1:4]), 0)) for item in items]
             for topic, items in ranges.items()
         }
 

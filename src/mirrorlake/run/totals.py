@@ -5,7 +5,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from mirrorlake.control.topic_plan import TopicPlan
-from mirrorlake.offsets.positions import TopicAndPartition
+from mirrorlake.offsets.positions import PartitionGeneration, TopicAndPartition
 from mirrorlake.offsets.stage_index import PartitionRanges
 
 
@@ -75,7 +75,7 @@ def waiting_places(
 ) -> tuple[list[tuple[str, int, int, int]], int]:
     """Where staged records begin that lie behind the map (topic, partition, generation, first offset), and about how
     many they are: of a file in which the map ends, a part."""
-    first: dict[tuple[str, int, int], int] = {}
+    first: dict[PartitionGeneration, int] = {}
     count = 0
     for topic, partitions in staged.items():
         for partition, ranges in partitions.items():
@@ -85,6 +85,6 @@ def waiting_places(
                 if one.generation < newest or begin > one.last:
                     continue
                 count += -(-one.record_count * (one.last - begin + 1) // (one.last - one.first + 1))
-                key = topic, partition, one.generation
+                key = PartitionGeneration(topic, partition, one.generation)
                 first[key] = min(first.get(key, begin), begin)
     return [(*key, at) for key, at in sorted(first.items())], count

@@ -8,7 +8,7 @@ from typing import Any
 
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.reader import Frame
-from mirrorlake.offsets.positions import TopicAndPartition
+from mirrorlake.offsets.positions import PartitionGeneration, TopicAndPartition
 from mirrorlake.offsets.ranges import NO_END, OffsetRanges
 from mirrorlake.offsets.runs import Segment
 from mirrorlake.offsets.stage_index import StageIndex
@@ -56,7 +56,7 @@ def choose(standing: FlowStanding, partitions: Iterable[Standing], lake: Lake, c
     since = _since(lake, standing.flow.name, choice.since)
     found = []
     for item in partitions:
-        reached = since.get((*item.key, item.generation), 0 if not choice.since else NO_END)
+        reached = since.get(item.place, 0 if not choice.since else NO_END)
         first = max(item.first, choice.bounds[0], reached)
         last = min(item.end - 1, choice.bounds[1])
         done = [] if choice.again else [one.extent for one in item.audited if one.proven or not choice.differing]
@@ -70,12 +70,12 @@ def choose(standing: FlowStanding, partitions: Iterable[Standing], lake: Lake, c
     return found
 
 
-def _since(lake: Lake, flow: str, since: datetime | None) -> dict[tuple[str, int, int], int]:
+def _since(lake: Lake, flow: str, since: datetime | None) -> dict[PartitionGeneration, int]:
     if since is None:
         return {}
     text = since.astimezone(timezone.utc).isoformat(sep=" ", timespec="microseconds")
     rows = lake.ask("verify_since", flow=flow, since=text)
-    return {(row["topic"], row["partition"], row["generation"]): row["source_first"] for row in rows}
+    return {PartitionGeneration(row["topic"], row["partition"], row["generation"]): row["source_first"] for row in rows}
 
 
 def _grown_tail(item: Standing, first: int, last: int) -> list[Extent]:

@@ -70,6 +70,11 @@ class Standing:
     audited: tuple[Audited, ...] = field(default=(), repr=False)
 
     @property
+    def place(self) -> PartitionGeneration:
+        """What its source offsets are of."""
+        return PartitionGeneration(self.topic, self.partition, self.generation)
+
+    @property
     def key(self) -> TopicAndPartition:
         """The source partition."""
         return self.topic, self.partition

@@ -1,12 +1,18 @@
 """What an operator decided about a flow's partitions holds in the generations that it was about."""
 
+import shutil
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
+from deltalake import DeltaTable, Schema, write_deltalake
 
 from mirrorlake.config.topology import Lake as Location
 from mirrorlake.errors import ReplicationError, TargetLost
+from mirrorlake.lake.definitions import definition, rows_of
+from mirrorlake.lake.duck import DuckLake
 from mirrorlake.lake.incidents import Decided, Incident, IncidentKey, Incidents, Lost
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.opening import open_lake
@@ -14,6 +20,7 @@ from mirrorlake.offsets.positions import PartitionGeneration
 from mirrorlake.offsets.ranges import OffsetRanges
 
 FLOW = "east->west"
+NOW = datetime.now(timezone.utc)
 HERE, BEFORE = PartitionGeneration("orders", 0, 1), PartitionGeneration("orders", 0, 0)
 RANGES = OffsetRanges([(5, 9)])
 
@@ -82,3 +89,39 @@ def test_one_of_another_generation_is_told_and_closed_by_itself(lake: Lake) -> N
     assert [item.place for item in incidents.refused(FLOW)] == [BEFORE]
     incidents.settle_all([IncidentKey(FLOW, "target_refused", *BEFORE)], "skip")
     assert decided(lake, 0) == NOTHING._replace(stopped=frozenset({HERE}), skipped={BEFORE: RANGES})
+
+
+def _as_an_earlier_version_made_it(lake: Lake, table: str) -> None:
+    """The table, without the column of generations, and empty."""
+    assert lake.directory is not None
+    path = lake.directory / table
+    fields = [
+        pa.field(item.name, item.arrow_type, not item.required)
+        for item in definition(table).columns
+        if item.name != "generation"
+    ]
+    shutil.rmtree(path)
+    DeltaTable.create(str(path), Schema.from_arrow(pa.schema(fields)))
+
+
+def test_a_lake_of_an_earlier_version_is_asked_and_goes_on(lake: Lake, tmp_path: Path) -> None:
+    for table in ("incidents", "positions", "checkpoints"):
+        _as_an_earlier_version_made_it(lake, table)
+    assert lake.directory is not None
+    place = {"flow": FLOW, "topic": "orders", "partition": 0}
+    refused = {"kind": "target_refused", "first_offset": 5, "last_offset": 9, "resolution": "skip"}
+    write_deltalake(
+        str(lake.directory / "incidents"),
+        rows_of("incidents", [{**place, **refused, "at": NOW, "resolved_at": NOW}]).drop_columns("generation"),
+        mode="append",
+    )
+    found = DuckLake(lake.directory)
+    for view in ("open_incidents", "group_positions", "partition_status", "alerts"):
+        assert found.table_rows(view) == [], view
+    assert found.query_rows("covered_ends", prefix="east->") == []
+    (row,) = found.query_rows("refusals", flow=FLOW)
+    assert (row["generation"], row["target_generation"]) == (0, None)
+    again = open_lake(_no_session, Location(path=str(lake.directory)), tmp_path)
+    assert decided(again, 3) == NOTHING._replace(skipped={BEFORE: RANGES})
+    Incidents(again).tell(FLOW, "target_refused", error(HERE, target_generation=3))
+    assert [item.place for item in Incidents(again).refused(FLOW)] == [HERE]
