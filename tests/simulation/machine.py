@@ -39,6 +39,7 @@ EVENTS = {
     "stop": 2,
     "lose_target": 2,
     "rewind_target": 2,
+    "trim_target": 2,
     "compact": 2,
     "truncate": 1,
     "rewind": 2,
@@ -233,6 +234,11 @@ class Replication(RuleBasedStateMachine):
         place = (dice.among(TOPICS), dice.upto(1), 1 + dice.upto(7))
         self._say(f"rewind target{place}")
         self.world.rewind_target(*place)
+
+    def _trim_target(self, dice: Dice) -> None:
+        place = (dice.among(TOPICS), dice.upto(1), 1 + dice.upto(7))
+        self._say(f"trim target{place}")
+        self.world.trim_target(*place)
 
     def _compact(self, dice: Dice) -> None:
         topic = dice.among(TOPICS)

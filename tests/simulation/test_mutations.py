@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from deltalake.exceptions import DeltaError
 
+from mirrorlake.groups import readable
 from mirrorlake.offsets.generations import SourceGenerations
 from mirrorlake.offsets.positions import PartitionGeneration
 from mirrorlake.produce import flow, report, stage_files, task
@@ -116,6 +117,11 @@ def groups_go_where_their_records_were(patch: Patch) -> None:
     patch.setattr(SourceGenerations, "living", lambda self, place, offset: offset)
 
 
+def groups_go_where_the_map_leads(patch: Patch) -> None:
+    """Whether or not the record is still there."""
+    patch.setattr(readable, "_bounded", lambda item, log: item)
+
+
 BUGS: Sequence[Callable[[Patch], None]] = (
     progress_is_a_version,
     owners_are_not_forgotten,
@@ -132,6 +138,7 @@ BUGS: Sequence[Callable[[Patch], None]] = (
     readers_are_not_counted,
     decisions_are_of_no_generation,
     groups_go_where_their_records_were,
+    groups_go_where_the_map_leads,
 )
 
 

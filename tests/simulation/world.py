@@ -5,7 +5,7 @@ import random
 import traceback
 import uuid
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -13,13 +13,14 @@ from typing import Any
 
 from mirrorlake.errors import Fenced
 from mirrorlake.forget.doubts import Doubt
+from mirrorlake.groups.readable import Sides, readable_positions
 from mirrorlake.kafka.kept import Kept
 from mirrorlake.landing.source_comparison import Branch, CurrentGenerations, LandingPlan, TopicGeneration
 from mirrorlake.offsets.generations import Begun, NotedTarget, SourceGenerations, counts_from
 from mirrorlake.offsets.parked import Parked
-from mirrorlake.offsets.positions import PartitionGeneration, TopicAndPartition
+from mirrorlake.offsets.positions import Asked, LogEnds, PartitionGeneration, TopicAndPartition, Translated
 from mirrorlake.produce import task
-from tests.simulation.kafka import ODD, TOO_LARGE, Cluster, Entry, Topic, Transaction
+from tests.simulation.kafka import ODD, TOO_LARGE, Cluster, Entry, Log, Topic, Transaction
 from tests.simulation.stage import Row, Stage, Tables
 from tests.simulation.steps import Death, Steps, TaskFailed, WorkerDeath
 from tests.simulation.streaming import Checkpoint
@@ -215,6 +216,13 @@ class World:
             log.rewind(max(log.start, log.end - count))
             self.target_unseen = True
 
+    def trim_target(self, topic: str, partition: int, count: int) -> None:
+        """Retention moves the start of a target partition: what is gone there was mirrored all the same."""
+        found = self.target.topics.get(topic)
+        if found is not None:
+            log = found.logs[partition % len(found.logs)]
+            log.start = min(log.stable, log.start + count)
+
     def create(self, topic: str, partitions: int) -> None:
         """A topic is made at the source."""
         if topic not in self.source.topics:
@@ -389,7 +397,29 @@ class World:
 
     def violations(self) -> list[str]:
         """What is wrong once all is landed and produced; nothing may be."""
-        return [*self._staged_wrong(), *self._mirrored_wrong(), *self._groups_wrong()]
+        found = [*self._staged_wrong(), *self._mirrored_wrong()]
+        return [*found, *self._groups_wrong(), *self._positions_wrong()]
+
+    def _positions_wrong(self) -> list[str]:
+        """Groups stand at each position of each living partition, and are moved by the map, as far as mirrors reach: a
+        consumer can read from there, skips nothing that is there, and what it misses is counted."""
+        found: list[str] = []
+        mapped, _ = self._mapped()
+        for key, pairs in sorted(mapped.items()):
+            source, mirror = self.source.log(*key), self.target.log(*key)
+            if source is None or mirror is None:
+                continue
+            newest = max(generation for generation, _, _ in pairs)
+            runs = sorted((offset, at) for generation, offset, at in pairs if generation == newest)
+            for asked, item in readable_positions(
+                [(*key, position) for position in range(source.end + 3)], _sides(runs, source, mirror)
+            ).items():
+                unread = [(offset, at) for offset, at in runs if offset >= asked[2]]
+                skipped = [at for _, at in unread if mirror.start <= at < item.offset]
+                missed = [at for offset, at in unread if at < mirror.start and offset >= source.start]
+                if skipped or not mirror.start <= item.offset <= mirror.end or bool(missed) != bool(item.gone):
+                    found.append(f"{key}: position {asked[2]} leads to {item}, skips {skipped}, misses {missed}")
+        return found
 
     def _staged_wrong(self) -> list[str]:
         found: list[str] = []
@@ -469,7 +499,9 @@ class World:
             if key[0] not in self.selected and self._is_lost(key[0]):
                 continue  # nobody polls
             log = self.target.log(*key)
-            there = [] if log is None else list(log.read(0, log.end))
+            # What retention has taken of a mirror was there: whether it is there still is no matter of the flow.
+            entries = [] if log is None else log.entries[: log.stable]
+            there = [(offset, entry) for offset, entry in enumerate(entries) if entry.visible]
             mine = [(offset, entry) for offset, entry in there if entry.value != b"foreign"]
             by_value = {row.value: (place, row) for place, row in rows.items()}
             order = [by_value[entry.value][0] for _, entry in mine if entry.value in by_value]
@@ -549,6 +581,30 @@ class World:
                     elif counted:
                         before.setdefault(key, set()).add(place)
         return living, before
+
+
+def _sides(runs: list[tuple[int, int]], source: Log, mirror: Log) -> Sides:
+    """A partition as those see it who move groups: `runs` are pairs of offsets here and there, in order."""
+
+    def translate(asked: Collection[Asked]) -> dict[Asked, Translated]:
+        end = runs[-1][0] + 1
+        return {
+            key: Translated(
+                *key[:2],
+                offset=next((at for offset, at in runs if offset >= key[2]), runs[-1][1] + 1),
+                exact=key[2] <= max(end, source.stable),
+                ahead=key[2] < end,
+                end=end,
+            )
+            for key in asked
+        }
+
+    return Sides(
+        translate,
+        lambda wanted: dict.fromkeys(wanted, source.start),
+        lambda wanted: dict.fromkeys(wanted, source.end),
+        lambda wanted: dict.fromkeys(wanted, LogEnds(mirror.start, mirror.end)),
+    )
 
 
 __all__ = ["FLOW", "SOURCE", "TARGET", "TOPICS", "Death", "Incident", "Settings", "World"]
