@@ -18,7 +18,10 @@ PAGE = Path(__file__).with_name("tables.md")
 
 #: What is in no table: by column, or by view and column where a word means something else there.
 OF_VIEWS = {
-    "alert": "the condition: `stuck`, `lag`, `latency`, `heartbeat`, `not_running`, `incident` or `map_gap`",
+    "alert": "the condition: `stuck`, `lag`, `latency`, `heartbeat`, `not_running`, "
+    "`hanging_transaction`, `incident` or `map_gap`",
+    "lag_to_high_watermark": "offsets from produced_end to the end of the log, those in and behind open transactions "
+    "included",
     "alerts.detail": "the condition in a sentence",
     "alerts.since": "since when it holds",
     "alerts.value": "what was measured",

@@ -94,11 +94,11 @@ def numbered(count: int, partitions: int = 1, start: int = 0, size: int = 1) -> 
     ]
 
 
-def transactional_producer(bootstrap: str) -> Producer:
-    """A producer with a transactional id of its own, initialised."""
-    producer = Producer(
-        {"bootstrap.servers": bootstrap, "transactional.id": f"test-{uuid.uuid4().hex}", "linger.ms": 0}
-    )
+def transactional_producer(bootstrap: str, **settings: str | int) -> Producer:
+    """A producer with a transactional id of its own, initialised; `settings` keys have `_` for `.`."""
+    extra = {key.replace("_", "."): value for key, value in settings.items()}
+    name = f"test-{uuid.uuid4().hex}"
+    producer = Producer({"bootstrap.servers": bootstrap, "transactional.id": name, "linger.ms": 0, **extra})
     producer.list_topics(timeout=20)  # one that knows no broker yet asks for its coordinator half a second on
     producer.init_transactions(30)
     return producer

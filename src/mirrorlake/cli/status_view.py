@@ -30,6 +30,8 @@ def show_status(out: "Console", found: dict[str, Any]) -> None:
 def _cells(item: dict[str, Any]) -> tuple[str, ...]:
     known = item.get("lag_records") is not None
     lag = f"{item['lag_records']:,} records, {duration(1000 * (item['lag_seconds'] or 0))}" if known else "-"
+    held = max(0, (item.get("lag_to_high_watermark") or 0) - (item.get("lag_records") or 0))
+    lag += f" ({held:,} more behind open transactions)" if held else ""
     percentiles = (item.get(f"replication_{name}_ms") for name in ("p50", "p99"))
     last = item.get("last_produced_at")
     topics = f"{item['topics']}, {item['partitions']} partitions" if item.get("topics") else "-"

@@ -23,6 +23,7 @@ class FlowObjectives(Model):
     latency_p99_ms: Annotated[int, Field(ge=1)] | None = None
     heartbeat_seconds: Threshold | None = None
     stuck_seconds: StandStill | None = None
+    transaction_seconds: Threshold | None = None
 
 
 class Objectives(Model):
@@ -32,10 +33,12 @@ class Objectives(Model):
     latency_p99_ms: int = Field(default=5000, ge=1)
     heartbeat_seconds: Threshold = 60
     stuck_seconds: StandStill = 600
+    #: A broker lets no transaction take longer, unless `transaction.max.timeout.ms` says so: one that does is hanging.
+    transaction_seconds: Threshold = 900
     flows: dict[str, FlowObjectives] = {}
 
     def of(self, flow: str) -> dict[str, int]:
-        """The four thresholds of a flow, by name."""
+        """The thresholds of a flow, by name."""
         own = self.flows.get(flow, FlowObjectives())
         common = {name: getattr(self, name) for name in FlowObjectives.model_fields}
         return {name: getattr(own, name) or value for name, value in common.items()}

@@ -2,6 +2,7 @@
 
 import logging
 import time
+from collections.abc import Mapping
 
 from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.errors import LakeError, LeaseTaken, MirrorlakeError
@@ -19,6 +20,8 @@ logger = logging.getLogger(__name__)
 #: How long a running `mirrorlake run` may take to come up to the end, and how often it is checked, seconds.
 WAIT_SECONDS = 120.0
 LOOK_SECONDS = 2.0
+#: How long transactions that are open at the source may take to end: those of producers that go on are over by then.
+OPEN_SECONDS = 10.0
 
 
 def drain(lake: Lake, connections: Connections, flow: ResolvedFlow) -> Drained:
@@ -28,7 +31,7 @@ def drain(lake: Lake, connections: Connections, flow: ResolvedFlow) -> Drained:
     What stops it is reported and not raised; positions behind what is there are then held back. Raises ClusterUnusable,
     and LakeError when the lake was opened to be read.
     """
-    ends, silent = _ends(connections, flow)
+    ends, held, silent = _ends(connections, flow)
     counted: list[int] = []
     free, detail = _is_free(lake, flow)
     if free:
@@ -49,17 +52,49 @@ def drain(lake: Lake, connections: Connections, flow: ResolvedFlow) -> Drained:
     if silent and detail is None:
         detail = f"{len(silent)} partitions of {flow.source}, such as {silent[0]}, did not report their end"
     missing += silent
-    return Drained(flow.name, not missing and detail is None, sum(counted), tuple(missing), detail)
+    complete = not missing and not held and detail is None
+    return Drained(flow.name, complete, sum(counted), tuple(missing), detail, tuple(held))
 
 
-def _ends(connections: Connections, flow: ResolvedFlow) -> tuple[dict[TopicAndPartition, int], list[str]]:
-    """The ends of a flow's partitions at its source, and the partitions whose leader does not report it."""
+def _ends(connections: Connections, flow: ResolvedFlow) -> tuple[dict[TopicAndPartition, int], list[str], list[str]]:
+    """The ends of a flow's partitions at its source, as consumers of committed records get them; the transactions that
+    stay open there, a sentence each; and the partitions whose leader does not report its end."""
     admin = connections.admin(flow.source)
     selection = flow.selection
     topics = [info for name, info in admin.topics().items() if selection.selects(name) and not flow.pauses(name)]
     keys = [(info.name, partition) for info in topics for partition in range(info.partitions)]
-    ends = admin.told_ends(keys)
-    return ends, [f"{topic}-{partition}" for topic, partition in keys if (topic, partition) not in ends]
+    marks, ends = admin.told_ends(keys, committed=False), admin.told_ends(keys)
+    deadline = time.monotonic() + OPEN_SECONDS
+    while (waiting := _open(ends, marks)) and time.monotonic() < deadline:
+        time.sleep(LOOK_SECONDS)
+        ends |= admin.told_ends(waiting)
+    silent = [f"{topic}-{partition}" for topic, partition in keys if (topic, partition) not in ends]
+    return ends, _held(connections, flow, ends, marks), silent
+
+
+def _open(ends: Mapping[TopicAndPartition, int], marks: Mapping[TopicAndPartition, int]) -> list[TopicAndPartition]:
+    """Partitions whose last stable offset has not come to the end that their log had."""
+    return [key for key, end in ends.items() if end < marks.get(key, end)]
+
+
+def _held(
+    connections: Connections,
+    flow: ResolvedFlow,
+    ends: Mapping[TopicAndPartition, int],
+    marks: Mapping[TopicAndPartition, int],
+) -> list[str]:
+    keys = _open(ends, marks)
+    known = connections.open_transactions(flow.source, keys)
+    said = []
+    for key in sorted(keys):
+        whose = f"producer id {known[key].producer_id}" if key in known else "a producer that is not known"
+        written = known[key].written_ms / 1000 if key in known else None
+        since = "" if written is None else f", which wrote last {time.time() - written:.0f} s ago"
+        said.append(
+            f"a transaction of {whose}{since}, is open at offset {ends[key]} of {key[0]}-{key[1]} on {flow.source}: "
+            f"{marks[key] - ends[key]:,} offsets behind it are mirrored when it ends"
+        )
+    return said
 
 
 def _is_free(lake: Lake, flow: ResolvedFlow) -> tuple[bool, str | None]:

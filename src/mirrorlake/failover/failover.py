@@ -183,7 +183,8 @@ def _note_down(lake: Lake, way: Way, results: Sequence[MoveResult]) -> None:
 
 def _left(way: Way, found: GroupInventory, results: Sequence[MoveResult], drained: Sequence[Drained]) -> list[str]:
     """What is not as it should be, one sentence each."""
-    left = [f"flow {item.flow} was not drained: {_why(item)}" for item in drained if not item.complete]
+    left = [f"flow {item.flow} was not drained: {_why(item)}" for item in drained if item.detail or item.missing]
+    left += [f"flow {item.flow} was not drained: {said}" for item in drained for said in item.held]
     left += [f"cluster {way.origin} did not report all its groups: {why}" for why in found.untold]
     left += [f"group {group} was not reported: {why}" for group, why in sorted(found.errors.items())]
     left += [f"topic {topic}: {why}" for topic, why in found.closed.items()]

@@ -73,6 +73,18 @@ class ClusterAdmin:
                 found[name] = TopicInfo(name, len(topic.partitions), factor, leaderless=leaderless)
         return found
 
+    def leaders(self, partitions: Iterable[TopicAndPartition]) -> dict[tuple[str, int], list[TopicAndPartition]]:
+        """Partitions by the address (host, port) of their leader; those without one are missing."""
+        metadata = self._connection.metadata()
+        found: dict[tuple[str, int], list[TopicAndPartition]] = {}
+        for topic, number in partitions:
+            known = metadata.topics.get(topic)
+            partition = None if known is None else known.partitions.get(number)
+            broker = None if partition is None else metadata.brokers.get(partition.leader)
+            if broker is not None:
+                found.setdefault((broker.host, broker.port), []).append((topic, number))
+        return found
+
     def start_offsets(self, partitions: Iterable[TopicAndPartition]) -> dict[TopicAndPartition, int]:
         """The first offset still there, of each (topic, partition)."""
         return self._offsets(partitions, OffsetSpec.earliest())

@@ -1,7 +1,7 @@
 """The clusters of a topology, connected: admin clients, identities, rendered client settings. Secrets end here."""
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from functools import cached_property
 
 from mirrorlake.config.references import env_provider, resolve
@@ -11,6 +11,8 @@ from mirrorlake.kafka.config import librdkafka_config, spark_options
 from mirrorlake.kafka.groups import GroupAdmin
 from mirrorlake.kafka.renewal import LiveSettings
 from mirrorlake.kafka.secrets import secret_provider, secret_stores
+from mirrorlake.kafka.transactions import OpenTransaction, open_transactions
+from mirrorlake.offsets.positions import TopicAndPartition
 
 
 class Connections:
@@ -50,6 +52,13 @@ class Connections:
     def live(self, alias: str, role: str) -> LiveSettings[str | int | bool]:
         """The same for a client that lives long: secrets may be rotated meanwhile."""
         return LiveSettings(lambda: self.client(alias, role))
+
+    def open_transactions(
+        self, alias: str, wanted: Collection[TopicAndPartition]
+    ) -> dict[TopicAndPartition, OpenTransaction]:
+        """The oldest open transaction of each of some partitions of a cluster, as far as its brokers
+        can be asked. Raises ClusterUnreachable."""
+        return open_transactions(self.admin(alias), self.client(alias, "admin"), wanted) if wanted else {}
 
     def spark(self, alias: str) -> dict[str, str]:
         """Options of Spark's Kafka source."""

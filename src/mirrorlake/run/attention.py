@@ -6,7 +6,17 @@ from typing import Any
 Row = Mapping[str, Any]
 
 #: Alerts, the most urgent first; any other kind comes behind them.
-_URGENCY = ("not_running", "target_recreated", "target_behind", "map_gap", "stuck", "heartbeat", "lag", "latency")
+_URGENCY = (
+    "not_running",
+    "target_recreated",
+    "target_behind",
+    "map_gap",
+    "stuck",
+    "hanging_transaction",
+    "heartbeat",
+    "lag",
+    "latency",
+)
 
 
 def standing(flow: Row, quiet_seconds: float = 60.0) -> str:

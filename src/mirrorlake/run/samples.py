@@ -12,6 +12,7 @@ from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.samples import newest_samples
 from mirrorlake.naming.policy import called_heartbeats
 from mirrorlake.offsets.lag import LagHistory
+from mirrorlake.offsets.open_transactions import Held, OpenTransactions
 from mirrorlake.offsets.positions import PartitionGeneration, TopicAndPartition
 from mirrorlake.offsets.samples import SampleLog
 from mirrorlake.run.snapshot import Snapshot
@@ -29,6 +30,9 @@ _VALUES = (
     "target_passed_end",
     "target_generation",
     "generation",
+    "source_high_watermark",
+    "transaction_since",
+    "transaction_producer_id",
 )
 
 #: What stays as it is while nothing happens to a partition.
@@ -97,6 +101,7 @@ class Sampler:
         self._connections = connections
         self._targets = targets
         self._history = LagHistory()
+        self._open = OpenTransactions()
         self._log: SampleLog[tuple[object, ...]] | None = None
 
     def sample(self, poll: Callable[[], Snapshot | None]) -> FlowLag | None:
@@ -114,12 +119,19 @@ class Sampler:
         if snapshot is None:
             return None
         source = self._connections.admin(self.flow.source)
-        starts, ends = source.told_starts(target_ends.keys), source.told_ends(target_ends.keys)
+        starts, marks = source.told_starts(target_ends.keys), source.told_ends(target_ends.keys, committed=False)
+        ends = source.told_ends(target_ends.keys)
         now = datetime.now(timezone.utc)
-        rows = {
-            key: self._row(key, target_ends, (starts[key], ends[key]), snapshot, now) for key in ends if key in starts
-        }
         log = self._log = self._log or self._seeded()
+        self._look_for_transactions(now, ends, marks)
+        rows = {
+            key: {
+                **self._row(key, target_ends, (starts[key], ends[key]), snapshot, now),
+                **self._held(key, max(ends[key], marks.get(key, 0))),
+            }
+            for key in ends
+            if key in starts
+        }
         for key, row in rows.items():
             _settle(row, log.newest(key))
         self._add_seconds(rows, now)
@@ -146,6 +158,26 @@ class Sampler:
         there = self._connections.admin(self.flow.target).told_ends(low.keys(), committed=False) if low else {}
         if any(end < low[place] for place, end in there.items()):
             self._on_loss()
+
+    def _look_for_transactions(
+        self, now: datetime, ends: Mapping[TopicAndPartition, int], marks: Mapping[TopicAndPartition, int]
+    ) -> None:
+        """Note where the source's log goes on behind its last stable offset; and of what stands still
+        there, whose it is."""
+        self._open.observe(now.timestamp(), {key: end for key, end in ends.items() if marks.get(key, 0) > end})
+        found = self._connections.open_transactions(self.flow.source, self._open.unknown())
+        for key, item in found.items():
+            self._open.name(key, item.producer_id, item.written_ms / 1000)
+
+    def _held(self, key: TopicAndPartition, high_watermark: int) -> Row:
+        held = self._open.standing(key)
+        since = None if held is None else datetime.fromtimestamp(held.since, timezone.utc)
+        producer = None if held is None else held.producer_id
+        return {
+            "source_high_watermark": high_watermark,
+            "transaction_since": since,
+            "transaction_producer_id": producer,
+        }
 
     def _write(self, log: SampleLog[tuple[object, ...]], rows: Mapping[TopicAndPartition, Row], now: datetime) -> None:
         said = {key: _said(row) for key, row in rows.items()}
@@ -217,6 +249,10 @@ class Sampler:
                 log.note(row["at"], {key: None})
                 continue
             log.note(row["at"], {key: _said(row)})
+            if (row["source_high_watermark"] or 0) > row["source_end"]:
+                since = row["transaction_since"]
+                seen_at = row["at"] if since is None else since.replace(tzinfo=timezone.utc).timestamp()
+                self._open.seed(key, Held(row["source_end"], seen_at, row["transaction_producer_id"]))
             produced, end = max(row["produced_end"], row["source_start"] or 0), row["source_end"]
             late = row["lag_seconds"] + row["held_at"] - row["at"] if end > produced else 0.0
             place = PartitionGeneration(*key, row["generation"] or 0)

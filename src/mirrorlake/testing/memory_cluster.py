@@ -26,6 +26,7 @@ class MemoryCluster(ClusterAdmin):
         newest: the newest timestamp (ms) of partitions that have one.
         brokers, registered: how many brokers are up, and how many a topic can count on, those that are down included.
         refuses: names of topics that the cluster would not make, and what it says.
+        open_at: where transactions are open, by partition: its last stable offset.
         asked: how often it was asked, by method.
         made: the topics that it was asked to make, in order.
     """
@@ -40,6 +41,7 @@ class MemoryCluster(ClusterAdmin):
         self.newest: dict[TopicAndPartition, int] = {}
         self.brokers = self.registered = 1
         self.refuses: dict[str, TargetRefused] = {}
+        self.open_at: dict[TopicAndPartition, int] = {}
         self.asked: Counter[str] = Counter()
         self.made: list[TopicInfo] = []
         self._ids: dict[str, str] = {}
@@ -108,9 +110,15 @@ class MemoryCluster(ClusterAdmin):
     def told_ends(
         self, partitions: Collection[TopicAndPartition], committed: bool = True
     ) -> dict[TopicAndPartition, int]:
-        """End offsets of the partitions whose leader answers; nothing is ever uncommitted."""
+        """End offsets of the partitions whose leader answers; with `committed` up to `open_at`."""
         self._ask("told_ends")
-        return {key: self.ends[key[0]][key[1]] for key in partitions if self._tells(key)}
+        ends = {key: self.ends[key[0]][key[1]] for key in partitions if self._tells(key)}
+        return {key: min(end, self.open_at.get(key, end)) for key, end in ends.items()} if committed else ends
+
+    def leaders(self, _partitions: Iterable[TopicAndPartition]) -> dict[tuple[str, int], list[TopicAndPartition]]:
+        """Nobody: there are no brokers to connect to."""
+        self._ask("leaders")
+        return {}
 
     def log_ends(self, partitions: Collection[TopicAndPartition]) -> dict[TopicAndPartition, LogEnds]:
         """What is there of the partitions whose leader answers, of no leader's epoch."""

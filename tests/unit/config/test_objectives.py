@@ -14,7 +14,7 @@ from tests.support.lake_rows import write_file
 def test_defaults_are_those_of_the_contract(tmp_path: Path) -> None:
     topology = load_topology(write_file(tmp_path))
     wanted = {"lag_seconds": 60, "latency_p99_ms": 5000, "heartbeat_seconds": 60, "stuck_seconds": 600}
-    assert topology.objectives.of("east->west") == wanted
+    assert topology.objectives.of("east->west") == {**wanted, "transaction_seconds": 900}
     assert topology.maintain.retention_days is None
 
 

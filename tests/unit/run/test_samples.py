@@ -4,8 +4,11 @@ Spark."""
 import time
 from typing import Any
 
+import pytest
+
 from mirrorlake.config.topology import Topology
 from mirrorlake.kafka.connections import Connections
+from mirrorlake.kafka.transactions import OpenTransaction
 from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.run.samples import Sampler
 from mirrorlake.run.snapshot import Snapshot
@@ -62,7 +65,7 @@ def test_one_call_a_cluster_however_many_partitions() -> None:
     target = MemoryCluster("west", {"east.orders": [9] * 49})
     setting = Setting(source, target, never_sampled())
     rows = setting.sample({("orders", p): 10 * p for p in range(50)}, caught_up=True)
-    assert source.asked == {"topics": 1, "told_starts": 1, "told_ends": 1}
+    assert source.asked == {"topics": 1, "told_starts": 1, "told_ends": 2}
     assert target.asked == {"topics": 1, "told_ends": 1}
     assert [(row["topic"], row["partition"]) for row in rows] == [("orders", p) for p in range(50)]
     assert {row["lag_records"] for row in rows} == {0} and {row["lag_seconds"] for row in rows} == {0.0}
@@ -143,3 +146,24 @@ def test_a_partition_whose_leader_is_away_is_said_to_be_and_its_lag_goes_on() ->
     assert [row["partition"] for row in setting.sample(floors)] == [1], "once"
     source.silent = set()
     assert setting.sample(floors)[0]["lag_seconds"] >= 60, "not as if it had just begun"
+
+
+def test_a_transaction_that_stays_open_is_told_with_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    source, target = MemoryCluster("east", {"orders": [10]}), MemoryCluster("west", {"east.orders": [4]})
+    source.open_at["orders", 0] = 4
+    floors = {("orders", 0): 4}
+    setting = Setting(source, target, never_sampled())
+    (first,) = setting.sample(floors)
+    assert (first["source_end"], first["source_high_watermark"], first["lag_records"]) == (4, 10, 0)
+    assert first["transaction_since"] is None, "it may be over in a moment"
+    written = time.time() - 60
+    told = OpenTransaction(4711, 4, int(written * 1000))
+    monkeypatch.setattr(Connections, "open_transactions", lambda _self, _alias, keys: dict.fromkeys(keys, told))
+    (standing,) = setting.sample(floors)
+    assert standing["transaction_producer_id"] == 4711
+    assert standing["transaction_since"].timestamp() == pytest.approx(written, abs=0.01)
+    again = Setting(source, target, after([first], 30)).sample(floors)[0]
+    assert again["transaction_since"] is not None, "another process goes on from what was seen"
+    source.open_at.clear()
+    (over,) = setting.sample(floors)
+    assert (over["source_end"], over["transaction_since"], over["transaction_producer_id"]) == (10, None, None)

@@ -8,6 +8,7 @@ WHEN MATCHED THEN UPDATE SET
   latency_p99_ms = now.latency_p99_ms,
   heartbeat_seconds = now.heartbeat_seconds,
   stuck_seconds = now.stuck_seconds,
+  transaction_seconds = now.transaction_seconds,
   enabled = now.enabled,
   paused = now.paused,
   heartbeats = now.heartbeats,
@@ -18,8 +19,8 @@ WHEN MATCHED THEN UPDATE SET
   noted_at = current_timestamp()
 WHEN NOT MATCHED THEN INSERT (
   flow, lag_seconds, latency_p99_ms, heartbeat_seconds, stuck_seconds, enabled, paused, heartbeats, gaps, mode, since,
-  noted_at
+  noted_at, transaction_seconds
 ) VALUES (
   now.flow, now.lag_seconds, now.latency_p99_ms, now.heartbeat_seconds, now.stuck_seconds, now.enabled, now.paused,
-  now.heartbeats, now.gaps, now.mode, current_timestamp(), current_timestamp()
+  now.heartbeats, now.gaps, now.mode, current_timestamp(), current_timestamp(), now.transaction_seconds
 )

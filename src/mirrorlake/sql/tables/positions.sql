@@ -20,7 +20,12 @@ CREATE TABLE IF NOT EXISTS positions (
     COMMENT 'all that the flow wrote in front of this target position has source offsets below mapped_end; null: unknown',
   target_generation INT COMMENT 'generation of the target topic that produced_end and target_end are of',
   interval_seconds INT COMMENT 'the flow is sampled again within so many seconds, as long as a process runs it',
-  generation INT COMMENT 'of the source topic, that the source offsets are of; null: not noted, by an earlier version'
+  generation INT COMMENT 'of the source topic, that the source offsets are of; null: not noted, by an earlier version',
+  source_high_watermark BIGINT
+    COMMENT 'end of the log at the source, what lies behind source_end in or behind an open transaction included',
+  transaction_since TIMESTAMP
+    COMMENT 'since when a transaction is open at source_end, as far as was seen; null: none that was there twice',
+  transaction_producer_id BIGINT COMMENT 'whose transaction that is; null: the broker did not tell'
 ) USING DELTA
 COMMENT 'mirrorlake: where every partition of every flow stood, and when'
 TBLPROPERTIES ('delta.checkpointInterval' = '100', 'delta.logRetentionDuration' = 'interval 7 days', 'delta.enableDeletionVectors' = 'false')

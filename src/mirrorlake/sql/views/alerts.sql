@@ -15,7 +15,7 @@
 CREATE OR REPLACE VIEW alerts AS
 WITH watched AS (
   SELECT flow, lag_seconds AS lag_objective, latency_p99_ms, heartbeat_seconds, stuck_seconds, paused, heartbeats, gaps,
-         mode, since AS began, heartbeat_topics
+         mode, since AS began, heartbeat_topics, coalesce(transaction_seconds, 900L) AS transaction_seconds
   FROM objectives
   WHERE enabled AND mode IN ('continuous', 'once')
 ),
@@ -30,6 +30,7 @@ signs AS (
 samples AS (
   SELECT positions.flow, topic, partition, sampled_at, produced_end, lag_records, lag_seconds, lag_objective,
          stuck_seconds, sign_at, quiet_seconds, coalesce(topic RLIKE heartbeat_topics, topic = 'heartbeats') AS aside,
+         transaction_seconds, source_end, source_high_watermark, transaction_since, transaction_producer_id,
          first_value(produced_end) OVER (
            PARTITION BY positions.flow, topic, partition ORDER BY sampled_at DESC) AS stands_at
   FROM positions JOIN watched ON watched.flow = positions.flow JOIN signs ON signs.flow = positions.flow
@@ -52,6 +53,14 @@ standing AS (
          min(CASE WHEN timely_at IS NULL OR sampled_at > timely_at THEN sampled_at END) AS late_since
   FROM seen
   GROUP BY flow, topic, partition, lag_objective, stuck_seconds, stands_at, aside
+  HAVING unix_seconds(current_timestamp()) - unix_seconds(max(sign_at)) <= max(quiet_seconds)
+),
+-- Transactions that are open at the source, by the newest sample of each partition.
+held AS (
+  SELECT flow, topic, partition, transaction_seconds, max(sign_at) AS sampled_at,
+         max_by(struct(transaction_since, transaction_producer_id, source_end, source_high_watermark), sampled_at) AS sample
+  FROM samples
+  GROUP BY flow, topic, partition, transaction_seconds
   HAVING unix_seconds(current_timestamp()) - unix_seconds(max(sign_at)) <= max(quiet_seconds)
 ),
 -- Records that were there when nobody ran the flow were late before it could help it: only those made since count. Each
@@ -163,6 +172,17 @@ SELECT flow, 'lag', topic, partition, lag_seconds, CAST(lag_objective AS DOUBLE)
        concat(lag_records, ' records wait; the oldest has for ', CAST(lag_seconds AS BIGINT), ' s')
 FROM standing
 WHERE lag_seconds > lag_objective AND NOT aside
+UNION ALL
+SELECT flow, 'hanging_transaction', topic, partition,
+       CAST(unix_seconds(sampled_at) - unix_seconds(sample.transaction_since) AS DOUBLE),
+       CAST(transaction_seconds AS DOUBLE), sample.transaction_since,
+       concat('a transaction of producer id ', coalesce(CAST(sample.transaction_producer_id AS STRING), 'unknown'),
+              ' is open at offset ', sample.source_end, ' of the source since ',
+              unix_seconds(sampled_at) - unix_seconds(sample.transaction_since), ' s: ',
+              sample.source_high_watermark - sample.source_end, ' offsets wait behind it')
+FROM held
+WHERE sample.transaction_since IS NOT NULL
+  AND unix_seconds(sampled_at) - unix_seconds(sample.transaction_since) >= transaction_seconds
 UNION ALL
 SELECT flow, 'latency', topic, CAST(NULL AS INT), p99_ms, CAST(latency_p99_ms AS DOUBLE), since,
        concat('records took up to ', CAST(p99_ms AS BIGINT), ' ms in the last minutes')

@@ -15,7 +15,9 @@ lag AS (
          max(CASE WHEN coalesce(topic RLIKE heartbeat_topics, topic = 'heartbeats') THEN 0 ELSE lag_seconds END)
            AS lag_seconds,
          max(sampled_at) AS sampled_at, min(sample_age_seconds) AS sample_age_seconds,
-         max(CASE WHEN is_sampled THEN 1 ELSE 0 END) AS is_sampled
+         max(CASE WHEN is_sampled THEN 1 ELSE 0 END) AS is_sampled,
+         sum(CASE WHEN coalesce(topic RLIKE heartbeat_topics, topic = 'heartbeats') THEN 0 ELSE lag_to_high_watermark END)
+           AS lag_to_high_watermark
   FROM replication_lag AS lag LEFT JOIN aside ON aside.flow = lag.flow
   GROUP BY lag.flow
 ),
@@ -83,7 +85,8 @@ SELECT
   coalesce(totals.bytes_per_second, 0) AS bytes_per_second,
   coalesce(ways.short_batches, 0) AS short_batches,
   coalesce(ways.long_batches, 0) AS long_batches,
-  coalesce(waiting.parked, 0) AS parked
+  coalesce(waiting.parked, 0) AS parked,
+  lag.lag_to_high_watermark
 FROM lag
 FULL OUTER JOIN totals ON lag.flow = totals.flow
 LEFT JOIN recent ON recent.flow = totals.flow

@@ -2,7 +2,8 @@
 -- last. A partition that could not be sampled any more is left out after five minutes, in which it stands as it was.
 -- lag_seconds is how long the first record that was not produced had been at the source by sampled_at; where a partition
 -- lagged and the flow does not run (no sample came for a minute, or for three intervals), the time since then is added.
--- sampled_lag_seconds is without that. Reads when samples of the last 30 days were taken, and of the samples those of a
+-- sampled_lag_seconds is without that. lag_records counts up to the last stable offset, lag_to_high_watermark to the end of
+-- the log: what lies in between is in, or behind, a transaction that is open, since transaction_since as far as was seen. Reads when samples of the last 30 days were taken, and of the samples those of a
 -- flow's last 65 minutes: in an hour each partition is written. A flow that nobody ran for 30 days has no row.
 CREATE OR REPLACE VIEW replication_lag AS
 WITH signs AS (
@@ -17,7 +18,7 @@ newest AS (
          max(positions.sampled_at) AS noted_at,
          max(CASE WHEN source_end IS NOT NULL THEN positions.sampled_at END) AS known_at,
          max_by(struct(target_topic, source_start, source_end, staged_end, produced_end, target_end, lag_records,
-                       lag_seconds),
+                       lag_seconds, source_high_watermark, transaction_since, transaction_producer_id),
                 CASE WHEN source_end IS NOT NULL THEN positions.sampled_at END) AS sample
   FROM positions JOIN signs ON signs.flow = positions.flow
   WHERE positions.sampled_at >= current_timestamp() - INTERVAL 31 DAYS
@@ -54,5 +55,10 @@ SELECT
     AS lag_seconds,
   sampled_lag_seconds,
   sample_age_seconds,
-  sample_age_seconds <= quiet_seconds AS is_sampled
+  sample_age_seconds <= quiet_seconds AS is_sampled,
+  sample.source_high_watermark,
+  greatest(0L, coalesce(sample.source_high_watermark, sample.source_end)
+               - greatest(sample.produced_end, sample.source_start)) AS lag_to_high_watermark,
+  sample.transaction_since,
+  sample.transaction_producer_id
 FROM aged

@@ -1,0 +1,142 @@
+"""Open transactions of partitions, and whose they are (KIP-664: DescribeProducers), which librdkafka 2.16 cannot ask.
+
+Each leader is asked by a connection of its own. Nothing rests on the answer: who cannot be asked is not known.
+"""
+
+import logging
+import struct
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+
+from mirrorlake.kafka.admin import ClusterAdmin
+from mirrorlake.kafka.wire import BrokerConnection, Unspoken
+from mirrorlake.offsets.positions import TopicAndPartition
+
+logger = logging.getLogger(__name__)
+
+_DESCRIBE_PRODUCERS = 61
+#: How long a broker may take to answer, seconds.
+_ANSWER_SECONDS = 5.0
+
+
+@dataclass(frozen=True)
+class OpenTransaction:
+    """A transaction that is open in a partition: whose it is, its first offset, and when its producer wrote last, ms
+    since 1970."""
+
+    producer_id: int
+    first_offset: int
+    written_ms: int
+
+
+def open_transactions(
+    admin: ClusterAdmin,
+    settings: Mapping[str, str | int | bool],
+    wanted: Collection[TopicAndPartition],
+) -> dict[TopicAndPartition, OpenTransaction]:
+    """The oldest open transaction of each of some partitions. Those that have none, or whose leader
+    cannot be asked this way, are missing. Raises ClusterUnreachable.
+
+    Args:
+        admin: of the cluster.
+        settings: of librdkafka, for the cluster.
+        wanted: the partitions.
+    """
+    found: dict[TopicAndPartition, OpenTransaction] = {}
+    for (host, port), keys in admin.leaders(wanted).items():
+        try:
+            with BrokerConnection(host, port, settings, _ANSWER_SECONDS) as broker:
+                answer = broker.ask(_DESCRIBE_PRODUCERS, 0, request(keys), flexible=True)
+            found.update(oldest(answer))
+        except (OSError, Unspoken, struct.error, IndexError, UnicodeDecodeError) as error:
+            logger.info(
+                "cluster %s: broker %s:%d does not tell its open transactions: %s",
+                *(admin.alias, host, port, error),
+            )
+    return found
+
+
+def request(keys: Collection[TopicAndPartition]) -> bytes:
+    """The body of a request about some partitions."""
+    topics: dict[str, list[int]] = {}
+    for topic, partition in sorted(keys):
+        topics.setdefault(topic, []).append(partition)
+    body = _count(len(topics) + 1)
+    for name, partitions in topics.items():
+        text = name.encode()
+        numbers = struct.pack(f">{len(partitions)}i", *partitions)
+        body += _count(len(text) + 1) + text + _count(len(partitions) + 1) + numbers + b"\0"
+    return body + b"\0"
+
+
+def oldest(answer: bytes) -> dict[TopicAndPartition, OpenTransaction]:
+    """The oldest open transaction of each partition that an answer has one of."""
+    reader = _Reader(answer)
+    reader.skip(4)  # throttled for so long
+    found: dict[TopicAndPartition, OpenTransaction] = {}
+    for _ in reader.items():
+        topic = reader.text() or ""
+        for _ in reader.items():
+            partition, _error = reader.numbers(">ih")
+            reader.text()
+            for _ in reader.items():
+                producer, _epoch, _last, written, _coordinator, first = reader.numbers(">qiiqiq")
+                reader.tags()
+                known = found.get((topic, partition))
+                if first >= 0 and (known is None or first < known.first_offset):
+                    found[topic, partition] = OpenTransaction(producer, first, written)
+            reader.tags()
+        reader.tags()
+    return found
+
+
+def _count(number: int) -> bytes:
+    parts = bytearray()
+    while number > 127:
+        parts.append(number & 127 | 128)
+        number >>= 7
+    parts.append(number)
+    return bytes(parts)
+
+
+class _Reader:
+    """Reads the fields of an answer, one after another."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self._at = 0
+
+    def skip(self, size: int) -> None:
+        self._at += size
+
+    def numbers(self, form: str) -> tuple[int, ...]:
+        found: tuple[int, ...] = struct.unpack_from(form, self._data, self._at)
+        self._at += struct.calcsize(form)
+        return found
+
+    def count(self) -> int:
+        number = shift = 0
+        while True:
+            byte = self._data[self._at]
+            self._at += 1
+            number |= (byte & 127) << shift
+            shift += 7
+            if byte < 128:
+                return number
+
+    def text(self) -> str | None:
+        size = self.count()
+        if not size:
+            return None
+        self._at += size - 1
+        return self._data[self._at - size + 1 : self._at].decode()
+
+    def items(self) -> Iterator[None]:
+        """As many times as an array has entries; behind the last one the caller reads its end."""
+        for _ in range(max(0, self.count() - 1)):
+            yield
+
+    def tags(self) -> None:
+        for _ in range(self.count()):
+            self.count()
+            self._at += self.count()

@@ -1,0 +1,56 @@
+"""Transactions that hold back what consumers of committed records get, as samples of a source see them. Pure: times are
+seconds that the caller gives.
+
+Behind the last stable offset lie records of which nobody knows yet whether they are committed (KIP-98), and all that
+came since. While that offset stands still and the log goes on behind it, a transaction is open there; one that a
+coordinator has lost stays so for ever (KIP-664).
+"""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+
+from mirrorlake.offsets.positions import TopicAndPartition
+
+
+@dataclass(frozen=True)
+class Held:
+    """A transaction that is open: the last stable offset, which is its first one; since when that was seen to stand
+    there, or its producer wrote last, if that is longer ago; and the producer's id, None where it is not known."""
+
+    stable: int
+    since: float
+    producer_id: int | None = None
+
+
+class OpenTransactions:
+    """What was seen of the open transactions of one flow's partitions. For one thread."""
+
+    def __init__(self) -> None:
+        self._seen: dict[TopicAndPartition, Held] = {}
+        self._standing: set[TopicAndPartition] = set()
+
+    def seed(self, key: TopicAndPartition, held: Held) -> None:
+        """Take over what an earlier process saw."""
+        self._seen[key] = held
+
+    def observe(self, at: float, open_at: Mapping[TopicAndPartition, int]) -> None:
+        """Note a sample: the last stable offset of each partition whose log goes on behind it."""
+        self._standing = {
+            key for key, stable in open_at.items() if key in self._seen and self._seen[key].stable == stable
+        }
+        self._seen = {
+            key: self._seen[key] if key in self._standing else Held(stable, at) for key, stable in open_at.items()
+        }
+
+    def unknown(self) -> Collection[TopicAndPartition]:
+        """Partitions that stand still by two samples, and whose producer is not known."""
+        return {key for key in self._standing if self._seen[key].producer_id is None}
+
+    def name(self, key: TopicAndPartition, producer_id: int, written_at: float) -> None:
+        """Note whose transaction it is, and when that producer wrote last."""
+        held = self._seen[key]
+        self._seen[key] = replace(held, since=min(held.since, written_at), producer_id=producer_id)
+
+    def standing(self, key: TopicAndPartition) -> Held | None:
+        """The open transaction of a partition that stands still by two samples; None where there is none."""
+        return self._seen[key] if key in self._standing else None
