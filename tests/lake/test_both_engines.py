@@ -48,7 +48,7 @@ ARGS: dict[str, object] = {
     "released_ms": int((END - timedelta(minutes=20)).timestamp() * 1000), "minute": MINUTE.isoformat(), "at": BEGAN,
     "batch_id": 17, "offset": 22, "generation": 0, "target_topic": "east.orders", "back": "west->east", "first": 3,
     "last": 30, "target_offset": 15, "target_generation": 0, "key": "6BC3A9", "gap_ms": 30_000, "first_gap_ms": 15_000,
-    "until_ms": int((END - timedelta(seconds=90)).timestamp() * 1000), "gone": "gone",
+    "until_ms": int((END - timedelta(seconds=90)).timestamp() * 1000), "gone": "gone", "reason": "left out",
     "deletions_ms": int(END.timestamp() * 1000),
     "first_ms": int((END - timedelta(seconds=2995)).timestamp() * 1000),
     "last_ms": int((END - timedelta(seconds=65)).timestamp() * 1000),

@@ -111,6 +111,12 @@ def selects_group(settings: Flow, group: str) -> bool:
     )
 
 
+def leaves_out(settings: Flow, group: str) -> bool:
+    """Whether it is the flow's settings that leave a group out: it has a name, and is no group of
+    flows."""
+    return bool(group) and not selects_group(settings, group) and not is_own_group(group)
+
+
 def is_own_group(group: str) -> bool:
     """Whether a group holds the positions of a flow, of this lake or of another."""
     return _OURS.fullmatch(group) is not None

@@ -21,13 +21,19 @@ from mirrorlake.groups.checkpoint_plan import (
     REWOUND,
     Checkpoint,
     GroupPartition,
+    leaves_out,
     noted,
     plan_checkpoints,
     selects_group,
     to_translate,
     trimmed,
 )
-from mirrorlake.groups.checkpoint_table import append_checkpoints, newest_checkpoints
+from mirrorlake.groups.checkpoint_table import (
+    append_checkpoints,
+    left_out_groups,
+    newest_checkpoints,
+    note_left_out,
+)
 from mirrorlake.groups.mover import Sent, move_in_steps, sole_mover, target_groups
 from mirrorlake.groups.moves import change_of
 from mirrorlake.groups.readable import Sides, readable_positions
@@ -35,7 +41,7 @@ from mirrorlake.groups.running_flow import RunningFlow
 from mirrorlake.groups.shared_topics import Way, joined
 from mirrorlake.groups.sync_plan import NOT_THERE, Keep, Move, decide
 from mirrorlake.kafka.connections import Connections
-from mirrorlake.kafka.groups import Listing
+from mirrorlake.kafka.groups import Listing, Told
 from mirrorlake.lake.changes import ChangeLog
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.reader import Reader
@@ -49,6 +55,8 @@ logger = logging.getLogger(__name__)
 
 #: How long group sync waits for a turn of the opposite flow, seconds; a command takes longer, the turn is left out.
 OTHERS_SECONDS = 2.0
+#: How often groups that the settings leave out are asked for their positions, seconds: they may be many.
+LEFT_OUT_SECONDS = 60.0
 
 
 class Checkpoints:
@@ -89,6 +97,8 @@ class Checkpoints:
         self._listed: Listing | None = None
         self._other_kinds: frozenset[str] = frozenset()
         self._listed_at = float("-inf")
+        self._left_out: dict[str, TopicAndPartition] | None = None
+        self._left_out_at = float("-inf")
 
     def checkpoint(self) -> list[Checkpoint]:
         """Translate what groups have committed since the last turn; returns the rows that it wrote.
@@ -119,6 +129,7 @@ class Checkpoints:
         self._write(changed, read_at)
         failpoints.reached("checkpointed")
         self._publish(changed)
+        self._note_left_out(listing)
         problems = [*listing.errors, *_named(told.errors)]
         if problems:
             raise ReplicationError(
@@ -250,6 +261,28 @@ class Checkpoints:
             if selects_group(self.flow.settings, group):
                 logger.warning("flow %s leaves out group %s, which is %s", self.flow.name, group, OTHER_KIND)
         self._other_kinds = groups
+
+    def _note_left_out(self, listing: Listing) -> None:
+        """Note the groups that the settings leave out, with positions in topics of the flow: so that a failover without
+        the source can name them."""
+        if time.monotonic() - self._left_out_at < LEFT_OUT_SECONDS:
+            return
+        self._left_out_at = time.monotonic()
+        known = self._left_out
+        if known is None:
+            known = left_out_groups(self._tables(), self.flow.name)
+        left_out = {group for group in listing.states.keys() | known.keys() if leaves_out(self.flow.settings, group)}
+        told = self._source.positions(left_out) if left_out else Told({})
+        found = {
+            group: min(ours)
+            for group, positions in told.positions.items()
+            if (ours := [key for key in positions if self._running.mirrors(key[0])])
+        }
+        fresh = {group: place for group, place in found.items() if group not in known}
+        answered = told.positions.keys() - told.errors.keys()
+        gone = {group: known[group] for group in (known.keys() & answered) - found.keys()}
+        note_left_out(self._lake, self.flow.name, fresh, gone)
+        self._left_out = {group: place for group, place in {**known, **fresh}.items() if group not in gone}
 
     def _selected(self, positions: Mapping[GroupPartition, Committed]) -> dict[GroupPartition, Committed]:
         mirrored = {topic for topic in {key[1] for key in positions} if self._running.mirrors(topic)}

@@ -1,13 +1,13 @@
 """Rows of `checkpoints`: positions of consumer groups, translated, and what became of them at the target."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
 
-from mirrorlake.groups.checkpoint_plan import GONE, Checkpoint, GroupPartition
+from mirrorlake.groups.checkpoint_plan import EXCLUDED, GONE, Checkpoint, GroupPartition
 from mirrorlake.lake.definitions import rows_of
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.reader import Reader
-from mirrorlake.offsets.positions import Committed
+from mirrorlake.offsets.positions import Committed, TopicAndPartition
 
 
 def newest_checkpoints(lake: Reader, flow: str) -> dict[GroupPartition, tuple[Checkpoint, datetime]]:
@@ -43,4 +43,24 @@ def append_checkpoints(
     common = {"flow": flow, "checkpointed_at": now, "read_at": read_at}
     nowhere = {"target_topic": None, "target_position": None}
     rows = [{**common, **vars(item), **({} if item.has_counterpart else nowhere)} for item in checkpoints]
+    lake.append("checkpoints", rows_of("checkpoints", rows))
+
+
+def left_out_groups(lake: Reader, flow: str) -> dict[str, TopicAndPartition]:
+    """The groups that were noted as left out by the settings of a flow, each with a partition where it stands."""
+    rows = lake.query_rows("left_out_groups", flow=flow, reason=EXCLUDED)
+    return {row["group_id"]: (row["topic"], row["partition"]) for row in rows}
+
+
+def note_left_out(
+    lake: Lake, flow: str, found: Mapping[str, TopicAndPartition], gone: Mapping[str, TopicAndPartition]
+) -> None:
+    """Note groups that the settings of a flow leave out, and those that were and have no positions any more: in rows
+    without a position, since none of theirs is followed."""
+    common = {"flow": flow, "checkpointed_at": datetime.now(timezone.utc)}
+    rows = [
+        {**common, "group_id": group, "topic": topic, "partition": partition, "synced": False, "reason": reason}
+        for groups, reason in ((found, EXCLUDED), (gone, GONE))
+        for group, (topic, partition) in groups.items()
+    ]
     lake.append("checkpoints", rows_of("checkpoints", rows))

@@ -15,9 +15,10 @@ from mirrorlake.groups.checkpoint_plan import (
     Checkpoint,
     GroupPartition,
     is_own_group,
+    leaves_out,
     selects_group,
 )
-from mirrorlake.groups.checkpoint_table import newest_checkpoints
+from mirrorlake.groups.checkpoint_table import left_out_groups, newest_checkpoints
 from mirrorlake.groups.moves import Standing, stand, stand_by_checkpoint
 from mirrorlake.groups.readable import Sides, readable_positions
 from mirrorlake.groups.shared_topics import Way, joined
@@ -174,8 +175,8 @@ def _not_moved(connections: Connections, way: Way, listing: Listing, others: Map
     settings = way.flow.settings
     found = {group: why for group, why in others.items() if not group or selects_group(settings, group)}
     if not way.reverse:
-        left_out = {group for group in listing.states.keys() - others.keys() if not selects_group(settings, group)}
-        told = _told(connections.groups(way.origin), [group for group in left_out if not is_own_group(group)])
+        left_out = [group for group in listing.states.keys() - others.keys() if leaves_out(settings, group)]
+        told = _told(connections.groups(way.origin), left_out)
         for group, positions in told.positions.items():
             if _mirrors(connections, way, {topic for topic, _ in positions}):
                 found[group] = EXCLUDED
@@ -209,7 +210,9 @@ def _by_checkpoints(
             standings.append(stand_by_checkpoint(item, there or kept, at))
         elif not item.has_counterpart:
             lost[place] = item.source_position
-    return GroupInventory(tuple(standings), gone=gone, lost=lost)
+    left_out = left_out_groups(lake, way.flow.name) if named is None else ()
+    not_moved = {group: EXCLUDED for group in sorted(left_out) if leaves_out(way.flow.settings, group)}
+    return GroupInventory(tuple(standings), gone=gone, not_moved=not_moved, lost=lost)
 
 
 def _is_gone(item: Checkpoint, known: SourceGenerations) -> bool:

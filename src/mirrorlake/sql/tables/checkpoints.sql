@@ -4,7 +4,7 @@ CREATE TABLE IF NOT EXISTS checkpoints (
   group_id STRING NOT NULL,
   topic STRING NOT NULL COMMENT 'of the source',
   partition INT NOT NULL,
-  source_position BIGINT COMMENT 'the next offset that the group reads at the source',
+  source_position BIGINT COMMENT 'the next offset that the group reads at the source; null: the flow leaves the group out',
   target_topic STRING COMMENT 'the mirror at the target; null: the position has no counterpart there',
   target_position BIGINT COMMENT 'the same position at the target, or the nearest safe one (reason says so); null: none',
   metadata STRING COMMENT 'what the group committed with it',
