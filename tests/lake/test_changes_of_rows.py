@@ -19,12 +19,14 @@ from mirrorlake.lake.reader import Frame
 
 AT = datetime(2026, 11, 23, tzinfo=timezone.utc)
 SEEN = Frame((("alias", "STRING"), ("cluster_id", "STRING")), [("east", "id-1"), ("west", "id-2")])
-_SAID = [item for item in definition("objectives").columns if item.name not in ("since", "noted_at")]
+_SAID = [
+    item for item in definition("objectives").columns if item.name not in ("since", "noted_at", "heartbeat_topics")
+]
 SAID = Frame(
     tuple((item.name, item.spark_type) for item in _SAID),
     [
-        ("a->b", 60, 5_000, 60, 300, True, None, True, True, None),
-        ("c->d", 1, 1, 1, 1, False, "x", False, False, "once"),
+        ("a->b", 60, 5_000, 60, 300, True, None, True, True, None, 60),
+        ("c->d", 1, 1, 1, 1, False, "x", False, False, "once", 1),
     ],
 )
 INCIDENTS: list[dict[str, Any]] = [
