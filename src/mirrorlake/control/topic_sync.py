@@ -11,6 +11,7 @@ from mirrorlake.control.acl_sync import AclSync
 from mirrorlake.control.config_plan import ALWAYS
 from mirrorlake.control.config_sync import ConfigSync
 from mirrorlake.control.denied_topics import DeniedTopics
+from mirrorlake.control.protected_topics import ProtectedTopics
 from mirrorlake.control.stated_topics import StatedTopics
 from mirrorlake.control.target_comparison import TargetComparison
 from mirrorlake.control.target_generations import TargetGenerations
@@ -21,10 +22,9 @@ from mirrorlake.errors import ClusterUnusable, TargetRefused, TopicRefused
 from mirrorlake.kafka.access import topic_rights
 from mirrorlake.kafka.admin import ClusterAdmin
 from mirrorlake.kafka.connections import Connections
-from mirrorlake.kafka.values import Acl, TopicConfigs, TopicInfo
+from mirrorlake.kafka.values import TopicConfigs, TopicInfo
 from mirrorlake.lake.event_log import EventLog
 from mirrorlake.lake.lake import Lake
-from mirrorlake.lake.topic_states import TopicState, applying_acls
 from mirrorlake.landing.source_states import note_configs
 from mirrorlake.naming.policy import check_topic_name
 from mirrorlake.produce.batch import PartitionPlan
@@ -63,6 +63,7 @@ class TargetTopics:
             self.mirrored,
             partial(event_log.states.note_acls, flow.source),
         )
+        self._protected = ProtectedTopics(flow, self.acls)
         self._connections = connections
         self._target: ClusterAdmin = connections.admin(flow.target)
         self._event_log = event_log
@@ -140,7 +141,7 @@ class TargetTopics:
             found = self._comparison({plan.topic: plan.target_topic for plan in plans if plan.action != "refuse"})
             later = found.waiting | found.stopped | (frozenset() if begins else found.decided)
             plans = [plan for plan in plans if plan.topic not in later]
-            bare = self._protect({plan.topic: plan.target_topic for plan in plans if plan.action == "create"})
+            bare = self._protected.make({plan.topic: plan.target_topic for plan in plans if plan.action == "create"})
             refused = bare | self._carry_out([plan for plan in plans if plan.topic not in bare])
             wanted = [plan for plan in plans if plan.action != "refuse" and plan.topic not in refused]
             refused |= self._begin(found, {plan.topic: plan.target_topic for plan in wanted})
@@ -174,37 +175,6 @@ class TargetTopics:
         if self.flow.settings.sync_topic_configs_enabled:
             with self._use:
                 self.configs.sync()
-
-    def _protect(
-        self, names: Mapping[str, str], states: Mapping[str, TopicState] | None = None
-    ) -> dict[str, TargetRefused]:
-        """Make the ACLs of target topics that are about to be made: a topic without them may be open to everybody.
-        Returns those of which the target refused some, by source topic: these must not be made.
-
-        Args:
-            names: the target topics by source topic.
-            states: how the source's topics were, where it is not asked.
-        """
-        if not names or not self.flow.settings.sync_topic_acls_enabled:
-            return {}
-        if states is None:
-            self.acls.sync()
-        else:
-            stated = {acl for topic in names if topic in states for acl in states[topic].acls or ()}
-            self.acls.make_stated(stated, names)
-        lacking = applying_acls(names.values(), self.acls.undone)
-        return {topic: self._unprotected(name, lacking[name]) for topic, name in names.items() if lacking[name]}
-
-    def _unprotected(self, name: str, lacking: Sequence[Acl]) -> TargetRefused:
-        one = lacking[0]
-        return TargetRefused(
-            f"topic {name} is not made on cluster {self.flow.target}, since {len(lacking)} ACLs that it has to have "
-            f"could not be made, such as {one.permission} {one.operation} for {one.principal} "
-            f"({self.acls.undone[one] or 'refused a short while ago'}); let the flow make ACLs there, or set "
-            "sync_topic_acls_enabled: false",
-            topic=name,
-            reason="ACLS_REFUSED",
-        )
 
     def check(self) -> None:
         """Compare the target's topics with those that were noted; changes nothing on the target."""
@@ -354,7 +324,7 @@ class TargetTopics:
         if not lacking:
             return {}
         states = self._event_log.states.of(self.flow.source, fresh=True)
-        bare = self._protect(lacking, states)
+        bare = self._protected.make(lacking, states)
         protected = {topic: name for topic, name in lacking.items() if topic not in bare}
         made = self._stated.make(protected, states, partitions, self._silent)
         return made | {error.topic: error for error in bare.values()}
