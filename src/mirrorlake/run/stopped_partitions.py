@@ -58,8 +58,8 @@ class StoppedPartitions:
             problem = next(iter(found.values()))
             logger.error("%s (%d partitions in all)", problem, len(found))
             self.note(problem)
-            self._here |= found.keys()
             self._incidents.tell_all(self._flow, problem.incident_kind, list(found.values()))
+            self._here |= found.keys()
             producer.spec = replace(producer.spec, blocked=producer.spec.blocked | found.keys())
 
     def refused(self, refusals: Sequence[TargetRefused]) -> None:
@@ -131,8 +131,9 @@ class StoppedPartitions:
 
     def _report(self, problems: Sequence[TargetRefused]) -> None:
         self.note(problems[0] if problems else None)
-        self._here |= {problem.topic_partition for problem in problems}
         self._incidents.report(Incident(self._flow, problem.incident_kind, problem) for problem in problems)
+        # Not before: a check beside this one would take what has no incident yet for decided, and look no more.
+        self._here |= {problem.topic_partition for problem in problems}
 
     def check(self, snapshot: Snapshot | None) -> None:
         """Close incidents of refused records that were taken since, as of a poll, and go on where an operator said

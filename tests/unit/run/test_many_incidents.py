@@ -2,7 +2,7 @@
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NoReturn
@@ -125,6 +125,23 @@ def test_what_a_target_refuses(lake: Lake, commits: Callable[[Callable[[], objec
     assert {row["partition"] for row in lake.ask_table("open_incidents")} == {n for _, n in KEYS[-9:]}
     assert commits(lambda: resolve(lake, _NO_CONNECTIONS, Wanted(topic="wide"), "stop")) == 1
     assert Incidents(lake).decided("east->west", lambda _: 0).stopped == set(places[-9:])
+
+
+def test_a_check_beside_a_refusal_loses_sight_of_none(lake: Lake) -> None:
+    """The control looks just before the incident is there; once its record was taken, it is over."""
+
+    class Beside(Incidents):
+        def report(self, incidents: Iterable[Incident]) -> None:
+            stopped.check(None)
+            super().report(incidents)
+
+    targets = SimpleNamespace(check=lambda: None, closed=dict, remote_topic=str)
+    stopped = StoppedPartitions("east->west", lake, targets, Beside(lake), lambda: None, lambda _topics: {})  # type: ignore[arg-type]
+    stopped._before = False
+    stopped.refused(_refused(KEYS[0]))
+    assert len(lake.ask_table("open_incidents")) == 1
+    stopped.check(SimpleNamespace(is_behind=lambda _place, _offset: True))  # type: ignore[arg-type]
+    assert lake.ask_table("open_incidents") == [] and stopped.error is None
 
 
 def test_decisions_are_read_as_fast_as_there_are_many(lake: Lake) -> None:
