@@ -145,6 +145,19 @@ def test_refused_records_are_parked_and_the_rest_goes_on(
     assert verified.differences == [] and verified.excused["parked"] == len(refused) + 1, verified
 
 
+def test_a_record_of_another_file_is_not_blamed(spark: SparkSession, clusters: ClusterPair, tmp_path: Path) -> None:
+    """The last record of one file of the stage goes to the broker in one batch with the first ones of the next, of
+    which one is too large: the broker refuses the batch."""
+    scene = new_scene(clusters, tmp_path, on_refused="park")
+    scene.write(40)
+    land_only(spark, scene.topology)
+    scene.write(40, TOO_LARGE, 40)
+    land_only(spark, scene.topology)
+    run = replicate_once(spark, scene.topology)
+    scene.is_mirrored_but(run.lake, {(0, 2)})
+    assert [at for _, at, _, _ in scene.parked()] == [2]
+
+
 @pytest.mark.slow
 def test_thousands_are_found_in_few_batches(spark: SparkSession, clusters: ClusterPair, tmp_path: Path) -> None:
     """A thousand of ten thousand: not a batch for each."""

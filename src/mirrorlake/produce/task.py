@@ -275,6 +275,9 @@ def _write_around(
         return False
     if sum(len(chunk.offsets) for chunk in refused) > 1:  # they went in one batch, and it may be one record of it
         return all(_commit(writer, progress, part) for part in (*halves_of(refused), behind) if part)
+    if sum(len(chunk.offsets) for chunk in mine) > 1:
+        # What went in one batch with it is refused with it, of other files of the stage too: alone it may be taken.
+        return all(_commit(writer, progress, part) for part in (refused, behind) if part)
     (one,) = refused
     state.refused = Refused(int(one.offsets[0]), int(one.offsets[0]), refusal.message, refusal.incident_kind)
     state.refused_records.append(_record(one, str(refusal.reason)))
