@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from mirrorlake.control.config_plan import ALWAYS
 from mirrorlake.control.config_sync import ConfigSync
 from mirrorlake.devtools.local.cluster import start_clusters, stop_clusters
 from mirrorlake.kafka.admin import ClusterAdmin
@@ -48,7 +49,7 @@ def test_a_mirror_is_made_with_all_that_its_target_takes_and_keeps_its_records(
     topology = write_topology(tmp_path, odd.east, odd.west, {"topics": ["t"]})
     mirrorlake(topology, "run", "--once")
     assert [record.timestamp for record in read_topic(odd.west, "east.t")[0]] == [old, old + 1]
-    kept = {"max.message.bytes": "3000000", "retention.ms": "-1", "message.timestamp.type": "CreateTime"}
+    kept = {"max.message.bytes": "3000000", "retention.ms": "-1", **ALWAYS}
     assert own_configs(odd.west, "east.t") == kept
     (told,) = mirrorlake(topology, "sql", "SELECT * FROM changes WHERE kind = 'config'")
     assert (told["resource"], told["after"], told["outcome"]) == ("east.t", "min.compaction.lag.ms=100000", "refused")

@@ -15,6 +15,7 @@ default (`use_defaults_from: target`), or the source's (`source`). What differs 
   target does not know must not keep the topic from being made.
 - `min.insync.replicas` above the factor of the target topic is refused: nobody could write to it (strimzi PR 8696).
 
+- A mirror is made to take timestamps of any age: the limits of the source have done their work (`UNLIMITED`).
 - `message.timestamp.type` of a mirror is CreateTime whatever the source topic has: a mirror keeps the timestamps of its
   records, and with LogAppendTime, which may be the target's default, its brokers would write their own over them. Only
   where LogAppendTime was set on the mirror itself, and the key is excluded, it stays, and is told.
@@ -33,8 +34,12 @@ from mirrorlake.naming.selection import matches_any
 
 _MIN_INSYNC = "min.insync.replicas"
 _TIMES, _KEPT_TIMES = "message.timestamp.type", "CreateTime"
+_ANY = str(2**63 - 1)
+#: Limits that a mirror is made without, where they are excluded: what a source took, however old or dated ahead, its
+#: mirror takes too. The brokers' own default is an hour ahead (KIP-1030). Brokers before KIP-937 have no such limits.
+UNLIMITED: Mapping[str, str] = {"message.timestamp.before.max.ms": _ANY, "message.timestamp.after.max.ms": _ANY}
 #: What every mirror is made with, so that its records keep their timestamps.
-ALWAYS: Mapping[str, str] = {_TIMES: _KEPT_TIMES}
+ALWAYS: Mapping[str, str] = {**UNLIMITED, _TIMES: _KEPT_TIMES}
 _REWRITES = (
     "topic {topic} has message.timestamp.type=LogAppendTime set on it, so its brokers write their own "
     "time over the timestamp of each record; set it to CreateTime, or take message.timestamp.type out "
@@ -92,7 +97,7 @@ def creation_configs(rules: ConfigRules, source: TopicConfigs, factor: int) -> d
         and _is_mirrored(rules, key, found)
         and not _refusal(key, found.value, factor)
     }
-    return {**own, **ALWAYS}
+    return {**ALWAYS, **own, _TIMES: _KEPT_TIMES}
 
 
 def plan_mirror(rules: ConfigRules, pair: ConfigPair) -> list[ConfigChange]:

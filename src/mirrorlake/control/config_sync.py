@@ -6,7 +6,14 @@ from typing import NamedTuple
 
 from mirrorlake.config.precedence import leading_opposite
 from mirrorlake.config.topology import ResolvedFlow
-from mirrorlake.control.config_plan import ConfigChange, ConfigPair, ConfigRules, creation_configs, plan_mirror
+from mirrorlake.control.config_plan import (
+    UNLIMITED,
+    ConfigChange,
+    ConfigPair,
+    ConfigRules,
+    creation_configs,
+    plan_mirror,
+)
 from mirrorlake.control.repeats import Contests, Refusals
 from mirrorlake.kafka.admin_configs import Described, alter_topic_configs, describe_topic_configs
 from mirrorlake.kafka.connections import Connections
@@ -60,8 +67,9 @@ class ConfigSync:
 
     def not_kept(self, topic: str, refused: Mapping[str, tuple[str, str]]) -> None:
         """Report configs that a target topic was made without: what the target does not take, by key, each with its
-        value and what the target says about it."""
-        changes = {ConfigChange(topic, topic, key, None, value): error for key, (value, error) in refused.items()}
+        value and what the target says about it. A limit that it does not know limits nothing there."""
+        told = {key: said for key, said in refused.items() if key not in UNLIMITED}
+        changes = {ConfigChange(topic, topic, key, None, value): error for key, (value, error) in told.items()}
         rows = [change.row(error) for change, error in changes.items() if self._refusals.is_news(_key(change), error)]
         self._tell(rows)
 
