@@ -6,7 +6,7 @@ They are sparse: one at the first record of each of MirrorMaker 2's lives, at ea
 """
 
 from collections.abc import Iterable, Sequence
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from typing import NamedTuple
 
 #: How many records in front of a position are compared at least: several times `offset.lag.max`, since what was copied
@@ -58,7 +58,9 @@ def window_of(syncs: Sequence[Sync], position: int, start: int, end: int) -> Win
         position: in the copy.
         start, end: of the copy's log.
     """
-    furthest = [-1, *accumulate((sync.source for sync in syncs), max)]
+    # Behind the last sync of a life records were copied that have none: at most as many as come until the next sync.
+    reached = (one.source + following.copy - one.copy - 1 for one, following in pairwise(syncs))
+    furthest = [-1, *accumulate(reached, max)]
     first = None
     for number, sync in enumerate(syncs):
         is_known = number > 0 or sync.copy <= max(start, position - LOOK_BACK)

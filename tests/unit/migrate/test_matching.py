@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from unittest.mock import patch
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from mirrorlake.migrate.matching import (
@@ -240,6 +240,15 @@ def test_the_window_back_holds_the_last_copy() -> None:
     assert window_back([], 60, 0, 9_000) is None
 
 
+def copied_three_times() -> tuple[list[bytes], Copier]:
+    """A life that ended behind its last sync, and two that began at the start again."""
+    copier = Copier()
+    for until, lag in ((27, 3), (26, 1), (27, 5)):
+        copier.live(list(range(until)), lag)
+    return [f"{number}".encode() for number in range(27)], copier
+
+
+@example(copied_three_times(), 76)
 @given(lives(), st.integers(0, 250))
 def test_the_window_is_enough(made: tuple[list[bytes], Copier], where: int) -> None:
     """Whatever the window leaves out, the answer is that of the whole copy."""
