@@ -79,6 +79,7 @@ class LandingWorker:
         self._planner = LandingPlanner(alias, source, LakeLandingStore(lake, stage, alias), begins=self._begins)
         self._query: LandingQuery | None = None
         self._covered: dict[TopicAndPartition, int] = {}
+        self._begun: dict[TopicAndPartition, int] = {}
         self._current_generations: CurrentGenerations | None = None
         self._named_before: Collection[TopicAndPartition] = ()
         self._lease = Lease(lake, f"landing of cluster {alias}")
@@ -103,7 +104,9 @@ class LandingWorker:
             query = self._query
             if query is not None:
                 self._covered.update(query.covered())
-            return dict(self._covered)
+            # Where a partition begins there is nothing in front of it, whether or not it holds a record. That is no
+            # promise to land what begins there: only what was covered is compared with what the source has.
+            return {**self._begun, **self._covered}
 
     def generations(self) -> CurrentGenerations:
         """The generations that are landed now; before the first plan, the newest ones that the lake knows."""
@@ -194,10 +197,9 @@ class LandingWorker:
             planned = self._planner.plan(self._covered)
             if not planned.leaderless or self._stopping.wait(LEADERLESS_SECONDS):
                 break
-        # Where a partition begins there is nothing in front of it, whether or not it holds a record.
-        begun = {key: max(start, planned.covered.get(key, 0)) for key, start in planned.plan.starts.items()}
         with self._lock:
-            self._covered, self._current_generations = {**planned.covered, **begun}, planned.current_generations
+            self._covered, self._current_generations = dict(planned.covered), planned.current_generations
+            self._begun = dict(planned.plan.starts)
             flows = list(zip([flow.name for flow in self._flows], self._selections(), strict=True))
         self._waiting = self._news.tell(planned, flows)
         names = {topic for topic, _ in planned.plan.starts} & planned.topics.keys()
