@@ -111,6 +111,11 @@ class FlowProducer:
         """Where the flow goes on, of every source partition of which it has mapped or skipped something."""
         return dict(self._floors)
 
+    @property
+    def booked(self) -> bool:
+        """Whether this producer has produced something, and it is in the map."""
+        return self._map_writer.booked
+
     def step(self) -> BatchReport | None:
         """Produce the next batch; None when the stage holds nothing above the flow's progress."""
         spec = self.spec

@@ -135,9 +135,10 @@ class Sender:
         began, sent, rate = time.monotonic(), 0, self._sending.rate
         while not self._worker.stopping.is_set():
             report = producer.step()
+            if producer.booked:
+                self._worker.came_through()
             if report is None:
                 return False
-            self._worker.came_through()
             sent += report.record_count
             self._sending.report(report)
             if rate is not None:

@@ -211,8 +211,9 @@ class FlowWorker:
                     return False
                 if report is not None:
                     self._miscounts = 0
-                    self.thread.came_through()
                     self._report_batch(self.flow.name, report)
+                if producer.booked:  # a batch whose rows do not come into the map would be made again for ever
+                    self.thread.came_through()
                 if not told:  # it came through a poll, which does not need to have anything to produce
                     self._event_log.incidents.came_through([self.flow.name], PASSING)
                     told = True
