@@ -75,10 +75,9 @@ def overtaken(
             place = PartitionGeneration(topic, partition, one.generation)
             if one.last >= over.get(place, NO_END) or one.first < (starts or {}).get(place, 0):
                 continue
-            extent_key = PartitionGeneration(topic, partition, one.generation)
-            known = found.get(extent_key, OvertakenRange(flow, *extent_key, one.first, one.last, 0))
+            known = found.get(place, OvertakenRange(flow, *place, one.first, one.last, 0))
             first, last = min(known.first, one.first), max(known.last, one.last)
-            found[extent_key] = OvertakenRange(flow, *extent_key, first, last, known.record_count + one.record_count)
+            found[place] = OvertakenRange(flow, *place, first, last, known.record_count + one.record_count)
     return list(found.values())
 
 

@@ -2,7 +2,6 @@
 
 from collections import defaultdict
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -19,18 +18,14 @@ def forgotten_from(lake: Lake, source_cluster: str) -> Mapping[PartitionGenerati
     """Ranges of source offsets (inclusive) that were deleted, or are about to be, of what was landed from a cluster."""
     found: dict[PartitionGeneration, list[tuple[int, int]]] = defaultdict(list)
     for row in lake.ask("forgotten_of", source_cluster=source_cluster):
-        found[_place(row)].append((row["first_offset"], row["last_offset"]))
+        found[PartitionGeneration.of(row)].append((row["first_offset"], row["last_offset"]))
     return {place: OffsetRanges(ranges) for place, ranges in found.items()}
 
 
 def forgotten_ends(lake: Lake, source_cluster: str) -> Mapping[PartitionGeneration, int]:
     """The offsets behind the last records that were deleted."""
     rows = lake.ask("forgotten_ends", source_cluster=source_cluster)
-    return {_place(row): row["position"] for row in rows}
-
-
-def _place(row: Mapping[str, Any]) -> PartitionGeneration:
-    return PartitionGeneration(row["topic"], row["partition"], row["generation"])
+    return {PartitionGeneration.of(row): row["position"] for row in rows}
 
 
 def without_forgotten(rows: pa.RecordBatch, ranges: OffsetRanges) -> pa.RecordBatch:

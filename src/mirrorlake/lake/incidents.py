@@ -165,7 +165,7 @@ class Incidents:
         foreign: dict[PartitionGeneration, int] = {}
         lost: dict[TopicAndPartition, Lost] = {}
         for row in self._lake.ask("refusals", flow=flow):
-            place = PartitionGeneration(row["topic"], row["partition"], row["generation"])
+            place = PartitionGeneration.of(row)
             offsets, living = [(row["first_offset"], row["last_offset"])], target_generation(row["topic"])
             if None not in (row["target_generation"], living) and row["target_generation"] != living:
                 continue

@@ -22,7 +22,7 @@ def _starts(rows: Iterable[Mapping[str, Any]]) -> dict[str, Starts]:
     for row in rows:
         known = found[row["flow"]]
         if row["topic"] is not None:
-            known[PartitionGeneration(row["topic"], row["partition"], row["generation"])] = row["first_offset"]
+            known[PartitionGeneration.of(row)] = row["first_offset"]
     return dict(found)
 
 

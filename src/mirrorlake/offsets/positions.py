@@ -1,7 +1,8 @@
 """A partition, and what can be said of positions in it. Pure."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 TopicAndPartition = tuple[str, int]
 """A partition by its topic and its number (`TopicPartition` of Kafka's clients, without more)."""
@@ -17,6 +18,11 @@ class PartitionGeneration(NamedTuple):
     topic: str
     partition: int
     generation: int
+
+    @classmethod
+    def of(cls, row: Mapping[str, Any]) -> "PartitionGeneration":
+        """What the offsets of a row are of."""
+        return cls(row["topic"], row["partition"], row["generation"])
 
     @property
     def topic_partition(self) -> TopicAndPartition:

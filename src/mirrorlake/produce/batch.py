@@ -115,6 +115,9 @@ def plan_batch(
         targets: the living generations of target topics, for partitions of which nothing is mapped.
         stopped: generations of partitions that are left out; newer ones go on.
     """
+    over: dict[TopicAndPartition, set[int]] = defaultdict(set)
+    for item in stopped:
+        over[item.topic_partition].add(item.generation)
     takes: dict[TopicAndPartition, _PartitionTake] = {}
     for topic, partitions in index.topics(source_cluster).items():
         name = remote_topic(topic)
@@ -124,8 +127,9 @@ def plan_batch(
         for partition, ranges in partitions.items():
             if (topic, partition) not in blocked:
                 floor = floors.get((topic, partition), start)
-                over = {item.generation for item in stopped if item.topic_partition == (topic, partition)}
-                take = _PartitionTake(topic, partition, name, ranges, _behind(floor, ranges, over))
+                if (topic, partition) in over:
+                    floor = _behind(floor, ranges, over[topic, partition])
+                take = _PartitionTake(topic, partition, name, ranges, floor)
                 if take.upcoming is not None:
                     takes[topic, partition] = take
     _fill(list(takes.values()), produce_tasks, max_records)

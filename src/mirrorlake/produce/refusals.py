@@ -83,15 +83,11 @@ class Refusals:
             where = f"{row['topic']}-{row['partition']}, offsets {found[0]['offset']} to {found[-1]['offset']}"
             logger.warning("flow %s parks %d records of %s: %s", spec.name, len(found), where, found[0]["reason"])
         if spec.on_parked is not None:
-            spec.on_parked([_place(row) for row in rows])
+            spec.on_parked([PartitionGeneration.of(row) for row in rows])
 
 
 def _parks(spec: FlowSpec, row: Mapping[str, Any]) -> bool:
-    return spec.parks or row["refused_first"] in spec.park_at.get(_place(row), _NONE)
-
-
-def _place(row: Mapping[str, Any]) -> PartitionGeneration:
-    return PartitionGeneration(row["topic"], row["partition"], row["generation"])
+    return spec.parks or row["refused_first"] in spec.park_at.get(PartitionGeneration.of(row), _NONE)
 
 
 def _refusal(row: Mapping[str, Any], codec: str) -> TargetRefused:

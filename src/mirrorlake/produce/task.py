@@ -273,17 +273,17 @@ def _write_around(
     good = [*others, *front]
     if good and not _commit(writer, progress, good):
         return False
-    if sum(len(chunk.offsets) for chunk in refused) > 1:  # they went in one batch, and it may be one record of it
-        return all(_commit(writer, progress, part) for part in (*halves_of(refused), behind) if part)
     if sum(len(chunk.offsets) for chunk in mine) > 1:
-        # What went in one batch with it is refused with it, of other files of the stage too: alone it may be taken.
-        return all(_commit(writer, progress, part) for part in (refused, behind) if part)
+        # What went in one batch with a refused record is refused with it, of other files of the stage too: only one
+        # that is refused alone is meant.
+        parts = halves_of(refused) if sum(len(chunk.offsets) for chunk in refused) > 1 else (refused,)
+        return all(_commit(writer, progress, part) for part in (*parts, behind) if part)
     (one,) = refused
     state.refused = Refused(int(one.offsets[0]), int(one.offsets[0]), refusal.message, refusal.incident_kind)
     state.refused_records.append(_record(one, str(refusal.reason)))
     if state.parks and writer.target.transactional:
         state.search = Search.like(str(refusal.reason), one.rows)
-    return not behind or _commit(writer, progress, behind)
+    return True
 
 
 def _write_without_topic(

@@ -183,10 +183,7 @@ class Restore:
         if self._asked.compacted:
             counts = self._compaction(asked).counts()
         else:
-            counts = {
-                PartitionGeneration(row["topic"], row["partition"], row["generation"]): row["record_count"]
-                for row in self._staged(asked)
-            }
+            counts = {PartitionGeneration.of(row): row["record_count"] for row in self._staged(asked)}
         return {
             topic: [item._replace(record_count=counts.get(PartitionGeneration(*item[1:4]), 0)) for item in items]
             for topic, items in ranges.items()

@@ -43,11 +43,10 @@ def _firsts(source: ClusterAdmin, flow: ResolvedFlow) -> dict[TopicAndPartition,
     keys = [(name, number) for name, topic in selected.items() for number in range(topic.partitions)]
     ends = source.told_ends(keys)
     silent = [f"{topic}-{partition}" for topic, partition in keys if (topic, partition) not in ends]
-    at_ms = time_of_start(flow.settings.start)
-    found = ends if at_ms is None else {**ends, **source.offsets_at(ends.keys(), at_ms)}
     if silent:
         raise ReplicationError(
             f"flow {flow.name} cannot begin at {flow.settings.start}: cluster {flow.source} does not say where "
             f"{', '.join(silent[:8])} is; start it when each partition has a leader"
         )
-    return found
+    at_ms = time_of_start(flow.settings.start)
+    return ends if at_ms is None else {**ends, **source.offsets_at(ends.keys(), at_ms)}

@@ -186,7 +186,7 @@ class Auditor:
                     f"{named}, offsets {item['first_offset']} to {item['last_offset']}: {item['kind']}{detail}; the "
                     f"range {row['first_offset']} to {row['last_offset']} is not proven (docs/trust.md)"
                 )
-                place = PartitionGeneration(row["topic"], row["partition"], row["generation"])
+                place = PartitionGeneration.of(row)
                 at = {name: item[name] for name in ("first_offset", "last_offset")}
                 error = ContentDiffers(said, **place._asdict(), **at, target_generation=row["target_generation"])
                 errors.setdefault(place, error)

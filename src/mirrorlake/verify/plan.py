@@ -75,7 +75,7 @@ def _since(lake: Lake, flow: str, since: datetime | None) -> dict[PartitionGener
         return {}
     text = since.astimezone(timezone.utc).isoformat(sep=" ", timespec="microseconds")
     rows = lake.ask("verify_since", flow=flow, since=text)
-    return {PartitionGeneration(row["topic"], row["partition"], row["generation"]): row["source_first"] for row in rows}
+    return {PartitionGeneration.of(row): row["source_first"] for row in rows}
 
 
 def _grown_tail(item: Standing, first: int, last: int) -> list[Extent]:

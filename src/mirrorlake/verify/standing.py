@@ -204,11 +204,11 @@ class FlowStanding:
     def _standing(self, row: Row, staged: PartitionRanges | None) -> Standing | None:
         topic, partition, target_topic = row["topic"], row["partition"], row["target_topic"]
         first = _first_staged(staged, row["generation"])
-        if PartitionGeneration(topic, partition, row["generation"]) not in self._left_out[kinds.STAGE_TRIMMED]:
+        if PartitionGeneration.of(row) not in self._left_out[kinds.STAGE_TRIMMED]:
             first = min(row["source_first"] if first is None else first, row["source_first"])  # nothing may be gone
         if first is None:
             return None
-        first = max(first, self._starts.get(PartitionGeneration(topic, partition, row["generation"]), 0))
+        first = max(first, self._starts.get(PartitionGeneration.of(row), 0))
         noted = next(
             (item for item in self._noted.get(target_topic, ()) if item.number == row["target_generation"]), None
         )
@@ -238,7 +238,7 @@ class FlowStanding:
     def _allowed(self, row: Row, flying: Iterable[Extent]) -> Allowances:
         source = self._source_configs.get(row["topic"], {})
         target = self._target_configs.get(row["target_topic"], {})
-        place = PartitionGeneration(row["topic"], row["partition"], row["generation"])
+        place = PartitionGeneration.of(row)
         left_out = {why: places.get(place) for why, places in self._left_out.items()}
         left_out[kinds.FORGOTTEN] = self._forgotten.get(place)
         at_target = (*place, row["target_topic"], row["target_generation"])
