@@ -48,6 +48,7 @@ if TYPE_CHECKING:
         Divergence,
         Forgotten,
         Groups,
+        Migrated,
         Moves,
         Plan,
         Position,
@@ -55,10 +56,13 @@ if TYPE_CHECKING:
         Rows,
         Status,
         Upkeep,
+        Verified,
     )
     from mirrorlake.library.flows import OpenFlow
     from mirrorlake.library.lake import OpenLake
     from mirrorlake.library.opening import open
+    from mirrorlake.library.resent import Resent
+    from mirrorlake.library.tracing import Trace
 
 __version__ = "0.1.0"
 
@@ -90,6 +94,7 @@ __all__ = [
     "PositionLost",
     "Produced",
     "ReplicationError",
+    "Resent",
     "Rows",
     "SourceDataLost",
     "StageTrimmed",
@@ -100,31 +105,25 @@ __all__ = [
     "TargetRefused",
     "TopicRefused",
     "TopologyError",
+    "Trace",
     "UnknownOffset",
     "Upkeep",
+    "Verified",
     "__version__",
     "open",
 ]
 
-#: Where the names are that are imported when they are first asked for.
-_HOMES = {
-    **dict.fromkeys(
-        (
-            *("Divergence", "Forgotten", "Groups", "Migrated", "Moves", "Plan", "Position", "Produced", "Rows"),
-            *("Status", "Upkeep"),
-        ),
-        "answers",
-    ),
-    "OpenFlow": "flows",
-    "OpenLake": "lake",
-    "open": "opening",
-}
+#: Modules of the library that are imported when a name of theirs is first asked for, those that cost least first.
+_LAZY = ("answers", "resent", "flows", "lake", "opening", "tracing")
 
 
 def __getattr__(name: str) -> object:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"mirrorlake.library.{_HOMES[name]}"), name)
+    if name in __all__:
+        for home in _LAZY:
+            module = import_module(f"mirrorlake.library.{home}")
+            if name in vars(module):
+                return vars(module)[name]
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

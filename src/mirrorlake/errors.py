@@ -22,8 +22,8 @@
         ├── ContentDiffers            source, stage and target do not hold the same records
         ├── LayoutError               a file of the stage does not hold a partition's offsets in rising order
         ├── FilesUnreadable           workers cannot open files of the stage themselves
-        ├── LeaseTaken             another process does this already
-        ├── Fenced                 another process took this over while it went on here
+        ├── LeaseTaken                another process does this already
+        ├── Fenced                    another process took this over while it went on here
         └── MapError                  the stage, the map and the target's positions contradict each other
             └── CountDiffers          a reader of the stage gave another number of records than were planned
 

@@ -1,6 +1,7 @@
 """The exceptions of mirrorlake: their attributes, their kinds of incident, and how they come through a pickle."""
 
 import pickle
+import re
 
 import pytest
 
@@ -45,6 +46,18 @@ def test_a_pickle_keeps_class_message_and_attributes(error: MirrorlakeError) -> 
         assert type(again) is type(error)
         assert (again.args, vars(again)) == (error.args, vars(error))
         assert str(again) == str(error)
+
+
+def test_the_tree_of_the_page_is_the_tree_of_the_classes() -> None:
+    """Each class under its base, and what each is for in one column."""
+    lines = re.findall(r"^    ([ │├└─]*)(\w+)( +)(\S.*)$", errors.__doc__ or "", re.MULTILINE)
+    path: list[str] = []
+    for indent, name, _, _ in lines:
+        path[len(indent) // 4 :] = [name]
+        kind = getattr(errors, name)
+        assert [base.__name__ for base in reversed(kind.__mro__[:-3])] == path
+    assert {name for _, name, _, _ in lines} == {kind.__name__ for kind in KINDS}
+    assert {len(indent + name + gap) for indent, name, gap, _ in lines} == {34}
 
 
 def test_a_refusal_names_its_partition_unless_it_is_about_a_topic() -> None:

@@ -107,7 +107,7 @@ def check(
         logger.warning("%s; its flows wait, except for what is staged already", unanswered)
     known = {row["cluster_id"]: row["alias"] for row in seen}
     noted = {(row["alias"], row["cluster_id"]) for row in seen if row["fresh"]}
-    problems = check_flows(connections.topology, flows, ids, topics, known, brokers)
+    problems = check_flows(flows, ids, topics, known, brokers)
     refused = refused_flows(problems)
     asked = [flow for flow in flows if flow.name not in refused and {flow.source, flow.target} <= ids.keys()]
     problems += access_problems(connections, asked)

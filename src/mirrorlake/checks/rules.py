@@ -7,13 +7,12 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from mirrorlake.checks.problem import Problem, refused_flows
 from mirrorlake.checks.route_rules import check_routes
-from mirrorlake.config.topology import ResolvedFlow, Topology
+from mirrorlake.config.topology import ResolvedFlow
 
 _FACTORS = ("replication_factor", "checkpoints_topic_replication_factor", "heartbeats_topic_replication_factor")
 
 
 def check_flows(
-    topology: Topology,
     flows: Sequence[ResolvedFlow],
     ids: Mapping[str, str],
     topics: Mapping[str, Collection[str]],
@@ -23,8 +22,7 @@ def check_flows(
     """Check flows that are to run together: refusals and notes, in the order of the rules.
 
     Args:
-        topology: the file that they are of.
-        flows: the flows.
+        flows: the flows, all of one topology file.
         ids: cluster ids by alias; without those that cannot be reached.
         topics: the names now on each cluster, by alias; without those that cannot be reached.
         known: what the lake has seen before: alias by cluster id.

@@ -81,8 +81,10 @@ class Warehouse(Model):
 
 
 class Lake(Model):
-    """Where the tables live: a directory (or a URL that Spark can write), or catalog and schema of Unity Catalog, which
-    a SQL warehouse may read."""
+    """Where the tables live: a folder, or catalog and schema of Unity Catalog, which a SQL warehouse may read.
+
+    `path` is no URL: object storage is mounted, or is a catalog's. `checkpoints` is a folder too; a catalog needs one.
+    """
 
     path: str | None = None
     catalog: str | None = None

@@ -26,11 +26,6 @@ class FieldPlan:
     column: str
     unit: str | None = None
 
-    @property
-    def is_aggregate(self) -> bool:
-        """Whether it makes one value of many rows."""
-        return self.kind not in ("plain", "trunc")
-
     def document(self) -> dict[str, Any]:
         """As the page reads it."""
         return asdict(self)

@@ -26,7 +26,9 @@ if TYPE_CHECKING:  # answers without Spark (lake/duck.py) come by this module to
 
 _CHANGE_ATTEMPTS = 5
 Answer = TypeVar("Answer")
-_use = threading.RLock()
+#: `USE <schema>` is state of the session, which all lakes of a process share: no other lake's comes between it and the
+#: statement that it is for.
+_session_use = threading.RLock()
 
 
 class Lake:
@@ -47,6 +49,7 @@ class Lake:
         checkpoints: Path | None,
     ) -> None:
         self._opening = opening
+        self._use = threading.RLock()  # around the session, and the commits that threads share
         self._session: SparkSession | None = None
         self.schema = schema
         self.directory = directory
@@ -61,7 +64,7 @@ class Lake:
     @property
     def spark(self) -> "SparkSession":
         """The session, opened if it is the first time that it is needed. Raises MissingJava."""
-        with _use:
+        with self._use:
             if self._session is None:
                 self._session = self._opening()
             return self._session
@@ -89,16 +92,20 @@ class Lake:
     @property
     def checkpoints(self) -> Path:
         """Where streaming checkpoints live. Raises LakeError when the lake was opened to be read."""
+        return self._opened_for_writing()
+
+    def check_for_writing(self) -> None:
+        """Raise LakeError when the lake was opened to be read: what lands or produces asks before it does anything."""
+        self._opened_for_writing()
+
+    def _opened_for_writing(self) -> Path:
+        """The checkpoints, which a lake that was opened to be read does not have."""
         if self._checkpoints is None:
             raise LakeError(
                 f"the lake at {self.place} was opened read-only, so nothing can be landed or produced here; open it "
                 "by the topology file, whose `lake` says where the checkpoints are"
             )
         return self._checkpoints
-
-    def check_for_writing(self) -> None:
-        """Raise LakeError when the lake was opened to be read: what lands or produces asks before it does anything."""
-        self.checkpoints  # noqa: B018 - it is what a reader lacks
 
     @property
     def leases(self) -> Path:
@@ -131,7 +138,7 @@ class Lake:
 
     def sql(self, text: str, args: Mapping[str, object] | None = None) -> "DataFrame":
         """Run a statement in which bare table names mean this lake's; `args` fills `:named` parameters."""
-        with _use:
+        with _session_use:
             self.make_known(text)
             self.spark.sql(f"USE {self.schema}")
             return self.spark.sql(text, args=dict(args)) if args else self.spark.sql(text)
@@ -145,7 +152,7 @@ class Lake:
         named = {word.lower() for word in re.findall(r"\w+", text)}
         if "show" in named:
             named.update(TABLES, VIEWS)
-        with _use:
+        with _session_use:
             for table in TABLES:
                 if table in named - self._tables_known:
                     self._find(table)
@@ -183,7 +190,7 @@ class Lake:
         return self._over(sql_text("queries", name), frames, args)
 
     def _over(self, text: str, frames: Mapping[str, "DataFrame"], args: Mapping[str, object]) -> "DataFrame":
-        with _use:
+        with _session_use:
             self.make_known(text)
             self.spark.sql(f"USE {self.schema}")
             return self.spark.sql(text, args=dict(args), **frames)
@@ -293,7 +300,7 @@ class Lake:
         if application is not None:
             self._commit(table, rows, application, version)
             return
-        with _use:
+        with self._use:
             if table not in self._groups:
                 self._groups[table] = GroupCommit(partial(self._commit, table))
         self._groups[table].append(rows)

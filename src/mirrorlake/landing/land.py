@@ -76,11 +76,13 @@ def land_again(
     the source may have it still.
 
     Args:
-        lake, options, client: where to, options of Spark's Kafka source, and settings of librdkafka.
-        plan: its `starts` are the first offsets.
+        lake: the lake.
+        options: of Spark's Kafka source.
+        plan: the partitions; its `starts` are the first offsets, inclusive.
         landing: the cluster's settings.
-        ends: offsets behind the last ones.
-        occasion: doing it twice for the same one, also while the first attempt still runs, lands them once.
+        ends: the last offsets of the partitions, exclusive.
+        occasion: names what it is landed again for. Twice for the same one, even at the same time, lands them once.
+        client: settings of librdkafka.
     """
     forgotten = {
         (topic, partition): ranges

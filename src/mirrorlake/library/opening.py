@@ -32,7 +32,7 @@ def open(
     Args:
         topology: the topology file. With it everything can be asked, and done.
         catalog, schema: where the tables are in Unity Catalog. Reading needs SELECT on them and no more rights.
-        path: the folder of a local lake, or a URL that Spark can read.
+        path: the folder of a lake, which a mount of object storage may be. A URL is refused (LakeError).
         read_only: open the topology's lake to be read: nothing is made in it, and nothing can be produced from it.
         spark: the session to use; the active one, or a local one, for None.
         engine: what answers that are no DataFrames are read by: "duckdb", which is the default for a folder and needs

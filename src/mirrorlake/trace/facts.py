@@ -19,11 +19,6 @@ class Place(NamedTuple):
     partition: int
     offset: int
 
-    @property
-    def partition_name(self) -> str:
-        """The partition as Kafka's tools write it."""
-        return f"{self.topic}-{self.partition}"
-
 
 @dataclass(frozen=True)
 class Standing:

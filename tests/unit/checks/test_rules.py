@@ -41,7 +41,7 @@ def check(
     """Check flows between clusters whose ids are `id-<alias>` unless told otherwise."""
     file = topology(flows, sorted({alias for flow in flows for alias in flow.split("->")} | set(NAMES)))
     all_ids = {alias: f"id-{alias}" for alias in file.clusters}
-    problems = check_flows(file, file.active_flows(), {**all_ids, **(ids or {})}, topics or {}, known, brokers)
+    problems = check_flows(file.active_flows(), {**all_ids, **(ids or {})}, topics or {}, known, brokers)
     for problem in problems:
         assert problem.fix or problem.severity == "note"
         assert not str(problem).endswith(".") and "\n" not in str(problem) and set(problem.flows) <= set(flows)
@@ -318,7 +318,7 @@ def test_what_is_refused_for_its_clusters_is_not_checked_for_its_names() -> None
 def test_a_cluster_that_does_not_answer_holds_up_no_check() -> None:
     flows = {"east->west": IDENTITY, "west->east": IDENTITY, "north->west": {}}
     file = topology(flows)
-    assert rules(check_flows(file, file.active_flows(), {}, {})) == {"round": BOTH}
+    assert rules(check_flows(file.active_flows(), {}, {})) == {"round": BOTH}
 
 
 def test_more_names_than_can_be_followed_are_told(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -59,7 +59,7 @@ def test_each_file_runs_and_gives_what_the_page_says(title: str, tmp_path: Path)
     assert spread(topology, own) == {name: topics | got for name, (topics, got) in said.items()}
     ids = {name: f"id-{name}" for name in topology.clusters}
     brokers = dict.fromkeys(topology.clusters, 3)
-    assert check_flows(topology, topology.active_flows(), ids, own, None, brokers) == []
+    assert check_flows(topology.active_flows(), ids, own, None, brokers) == []
 
 
 def test_the_alternatives_in_the_text_are_allowed_too(tmp_path: Path) -> None:
@@ -68,11 +68,11 @@ def test_the_alternatives_in_the_text_are_allowed_too(tmp_path: Path) -> None:
     document = yaml.safe_load((tmp_path / "mirrorlake.yml").read_text(encoding="utf-8"))
     both = Topology.model_validate({**document, "defaults": yaml.safe_load(defaults)})
     ids = {name: f"id-{name}" for name in topology.clusters}
-    assert check_flows(both, both.active_flows(), ids, {"east": ["orders"], "west": ["orders"]}) == []
+    assert check_flows(both.active_flows(), ids, {"east": ["orders"], "west": ["orders"]}) == []
     hub = load(SECTIONS["Hub"], tmp_path)
     merged = hub.model_copy(
         update={"flows": {name: flow.model_copy(update={"policy": "identity"}) for name, flow in hub.flows.items()}}
     )
     ids = {name: f"id-{name}" for name in hub.clusters}
-    notes = check_flows(merged, merged.active_flows(), ids, dict.fromkeys(("north", "south", "east"), ["orders"]))
+    notes = check_flows(merged.active_flows(), ids, dict.fromkeys(("north", "south", "east"), ["orders"]))
     assert {(note.rule, note.severity) for note in notes} == {("fan-in", "note")}

@@ -1,0 +1,40 @@
+"""What a lake does before it is asked for a table: its session, and what one that is only read refuses."""
+
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from threading import Event
+from typing import cast
+
+import pytest
+from pyspark.sql import SparkSession
+
+from mirrorlake.errors import LakeError
+from mirrorlake.lake.lake import Lake
+
+SESSION = cast(SparkSession, object())
+
+
+def test_no_lake_waits_for_the_session_of_another_one() -> None:
+    began, other = Event(), Event()
+
+    def slowly() -> SparkSession:
+        began.set()
+        assert other.wait(10), "the other lake has to wait"
+        return SESSION
+
+    slow, quick = Lake(slowly, "slow", None, None), Lake(lambda: SESSION, "quick", None, None)
+    with ThreadPoolExecutor(1) as pool:
+        opening = pool.submit(lambda: slow.spark)
+        assert began.wait(10)
+        with ThreadPoolExecutor(1) as second:
+            assert second.submit(lambda: quick.spark).result(5) is SESSION
+        other.set()
+        assert opening.result(10) is SESSION
+
+
+def test_a_lake_that_is_read_refuses_what_writes_would_need(tmp_path: Path) -> None:
+    lake = Lake(lambda: SESSION, "read", tmp_path, None)
+    for needed in (lake.check_for_writing, lambda: lake.checkpoints, lambda: lake.leases, lambda: lake.lake_id):
+        with pytest.raises(LakeError, match="was opened read-only"):
+            needed()
+    Lake(lambda: SESSION, "written", tmp_path, tmp_path).check_for_writing()
