@@ -20,7 +20,7 @@ from mirrorlake.errors import InputError
 from mirrorlake.failover.failover import MoveOptions, move_groups, planned_moves
 from mirrorlake.groups.checkpoint_plan import GONE, PAST_END, Checkpoint
 from mirrorlake.groups.checkpoint_sync import Checkpoints
-from mirrorlake.groups.shared_topics import Way
+from mirrorlake.groups.shared_topics import Direction
 from mirrorlake.groups.sync_plan import ACTIVE, BEHIND
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.lake.lake import Lake
@@ -135,12 +135,12 @@ class Scene:
 
     def move(self, *groups: str, reverse: bool = False, **options: Any) -> dict[str, Any]:
         connections = self.connections
-        way = Way(connections.topology.flow(FLOW), reverse)
+        direction = Direction(connections.topology.flow(FLOW), reverse)
         named = tuple(self.group(group) for group in groups) or None
         wanted = MoveOptions(named, **{"drain": False, **options})
         if wanted.dry_run:  # as the library asks
-            return planned_moves(now_of(self.lake), connections, way, wanted)
-        return move_groups(self.lake, connections, way, wanted)
+            return planned_moves(now_of(self.lake), connections, direction, wanted)
+        return move_groups(self.lake, connections, direction, wanted)
 
     def at_target(self, group: str, kind: str, partition: int = 0) -> tuple[int, str] | None:
         key = (f"east.{self.topic(kind)}", partition)
@@ -492,8 +492,8 @@ def test_positions_in_a_topic_that_two_flows_share(
         group = f"{topic_name}-{read}"
         commit(clusters.east, group, topic_name, 0, east[read].offset if read < 50 else east[-1].offset + 1)
         connections = Connections(load_topology(topology))
-        way = Way(connections.topology.flow(FLOW))
-        found = move_groups(run.lake, connections, way, MoveOptions((group,), drain=False))
+        direction = Direction(connections.topology.flow(FLOW))
+        found = move_groups(run.lake, connections, direction, MoveOptions((group,), drain=False))
         assert found["complete"], found["left"]
         seen = {record.value for record in east[:read]}
         got = unread(clusters.west, group, topic_name)

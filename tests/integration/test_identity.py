@@ -13,7 +13,7 @@ from mirrorlake.config.topology import Lake as Location
 from mirrorlake.config.topology import load_topology
 from mirrorlake.errors import LakeError
 from mirrorlake.failover.failover import MoveOptions, move_groups
-from mirrorlake.groups.shared_topics import Way
+from mirrorlake.groups.shared_topics import Direction
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.lake.opening import reading_lake
 from tests.support.clusters import ClusterPair
@@ -58,7 +58,7 @@ def test_who_opened_a_catalog_to_read_it_does_not_produce(
     reader = reading_lake(spark, Location.model_validate(place), tmp_path)
     assert reader.stored_id == writer.lake_id
     with pytest.raises(LakeError, match="was opened read-only, so nothing can be landed or produced here"):
-        move_groups(reader, Connections(found), Way(found.flow(FLOW)), MoveOptions())
+        move_groups(reader, Connections(found), Direction(found.flow(FLOW)), MoveOptions())
     assert reader.table("offset_map").count() == 0
     assert replicate_once(spark, topology).lake.table("offset_map").count() == PARTITIONS
 

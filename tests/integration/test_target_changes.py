@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 from mirrorlake.config.topology import load_topology
 from mirrorlake.errors import ReplicationError
 from mirrorlake.failover.failover import MoveOptions, move_groups
-from mirrorlake.groups.shared_topics import Way
+from mirrorlake.groups.shared_topics import Direction
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.map_store import LakeMap
@@ -184,7 +184,7 @@ def _told(lake: Lake, topology: Path, scene: Scene, lost: tuple[str, ...]) -> No
     assert position(scene.clusters.west, scene.prefix + "stays", scene.target("stays")) == READ
     options = MoveOptions(tuple(scene.prefix + name for name in ("stays", "made")), drain=False)
     flow = load_topology(topology).flow(FLOW)
-    moved = move_groups(lake, Connections(load_topology(topology)), Way(flow), options)
+    moved = move_groups(lake, Connections(load_topology(topology)), Direction(flow), options)
     assert [item["group"] for item in moved["groups"]] == [scene.prefix + "stays"]
     assert not moved["complete"] and any(scene.source("made") in line for line in moved["left"])
 

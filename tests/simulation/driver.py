@@ -43,7 +43,7 @@ from mirrorlake.produce import flow as produce_flow
 from mirrorlake.produce.batch import PartitionPlan, shard_of
 from mirrorlake.produce.fencing import fence_all
 from mirrorlake.produce.flow import FlowProducer
-from mirrorlake.produce.ports import Way
+from mirrorlake.produce.ports import BatchWay
 from mirrorlake.produce.python_producer import PythonProducer
 from mirrorlake.produce.readers import ReadFiles, ReadRows
 from mirrorlake.produce.report import RESULT
@@ -290,7 +290,7 @@ class MemoryWorkers:
         for name in self._written_here:
             self._world.here.writers.take(name)
 
-    def files(self, jobs: Sequence[ShardJob]) -> tuple[Way, pa.Table]:
+    def files(self, jobs: Sequence[ShardJob]) -> tuple[BatchWay, pa.Table]:
         """Run jobs whose workers read files."""
         if self._goes_the_short_way(jobs):
             tasks = [lambda job=job: [produce_shard(job, read_shard(job.plan, job.skipped))] for job in jobs]
@@ -302,7 +302,7 @@ class MemoryWorkers:
 
     def rows(
         self, jobs: Sequence[ShardJob], plans: Sequence[PartitionPlan], produce_tasks: int
-    ) -> tuple[Way, pa.Table]:
+    ) -> tuple[BatchWay, pa.Table]:
         """Run jobs over sorted rows of the newest version."""
         wanted = {(plan.topic, plan.partition, plan.generation): plan for plan in plans}
         by_shard: dict[int, list[Any]] = {}

@@ -12,7 +12,7 @@ from mirrorlake.offsets.generations import TargetGeneration
 from mirrorlake.offsets.stage_index import StagedRange
 from mirrorlake.produce.batch import PartitionPlan
 from mirrorlake.produce.flow import FlowProducer
-from mirrorlake.produce.ports import Way
+from mirrorlake.produce.ports import BatchWay
 from mirrorlake.produce.spec import FlowSpec
 from mirrorlake.produce.task import ShardJob
 from mirrorlake.resend.stage import BoundedStage
@@ -36,7 +36,7 @@ class Picking(MemoryWorkers):
 
     def rows(
         self, jobs: Sequence[ShardJob], plans: Sequence[PartitionPlan], produce_tasks: int
-    ) -> tuple[Way, pa.Table]:
+    ) -> tuple[BatchWay, pa.Table]:
         """See `MemoryWorkers`."""
         picked = [row for row in self._world.stage.rows() if self._picks(row)]
         with patch.object(self._world.stage, "rows", lambda: picked):

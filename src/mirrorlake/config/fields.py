@@ -25,7 +25,7 @@ def patterns_of(value: tuple[str, ...]) -> tuple[str, ...]:
     return value
 
 
-def beside(value: str | None, info: ValidationInfo) -> str | None:
+def relative_to_file(value: str | None, info: ValidationInfo) -> str | None:
     """Resolve a relative path against the topology file's folder; leave URLs, PEM text and references alone."""
     directory = (info.context or {}).get("directory")
     if (

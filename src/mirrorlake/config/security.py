@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import SecretStr, field_validator, model_validator
 
-from mirrorlake.config.fields import Model, beside
+from mirrorlake.config.fields import Model, relative_to_file
 
 _LOGIN = ("username", "password")
 _TOKEN = ("token_endpoint", "client_id", "client_secret")
@@ -36,7 +36,7 @@ class Security(Model):
     key_password: SecretStr | None = None
     verify_hostname: bool = True
 
-    _resolve_files = field_validator("ca_file", "certificate_file", "key_file")(beside)
+    _resolve_files = field_validator("ca_file", "certificate_file", "key_file")(relative_to_file)
 
     @property
     def sasl(self) -> bool:

@@ -13,7 +13,7 @@ from typing import Any
 from pydantic import BaseModel, Field, PrivateAttr, SecretStr, ValidationError, field_validator, model_validator
 
 from mirrorlake.config.client_settings import Role, setting_refusal
-from mirrorlake.config.fields import Model, Override, beside, names_of
+from mirrorlake.config.fields import Model, Override, names_of, relative_to_file
 from mirrorlake.config.flow import Flow
 from mirrorlake.config.maintenance import Maintenance
 from mirrorlake.config.objectives import FlowObjectives, Objectives
@@ -92,7 +92,7 @@ class Lake(Model):
     checkpoints: str | None = None
     warehouse: Warehouse | None = None
 
-    _resolve_paths = field_validator("path", "checkpoints")(beside)
+    _resolve_paths = field_validator("path", "checkpoints")(relative_to_file)
 
     @model_validator(mode="after")
     def _one_place(self) -> "Lake":

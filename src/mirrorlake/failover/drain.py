@@ -63,11 +63,11 @@ def _ends(connections: Connections, flow: ResolvedFlow) -> tuple[dict[TopicAndPa
     selection = flow.selection
     topics = [info for name, info in admin.topics().items() if selection.selects(name) and not flow.pauses(name)]
     keys = [(info.name, partition) for info in topics for partition in range(info.partitions)]
-    marks, ends = admin.told_ends(keys, committed=False), admin.told_ends(keys)
+    marks, ends = admin.end_offsets(keys, committed=False, skip_silent=True), admin.end_offsets(keys, skip_silent=True)
     deadline = time.monotonic() + OPEN_SECONDS
     while (waiting := _open(ends, marks)) and time.monotonic() < deadline:
         time.sleep(LOOK_SECONDS)
-        ends |= admin.told_ends(waiting)
+        ends |= admin.end_offsets(waiting, skip_silent=True)
     silent = [f"{topic}-{partition}" for topic, partition in keys if (topic, partition) not in ends]
     return ends, _held(connections, flow, ends, marks), silent
 

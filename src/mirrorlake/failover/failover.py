@@ -20,11 +20,11 @@ from mirrorlake.groups.checkpoint_plan import GroupPartition
 from mirrorlake.groups.checkpoint_table import append_checkpoints, newest_checkpoints
 from mirrorlake.groups.inventory import GroupInventory, silence, take_inventory
 from mirrorlake.groups.mover import Sent, move_in_steps, sole_mover, target_groups
-from mirrorlake.groups.moves import FAILBACK, MoveResult, documents, kept, marked, plan_moves, verified
-from mirrorlake.groups.shared_topics import Way
+from mirrorlake.groups.moves import FAILBACK, MoveResult, documents, kept, mark_synced, plan_moves, verified
+from mirrorlake.groups.shared_topics import Direction
 from mirrorlake.groups.sync_plan import TargetGroup, may_have_members
 from mirrorlake.kafka.connections import Connections
-from mirrorlake.kafka.groups import GroupAdmin, Told
+from mirrorlake.kafka.groups import GroupAdmin, GroupPositions
 from mirrorlake.lake.event_log import EventLog
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.reader import Reader
@@ -47,7 +47,7 @@ class MoveOptions:
     drain: bool = True
 
 
-def move_groups(lake: Lake, connections: Connections, way: Way, options: MoveOptions) -> dict[str, Any]:
+def move_groups(lake: Lake, connections: Connections, direction: Direction, options: MoveOptions) -> dict[str, Any]:
     """Move groups along a way.
 
     Returns:
@@ -60,53 +60,53 @@ def move_groups(lake: Lake, connections: Connections, way: Way, options: MoveOpt
         LakeError: the lake was opened to be read, and something is to be drained.
     """
     if options.dry_run:
-        return planned_moves(lake, connections, way, options)
+        return planned_moves(lake, connections, direction, options)
     if options.drain:
         lake.check_for_writing()
-    connections.admin(way.goal).cluster_id()
-    gone = silence(connections, way)
-    drained = _catch_up(lake, connections, way) if options.drain and not gone else []
+    connections.admin(direction.goal).cluster_id()
+    gone = silence(connections, direction)
+    drained = _catch_up(lake, connections, direction) if options.drain and not gone else []
     lake.reader.refresh()
-    found = take_inventory(lake.reader, connections, way, options.groups, gone)
-    with sole_mover(lake, way.flow, SYNC_SECONDS):  # group sync would move the same groups beside us
+    found = take_inventory(lake.reader, connections, direction, options.groups, gone)
+    with sole_mover(lake, direction.flow, SYNC_SECONDS):  # group sync would move the same groups beside us
         lake.reader.refresh()
-        results, goals = _planned(lake.reader, connections, way, found, options.force)
-        results = carry_out(connections.groups(way.goal), results, goals, options.force)
-        _note_down(lake, way, results)
-    return _document(lake.reader, way, found, results, drained)
+        results, goals = _planned(lake.reader, connections, direction, found, options.force)
+        results = carry_out(connections.groups(direction.goal), results, goals, options.force)
+        _note_down(lake, direction, results)
+    return _document(lake.reader, direction, found, results, drained)
 
 
-def planned_moves(lake: Reader, connections: Connections, way: Way, options: MoveOptions) -> dict[str, Any]:
+def planned_moves(lake: Reader, connections: Connections, direction: Direction, options: MoveOptions) -> dict[str, Any]:
     """What `move_groups` would do, as the same document: changes nothing. Raises as that does."""
-    connections.admin(way.goal).cluster_id()
-    found = take_inventory(lake, connections, way, options.groups, silence(connections, way))
-    results = _planned(lake, connections, way, found, options.force)[0]
-    return {**_document(lake, way, found, results, []), "dry_run": True}
+    connections.admin(direction.goal).cluster_id()
+    found = take_inventory(lake, connections, direction, options.groups, silence(connections, direction))
+    results = _planned(lake, connections, direction, found, options.force)[0]
+    return {**_document(lake, direction, found, results, []), "dry_run": True}
 
 
 def _document(
-    lake: Reader, way: Way, found: GroupInventory, results: Sequence[MoveResult], drained: Sequence[Drained]
+    lake: Reader, direction: Direction, found: GroupInventory, results: Sequence[MoveResult], drained: Sequence[Drained]
 ) -> dict[str, Any]:
-    left = _left(way, found, results, drained)
+    left = _left(direction, found, results, drained)
     return {
-        "flow": way.flow.name,
-        "command": _word(way),
+        "flow": direction.flow.name,
+        "command": _word(direction),
         "dry_run": False,
         "complete": not left,
         "origin_unreachable": found.gone,
         "drained": [asdict(item) for item in drained],
         "groups": documents(results),
-        "warnings": _warnings(lake, way, found),
+        "warnings": _warnings(lake, direction, found),
         "left": left,
-        **({} if found.gone is None else divergence_of(lake, way.flow.name)),
+        **({} if found.gone is None else divergence_of(lake, direction.flow.name)),
     }
 
 
-def _catch_up(lake: Lake, connections: Connections, way: Way) -> list[Drained]:
+def _catch_up(lake: Lake, connections: Connections, direction: Direction) -> list[Drained]:
     """Drain the flow, and on the way back the opposite one too: what was written at the target goes to the source."""
-    flows = [way.flow]
-    opposite = opposite_name(way.flow)
-    if way.reverse and opposite in connections.topology.flows:
+    flows = [direction.flow]
+    opposite = opposite_name(direction.flow)
+    if direction.reverse and opposite in connections.topology.flows:
         flows.append(connections.topology.flow(opposite))
     return [item for flow in flows if (item := _drained(lake, connections, flow)) is not None]
 
@@ -127,14 +127,14 @@ def _drained(lake: Lake, connections: Connections, flow: ResolvedFlow) -> Draine
 
 
 def _planned(
-    lake: Reader, connections: Connections, way: Way, found: GroupInventory, force: bool
+    lake: Reader, connections: Connections, direction: Direction, found: GroupInventory, force: bool
 ) -> tuple[list[MoveResult], dict[str, TargetGroup]]:
     """What is to be done, and the groups at the goal that it was decided by."""
-    starts = logs.starts(connections.admin(way.goal), {item.checkpoint.target for item in found.standings})
+    starts = logs.starts(connections.admin(direction.goal), {item.checkpoint.target for item in found.standings})
     names = {item.checkpoint.group_id for item in found.standings}
-    goals, errors = target_groups(connections.groups(way.goal), names, starts)
-    newest = {key: item for key, (item, _) in newest_checkpoints(lake, way.flow.name).items()}
-    return plan_moves(marked(found.standings, newest, way.reverse), goals, errors, force), goals
+    goals, errors = target_groups(connections.groups(direction.goal), names, starts)
+    newest = {key: item for key, (item, _) in newest_checkpoints(lake, direction.flow.name).items()}
+    return plan_moves(mark_synced(found.standings, newest, direction.reverse), goals, errors, force), goals
 
 
 def carry_out(
@@ -153,7 +153,7 @@ def carry_out(
     ]
 
 
-def _done(result: MoveResult, sent: Sent, now: Told) -> MoveResult:
+def _done(result: MoveResult, sent: Sent, now: GroupPositions) -> MoveResult:
     item = sent.checkpoint
     if sent.kept is not None:
         return kept(result.standing, sent.before, sent.kept)
@@ -164,54 +164,57 @@ def _done(result: MoveResult, sent: Sent, now: Told) -> MoveResult:
     return verified(replace(result, before=sent.before, to=sent.to or result.to), refused, position)
 
 
-def _read_back(goal: GroupAdmin, groups: set[str]) -> Told:
+def _read_back(goal: GroupAdmin, groups: set[str]) -> GroupPositions:
     try:
         return goal.positions(groups)
     except ClusterUnusable as error:
-        return Told({}, dict.fromkeys(groups, str(error)))
+        return GroupPositions({}, dict.fromkeys(groups, str(error)))
 
 
-def _note_down(lake: Lake, way: Way, results: Sequence[MoveResult]) -> None:
+def _note_down(lake: Lake, direction: Direction, results: Sequence[MoveResult]) -> None:
     # What is there and was never noted was moved by a run that was killed before it came to this.
     changed = [item for item in results if item.done != "there" or not item.standing.checkpoint.synced]
-    EventLog(lake).record(way.flow.name, [item.change() for item in changed])
+    EventLog(lake).record(direction.flow.name, [item.change() for item in changed])
     # What failback did not move is no position of the source, and so no checkpoint.
-    noted = ("moved", "there") if way.reverse else ("moved", "there", "kept", "failed")
-    rows = [item.checkpoint(way.reverse, _word(way)) for item in changed if item.done in noted]
-    append_checkpoints(lake, way.flow.name, rows)
+    noted = ("moved", "there") if direction.reverse else ("moved", "there", "kept", "failed")
+    rows = [item.checkpoint(direction.reverse, _word(direction)) for item in changed if item.done in noted]
+    append_checkpoints(lake, direction.flow.name, rows)
 
 
-def _left(way: Way, found: GroupInventory, results: Sequence[MoveResult], drained: Sequence[Drained]) -> list[str]:
+def _left(
+    direction: Direction, found: GroupInventory, results: Sequence[MoveResult], drained: Sequence[Drained]
+) -> list[str]:
     """What is not as it should be, one sentence each."""
     left = [f"flow {item.flow} was not drained: {_why(item)}" for item in drained if item.detail or item.missing]
     left += [f"flow {item.flow} was not drained: {said}" for item in drained for said in item.held]
-    left += [f"cluster {way.origin} did not report all its groups: {why}" for why in found.untold]
+    left += [f"cluster {direction.origin} did not report all its groups: {why}" for why in found.untold]
     left += [f"group {group} was not reported: {why}" for group, why in sorted(found.errors.items())]
     left += [f"topic {topic}: {why}" for topic, why in found.closed.items()]
-    left += _without_counterpart(way, found)
-    return left + [_left_over(way, item) for item in results if item.is_left]
+    left += _without_counterpart(direction, found)
+    return left + [_left_over(direction, item) for item in results if item.is_left]
 
 
-def _without_counterpart(way: Way, found: GroupInventory) -> list[str]:
+def _without_counterpart(direction: Direction, found: GroupInventory) -> list[str]:
     """Positions that lead nowhere, those of a group in a topic as one."""
     places: dict[tuple[str, str], list[tuple[int, int]]] = {}
     for (group, topic, partition), position in sorted(found.lost.items()):
         places.setdefault((group, topic), []).append((partition, position))
     return [
-        f"group {group} has no position at {way.goal} for {topic}, where it stands at "
+        f"group {group} has no position at {direction.goal} for {topic}, where it stands at "
         f"{', '.join(f'{position} of partition {partition}' for partition, position in items[:_NAMED])}"
-        f"{f' and in {len(items) - _NAMED} partitions more' if len(items) > _NAMED else ''}: {_unmirrored(way, topic)}"
+        f"{f' and in {len(items) - _NAMED} partitions more' if len(items) > _NAMED else ''}: "
+        + _unmirrored(direction, topic)
         for (group, topic), items in places.items()
     ]
 
 
-def _unmirrored(way: Way, topic: str) -> str:
-    if not way.reverse and way.flow.pauses(topic):
+def _unmirrored(direction: Direction, topic: str) -> str:
+    if not direction.reverse and direction.flow.pauses(topic):
         return "the topic is paused"
     return "nothing of it was ever mirrored; `mirrorlake plan` says whether it is refused"
 
 
-def _left_over(way: Way, item: MoveResult) -> str:
+def _left_over(direction: Direction, item: MoveResult) -> str:
     """What is not as it should be about one position."""
     standing, checkpoint = item.standing, item.standing.checkpoint
     where = f"group {checkpoint.group_id}, {checkpoint.target_topic}-{checkpoint.partition}"
@@ -219,7 +222,7 @@ def _left_over(way: Way, item: MoveResult) -> str:
         return f"{where}: {item.detail}"
     said = []
     if standing.past is not None:
-        place = f"{checkpoint.topic}-{checkpoint.partition} on {way.origin} ({standing.past})"
+        place = f"{checkpoint.topic}-{checkpoint.partition} on {direction.origin} ({standing.past})"
         said.append(f"its position {checkpoint.source_position} lies behind the end of {place}, where no record is")
     if standing.gone:
         said.append(f"up to {standing.gone:,} records that it has not read are not there any more")
@@ -229,7 +232,7 @@ def _left_over(way: Way, item: MoveResult) -> str:
         return f"{where}: at {item.to_position}, since {' and '.join(said)}"
     late = "the opposite flow has not caught up"
     meaning = f"up to {standing.again} records will be read again" if standing.again else late
-    paused = not way.reverse and way.flow.pauses(checkpoint.topic)
+    paused = not direction.reverse and direction.flow.pauses(checkpoint.topic)
     return f"{where}: held back at {item.to_position}, {'since the topic is paused; ' if paused else ''}{meaning}"
 
 
@@ -239,22 +242,22 @@ def _why(item: Drained) -> str:
     return f"{len(item.missing)} partitions are not at their end, such as {item.missing[0]}"
 
 
-def _warnings(lake: Reader, way: Way, found: GroupInventory) -> list[str]:
+def _warnings(lake: Reader, direction: Direction, found: GroupInventory) -> list[str]:
     """What an operator should know before consumers start: members left at the origin, open incidents of the flow."""
     warnings = [
-        f"group {group} still has members on {way.origin}: stop them, then run this again, or they read on there"
+        f"group {group} still has members on {direction.origin}: stop them, then run this again, or they read on there"
         for group, state in sorted(found.states.items())
         if may_have_members(state)
     ]
     warnings += [f"group {group or repr(group)} is not moved: it is {why}" for group, why in found.not_moved.items()]
     warnings += [
         f"group {group} also stands in {', '.join(topics[:_NAMED])}{' and others' if len(topics) > _NAMED else ''}, "
-        f"which flow {way.flow.name} does not select: it has no position there at {way.goal}"
+        f"which flow {direction.flow.name} does not select: it has no position there at {direction.goal}"
         for group, topics in found.unselected.items()
     ]
-    incidents = lake.query_rows("open_incidents_of", flow=way.flow.name)
+    incidents = lake.query_rows("open_incidents_of", flow=direction.flow.name)
     return warnings + [f"open incident {row['kind']}: {row['detail']}" for row in incidents]
 
 
-def _word(way: Way) -> str:
-    return FAILBACK if way.reverse else "failover"
+def _word(direction: Direction) -> str:
+    return FAILBACK if direction.reverse else "failover"

@@ -38,10 +38,10 @@ from mirrorlake.groups.mover import Sent, move_in_steps, sole_mover, target_grou
 from mirrorlake.groups.moves import change_of
 from mirrorlake.groups.readable import Sides, readable_positions
 from mirrorlake.groups.running_flow import RunningFlow
-from mirrorlake.groups.shared_topics import Way, joined
+from mirrorlake.groups.shared_topics import Direction, joined
 from mirrorlake.groups.sync_plan import NOT_THERE, Keep, Move, decide
 from mirrorlake.kafka.connections import Connections
-from mirrorlake.kafka.groups import Listing, Told
+from mirrorlake.kafka.groups import GroupPositions, Listing
 from mirrorlake.lake.changes import ChangeLog
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.reader import Reader
@@ -272,7 +272,7 @@ class Checkpoints:
         if known is None:
             known = left_out_groups(self._tables(), self.flow.name)
         left_out = {group for group in listing.states.keys() | known.keys() if leaves_out(self.flow.settings, group)}
-        told = self._source.positions(left_out) if left_out else Told({})
+        told = self._source.positions(left_out) if left_out else GroupPositions({})
         found = {
             group: min(ours)
             for group, positions in told.positions.items()
@@ -291,7 +291,7 @@ class Checkpoints:
     def _translate(self, asked: Collection[Asked]) -> dict[Asked, Translated]:
         reached = self._running.reached({(topic, partition) for topic, partition, _ in asked})
         found = self._translator.translate(asked, reached)
-        return joined(self._tables(), self._connections, Way(self.flow), found)
+        return joined(self._tables(), self._connections, Direction(self.flow), found)
 
     def _target_logs(self, wanted: Collection[TopicAndPartition]) -> dict[TopicAndPartition, LogEnds]:
         """Where mirrors begin. They end behind all that the map leads to: what they lost leaves it."""

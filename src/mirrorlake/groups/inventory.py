@@ -19,11 +19,11 @@ from mirrorlake.groups.checkpoint_plan import (
     selects_group,
 )
 from mirrorlake.groups.checkpoint_table import left_out_groups, newest_checkpoints
-from mirrorlake.groups.moves import Standing, stand, stand_by_checkpoint
+from mirrorlake.groups.moves import Standing, standing_by_checkpoint, standing_of
 from mirrorlake.groups.readable import Sides, readable_positions
-from mirrorlake.groups.shared_topics import Way, joined
+from mirrorlake.groups.shared_topics import Direction, joined
 from mirrorlake.kafka.connections import Connections
-from mirrorlake.kafka.groups import GroupAdmin, Listing, Told
+from mirrorlake.kafka.groups import GroupAdmin, GroupPositions, Listing
 from mirrorlake.lake.reader import Reader
 from mirrorlake.lake.source_generations import source_generations
 from mirrorlake.lake.translate import translate_all, translate_living
@@ -55,7 +55,7 @@ class GroupInventory:
 
 
 def take_inventory(
-    lake: Reader, connections: Connections, way: Way, named: Sequence[str] | None, gone: str | None
+    lake: Reader, connections: Connections, direction: Direction, named: Sequence[str] | None, gone: str | None
 ) -> GroupInventory:
     """Where groups stand now.
 
@@ -69,10 +69,10 @@ def take_inventory(
         ClusterUnusable: a cluster that is needed does not answer.
     """
     if gone is not None:
-        found = _by_checkpoints(lake, connections, way, named, gone)
+        found = _by_checkpoints(lake, connections, direction, named, gone)
     else:
-        found = _by_cluster(lake, connections, way, named)
-    return _without_closed(found, closed_targets(lake, connections, way.flow), way.reverse)
+        found = _by_cluster(lake, connections, direction, named)
+    return _without_closed(found, closed_targets(lake, connections, direction.flow), direction.reverse)
 
 
 def _without_closed(found: GroupInventory, closed: Mapping[str, str], reverse: bool) -> GroupInventory:
@@ -86,78 +86,82 @@ def _without_closed(found: GroupInventory, closed: Mapping[str, str], reverse: b
     return replace(found, standings=kept, closed={name: closed[name] for name in sorted(left)}, lost=lost)
 
 
-def silence(connections: Connections, way: Way) -> str | None:
+def silence(connections: Connections, direction: Direction) -> str | None:
     """Why the origin cannot be used, None if it can: a cluster in whose name somebody refuses us is as gone as one that
     is silent. On the way back nothing can stand for it: raises ClusterUnusable."""
     try:
-        connections.admin(way.origin).cluster_id()
+        connections.admin(direction.origin).cluster_id()
     except ClusterUnusable as error:
-        if way.reverse:
+        if direction.reverse:
             raise
         return str(error)
     return None
 
 
-def _by_cluster(lake: Reader, connections: Connections, way: Way, named: Sequence[str] | None) -> GroupInventory:
-    admin = connections.groups(way.origin)
+def _by_cluster(
+    lake: Reader, connections: Connections, direction: Direction, named: Sequence[str] | None
+) -> GroupInventory:
+    admin = connections.groups(direction.origin)
     listing = admin.listing()
     others = dict.fromkeys(admin.other_kinds(listing), OTHER_KIND)
     others |= {"": NAMELESS} if "" in listing.states else {}
     if named is None:
         # Who is not listed any more is gone only if its coordinator says so.
-        known = listing.states.keys() | _checkpointed(lake, way)
-        told = _told(admin, [group for group in known if selects_group(way.flow.settings, group)])
+        known = listing.states.keys() | _checkpointed(lake, direction)
+        told = _told(admin, [group for group in known if selects_group(direction.flow.settings, group)])
     else:
         _refuse_own(named)
         _refuse_other_kinds(named, others)
         told = _told(admin, named)
         having = {group for group, positions in told.positions.items() if positions}
-        _refuse_unknown(named, listing.states.keys() | told.errors.keys() | having, way.origin)
+        _refuse_unknown(named, listing.states.keys() | told.errors.keys() | having, direction.origin)
     everything = {
         (group, *place): position for group, items in told.positions.items() for place, position in items.items()
     }
-    mirrors = _mirrors(connections, way, {key[1] for key in everything})
+    mirrors = _mirrors(connections, direction, {key[1] for key in everything})
     committed = {key: position for key, position in everything.items() if key[1] in mirrors}
     found = readable_positions(
-        {(key[1], key[2], position.offset) for key, position in committed.items()}, _sides(lake, connections, way)
+        {(key[1], key[2], position.offset) for key, position in committed.items()}, _sides(lake, connections, direction)
     )
     counterparts = {key: found.get((key[1], key[2], position.offset)) for key, position in committed.items()}
-    generations = source_generations(lake, way.flow.name)
+    generations = source_generations(lake, direction.flow.name)
     return GroupInventory(
         tuple(
-            stand(key, committed[key], item, generations.newest((item.topic if way.reverse else key[1], key[2])))
+            standing_of(
+                key, committed[key], item, generations.newest((item.topic if direction.reverse else key[1], key[2]))
+            )
             for key, item in sorted(counterparts.items())
             if item is not None
         ),
         {group: listing.states[group] for group in told.positions if group in listing.states},
         told.errors,
         listing.errors,
-        not_moved=_not_moved(connections, way, listing, others) if named is None else {},
+        not_moved=_not_moved(connections, direction, listing, others) if named is None else {},
         lost={key: committed[key].offset for key, item in sorted(counterparts.items()) if item is None},
-        unselected={} if way.reverse else _by_group(everything.keys() - committed.keys()),
+        unselected={} if direction.reverse else _by_group(everything.keys() - committed.keys()),
     )
 
 
-def _told(admin: GroupAdmin, groups: Sequence[str]) -> Told:
+def _told(admin: GroupAdmin, groups: Sequence[str]) -> GroupPositions:
     """Positions; where nobody answered for any group, all of them are unknown."""
     try:
         return admin.positions(groups)
     except ClusterUnusable as error:
-        return Told({}, dict.fromkeys(groups, str(error)))
+        return GroupPositions({}, dict.fromkeys(groups, str(error)))
 
 
-def _checkpointed(lake: Reader, way: Way) -> set[str]:
+def _checkpointed(lake: Reader, direction: Direction) -> set[str]:
     """Groups that had positions at the flow's source when it last answered. On the way back nobody knows such
     groups."""
-    if way.reverse:
+    if direction.reverse:
         return set()
-    return {key[0] for key, (item, _) in newest_checkpoints(lake, way.flow.name).items() if not item.is_gone}
+    return {key[0] for key, (item, _) in newest_checkpoints(lake, direction.flow.name).items() if not item.is_gone}
 
 
-def _mirrors(connections: Connections, way: Way, topics: Collection[str]) -> set[str]:
+def _mirrors(connections: Connections, direction: Direction, topics: Collection[str]) -> set[str]:
     """Those of some topics of the origin that the flow mirrors, or on the way back that are mirrors of its topics."""
-    flow = way.flow
-    if not way.reverse:
+    flow = direction.flow
+    if not direction.reverse:
         return {topic for topic in topics if flow.selection.selects(topic)}
     ours = connections.admin(flow.source).topics()
     return {flow.target_topic(topic) for topic in ours if flow.selection.selects(topic)} & set(topics)
@@ -170,36 +174,42 @@ def _by_group(keys: Iterable[GroupPartition]) -> dict[str, tuple[str, ...]]:
     return {group: tuple(sorted(names)) for group, names in sorted(topics.items())}
 
 
-def _not_moved(connections: Connections, way: Way, listing: Listing, others: Mapping[str, str]) -> dict[str, str]:
+def _not_moved(
+    connections: Connections, direction: Direction, listing: Listing, others: Mapping[str, str]
+) -> dict[str, str]:
     """Groups that no command moves, which would be if they could, or if the flow's settings did not leave them out."""
-    settings = way.flow.settings
+    settings = direction.flow.settings
     found = {group: why for group, why in others.items() if not group or selects_group(settings, group)}
-    if not way.reverse:
+    if not direction.reverse:
         left_out = [group for group in listing.states.keys() - others.keys() if leaves_out(settings, group)]
-        told = _told(connections.groups(way.origin), left_out)
+        told = _told(connections.groups(direction.origin), left_out)
         for group, positions in told.positions.items():
-            if _mirrors(connections, way, {topic for topic, _ in positions}):
+            if _mirrors(connections, direction, {topic for topic, _ in positions}):
                 found[group] = EXCLUDED
     return dict(sorted(found.items()))
 
 
 def _by_checkpoints(
-    lake: Reader, connections: Connections, way: Way, named: Sequence[str] | None, gone: str
+    lake: Reader, connections: Connections, direction: Direction, named: Sequence[str] | None, gone: str
 ) -> GroupInventory:
-    newest = newest_checkpoints(lake, way.flow.name)
+    newest = newest_checkpoints(lake, direction.flow.name)
     if named is not None:
         _refuse_own(named)
         _refuse_unknown(named, {key[0] for key in newest}, "the table checkpoints")
     chosen = {
         key: (item, at)
         for key, (item, at) in newest.items()
-        if (key[0] in named if named is not None else selects_group(way.flow.settings, key[0]) and not item.is_gone)
+        if (
+            key[0] in named
+            if named is not None
+            else selects_group(direction.flow.settings, key[0]) and not item.is_gone
+        )
     }
-    known = source_generations(lake, way.flow.name)
+    known = source_generations(lake, direction.flow.name)
     over = {key: item for key, (item, _) in chosen.items() if item.has_counterpart and _is_gone(item, known)}
     asked = {(item.topic, item.partition, item.source_position) for item, _ in chosen.values()}
-    found = readable_positions(asked, _sides(lake, connections, way, gone))
-    as_written = _as_written(lake, way, over)
+    found = readable_positions(asked, _sides(lake, connections, direction, gone))
+    as_written = _as_written(lake, direction, over)
     standings, lost = [], {}
     for place, (item, at) in sorted(chosen.items()):
         # What was never sampled has its checkpoint still: a partition without records, and position 0.
@@ -207,11 +217,11 @@ def _by_checkpoints(
         key = (item.topic, item.partition, item.source_position)
         there = as_written.get(place, found.get(key))
         if there is not None or (item.has_counterpart and not item.is_over):
-            standings.append(stand_by_checkpoint(item, there or kept, at))
+            standings.append(standing_by_checkpoint(item, there or kept, at))
         elif not item.has_counterpart:
             lost[place] = item.source_position
-    left_out = left_out_groups(lake, way.flow.name) if named is None else ()
-    not_moved = {group: EXCLUDED for group in sorted(left_out) if leaves_out(way.flow.settings, group)}
+    left_out = left_out_groups(lake, direction.flow.name) if named is None else ()
+    not_moved = {group: EXCLUDED for group in sorted(left_out) if leaves_out(direction.flow.settings, group)}
     return GroupInventory(tuple(standings), gone=gone, not_moved=not_moved, lost=lost)
 
 
@@ -221,14 +231,16 @@ def _is_gone(item: Checkpoint, known: SourceGenerations) -> bool:
     return item.generation < newest and known.living(item.place, item.source_position) != item.source_position
 
 
-def _as_written(lake: Reader, way: Way, items: Mapping[GroupPartition, Checkpoint]) -> dict[GroupPartition, Translated]:
+def _as_written(
+    lake: Reader, direction: Direction, items: Mapping[GroupPartition, Checkpoint]
+) -> dict[GroupPartition, Translated]:
     """Where positions lead in logs that the source had no more: where their checkpoints say; in a new target topic, to
     its start. How far the groups came since nobody knows."""
     starts = {
         key: (item.target_topic, item.partition, 0 if item.is_over else item.target_position)
         for key, item in items.items()
     }
-    ends = translate_all(lake, way.flow.name, starts.values(), reverse=True)
+    ends = translate_all(lake, direction.flow.name, starts.values(), reverse=True)
     again = {key: max(0, ends[start].end - start[2]) if start in ends else 0 for key, start in starts.items()}
     return {
         key: Translated(*starts[key], exact=item.is_exact and not item.is_over, again=again[key])
@@ -236,16 +248,18 @@ def _as_written(lake: Reader, way: Way, items: Mapping[GroupPartition, Checkpoin
     }
 
 
-def _sides(lake: Reader, connections: Connections, way: Way, gone: str | None = None) -> Sides:
+def _sides(lake: Reader, connections: Connections, direction: Direction, gone: str | None = None) -> Sides:
     """Both sides of a way, as `readable_positions` asks them. Where the origin is gone, nothing is
     known of its ends, and of its starts what the newest samples say."""
-    origin, goal = connections.admin(way.origin), connections.admin(way.goal)
+    origin, goal = connections.admin(direction.origin), connections.admin(direction.goal)
 
     def translate(asked: Collection[Asked]) -> dict[Asked, Translated]:
-        return joined(lake, connections, way, translate_living(lake, way.flow.name, asked, way.reverse))
+        return joined(
+            lake, connections, direction, translate_living(lake, direction.flow.name, asked, direction.reverse)
+        )
 
     def sampled(_: Collection[TopicAndPartition]) -> dict[TopicAndPartition, int]:
-        rows = lake.query_rows("newest_samples", flow=way.flow.name, since_ms=0)
+        rows = lake.query_rows("newest_samples", flow=direction.flow.name, since_ms=0)
         return {(row["topic"], row["partition"]): row["source_start"] for row in rows if row["source_start"]}
 
     def goal_logs(wanted: Collection[TopicAndPartition]) -> Mapping[TopicAndPartition, LogEnds]:

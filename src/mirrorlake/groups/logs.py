@@ -17,14 +17,14 @@ def logs(admin: ClusterAdmin, wanted: Collection[TopicAndPartition]) -> Mapping[
 
 def starts(admin: ClusterAdmin, wanted: Collection[TopicAndPartition]) -> Mapping[TopicAndPartition, int]:
     """The first offsets still there."""
-    return admin.told_starts(there(admin, wanted))
+    return admin.start_offsets(there(admin, wanted), skip_silent=True)
 
 
 def ends(
     admin: ClusterAdmin, wanted: Collection[TopicAndPartition], committed: bool = True
 ) -> Mapping[TopicAndPartition, int]:
     """The offsets behind the last record; with `committed` the last stable offset."""
-    return admin.told_ends(there(admin, wanted), committed)
+    return admin.end_offsets(there(admin, wanted), committed, skip_silent=True)
 
 
 def there(admin: ClusterAdmin, wanted: Collection[TopicAndPartition]) -> set[TopicAndPartition]:

@@ -117,7 +117,7 @@ def flipped(checkpoint: Checkpoint) -> Checkpoint:
     )
 
 
-def stand(key: GroupPartition, position: Committed, found: Translated, generation: int = 0) -> Standing:
+def standing_of(key: GroupPartition, position: Committed, found: Translated, generation: int = 0) -> Standing:
     """Where a live group stands: what is not replicated yet comes later, and is then read a second time.
     `generation` is of the topic at the flow's source: the one that the position there is of."""
     group, topic, partition = key
@@ -133,7 +133,7 @@ def _again(position: int, found: Translated) -> int:
     return found.again + (0 if found.exact else max(0, read - found.end))
 
 
-def stand_by_checkpoint(checkpoint: Checkpoint, found: Translated, since: datetime) -> Standing:
+def standing_by_checkpoint(checkpoint: Checkpoint, found: Translated, since: datetime) -> Standing:
     """Where a group stands whose cluster is gone, by its last checkpoint, translated again.
 
     What it read after the checkpoint nobody knows: at most all that is mirrored behind the position is read again.
@@ -145,7 +145,7 @@ def stand_by_checkpoint(checkpoint: Checkpoint, found: Translated, since: dateti
     return Standing(item, found.exact, again, since, found.gone, found.past, found.cut)
 
 
-def join_ways(primary: Translated, other: Translated | None, reverse: bool, settled: bool) -> Translated:
+def join_opposite(primary: Translated, other: Translated | None, reverse: bool, settled: bool) -> Translated:
     """A position on a topic that two opposite flows share, as one position at the goal: what is unread stays unread.
 
     One of the two is by the map read backwards, of records born at the goal: behind the last that came to the origin
@@ -192,8 +192,8 @@ def plan_moves(
         before = group.positions.get(item.target)
         decision = decide(item, group, force)
         if isinstance(decision, Move):
-            said = "backwards" if decision.backwards else None
-            results.append(MoveResult(standing, "would move", before, said, decision.to))
+            backwards = "backwards" if decision.backwards else None
+            results.append(MoveResult(standing, "would move", before, backwards, decision.to))
         else:
             results.append(kept(standing, before, decision))
     return results
@@ -201,19 +201,21 @@ def plan_moves(
 
 def kept(standing: Standing, before: Committed | None, decision: Keep) -> MoveResult:
     """What is left as it is at the goal."""
-    told = None if decision.reason == THERE else decision.reason
-    return MoveResult(standing, "there" if decision.there else "kept", before, told)
+    detail = None if decision.reason == THERE else decision.reason
+    return MoveResult(standing, "there" if decision.there else "kept", before, detail)
 
 
-def marked(standings: Sequence[Standing], newest: Mapping[GroupPartition, Checkpoint], reverse: bool) -> list[Standing]:
+def mark_synced(
+    standings: Sequence[Standing], newest: Mapping[GroupPartition, Checkpoint], reverse: bool
+) -> list[Standing]:
     """Standings whose very position the newest checkpoints say was brought to the goal before: these are `synced`.
 
     A checkpoint that failback wrote is about the way back only, and no other one is.
     """
-    return [_marked(standing, newest, reverse) for standing in standings]
+    return [_mark_synced(standing, newest, reverse) for standing in standings]
 
 
-def _marked(standing: Standing, newest: Mapping[GroupPartition, Checkpoint], reverse: bool) -> Standing:
+def _mark_synced(standing: Standing, newest: Mapping[GroupPartition, Checkpoint], reverse: bool) -> Standing:
     item = flipped(standing.checkpoint) if reverse else standing.checkpoint
     known = newest.get(item.group_partition)
     if known is None or not known.synced or (FAILBACK in (known.reason or "")) is not reverse:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from mirrorlake.config.precedence import opposite_name
 from mirrorlake.config.topology import ResolvedFlow
-from mirrorlake.groups.moves import join_ways
+from mirrorlake.groups.moves import join_opposite
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.lake.reader import Reader
 from mirrorlake.lake.translate import translate_all, translate_living
@@ -13,7 +13,7 @@ from mirrorlake.offsets.positions import Asked, TopicAndPartition, Translated
 
 
 @dataclass(frozen=True)
-class Way:
+class Direction:
     """A flow as groups move along it: from `origin` to `goal`; with `reverse` from its target back to its source."""
 
     flow: ResolvedFlow
@@ -31,41 +31,41 @@ class Way:
 
 
 def joined(
-    lake: Reader, connections: Connections, way: Way, found: Mapping[Asked, Translated]
+    lake: Reader, connections: Connections, direction: Direction, found: Mapping[Asked, Translated]
 ) -> dict[Asked, Translated]:
     """Translations by the flow of a way, made to hold for the opposite flow's records in the same topics too.
 
     Asks nobody where there is no opposite flow, or where it names topics otherwise. Raises ClusterUnreachable when the
     goal does not answer.
     """
-    shared = {key: item for key, item in found.items() if _is_shared(connections, way, key[0], item.topic)}
+    shared = {key: item for key, item in found.items() if _is_shared(connections, direction, key[0], item.topic)}
     if not shared:
         return dict(found)
-    others = translate_living(lake, opposite_name(way.flow), shared, not way.reverse)
+    others = translate_living(lake, opposite_name(direction.flow), shared, not direction.reverse)
     concerned = {(item.topic, item.partition) for key, item in shared.items() if key in others}
-    settled = _settled(lake, connections, way, concerned)
+    settled = _settled(lake, connections, direction, concerned)
     ways = {
-        key: join_ways(item, others.get(key), way.reverse, (item.topic, item.partition) in settled)
+        key: join_opposite(item, others.get(key), direction.reverse, (item.topic, item.partition) in settled)
         for key, item in shared.items()
     }
     return {**found, **ways}
 
 
-def _is_shared(connections: Connections, way: Way, origin_topic: str, goal_topic: str) -> bool:
+def _is_shared(connections: Connections, direction: Direction, origin_topic: str, goal_topic: str) -> bool:
     topology = connections.topology
-    if opposite_name(way.flow) not in topology.flows:
+    if opposite_name(direction.flow) not in topology.flows:
         return False
-    opposite = topology.flow(opposite_name(way.flow))
-    source, target = (origin_topic, goal_topic) if way.reverse else (goal_topic, origin_topic)
+    opposite = topology.flow(opposite_name(direction.flow))
+    source, target = (origin_topic, goal_topic) if direction.reverse else (goal_topic, origin_topic)
     return opposite.selection.selects(source) and opposite.target_topic(source) == target
 
 
 def _settled(
-    lake: Reader, connections: Connections, way: Way, partitions: set[TopicAndPartition]
+    lake: Reader, connections: Connections, direction: Direction, partitions: set[TopicAndPartition]
 ) -> set[TopicAndPartition]:
     """Partitions of the goal all of whose records are at the origin: their end translates exactly. Of those that do not
     answer now this is not known."""
-    ends = connections.admin(way.goal).told_ends(partitions)
+    ends = connections.admin(direction.goal).end_offsets(partitions, skip_silent=True)
     asked = {(topic, partition, end) for (topic, partition), end in ends.items()}
-    flow = way.flow.name if way.reverse else opposite_name(way.flow)
+    flow = direction.flow.name if direction.reverse else opposite_name(direction.flow)
     return {(key[0], key[1]) for key, item in translate_all(lake, flow, asked).items() if item.exact}

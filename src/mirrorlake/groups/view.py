@@ -11,10 +11,10 @@ from mirrorlake.groups.checkpoint_plan import NO_MIRROR, REWOUND, Checkpoint, Gr
 from mirrorlake.groups.checkpoint_table import newest_checkpoints
 from mirrorlake.groups.inventory import GroupInventory, silence, take_inventory
 from mirrorlake.groups.moves import Standing
-from mirrorlake.groups.shared_topics import Way
+from mirrorlake.groups.shared_topics import Direction
 from mirrorlake.kafka.admin import ClusterAdmin
 from mirrorlake.kafka.connections import Connections
-from mirrorlake.kafka.groups import Listing, Told
+from mirrorlake.kafka.groups import GroupPositions, Listing
 from mirrorlake.lake.reader import Reader
 from mirrorlake.offsets.positions import TopicAndPartition
 
@@ -32,8 +32,8 @@ def read_groups(
 
     What an unreachable cluster would report is null. Raises InputError for a group that is nowhere.
     """
-    way = Way(flow)
-    found = take_inventory(lake, connections, way, named, silence(connections, way))
+    direction = Direction(flow)
+    found = take_inventory(lake, connections, direction, named, silence(connections, direction))
     listing, told, silent = _target(connections, flow, sorted({item.checkpoint.group_id for item in found.standings}))
     source_ends = (
         {} if found.gone else logs.ends(connections.admin(flow.source), [_source(item) for item in found.standings])
@@ -65,7 +65,7 @@ def _row(
     found: GroupInventory,
     standing: Standing,
     listing: Listing,
-    told: Told,
+    told: GroupPositions,
     source_ends: Mapping[TopicAndPartition, int],
     target_ends: Mapping[TopicAndPartition, int],
     newest: dict[GroupPartition, Checkpoint],
@@ -99,7 +99,7 @@ def _nowhere(found: GroupInventory, key: GroupPartition, position: int) -> dict[
     """The row of a position that leads nowhere."""
     group, topic, partition = key
     checkpoint = Checkpoint(group, topic, partition, position, "", -1, reason=NO_MIRROR)
-    row = _row(found, Standing(checkpoint, False, 0), Listing({}), Told({}), {}, {}, {})
+    row = _row(found, Standing(checkpoint, False, 0), Listing({}), GroupPositions({}), {}, {}, {})
     unknown = dict.fromkeys(("target_topic", "translated_position", "read_again_at_most", "gone_at_most"))
     return {**row, **unknown, "reads_uncommitted": False}
 
@@ -120,18 +120,20 @@ def _lag(end: int | None, position: int | None) -> int | None:
     return None if end is None or position is None else max(0, end - position)
 
 
-def _target(connections: Connections, flow: ResolvedFlow, groups: Sequence[str]) -> tuple[Listing, Told, str | None]:
+def _target(
+    connections: Connections, flow: ResolvedFlow, groups: Sequence[str]
+) -> tuple[Listing, GroupPositions, str | None]:
     """The groups at the target, and why not if it does not answer."""
     admin = connections.groups(flow.target)
     try:
         return admin.listing(), admin.positions(groups), None
     except ClusterUnusable as error:
         logger.warning("%s", error)
-        return Listing({}), Told({}), str(error)
+        return Listing({}), GroupPositions({}), str(error)
 
 
 def _uncommitted(
-    admin: ClusterAdmin, told: Told, stable: Mapping[TopicAndPartition, int]
+    admin: ClusterAdmin, told: GroupPositions, stable: Mapping[TopicAndPartition, int]
 ) -> dict[str, set[TopicAndPartition]]:
     """By group, where its position lies behind the last stable offset, and not behind the log's end: nobody who reads
     committed records alone gets there, since that offset was asked for after the position, and only grows. Where no

@@ -85,35 +85,27 @@ class ClusterAdmin:
                 found.setdefault((broker.host, broker.port), []).append((topic, number))
         return found
 
-    def start_offsets(self, partitions: Iterable[TopicAndPartition]) -> dict[TopicAndPartition, int]:
-        """The first offset still there, of each (topic, partition)."""
-        return self._offsets(partitions, OffsetSpec.earliest())
+    def start_offsets(
+        self, partitions: Iterable[TopicAndPartition], skip_silent: bool = False
+    ) -> dict[TopicAndPartition, int]:
+        """The first offset still there, of each (topic, partition). Raises KafkaException where a leader does not
+        answer; with `skip_silent` its partitions are missing."""
+        return self._offsets(partitions, OffsetSpec.earliest(), True, skip_silent)
 
     def end_offsets(
-        self, partitions: Iterable[TopicAndPartition], committed: bool = True
+        self, partitions: Iterable[TopicAndPartition], committed: bool = True, skip_silent: bool = False
     ) -> dict[TopicAndPartition, int]:
-        """The offset after the last record; with `committed` the last stable offset (read_committed)."""
-        return self._offsets(partitions, OffsetSpec.latest(), committed)
+        """The offset after the last record; with `committed` the last stable offset (read_committed). Where a leader
+        does not answer as `start_offsets`."""
+        return self._offsets(partitions, OffsetSpec.latest(), committed, skip_silent)
 
     def _offsets(
-        self, partitions: Iterable[TopicAndPartition], spec: OffsetSpec, committed: bool = True
+        self, partitions: Iterable[TopicAndPartition], spec: OffsetSpec, committed: bool, skip_silent: bool
     ) -> dict[TopicAndPartition, int]:
         asked = admin_offsets.ask(self._connection, partitions, spec, committed)
+        if skip_silent:
+            return admin_offsets.answered(self._connection, asked)
         return {key: future.result().offset for key, future in asked.items()}
-
-    def told_starts(self, partitions: Collection[TopicAndPartition]) -> dict[TopicAndPartition, int]:
-        """As `start_offsets`; partitions whose leader does not answer are missing."""
-        return admin_offsets.told(
-            self._connection, admin_offsets.ask(self._connection, partitions, OffsetSpec.earliest(), True)
-        )
-
-    def told_ends(
-        self, partitions: Collection[TopicAndPartition], committed: bool = True
-    ) -> dict[TopicAndPartition, int]:
-        """As `end_offsets`; partitions whose leader does not answer are missing."""
-        return admin_offsets.told(
-            self._connection, admin_offsets.ask(self._connection, partitions, OffsetSpec.latest(), committed)
-        )
 
     def log_ends(self, partitions: Collection[TopicAndPartition]) -> dict[TopicAndPartition, LogEnds]:
         """What is there of some partitions, up to the high watermark; those that do not answer are missing."""
@@ -128,7 +120,7 @@ class ClusterAdmin:
         """The first offset of each partition with a record of that time (ms) or later; those that have none, and those
         whose leader does not answer, are missing."""
         asked = admin_offsets.ask(self._connection, partitions, OffsetSpec.for_timestamp(at_ms), True)
-        found = admin_offsets.told(self._connection, asked)
+        found = admin_offsets.answered(self._connection, asked)
         return {key: offset for key, offset in found.items() if offset >= 0}
 
     def create_topics(self, topics: Sequence[TopicInfo]) -> None:

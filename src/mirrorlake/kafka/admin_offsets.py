@@ -1,4 +1,4 @@
-"""Offsets of many partitions, asked for at once; what a single leader does not answer holds up nobody."""
+"""Offsets of many partitions, asked for at once; a leader that does not answer holds up no other."""
 
 import logging
 from collections.abc import Collection, Iterable, Mapping
@@ -13,13 +13,13 @@ from mirrorlake.offsets.positions import LogEnds, TopicAndPartition
 
 logger = logging.getLogger(__name__)
 
-#: What each partition's leader will have said.
-Asked = Mapping[TopicAndPartition, "Future[ListOffsetsResultInfo]"]
+#: What each partition's leader will answer.
+OffsetRequests = Mapping[TopicAndPartition, "Future[ListOffsetsResultInfo]"]
 
 
 def ask(
     connection: AdminConnection, partitions: Iterable[TopicAndPartition], spec: OffsetSpec, committed: bool
-) -> Asked:
+) -> OffsetRequests:
     """Ask for offsets; with `committed` the end is the last stable offset (read_committed). All requests at once."""
     request = {TopicPartition(topic, partition): spec for topic, partition in partitions}
     if not request:
@@ -29,21 +29,25 @@ def ask(
     return {(key.topic, key.partition): future for key, future in futures.items()}
 
 
-def told(connection: AdminConnection, asked: Asked) -> dict[TopicAndPartition, int]:
-    """The offsets that were asked for; partitions whose leader does not answer are missing, and it is said."""
-    found, silent = {}, {}
+def answered(connection: AdminConnection, asked: OffsetRequests) -> dict[TopicAndPartition, int]:
+    """The offsets that were asked for; partitions whose leader does not answer are missing, and a warning is logged."""
+    offsets, silent = {}, {}
     for key, future in asked.items():
         try:
-            found[key] = future.result().offset
+            offsets[key] = future.result().offset
         except KafkaException as error:
             silent[key] = reason_of(error.args[0])
     if silent:
         (topic, partition), why = next(iter(silent.items()))
         logger.warning(
             "cluster %s does not report the offsets of %d partitions, such as %s-%d: %s",
-            *(connection.alias, len(silent), topic, partition, why),
+            connection.alias,
+            len(silent),
+            topic,
+            partition,
+            why,
         )
-    return found
+    return offsets
 
 
 def log_ends(

@@ -52,7 +52,7 @@ class Listing:
 
 
 @dataclass(frozen=True)
-class Told:
+class GroupPositions:
     """Positions by group and (topic, partition); for groups that were not answered, in whole or in part, why not."""
 
     positions: Mapping[str, Mapping[TopicAndPartition, Committed]]
@@ -101,10 +101,10 @@ class GroupAdmin:
             return frozenset()
         return frozenset(item.id for item in found if item.state == "Dead" and item.id not in listing.states)
 
-    def positions(self, groups: Iterable[str]) -> Told:
+    def positions(self, groups: Iterable[str]) -> GroupPositions:
         """What groups have committed; a group that is not there has no positions. One request a group."""
         found, why = self._ask("offsets", dict.fromkeys(groups))
-        return Told(
+        return GroupPositions(
             {
                 group: {
                     (topic, partition): Committed(offset, metadata)

@@ -18,7 +18,7 @@ def keep_views(lake: Lake) -> None:
     from mirrorlake.spark.causes import cause_of
     from mirrorlake.spark.failures import SPARK_FAILURES  # only who has a session has Spark
 
-    lake.known_already(views=VIEWS)
+    lake.mark_known(views=VIEWS)
     for view in VIEWS:
         query = view_query(view)
         there = _query_of(lake, view)

@@ -120,7 +120,7 @@ def rows_of(table: str, rows: Sequence[Mapping[str, object]]) -> pa.Table:
     return pa.Table.from_pylist([dict(row) for row in rows], schema=definition(table).rows)
 
 
-def whole(table: str, rows: pa.Table) -> pa.Table:
+def rows_with_all_columns(table: str, rows: pa.Table) -> pa.Table:
     """Rows with all columns of a table, in its types; columns that they lack become null."""
     wanted = definition(table).rows
     columns = [

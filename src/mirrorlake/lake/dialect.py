@@ -45,8 +45,8 @@ PREPARED = (
 _INTEGERS = {exp.DataType.Type.TINYINT, exp.DataType.Type.SMALLINT, exp.DataType.Type.INT, exp.DataType.Type.BIGINT}
 
 
-class Said(NamedTuple):
-    """A query in DuckDB's words, with the tables (or views) and the parameters that it names, in lower case as to
+class DuckQuery(NamedTuple):
+    """A query in DuckDB's dialect, with the tables (or views) and the parameters that it names, in lower case as to
     tables."""
 
     text: str
@@ -55,25 +55,25 @@ class Said(NamedTuple):
 
 
 @cache
-def said_for_duckdb(text: str) -> Said:
+def to_duckdb(text: str) -> DuckQuery:
     """A query of Spark's dialect. A text that makes a view is the query of the view.
 
-    Raises InputError for what is no query, or cannot be said.
+    Raises InputError for what is no query, or cannot be translated.
     """
     try:
         statements = [each for each in parse(text, dialect=_Spark) if each is not None]
         tree = _named(_only_query(statements)).transform(_ruled)
         assert tree is not None  # what is left out are hints
-        said = tree.sql(dialect="duckdb", comments=False, unsupported_level=ErrorLevel.RAISE)
+        query = tree.sql(dialect="duckdb", comments=False, unsupported_level=ErrorLevel.RAISE)
     except (ParseError, TokenError, UnsupportedError) as error:
-        raise InputError(f"it cannot be said for DuckDB: {first_line(error)}") from error
+        raise InputError(f"it cannot be translated for DuckDB: {first_line(error)}") from error
     named = {table.name.lower() for table in tree.find_all(exp.Table) if not table.db}
     parameters = {str(item.this) for item in tree.find_all(exp.Placeholder) if item.this}
-    return Said(said, frozenset(named), frozenset(parameters))
+    return DuckQuery(query, frozenset(named), frozenset(parameters))
 
 
-class SaidChange(NamedTuple):
-    """A statement in DuckDB's words that changes rows of a table, with the parameters that it names."""
+class DuckChange(NamedTuple):
+    """A statement in DuckDB's dialect that changes rows of a table, with the parameters that it names."""
 
     text: str
     table: str
@@ -81,15 +81,15 @@ class SaidChange(NamedTuple):
 
 
 @cache
-def change_for_duckdb(text: str) -> SaidChange:
+def change_to_duckdb(text: str) -> DuckChange:
     """A MERGE or UPDATE of the package, in Spark's dialect."""
     (tree,) = parse(text, dialect=_Spark)
     assert isinstance(tree, (exp.Merge, exp.Update))
     table = tree.this.name
     ruled = tree.transform(_ruled)
     assert ruled is not None
-    said = ruled.sql(dialect="duckdb", comments=False, unsupported_level=ErrorLevel.RAISE)
-    return SaidChange(said, table, frozenset(str(item.this) for item in tree.find_all(exp.Placeholder)))
+    statement = ruled.sql(dialect="duckdb", comments=False, unsupported_level=ErrorLevel.RAISE)
+    return DuckChange(statement, table, frozenset(str(item.this) for item in tree.find_all(exp.Placeholder)))
 
 
 @cache

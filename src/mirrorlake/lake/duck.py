@@ -20,11 +20,11 @@ from deltalake import DeltaTable
 from mirrorlake.errors import InputError, LakeError, first_line
 from mirrorlake.lake.definitions import TABLES, VIEWS, sql_text
 from mirrorlake.lake.delta_log import BARRED_FEATURES, files_of
-from mirrorlake.lake.dialect import PREPARED, Said, columns_of, said_for_duckdb
+from mirrorlake.lake.dialect import PREPARED, DuckQuery, columns_of, to_duckdb
 from mirrorlake.lake.duck_changes import give
 from mirrorlake.lake.lake import has_table
 from mirrorlake.lake.opening import check_version
-from mirrorlake.lake.reader import Found, Frame, Frames
+from mirrorlake.lake.reader import Frame, Frames, QueryRows
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -69,7 +69,7 @@ class DuckLake:
         args: Mapping[str, object] | None = None,
         frames: Frames | None = None,
         limit: int | None = None,
-    ) -> Found:
+    ) -> QueryRows:
         """See `Reader.rows`."""
         with self._use:
             try:
@@ -77,20 +77,20 @@ class DuckLake:
                 found = found if limit is None else found.limit(limit)
                 found = _plain(found)
                 columns = found.columns
-                return Found((dict(zip(columns, row, strict=True)) for row in found.fetchall()), columns)
+                return QueryRows((dict(zip(columns, row, strict=True)) for row in found.fetchall()), columns)
             except duckdb.Error as error:
                 raise InputError(first_line(error)) from error
 
-    def query_rows(self, name: str, frames: Frames | None = None, **args: object) -> Found:
+    def query_rows(self, name: str, frames: Frames | None = None, **args: object) -> QueryRows:
         """See `Reader.query_rows`."""
         return self.rows(sql_text("queries", name), args, frames)
 
-    def table_rows(self, table: str) -> Found:
+    def table_rows(self, table: str) -> QueryRows:
         """See `Reader.table_rows`."""
         return self.rows(f"SELECT * FROM {table}")
 
-    def whole(self, table: str) -> str:
-        """See `Reader.whole`: tables are opened with all columns anyway."""
+    def with_all_columns(self, table: str) -> str:
+        """See `Reader.with_all_columns`: tables are opened with all columns anyway."""
         return f"SELECT * FROM {table}"
 
     def arrow(self, text: str, args: Mapping[str, object] | None = None) -> "pa.RecordBatchReader":
@@ -107,19 +107,19 @@ class DuckLake:
         for name, frame in frames.items():
             if isinstance(frame, Frame):
                 give(self._connection, name, frame)
-        said = said_for_duckdb(text)
-        self._make_known(said)
-        return self._connection.sql(said.text, params={name: args[name] for name in said.parameters & args.keys()})
+        query = to_duckdb(text)
+        self._make_known(query)
+        return self._connection.sql(query.text, params={name: args[name] for name in query.parameters & args.keys()})
 
-    def _make_known(self, said: Said) -> None:
+    def _make_known(self, query: DuckQuery) -> None:
         """Open what a query names, and what that is made of."""
-        for name in said.tables:
+        for name in query.tables:
             if name in self._known:
                 continue  # a view before it in this query was made of it
             if name in TABLES:
                 self._open(name)
             elif name in VIEWS:
-                view = said_for_duckdb(sql_text("views", name))
+                view = to_duckdb(sql_text("views", name))
                 self._make_known(view)
                 self._connection.execute(f'CREATE OR REPLACE TEMP VIEW "{name}" AS {view.text}')
             else:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import duckdb
 import pyarrow as pa
 
-from mirrorlake.lake.dialect import PREPARED, change_for_duckdb, type_of
+from mirrorlake.lake.dialect import PREPARED, change_to_duckdb, type_of
 from mirrorlake.lake.reader import Frame
 
 
@@ -28,7 +28,7 @@ class Change:
     def __init__(self, text: str, args: Mapping[str, object], frames: Mapping[str, Frame]) -> None:
         for name in frames:
             text = text.replace(f"{{{name}}}", f"`frame {name}`")
-        self._said = change_for_duckdb(text)
+        self._said = change_to_duckdb(text)
         self._args = args
         self._frames = frames
 

@@ -18,8 +18,8 @@ from mirrorlake.lake import catalog_commits
 from mirrorlake.lake.definitions import TABLES, VIEWS, definition, sql_text
 from mirrorlake.lake.group_commit import GroupCommit
 from mirrorlake.lake.path_tables import PathTables
-from mirrorlake.lake.reader import Found, Frame, Frames, Reader
-from mirrorlake.lake.spark_rows import found_in, frames_in
+from mirrorlake.lake.reader import Frame, Frames, QueryRows, Reader
+from mirrorlake.lake.spark_rows import frames_in, rows_from_arrow
 
 if TYPE_CHECKING:  # answers without Spark (lake/duck.py) come by this module too
     from pyspark.sql import DataFrame, SparkSession
@@ -161,7 +161,7 @@ class Lake:
                     self._views_made.add(view)
                     self.sql(sql_text("views", view))
 
-    def known_already(self, tables: Iterable[str] = (), views: Iterable[str] = ()) -> None:
+    def mark_known(self, tables: Iterable[str] = (), views: Iterable[str] = ()) -> None:
         """Say what the session's catalog has without our doing."""
         self._tables_known.update(tables)
         self._views_made.update(views)
@@ -201,27 +201,28 @@ class Lake:
         args: Mapping[str, object] | None = None,
         frames: Frames | None = None,
         limit: int | None = None,
-    ) -> Found:
+    ) -> QueryRows:
         """See `Reader.rows`."""
         from pyspark.errors import AnalysisException, ParseException  # only who reads by Spark needs it
 
         text, made = frames_in(self.spark, text, frames or {})
         try:
             found = self._over(text, made, args or {}) if made else self.sql(text, args)
-            return found_in((found if limit is None else found.limit(limit)).toArrow())
+            return rows_from_arrow((found if limit is None else found.limit(limit)).toArrow())
         except (AnalysisException, ParseException) as error:
             raise InputError(first_line(error)) from error
 
-    def query_rows(self, name: str, frames: Frames | None = None, **args: object) -> Found:
+    def query_rows(self, name: str, frames: Frames | None = None, **args: object) -> QueryRows:
         """See `Reader.query_rows`."""
         return self.rows(sql_text("queries", name), args, frames)
 
-    def table_rows(self, table: str) -> Found:
+    def table_rows(self, table: str) -> QueryRows:
         """See `Reader.table_rows`."""
-        return found_in(self.table(table).toArrow())
+        return rows_from_arrow(self.table(table).toArrow())
 
-    def whole(self, table: str) -> str:
-        """See `Reader.whole`: a catalog's table lacks columns until a writer of this version has opened it."""
+    def with_all_columns(self, table: str) -> str:
+        """See `Reader.with_all_columns`: a catalog's table lacks columns until a writer of this
+        version has opened it."""
         known = set() if self.directory else set(self.table(table).columns)
         missing = [] if self.directory else [item for item in definition(table).columns if item.name not in known]
         added = [f"CAST(NULL AS {item.spark_type}) AS {item.name}" for item in missing]
@@ -249,12 +250,12 @@ class Lake:
 
         return DuckLake(self.directory, self._checkpoints)
 
-    def ask(self, query: str, frames: Frames | None = None, **args: object) -> Found:
+    def ask(self, query: str, frames: Frames | None = None, **args: object) -> QueryRows:
         """The rows of `sql/queries/<query>.sql`, as of now, by `reader`."""
         self.reader.refresh()
         return self.reader.query_rows(query, frames, **args)
 
-    def ask_table(self, table: str) -> Found:
+    def ask_table(self, table: str) -> QueryRows:
         """All rows of a small table or view, as of now, by `reader`."""
         self.reader.refresh()
         return self.reader.table_rows(table)

@@ -41,7 +41,7 @@ def open_lake(session: "SparkSession | Callable[[], SparkSession]", location: Lo
         spark.sql(f"CREATE SCHEMA IF NOT EXISTS {schema}")
     lake = Lake(lambda: spark, schema, None, checkpoints)
     existing = _existing_tables(spark, schema)
-    lake.known_already(existing)
+    lake.mark_known(existing)
     _create_tables(lake, [table for table in TABLES if table not in existing])
     _read_properties(lake)
     for table in existing & set(TABLES):
@@ -60,7 +60,7 @@ def reading_lake(session: "SparkSession | Callable[[], SparkSession]", location:
         schema = _schema_in_catalog(location)
         lake = Lake(lambda: spark, schema, None, None)
         existing = _existing_tables(spark, schema)
-        lake.known_already(existing, VIEWS)
+        lake.mark_known(existing, VIEWS)
         if not {"records", "offset_map"} <= existing:
             raise LakeError(f"{schema} holds no lake; name the schema that `mirrorlake run` writes to")
         _read_properties(lake)
@@ -159,7 +159,7 @@ def _create_tables(lake: Lake, tables: Sequence[str]) -> None:
     if lake.path_tables is None:
         with ThreadPoolExecutor(2) as pool:  # each is a commit of its own
             list(pool.map(partial(_create_in_catalog, lake), tables))  # the list raises what a thread raised
-        lake.known_already(tables)
+        lake.mark_known(tables)
         return
     for table in tables:
         try:

@@ -16,7 +16,7 @@ from deltalake.exceptions import CommitFailedError, DeltaError
 from deltalake.transaction import AddAction
 
 from mirrorlake.errors import Fenced
-from mirrorlake.lake.definitions import definition, whole
+from mirrorlake.lake.definitions import definition, rows_with_all_columns
 from mirrorlake.lake.delta_log import features_of, files_of
 
 logger = logging.getLogger(__name__)
@@ -95,7 +95,7 @@ class PathTables:
         Raises:
             Fenced: the application has come further than `version`: another process took it over.
         """
-        self._commit(table, whole(table, rows), application, version)
+        self._commit(table, rows_with_all_columns(table, rows), application, version)
 
     def add_files(self, table: str, files: Sequence[AddAction], application: str, version: int) -> None:
         """Make Parquet files that lie in the table's directory a part of it, in one commit; idempotent as `append`."""

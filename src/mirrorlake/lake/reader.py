@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-class Found(list[dict[str, Any]]):
+class QueryRows(list[dict[str, Any]]):
     """Rows, each a mapping of column to value, and the names of the columns, which are there without a row too."""
 
     def __init__(self, rows: Iterable[dict[str, Any]] = (), columns: Sequence[str] = ()) -> None:
@@ -53,17 +53,17 @@ class Reader(Protocol):
         args: Mapping[str, object] | None = None,
         frames: Frames | None = None,
         limit: int | None = None,
-    ) -> Found:
+    ) -> QueryRows:
         """Run a query in which bare names mean this lake's tables and views; `args` fills `:named` parameters. Raises
         InputError for one that cannot be run, saying why."""
 
-    def query_rows(self, name: str, frames: Frames | None = None, **args: object) -> Found:
+    def query_rows(self, name: str, frames: Frames | None = None, **args: object) -> QueryRows:
         """Run `sql/queries/<name>.sql` of the package."""
 
-    def table_rows(self, table: str) -> Found:
+    def table_rows(self, table: str) -> QueryRows:
         """All rows of a small table or view."""
 
-    def whole(self, table: str) -> str:
+    def with_all_columns(self, table: str) -> str:
         """The text of a query that gives a table with all columns of its newest layout."""
 
     def arrow(self, text: str, args: Mapping[str, object] | None = None) -> "pa.RecordBatchReader":

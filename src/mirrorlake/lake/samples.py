@@ -4,7 +4,7 @@ import time
 from typing import Any
 
 from mirrorlake.lake.lake import Lake
-from mirrorlake.lake.reader import Found
+from mirrorlake.lake.reader import QueryRows
 from mirrorlake.offsets.samples import HELD_SECONDS
 
 #: How far back the newest samples of a flow are looked for, hours; then in all.
@@ -17,7 +17,7 @@ def newest_samples(lake: Lake, flow: str) -> list[dict[str, Any]]:
     """The newest sample of each partition that a flow sampled last: its row of `positions`; at, when it was taken, and
     held_at, until when it held, seconds since 1970. Empty for a flow that was never sampled."""
     now = time.time()
-    rows, newest = Found(), 0.0
+    rows, newest = QueryRows(), 0.0
     for since in (*(now - hours * 3600 for hours in _BACK_HOURS), 0.0):
         rows = lake.ask("newest_samples", flow=flow, since_ms=int(since * 1000))
         newest = max((row["at"] for row in rows), default=0.0)

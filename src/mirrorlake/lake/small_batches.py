@@ -13,7 +13,7 @@ class SmallBatches:
         self._record_bytes = UNKNOWN_RECORD_BYTES
 
     @property
-    def most(self) -> int:
+    def max_records(self) -> int:
         """How many records a small batch may have."""
         return min(self._records, SMALL_BYTES // self._record_bytes)
 
@@ -22,6 +22,6 @@ class SmallBatches:
         if records:
             self._record_bytes = max(100, size // records)
 
-    def too_much(self) -> None:
+    def overflowed(self) -> None:
         """Take in that a batch was too large: the next ones go the long way, until one shows how large records are."""
         self._record_bytes = SMALL_BYTES

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from mirrorlake.lake.reader import Found, Frame, Frames
+from mirrorlake.lake.reader import Frame, Frames, QueryRows
 
 if TYPE_CHECKING:  # answers without Spark come by this module too
     from pyspark.sql import DataFrame, SparkSession
@@ -22,11 +22,11 @@ def frames_in(spark: "SparkSession", text: str, frames: Frames) -> tuple[str, di
     return text, made
 
 
-def found_in(table: pa.Table) -> Found:
+def rows_from_arrow(table: pa.Table) -> QueryRows:
     """Rows of an Arrow table as `Reader.rows` has them."""
     columns = [column.to_pylist(maps_as_pydicts="strict") for column in map(_unzoned, table.columns)]
     rows = zip(*columns, strict=True)
-    return Found((dict(zip(table.column_names, row, strict=True)) for row in rows), table.column_names)
+    return QueryRows((dict(zip(table.column_names, row, strict=True)) for row in rows), table.column_names)
 
 
 def _unzoned(column: pa.ChunkedArray) -> pa.ChunkedArray:

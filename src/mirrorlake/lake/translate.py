@@ -96,7 +96,7 @@ def translate_all(lake: Reader, flow: str, asked: Iterable[Asked], reverse: bool
     frames: dict[str, Frame | str] = {
         "asked": Frame(_ASKED, rows),
         "runs": f"SELECT * FROM offset_translation {where}",
-        "samples": f"SELECT * FROM ({lake.whole('positions')}) AS samples {where}",
+        "samples": f"SELECT * FROM ({lake.with_all_columns('positions')}) AS samples {where}",
     }
     found = lake.query_rows("translate_reverse" if reverse else "translate_forward", frames, flow=flow, **topics)
     return {key: item for key, (item, known) in _translations(found).items() if known}
@@ -173,7 +173,7 @@ class Translator:
             "asked": Frame(_ASKED, rows),
             "runs": runs,
             "samples": _NEWEST if reached is None else _samples(reached, topics),
-            "positions": self._lake.reader.whole("positions"),
+            "positions": self._lake.reader.with_all_columns("positions"),
             "bounds": Frame(_BOUNDS, bounds),
         }
         found = _translations(self._lake.ask("translate_forward", frames, flow=self._flow, **names))

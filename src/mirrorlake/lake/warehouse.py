@@ -18,8 +18,8 @@ from sqlglot import exp
 from mirrorlake.config.topology import Lake as Location
 from mirrorlake.errors import InputError, LakeError, first_line
 from mirrorlake.lake.definitions import sql_text
-from mirrorlake.lake.reader import Found, Frame, Frames
-from mirrorlake.lake.spark_rows import found_in
+from mirrorlake.lake.reader import Frame, Frames, QueryRows
+from mirrorlake.lake.spark_rows import rows_from_arrow
 
 #: Rows that are fetched at once.
 _AT_ONCE = 100_000
@@ -81,22 +81,22 @@ class WarehouseLake:
         args: Mapping[str, object] | None = None,
         frames: Frames | None = None,
         limit: int | None = None,
-    ) -> Found:
+    ) -> QueryRows:
         """See `Reader.rows`."""
         text = with_frames(text, frames or {})
         text = text if limit is None else f"SELECT * FROM ({text}\n) LIMIT {limit}"
-        return found_in(pa.concat_tables(self._parts(text, args or {})))
+        return rows_from_arrow(pa.concat_tables(self._parts(text, args or {})))
 
-    def query_rows(self, name: str, frames: Frames | None = None, **args: object) -> Found:
+    def query_rows(self, name: str, frames: Frames | None = None, **args: object) -> QueryRows:
         """See `Reader.query_rows`."""
         return self.rows(sql_text("queries", name), args, frames)
 
-    def table_rows(self, table: str) -> Found:
+    def table_rows(self, table: str) -> QueryRows:
         """See `Reader.table_rows`."""
         return self.rows(f"SELECT * FROM {table}")
 
-    def whole(self, table: str) -> str:
-        """See `Reader.whole`: who writes has brought the table to its newest layout."""
+    def with_all_columns(self, table: str) -> str:
+        """See `Reader.with_all_columns`: who writes has brought the table to its newest layout."""
         return f"SELECT * FROM {table}"
 
     def arrow(self, text: str, args: Mapping[str, object] | None = None) -> pa.RecordBatchReader:

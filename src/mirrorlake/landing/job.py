@@ -29,7 +29,7 @@ class LandJob:
     starts: Mapping[TopicAndPartition, int]
     generations: Mapping[TopicAndPartition, int]
     final: Mapping[TopicAndPartition, int] | None
-    most: int
+    max_records: int
     tasks: int
     waiting: frozenset[TopicAndPartition]
     waiting_seconds: float
@@ -57,7 +57,7 @@ class LandJob:
             starts=plan.starts,
             generations=plan.generations,
             final=None,
-            most=landing.max_records_per_batch,
+            max_records=landing.max_records_per_batch,
             tasks=landing.files_per_batch,
             waiting=waiting,
             waiting_seconds=waiting_seconds,

@@ -34,7 +34,7 @@ def land_natively(
         return _start(lake, job, landing, sink, None, fenced)
     admin = ClusterAdmin(job.alias, job.client)
     final = admin.end_offsets(job.starts, committed=True)
-    noted = noted_ends(final, admin.told_ends(list(final), committed=False))
+    noted = noted_ends(final, admin.end_offsets(list(final), committed=False, skip_silent=True))
     ranges = {key: (job.starts[key], end) for key, end in final.items() if end > job.starts[key]}
     in_one_batch = sum(end - first for first, end in ranges.values()) <= landing.max_records_per_batch
     if in_one_batch and sink.is_small(ranges):

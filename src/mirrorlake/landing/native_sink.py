@@ -20,8 +20,8 @@ from mirrorlake.kafka.refusals import unusable
 from mirrorlake.lake.forgotten import without_forgotten
 from mirrorlake.lake.path_tables import PathTables
 from mirrorlake.lake.small_batches import SmallBatches
-from mirrorlake.landing import open_ends
 from mirrorlake.landing.job import LandJob, document
+from mirrorlake.landing.open_ends import read_open_ends
 from mirrorlake.landing.pace import few_are_cut, in_small_answers, limit_after_failure, next_limit
 from mirrorlake.landing.ranges import UNKNOWN_RECORD_BYTES
 from mirrorlake.landing.stage_file import Batch, StageFile
@@ -87,7 +87,7 @@ class NativeSink:
 
     def is_small(self, ranges: Ranges) -> bool:
         """Whether the driver reads so much itself."""
-        return sum(end - first for first, end in ranges.values()) <= self._small.most
+        return sum(end - first for first, end in ranges.values()) <= self._small.max_records
 
     def take_no_more(self) -> None:
         """Let no batch begin: where one follows the other, the moment between two would be hard to meet."""
@@ -111,7 +111,7 @@ class NativeSink:
         ends = read_position(batch, noted, {}).sources[0]
         ranges = {key: (self._before[key], end) for key, end in ends.items() if end > self._before[key]}
         self._before.update(ends)
-        return ranges, open_ends.left(Path(self._job.checkpoint), document(ends))
+        return ranges, read_open_ends(Path(self._job.checkpoint), document(ends))
 
     def read_here(
         self,

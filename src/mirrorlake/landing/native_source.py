@@ -20,8 +20,8 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPart
 from mirrorlake import failpoints
 from mirrorlake.errors import ClusterUnreachable
 from mirrorlake.kafka.kept import Kept
-from mirrorlake.landing import open_ends
 from mirrorlake.landing.job import LandJob, document
+from mirrorlake.landing.open_ends import read_open_ends, write_open_ends
 from mirrorlake.landing.pace import in_small_answers
 from mirrorlake.landing.ranges import OffsetRange, next_ends, shared_out
 from mirrorlake.offsets.as_of import noted_ends
@@ -102,11 +102,11 @@ class _StreamReader(DataSourceStreamReader):
         due = time.monotonic() - self._quiet_since >= job.waiting_seconds
         ends = job.final if job.final is not None else self._log_ends()
         waiting, limit = () if due else job.waiting, job.limit()
-        found = next_ends(self._reached, ends, job.most, waiting, job.record_bytes(), limit)
+        found = next_ends(self._reached, ends, job.max_records, waiting, job.record_bytes(), limit)
         if any(found[key] != self._reached[key] for key in job.waiting):
             self._quiet_since = time.monotonic()
         if found != self._reached:
-            open_ends.leave(Path(job.checkpoint), document(found), self._noted(found, ends))
+            write_open_ends(Path(job.checkpoint), document(found), self._noted(found, ends))
         self._reached = found
         return document(found)
 
@@ -116,7 +116,7 @@ class _StreamReader(DataSourceStreamReader):
             return None
         if self._admin is None:
             return self._job.final_noted
-        return noted_ends(found, self._admin.told_ends(list(found), committed=False))
+        return noted_ends(found, self._admin.end_offsets(list(found), committed=False, skip_silent=True))
 
     def _log_ends(self) -> Mapping[TopicAndPartition, int]:
         """The last stable offsets. Raises ClusterUnreachable when no leader answers for long; a partition whose leader
@@ -127,7 +127,7 @@ class _StreamReader(DataSourceStreamReader):
             # The worker asks the same cluster, and reports it; this process's output belongs to nobody.
             logging.getLogger("mirrorlake.kafka").setLevel(logging.ERROR)
             self._admin = ClusterAdmin(self._job.alias, self._job.client)
-        ends = self._admin.told_ends(list(self._reached))
+        ends = self._admin.end_offsets(list(self._reached), skip_silent=True)
         now = time.monotonic()
         if ends or not self._reached:
             self._heard = now
@@ -142,7 +142,7 @@ class _StreamReader(DataSourceStreamReader):
         before, behind = _offsets(start), _offsets(end)
         ranges = [OffsetRange(*key, before[key], behind[key]) for key in sorted(behind) if before[key] < behind[key]]
         now = time.time_ns() // 1_000_000
-        noted = open_ends.left(Path(self._job.checkpoint), end)
+        noted = read_open_ends(Path(self._job.checkpoint), end)
         parts = shared_out(ranges, self._job.tasks, self._job.record_bytes())
         small = in_small_answers(self._job.limit())
         ends = [{(item.topic, item.partition): behind[item.topic, item.partition] for item in part} for part in parts]

@@ -30,7 +30,7 @@ class OffsetRange:
 def next_ends(
     reached: Mapping[TopicAndPartition, int],
     log_ends: Mapping[TopicAndPartition, int],
-    most: int,
+    max_records: int,
     waiting: Collection[TopicAndPartition] = (),
     record_bytes: Mapping[str, float] | None = None,
     batch_bytes: int | None = None,
@@ -40,7 +40,7 @@ def next_ends(
     Args:
         reached: next offsets.
         log_ends: ends of the logs, exclusive; partitions that did not answer are missing, and stay where they are.
-        most: offsets of the batch, all partitions together. Where there are more, or more than `batch_bytes`
+        max_records: offsets of the batch, all partitions together. Where there are more, or more than `batch_bytes`
             (None: see `pace.first_limit`), each gets a part of them in proportion to what it has, and at least one;
             of a cluster that is read in small answers few are cut (`_few_cut`).
         waiting: partitions that make no batch by themselves: they go along with others.
@@ -53,9 +53,9 @@ def next_ends(
     each = {key: known.get(key[0], UNKNOWN_RECORD_BYTES) for key in news}
     size = sum(count * each[key] for key, count in news.items())
     limit = first_limit(size) if batch_bytes is None else batch_bytes
-    share = min(most / sum(news.values()), limit / max(1.0, size))
+    share = min(max_records / sum(news.values()), limit / max(1.0, size))
     if share < 1 and in_small_answers(batch_bytes):
-        news = _few_cut(news, {key: max(each[key] / limit, 1 / most) for key in news})
+        news = _few_cut(news, {key: max(each[key] / limit, 1 / max_records) for key in news})
     elif share < 1:
         news = {key: min(count, max(1, int(count * share))) if count else 0 for key, count in news.items()}
     return {key: first + news[key] for key, first in reached.items()}

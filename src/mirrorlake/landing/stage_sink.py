@@ -50,7 +50,7 @@ class StageSink:
 
     def __call__(self, frame: DataFrame, batch: int) -> None:
         """Commit a batch."""
-        rows = self._taken(frame) if self._count(batch) <= self._small.most else None
+        rows = self._taken(frame) if self._count(batch) <= self._small.max_records else None
         if rows is None:
             writer = frame.write.format("delta").mode("append").option("txnAppId", self._application)
             writer.option("txnVersion", str(batch)).saveAsTable(self._lake.name("records"))
@@ -66,7 +66,7 @@ class StageSink:
         except PySparkException as error:
             if _TOO_MUCH not in str(error):
                 raise
-            self._small.too_much()
+            self._small.overflowed()
             logger.info("a landed batch is too large for the driver: Spark writes it")
             return None
         self._small.learn(rows.num_rows, rows.nbytes)

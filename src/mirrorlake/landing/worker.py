@@ -275,7 +275,7 @@ class LandingWorker:
             return {(error.topic, error.partition): error.message}
         if not has_overflown(causes_of(error)):
             return {}
-        most = self._cluster().landing.max_records_per_batch
+        max_records = self._cluster().landing.max_records_per_batch
         starts = {key: max(start, self._covered.get(key, 0)) for key, start in planned.plan.starts.items()}
-        bounds = {key: (start, start + most) for key, start in starts.items()}
+        bounds = {key: (start, start + max_records) for key, start in starts.items()}
         return beyond_spark(self.alias, self._connections.client(self.alias, "consumer"), bounds)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from mirrorlake.failover.failover import MoveOptions, move_groups, planned_moves
-from mirrorlake.groups.shared_topics import Way
+from mirrorlake.groups.shared_topics import Direction
 from mirrorlake.library.answers import Migrated, Moves
 from mirrorlake.library.internals import Internals
 
@@ -17,17 +17,19 @@ def moved(
     known: Internals, flow: str, reverse: bool, groups: Sequence[str] | None, dry_run: bool, force: bool, drain: bool
 ) -> Moves:
     """Move groups of a flow to its target, or with `reverse` to its source. Raises as `OpenLake.failover` says."""
-    way = Way(known.topology.flow(flow), reverse)
+    direction = Direction(known.topology.flow(flow), reverse)
     options = MoveOptions(None if groups is None else tuple(dict.fromkeys(groups)), dry_run, force, drain)
     if dry_run:
-        return Moves.of(planned_moves(known.reader, known.connections, way, options))
+        return Moves.of(planned_moves(known.reader, known.connections, direction, options))
     from mirrorlake.tracking.runs import tracked  # a plan needs neither Spark nor MLflow
 
-    known.connections.admin(way.goal).cluster_id()  # before Spark starts, so that a failure is reported within seconds
+    known.connections.admin(
+        direction.goal
+    ).cluster_id()  # before Spark starts, so that a failure is reported within seconds
     facts = {"flow": flow, "dry_run": "false", "force": str(force).lower()}
     with tracked(known.topology, "failback" if reverse else "failover", facts) as tracking:
         began = time.monotonic()
-        found = move_groups(known.tables, known.connections, way, options)
+        found = move_groups(known.tables, known.connections, direction, options)
         seconds = {"seconds": time.monotonic() - began}
         tracking.metrics({**seconds, "positions": len(found["groups"]), "left": len(found["left"])})
         tracking.report(found)

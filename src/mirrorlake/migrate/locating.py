@@ -96,7 +96,7 @@ class Locator:
 
     def _read_bounds(self, keys: Sequence[TopicAndPartition]) -> dict[TopicAndPartition, Bounds]:
         admin = self._connections.admin(self._target)
-        starts, ends = admin.told_starts(keys), admin.told_ends(keys)
+        starts, ends = admin.start_offsets(keys, skip_silent=True), admin.end_offsets(keys, skip_silent=True)
         return {key: Bounds(starts[key], ends[key]) for key in keys if key in starts and key in ends}
 
     def _jobs(self, asked: Sequence[tuple[Pair, int]]) -> list[_Job]:

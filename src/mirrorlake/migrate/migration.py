@@ -18,7 +18,7 @@ from mirrorlake.groups.mover import sole_mover, target_groups
 from mirrorlake.groups.moves import MoveResult, Standing, plan_moves
 from mirrorlake.groups.sync_plan import ACTIVE, TargetGroup, may_have_members
 from mirrorlake.kafka.connections import Connections
-from mirrorlake.kafka.groups import Told
+from mirrorlake.kafka.groups import GroupPositions
 from mirrorlake.kafka.values import TopicInfo
 from mirrorlake.lake.event_log import EventLog, WrittenChanges
 from mirrorlake.lake.lake import Lake
@@ -148,7 +148,7 @@ def _groups(connections: Connections, flow: ResolvedFlow, wave: Wave, pairs: Seq
     admin = connections.groups(flow.target)
     listing = admin.listing()
     named = [name for name in listing.states if re.fullmatch(wave.groups, name) and not is_own_group(name)]
-    told = admin.positions(named) if named else Told({})
+    told = admin.positions(named) if named else GroupPositions({})
     by_origin = {pair.own if wave.rollback else pair.copy: pair for pair in pairs}
     positions = {
         (group, by_origin[key]): position
@@ -180,7 +180,7 @@ def _planned(
         standings.append(Standing(moved, item.place.exact, 0))
         methods.append(item.method)
     done_before = _done_before(reader, flow.name)
-    standings = [replace(item, checkpoint=_marked(item.checkpoint, done_before)) for item in standings]
+    standings = [replace(item, checkpoint=_mark_moved(item.checkpoint, done_before)) for item in standings]
     names = {item.checkpoint.group_id for item in standings}
     goals, untold = target_groups(connections.groups(flow.target), names)
     planned = plan_moves(standings, goals, {**found.errors, **untold}, False)
@@ -222,7 +222,7 @@ def _done_before(reader: Reader, flow: str) -> set[tuple[str, str | None]]:
     return {(change.resource, change.after) for change in history if change.outcome == "done"}
 
 
-def _marked(item: Checkpoint, done_before: set[tuple[str, str | None]]) -> Checkpoint:
+def _mark_moved(item: Checkpoint, done_before: set[tuple[str, str | None]]) -> Checkpoint:
     resource = f"{item.group_id} {item.target_topic}-{item.partition}"
     return replace(item, synced=(resource, str(item.target_position)) in done_before)
 

@@ -45,7 +45,7 @@ def first_records_of(admin: ClusterAdmin, settings: Settings, topics: Collection
     KafkaException."""
     there = admin.topics()
     keys = [(name, number) for name in topics if name in there for number in range(there[name].partitions)]
-    starts, ends = admin.told_starts(keys), admin.told_ends(keys)
+    starts, ends = admin.start_offsets(keys, skip_silent=True), admin.end_offsets(keys, skip_silent=True)
     filled = {key: starts[key] for key in keys if key in starts and starts[key] < ends.get(key, 0)}
     found: dict[str, list[KeyAndValue]] = {name: [] for name in topics}
     for (name, _), row in (first_rows(admin.alias, settings, filled) if filled else {}).items():

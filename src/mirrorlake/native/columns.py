@@ -26,7 +26,7 @@ SCHEMA = pa.schema(
     ]
 )
 #: Offsets into a column's bytes are of 32 bits.
-_MOST = 2**31 - 1
+_MAX_SIZE = 2**31 - 1
 
 
 class Room:
@@ -39,8 +39,8 @@ class Room:
     def __init__(self, ranges: np.ndarray) -> None:
         count = {name: int(ranges[name].sum()) for name in ("count", "headers")}
         size = {name: int(ranges[name].sum()) for name in ("key_bytes", "value_bytes", "name_bytes", "header_bytes")}
-        if (most := max(count["headers"], *size.values())) > _MOST:
-            raise OverflowError(f"{most} bytes, or headers, of one column at a time")
+        if (largest := max(count["headers"], *size.values())) > _MAX_SIZE:
+            raise OverflowError(f"{largest} bytes, or headers, of one column at a time")
         self.rows, self._headers = count["count"], count["headers"]
         self.size = sum(size.values())
         self._buffers: dict[str, Any] = {}

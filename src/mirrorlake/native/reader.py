@@ -231,10 +231,10 @@ class Reader:
         """How many offsets are still to be covered."""
         return int((self._ranges["end"] - self._ranges["next"]).sum())
 
-    def _take(self, most: int, wait_ms: int = _WAIT_MS) -> int:
+    def _take(self, max_records: int, wait_ms: int = _WAIT_MS) -> int:
         """Take messages from the client, behind those that are kept. Returns how many there are in all."""
         at = self._messages.ctypes.data + 8 * self._kept
-        taken = self._library.consume_batch_queue(self._queue, wait_ms, at, most)
+        taken = self._library.consume_batch_queue(self._queue, wait_ms, at, max_records)
         if taken < 0:
             raise KafkaException(KafkaError(KafkaError._FAIL, "no messages could be taken"))
         return self._kept + taken if taken else 0

@@ -16,13 +16,13 @@ from mirrorlake.offsets.stage_index import StageIndex
 _Place = tuple[tuple[str, str, int], int]
 
 
-def mergeable(index: StageIndex, sizes: Mapping[str, int], most: int) -> list[str]:
-    """The first of some files (path: bytes; in the order in which they came) that may become one, of `most` bytes in
-    all; none where no two may."""
+def mergeable(index: StageIndex, sizes: Mapping[str, int], max_bytes: int) -> list[str]:
+    """The first of some files (path: bytes; in the order in which they came) that may become one,
+    of `max_bytes` bytes in all; none where no two may."""
     left = {number: size for path, size in sizes.items() if (number := index.numbers().get(path)) is not None}
     places = _places(index, left)
     while len(left) > 1:
-        group = _first_group(left, places, most)
+        group = _first_group(left, places, max_bytes)
         # A file that was left out may lie between two that were taken: a merged one came late, with old offsets.
         if len(group) > 1 and _agree(place for of in _places(index, group).values() for place in of):
             return [index.path(file) for file in group]
@@ -43,7 +43,7 @@ def _places(index: StageIndex, files: Collection[int]) -> Mapping[int, set[_Plac
     return found
 
 
-def _first_group(sizes: Mapping[int, int], places: Mapping[int, set[_Place]], most: int) -> list[int]:
+def _first_group(sizes: Mapping[int, int], places: Mapping[int, set[_Place]], max_bytes: int) -> list[int]:
     """The first file, and all that may be with it: of a partition none behind one that was left out."""
     group: list[int] = []
     taken: set[_Place] = set()
@@ -51,7 +51,7 @@ def _first_group(sizes: Mapping[int, int], places: Mapping[int, set[_Place]], mo
     total = 0
     for file, size in sizes.items():
         mine = places[file]
-        if total + size <= most and closed.isdisjoint(key for key, _ in mine) and _agree(taken | mine):
+        if total + size <= max_bytes and closed.isdisjoint(key for key, _ in mine) and _agree(taken | mine):
             group.append(file)
             taken |= mine
             total += size

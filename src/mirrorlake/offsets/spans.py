@@ -16,13 +16,13 @@ Ranges = Sequence[tuple[int, int]]
 
 
 class Span(NamedTuple):
-    """Offsets `first` to `last`, inclusive, that have `least` to `most` records. The two differ where a range with gaps
-    is cut: nobody knows on which side of the cut its gaps are."""
+    """Offsets `first` to `last`, inclusive, that have `min_count` to `max_count` records. The two
+    differ where a range with gaps is cut: nobody knows on which side of the cut its gaps are."""
 
     first: int
     last: int
-    least: int
-    most: int
+    min_count: int
+    max_count: int
 
 
 class CountError(ValueError):
@@ -103,12 +103,12 @@ class Tally:
     def _check_gaps(self, span: Span, last: int) -> None:
         """More gaps than there are: a record is missing in front of this offset."""
         gaps = last - span.first + 1 - self._count - _size(self._left_out, span.first, last)
-        if gaps > span.last - span.first + 1 - span.least:
+        if gaps > span.last - span.first + 1 - span.min_count:
             raise CountError(span, self._count)
 
     def _finish(self, span: Span) -> None:
-        least = span.least - _size(self._left_out, span.first, span.last)
-        if not least <= self._count <= span.most:
+        least = span.min_count - _size(self._left_out, span.first, span.last)
+        if not least <= self._count <= span.max_count:
             raise CountError(span, self._count)
         self._at, self._count = self._at + 1, 0
 
@@ -137,4 +137,4 @@ def _size(ranges: Ranges, first: int, last: int) -> int:
 
 
 def _told(span: Span) -> str:
-    return str(span.least) if span.least == span.most else f"{span.least} to {span.most}"
+    return str(span.min_count) if span.min_count == span.max_count else f"{span.min_count} to {span.max_count}"

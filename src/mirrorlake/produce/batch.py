@@ -177,8 +177,8 @@ class _PartitionTake:
         self.first = self.floor.next
         self.last = -1
 
-    def take_next(self, most: int, share: int) -> int:
-        """Take the upcoming range, or `share` records of it if it holds more than `most`; returns how many."""
+    def take_next(self, max_records: int, share: int) -> int:
+        """Take the upcoming range, or `share` records of it if it holds more than `max_records`; returns how many."""
         item = self.upcoming
         assert item is not None
         first = max(item.first, self.first, self.last + 1)
@@ -186,7 +186,7 @@ class _PartitionTake:
         count = max(1, round(item.record_count * (item.last - first + 1) / span))
         self.upcoming = next(self._left, None)
         self.last = max(self.last, item.last)
-        if count > most:
+        if count > max_records:
             self.last = first + max(1, span * share // item.record_count) - 1
             count, self.upcoming = share, None
         self.record_count += count

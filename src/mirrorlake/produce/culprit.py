@@ -12,7 +12,7 @@ from confluent_kafka import KafkaError, KafkaException
 from mirrorlake.errors import TargetRefused
 from mirrorlake.kafka.error_classes import ErrorClass, class_of
 from mirrorlake.produce.delivery import NAMING, Delivery
-from mirrorlake.produce.record_producer import OnceMore
+from mirrorlake.produce.record_producer import OffsetsUnknown
 
 
 class TopicDenied(Exception):
@@ -29,8 +29,8 @@ def check_refused(results: Sequence[Delivery], failure: Callable[[], KafkaError 
     """Raise why rows of a transaction were refused, if some were. `failure` says what failed the transaction, None if
     it did not fail.
 
-    Raises TargetRefused for records, TopicDenied for a topic, OnceMore where a record was refused and it is not known
-    which, KafkaException for what a fresh producer or time may help.
+    Raises TargetRefused for records, TopicDenied for a topic, OffsetsUnknown where a record was
+    refused and it is not known which, KafkaException for what a fresh producer or time may help.
     """
     found = [(result, refusal) for result in results if (refusal := result.refusal()) is not None]
     if not found:
@@ -47,7 +47,7 @@ def check_refused(results: Sequence[Delivery], failure: Callable[[], KafkaError 
         raise TopicDenied(reason, "WRITE")
     kinds = [class_of(reason), *(refusal.kind for _, refusal in found)]
     if ErrorClass.RECORD in kinds and not all(result.exact for result in results):
-        raise OnceMore(refused=True)
+        raise OffsetsUnknown(refused=True)
     raise KafkaException(reason)
 
 
@@ -65,4 +65,4 @@ def topic_denied(error: KafkaException, right: str) -> TopicDenied | None:
 
 def refused_again(error: Exception) -> bool:
     """Whether the producer has a hole where rows were refused: see `ShardWriter._write`."""
-    return isinstance(error, TargetRefused | TopicDenied) or (isinstance(error, OnceMore) and error.refused)
+    return isinstance(error, TargetRefused | TopicDenied) or (isinstance(error, OffsetsUnknown) and error.refused)

@@ -141,7 +141,7 @@ class Delivery:
 
     def segments(self) -> list[Segment]:
         """The chunk's segments, where nothing was refused. Raises KafkaException when a record was not acknowledged,
-        OnceMore when the producer does not know where each is."""
+        OffsetsUnknown when the producer does not know where each is."""
         assert self._shipment is not None
         targets, offsets = self._shipment.offsets(), self.chunk.offsets
         if bool(np.any(targets < 0)):

@@ -26,7 +26,7 @@ from mirrorlake.produce.codecs import Codecs
 from mirrorlake.produce.counted import check_unread
 from mirrorlake.produce.fencing import fence_all, newest_token, set_back
 from mirrorlake.produce.map_writer import MapWriter, map_rows
-from mirrorlake.produce.ports import MapStore, Stage, Way, Workers
+from mirrorlake.produce.ports import BatchWay, MapStore, Stage, Workers
 from mirrorlake.produce.refusals import Refusals
 from mirrorlake.produce.spec import FlowSpec
 from mirrorlake.produce.task import ShardJob
@@ -52,7 +52,7 @@ class BatchReport:
     reader: str
     complete: bool
     replication_ms: tuple[int, int, int] | None = None
-    way: Way = "long"
+    way: BatchWay = "long"
 
 
 class FlowProducer:
@@ -185,7 +185,7 @@ class FlowProducer:
         finally:
             self._store.check_owner()
 
-    def _run(self, plan: BatchPlan) -> tuple[str, Way, pa.Table]:
+    def _run(self, plan: BatchPlan) -> tuple[str, BatchWay, pa.Table]:
         """Run a batch's tasks, and say who read the stage, and where they ran.
 
         Whatever fails, shards may have been written by then: so nobody goes on as before, and the next attempt of each

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from mirrorlake import failpoints
 from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.offsets.runs import Segment, Written
-from mirrorlake.produce.ports import MapStore, Way
+from mirrorlake.produce.ports import BatchWay, MapStore
 from mirrorlake.produce.report import LATENCY
 from mirrorlake.produce.writer import add_written
 
@@ -48,7 +48,7 @@ class MapWriter:
         self.booked = False
         self._active = False  # guarded by the lock: whether the running append will check the queue again
 
-    def add(self, result: pa.Table, batch_id: int, stage_version: int, way: Way) -> None:
+    def add(self, result: pa.Table, batch_id: int, stage_version: int, way: BatchWay) -> None:
         """Take over what the tasks of a batch reported, and where they ran. Raises what the last append raised."""
         now = datetime.now(timezone.utc)
         common = {"flow": self._flow, "batch_id": batch_id, "produced_at": now}

@@ -17,7 +17,7 @@ from mirrorlake.produce.batch import PartitionPlan
 from mirrorlake.produce.task import ShardJob
 
 #: Where a batch was produced: by the driver itself (`short`), or by Spark's workers (`long`).
-Way = Literal["short", "long"]
+BatchWay = Literal["short", "long"]
 
 
 class Stage(Protocol):
@@ -71,7 +71,7 @@ class Workers(Protocol):
     def can_read_files(self) -> bool:
         """Whether workers may open the stage's files themselves."""
 
-    def files(self, jobs: Sequence[ShardJob]) -> tuple[Way, pa.Table]:
+    def files(self, jobs: Sequence[ShardJob]) -> tuple[BatchWay, pa.Table]:
         """Run jobs whose files hold all offsets in order; says where they ran."""
 
     def close(self) -> None:
@@ -79,5 +79,5 @@ class Workers(Protocol):
 
     def rows(
         self, jobs: Sequence[ShardJob], plans: Sequence[PartitionPlan], produce_tasks: int
-    ) -> tuple[Way, pa.Table]:
+    ) -> tuple[BatchWay, pa.Table]:
         """Run jobs over sorted rows that Spark reads; says where they ran."""

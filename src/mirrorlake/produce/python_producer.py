@@ -18,7 +18,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Produ
 from mirrorlake.native.exact import headers_of, times_to_send
 from mirrorlake.native.producer import failure_of
 from mirrorlake.offsets.positions import TopicAndPartition
-from mirrorlake.produce.record_producer import OnceMore
+from mirrorlake.produce.record_producer import OffsetsUnknown
 
 logger = logging.getLogger(__name__)
 
@@ -134,14 +134,14 @@ class PythonShipment:
         return self._codes
 
     def offsets(self) -> np.ndarray:
-        """The offset of each row. Raises OnceMore where they are not consecutive, and were not all asked for."""
+        """The offset of each row. Raises OffsetsUnknown where they are not consecutive, and were not all asked for."""
         if self._ask_each or bool(np.any(self._targets < 0)):
             return self._targets
         first, last = self._targets.tolist()
         if last - first != self._count - 1:
             logger.info("another producer writes to %s; asking for every offset", self._topic)
             self._owner.ask_each = True
-            raise OnceMore
+            raise OffsetsUnknown
         return np.arange(first, last + 1)
 
     def _callbacks(self, count: int) -> list[Callable[[KafkaError | None, Message], None] | None]:

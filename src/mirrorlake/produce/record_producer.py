@@ -13,7 +13,7 @@ from confluent_kafka import KafkaError
 from mirrorlake.offsets.positions import TopicAndPartition
 
 
-class OnceMore(Exception):
+class OffsetsUnknown(Exception):
     """What was sent must not be committed: what became of some of it is not known. Sent again, it will be. `refused`
     says whether rows were refused."""
 
@@ -43,7 +43,7 @@ class Shipment(Protocol):
         """The code of the error of each row that was refused, 0 for the others; None where none was."""
 
     def offsets(self) -> np.ndarray:
-        """The target's offset of each row, below 0 where it is not acknowledged. Raises OnceMore."""
+        """The target's offset of each row, below 0 where it is not acknowledged. Raises OffsetsUnknown."""
 
 
 class RecordProducer(Protocol):

@@ -11,7 +11,7 @@ from mirrorlake.errors import FilesUnreadable
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.stage_index import readable_by_files
 from mirrorlake.produce.batch import PartitionPlan
-from mirrorlake.produce.ports import Way
+from mirrorlake.produce.ports import BatchWay
 from mirrorlake.produce.probe import files_readable
 from mirrorlake.produce.readers import ReadFiles, ReadRows
 from mirrorlake.produce.report import RESULT
@@ -52,7 +52,7 @@ class SparkWorkers:
         """Whether reading the table's files is reading the table."""
         return readable_by_files(self._lake)
 
-    def files(self, jobs: Sequence[ShardJob]) -> tuple[Way, pa.Table]:
+    def files(self, jobs: Sequence[ShardJob]) -> tuple[BatchWay, pa.Table]:
         """Run jobs that read the stage's files themselves. Raises FilesUnreadable where workers must not try."""
         if self._opens_files and sum(job.plan.record_count for job in jobs) <= self._small:
             return "short", self._here(jobs)
@@ -74,12 +74,12 @@ class SparkWorkers:
 
     def rows(
         self, jobs: Sequence[ShardJob], plans: Sequence[PartitionPlan], produce_tasks: int
-    ) -> tuple[Way, pa.Table]:
+    ) -> tuple[BatchWay, pa.Table]:
         """Run jobs over rows that Spark reads and sorts."""
         from mirrorlake.produce.stage_rows import sorted_rows
 
         frame = sorted_rows(self._lake, self._source_cluster, plans, produce_tasks, self._selection)
-        way: Way = "long"
+        way: BatchWay = "long"
         if sum(job.plan.record_count for job in jobs) <= min(self._small, SMALL_BYTES // self._record_bytes):
             self._note(jobs)
             way, result = "short", pa.Table.from_batches(ReadRows(jobs)(frame.toArrow().to_batches()), RESULT)

@@ -28,7 +28,7 @@ from mirrorlake.produce.pace import Pace
 from mirrorlake.produce.patience import CALL_SECONDS, Patience
 from mirrorlake.produce.producers import new_producer
 from mirrorlake.produce.provenance import Provenance, may_be_of
-from mirrorlake.produce.record_producer import OnceMore
+from mirrorlake.produce.record_producer import OffsetsUnknown
 
 logger = logging.getLogger(__name__)
 
@@ -241,7 +241,7 @@ class ShardWriter:
                 done = self._transaction(chunks, written)
                 self._refused_before = False
                 return done
-            except OnceMore as again:
+            except OffsetsUnknown as again:
                 self._abort()
                 self._producer.look_closer()
                 self._refused_before = refused_again(again)

@@ -14,7 +14,7 @@ from mirrorlake.groups.checkpoint_plan import Checkpoint, GroupPartition
 from mirrorlake.groups.mover import move_in_steps, target_groups
 from mirrorlake.groups.moves import MoveResult, Standing, kept, plan_moves, verified
 from mirrorlake.groups.sync_plan import TargetGroup
-from mirrorlake.kafka.groups import GroupAdmin, Told
+from mirrorlake.kafka.groups import GroupAdmin, GroupPositions
 from mirrorlake.lake.changes import Change
 from mirrorlake.offsets.positions import Committed, TopicAndPartition, Translated
 
@@ -89,8 +89,8 @@ def move_groups(admin: GroupAdmin, planned: GroupsPlanned) -> Iterator[list[Move
         yield done
 
 
-def _read_back(admin: GroupAdmin, groups: set[str]) -> Told:
+def _read_back(admin: GroupAdmin, groups: set[str]) -> GroupPositions:
     try:
         return admin.positions(groups)
     except ClusterUnusable as error:
-        return Told({}, dict.fromkeys(groups, str(error)))
+        return GroupPositions({}, dict.fromkeys(groups, str(error)))

@@ -47,9 +47,9 @@ class Matches:
         )
         return [StagedRange(self._cluster, self._topic, *row) for row in _collected(found)]
 
-    def first(self, ranges: Sequence[StagedRange], most: int) -> list[StagedRange]:
-        """The ranges that hold the first `most` of them, in the order of partition, generation and offset."""
-        kept, part = first_of(ranges, most)
+    def first(self, ranges: Sequence[StagedRange], max_records: int) -> list[StagedRange]:
+        """The ranges that hold the first `max_records` of them, in the order of partition, generation and offset."""
+        kept, part = first_of(ranges, max_records)
         if part is not None:
             inside = self._rows.where(
                 (F.col("partition") == part.partition)

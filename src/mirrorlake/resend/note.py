@@ -146,14 +146,14 @@ def _resend(name: str, items: Sequence[tuple[Part, Mapping[str, Any]]]) -> Resen
     )
 
 
-def first_of(ranges: Iterable[StagedRange], most: int) -> tuple[list[StagedRange], StagedRange | None]:
+def first_of(ranges: Iterable[StagedRange], max_records: int) -> tuple[list[StagedRange], StagedRange | None]:
     """The ranges that hold the first `most` of their records, in the order of partition, generation and offset.
 
     The second is the last of them where only a part of it belongs there: its count says how many records, and where the
     last of these is has to be looked up.
     """
     kept: list[StagedRange] = []
-    left = most
+    left = max_records
     for item in sorted(ranges, key=lambda item: (item.partition, item.generation)):
         if item.record_count > left:
             return kept, item._replace(record_count=left) if left else None

@@ -41,7 +41,7 @@ def _firsts(source: ClusterAdmin, flow: ResolvedFlow) -> dict[TopicAndPartition,
     what a transaction in flight has written is mirrored when it ends."""
     selected = {name: topic for name, topic in source.topics().items() if flow.selection.selects(name)}
     keys = [(name, number) for name, topic in selected.items() for number in range(topic.partitions)]
-    ends = source.told_ends(keys)
+    ends = source.end_offsets(keys, skip_silent=True)
     silent = [f"{topic}-{partition}" for topic, partition in keys if (topic, partition) not in ends]
     if silent:
         raise ReplicationError(

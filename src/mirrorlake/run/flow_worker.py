@@ -231,7 +231,7 @@ class FlowWorker:
             producer.close()
 
     def _target_ends(self, places: Collection[TopicAndPartition]) -> Mapping[TopicAndPartition, int]:
-        return self._connections.admin(self.flow.target).told_ends(places, committed=False)
+        return self._connections.admin(self.flow.target).end_offsets(places, committed=False, skip_silent=True)
 
     def _limits(self, topics: Collection[str]) -> Mapping[str, Hashable]:
         return limits_of(self._connections.admin(self.flow.target), topics)

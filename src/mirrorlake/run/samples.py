@@ -119,8 +119,11 @@ class Sampler:
         if snapshot is None:
             return None
         source = self._connections.admin(self.flow.source)
-        starts, marks = source.told_starts(target_ends.keys), source.told_ends(target_ends.keys, committed=False)
-        ends = source.told_ends(target_ends.keys)
+        starts, marks = (
+            source.start_offsets(target_ends.keys, skip_silent=True),
+            source.end_offsets(target_ends.keys, committed=False, skip_silent=True),
+        )
+        ends = source.end_offsets(target_ends.keys, skip_silent=True)
         now = datetime.now(timezone.utc)
         log = self._log = self._log or self._seeded()
         self._look_for_transactions(now, ends, marks)
@@ -155,7 +158,11 @@ class Sampler:
             if before is not None and key in written and key not in before.blocked
             if (end := ends.target_end(key)) is not None and end < written[key]
         }
-        there = self._connections.admin(self.flow.target).told_ends(low.keys(), committed=False) if low else {}
+        there = (
+            self._connections.admin(self.flow.target).end_offsets(low.keys(), committed=False, skip_silent=True)
+            if low
+            else {}
+        )
         if any(end < low[place] for place, end in there.items()):
             self._on_loss()
 
@@ -195,7 +202,7 @@ class Sampler:
         names = {name: self._targets.remote_topic(name) or "" for name in topics}
         there = target.topics()
         remote = [(names[t], p) for t, p in keys if names[t] in there and p < there[names[t]].partitions]
-        return _TargetEnds(keys, names, target.told_ends(remote))
+        return _TargetEnds(keys, names, target.end_offsets(remote, skip_silent=True))
 
     def _row(
         self,

@@ -95,24 +95,23 @@ class MemoryCluster(ClusterAdmin):
         found = {name: TopicIdentity(self._ids[name], len(self.ends[name])) for name in topics if name in self._ids}
         return found, frozenset(topics) - found.keys()
 
+    def start_offsets(
+        self, partitions: Iterable[TopicAndPartition], skip_silent: bool = False
+    ) -> dict[TopicAndPartition, int]:
+        """First offsets. Raises KeyError for a partition that is not there; with `skip_silent` partitions that are not
+        there, or whose leader does not answer, are missing."""
+        self._ask("start_offsets")
+        if skip_silent:
+            return {key: self.starts.get(key, 0) for key in partitions if self._tells(key)}
+        return {(topic, number): self.starts.get((topic, number), 0) for topic, number in partitions}
+
     def end_offsets(
-        self, partitions: Iterable[TopicAndPartition], committed: bool = True
+        self, partitions: Iterable[TopicAndPartition], committed: bool = True, skip_silent: bool = False
     ) -> dict[TopicAndPartition, int]:
-        """End offsets; nothing is ever uncommitted. Raises KeyError for a partition that is not there."""
+        """End offsets, with `committed` up to `open_at`. Which partitions are missing: as in `start_offsets`."""
         self._ask("end_offsets")
-        return {(topic, number): self.ends[topic][number] for topic, number in partitions}
-
-    def told_starts(self, partitions: Collection[TopicAndPartition]) -> dict[TopicAndPartition, int]:
-        """First offsets of the partitions whose leader answers."""
-        self._ask("told_starts")
-        return {key: self.starts.get(key, 0) for key in partitions if self._tells(key)}
-
-    def told_ends(
-        self, partitions: Collection[TopicAndPartition], committed: bool = True
-    ) -> dict[TopicAndPartition, int]:
-        """End offsets of the partitions whose leader answers; with `committed` up to `open_at`."""
-        self._ask("told_ends")
-        ends = {key: self.ends[key[0]][key[1]] for key in partitions if self._tells(key)}
+        keys = [key for key in partitions if not skip_silent or self._tells(key)]
+        ends = {key: self.ends[key[0]][key[1]] for key in keys}
         return {key: min(end, self.open_at.get(key, end)) for key, end in ends.items()} if committed else ends
 
     def leaders(self, _partitions: Iterable[TopicAndPartition]) -> dict[tuple[str, int], list[TopicAndPartition]]:

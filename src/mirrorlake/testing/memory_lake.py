@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame
 
 from mirrorlake.errors import LakeError
 from mirrorlake.lake.lake import Lake
-from mirrorlake.lake.reader import Found, Frames
+from mirrorlake.lake.reader import Frames, QueryRows
 
 
 class MemoryRows:
@@ -56,7 +56,7 @@ class MemoryLake(Lake):
             raise LakeError(f"the lake in memory has no answer to query {name}; give it one in answers[{name!r}]")
         return cast(DataFrame, MemoryRows(self.answers[name]))
 
-    def query_rows(self, name: str, frames: Frames | None = None, **args: object) -> Found:
+    def query_rows(self, name: str, frames: Frames | None = None, **args: object) -> QueryRows:
         """The same as `query`."""
         self.query(name, **args)
-        return Found(dict(row) for row in self.answers[name])
+        return QueryRows(dict(row) for row in self.answers[name])

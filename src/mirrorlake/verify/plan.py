@@ -172,10 +172,10 @@ def _with_others(standing: FlowStanding, lake: Lake, ranges: Sequence[Range]) ->
         yield replace(item, allowed=replace(item.allowed, others=(*item.allowed.others, *mine))) if mine else item
 
 
-def waves(chosen: Iterable[Chosen], most: int) -> Iterator[list[Chosen]]:
-    """Cut the work into parts of about `most` ranges; of one partition they stay in order."""
+def waves(chosen: Iterable[Chosen], max_ranges: int) -> Iterator[list[Chosen]]:
+    """Cut the work into parts of about `max_ranges` ranges; of one partition they stay in order."""
     wave: list[Chosen] = []
-    room = most
+    room = max_ranges
     for item in chosen:
         extents = item.extents
         while extents:
@@ -183,6 +183,6 @@ def waves(chosen: Iterable[Chosen], most: int) -> Iterator[list[Chosen]]:
             extents, room = extents[room:], room - len(extents[:room])
             if room == 0:
                 yield wave
-                wave, room = [], most
+                wave, room = [], max_ranges
     if wave:
         yield wave

@@ -107,9 +107,9 @@ class FlowStanding:
         self._target_configs = describe_topic_configs(target, sorted(mirrors)).configs
         self._source_configs = describe_topic_configs(source, sorted(topics)).configs
         self._source_ids = source.topic_ids(sorted(topics))
-        self._audited = self._asked_audits()
+        self._audited = self._read_audits()
         self._removals = removals_from(lake, flow.source)
-        self._left_out = self._asked_left_out()
+        self._left_out = self._read_left_out()
         self._forgotten = forgotten_from(lake, flow.source)
         self._starts = starts_of(lake, flow.name)
         self._parked = ParkedOffsets(Parked(**row) for row in lake.ask("parked_of", flow=flow.name))
@@ -122,7 +122,10 @@ class FlowStanding:
         there = {name: info for name, info in source.topics().items() if self._selects(name, wanted)}
         self.source_partitions = {(name, part) for name, info in there.items() for part in range(info.partitions)}
         self.selected = there.keys() | {name for name in self._generations.topics if self._selects(name, wanted)}
-        starts, ends = source.told_starts(self.source_partitions), source.told_ends(self.source_partitions)
+        starts, ends = (
+            source.start_offsets(self.source_partitions, skip_silent=True),
+            source.end_offsets(self.source_partitions, skip_silent=True),
+        )
         self.source_bounds = {key: (starts[key], ends[key]) for key in starts.keys() & ends.keys()}
 
     def _selects(self, topic: str, wanted: Callable[[Row], bool]) -> bool:
@@ -137,7 +140,7 @@ class FlowStanding:
         try:
             there, mirrors = target.topics(), {flow.target_topic(topic) for topic in self.selected}
             names |= {(name, part) for name in mirrors & there.keys() for part in range(there[name].partitions)}
-            self._ends = target.told_ends(names)
+            self._ends = target.end_offsets(names, skip_silent=True)
             self._positions = target_positions(flow, self._lake, connections, names)
         except KafkaException as error:
             said = f"cluster {flow.target} does not say what it has of flow {flow.name}: {error.args[0].str()}"
@@ -255,7 +258,7 @@ class FlowStanding:
             others_anywhere=heartbeats,
         )
 
-    def _asked_audits(self) -> Mapping[tuple[str, int, int, str, int], list[Audited]]:
+    def _read_audits(self) -> Mapping[tuple[str, int, int, str, int], list[Audited]]:
         found = defaultdict(list)
         for row in self._lake.ask("proven_ranges", flow=self.flow.name):
             extent = (row["first_offset"], row["last_offset"])
@@ -264,7 +267,7 @@ class FlowStanding:
             found[place].append(item)
         return found
 
-    def _asked_left_out(self) -> dict[str, dict[PartitionGeneration, OffsetRanges]]:
+    def _read_left_out(self) -> dict[str, dict[PartitionGeneration, OffsetRanges]]:
         targets = {topic: self._target_generation(topic) for topic in self.selected}
         targets |= {row["topic"]: row["target_generation"] for row in self._rows}
         decided = Incidents(self._lake).decided(self.flow.name, targets.get)

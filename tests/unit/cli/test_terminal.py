@@ -17,7 +17,7 @@ from mirrorlake.cli.plan_view import show_plan
 from mirrorlake.cli.run_view import drawn
 from mirrorlake.config.topology import Topology
 from mirrorlake.devtools.local.develop import ClusterStatus
-from mirrorlake.lake.reader import Found
+from mirrorlake.lake.reader import QueryRows
 from mirrorlake.library import lake as library
 from mirrorlake.library.answers import Rows
 from mirrorlake.library.internals import Internals
@@ -94,7 +94,7 @@ def test_status(shared: Context, shown: io.StringIO, monkeypatch: pytest.MonkeyP
 
 
 def test_sql(shared: Context, shown: io.StringIO, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mirrorlake.OpenLake, "rows", lambda *_, **__: Rows(Found([{ODD: ODD}], [ODD])))
+    monkeypatch.setattr(mirrorlake.OpenLake, "rows", lambda *_, **__: Rows(QueryRows([{ODD: ODD}], [ODD])))
     inspect.sql(of(shared), "SELECT 1", None, as_json=False)
     assert shown.getvalue().count(ODD) == 2
 

@@ -27,11 +27,11 @@ from mirrorlake.groups.moves import (
     MoveResult,
     Standing,
     flipped,
-    join_ways,
-    marked,
+    join_opposite,
+    mark_synced,
     plan_moves,
-    stand,
-    stand_by_checkpoint,
+    standing_by_checkpoint,
+    standing_of,
     verified,
 )
 from mirrorlake.groups.sync_plan import ACTIVE, BEHIND, READ_ON, Keep, Move, TargetGroup, decide
@@ -199,21 +199,21 @@ def test_positions_never_go_back_whatever_the_source_does(rounds: list[tuple[int
 
 
 def test_what_a_live_group_reads_again() -> None:
-    exact = stand(PLACE, Committed(10, "m"), Translated("east.orders", 0, 7, True, end=50))
+    exact = standing_of(PLACE, Committed(10, "m"), Translated("east.orders", 0, 7, True, end=50))
     assert (exact.again, exact.exact, exact.checkpoint.metadata) == (0, True, "m")
-    held_back = stand(PLACE, Committed(60), Translated("east.orders", 0, 40, False, ahead=False, end=50))
+    held_back = standing_of(PLACE, Committed(60), Translated("east.orders", 0, 40, False, ahead=False, end=50))
     assert (held_back.again, held_back.exact) == (10, False)
 
 
 def test_what_a_group_of_a_lost_cluster_reads_again_at_most() -> None:
     at = datetime(2026, 1, 1, tzinfo=timezone.utc)
-    found = stand_by_checkpoint(KNOWN, Translated("east.orders", 0, 8, True, end=50), at)
+    found = standing_by_checkpoint(KNOWN, Translated("east.orders", 0, 8, True, end=50), at)
     assert (found.again, found.since, found.checkpoint.target_position) == (40, at, 8)
     assert (found.checkpoint.synced, found.checkpoint.reason) == (False, None)
 
 
 def test_moves_are_verified_by_what_was_read_back() -> None:
-    standing = stand(PLACE, Committed(10), Translated("east.orders", 0, 7, True))
+    standing = standing_of(PLACE, Committed(10), Translated("east.orders", 0, 7, True))
     (outcome,) = plan_moves([standing], {"app": TargetGroup(None, {})}, {}, False)
     assert outcome.done == "would move" and not outcome.is_left
     assert verified(outcome, None, Committed(7)).done == "moved"
@@ -223,7 +223,7 @@ def test_moves_are_verified_by_what_was_read_back() -> None:
 
 
 def test_what_is_left_is_told() -> None:
-    standing = stand(PLACE, Committed(10), Translated("east.orders", 0, 7, True))
+    standing = standing_of(PLACE, Committed(10), Translated("east.orders", 0, 7, True))
     ahead = TargetGroup("EMPTY", {("east.orders", 0): Committed(9)})
     (kept,) = plan_moves([standing], {"app": ahead}, {}, False)
     assert (kept.done, kept.detail, kept.is_left) == ("kept", BEHIND, True)
@@ -237,13 +237,13 @@ def test_what_is_left_is_told() -> None:
 
 @pytest.mark.parametrize("state", ["EMPTY", "STABLE"])
 def test_a_group_that_was_moved_and_has_read_on_is_not_left(state: str) -> None:
-    standing = stand(PLACE, Committed(10), Translated("east.orders", 0, 7, True))
+    standing = standing_of(PLACE, Committed(10), Translated("east.orders", 0, 7, True))
     goal = {"app": TargetGroup(state, {("east.orders", 0): Committed(9)})}
 
     def left(known: Checkpoint, reverse: bool = False) -> bool:
         way = replace(standing, checkpoint=flipped(standing.checkpoint)) if reverse else standing
         goals = {"app": TargetGroup(state, {("orders", 0): Committed(12)})} if reverse else goal
-        (outcome,) = plan_moves(marked([way], {PLACE: known}, reverse), goals, {}, False)
+        (outcome,) = plan_moves(mark_synced([way], {PLACE: known}, reverse), goals, {}, False)
         assert (outcome.done, outcome.detail == READ_ON) == (("kept", False) if outcome.is_left else ("there", True))
         return outcome.is_left
 
@@ -315,7 +315,7 @@ def test_two_ways_skip_nothing(topics: tuple[list[str], list[str]], reverse: boo
     origin, goal = topics
     position = data.draw(st.integers(0, len(origin)))
     ways = [_way(origin, goal, kind, position) for kind in ("og", "go")[reverse]]
-    _check_joined(origin, goal, position, join_ways(ways[0], ways[1], reverse, settled=True))
+    _check_joined(origin, goal, position, join_opposite(ways[0], ways[1], reverse, settled=True))
 
 
 @given(shared_topics(), st.booleans(), st.data())
@@ -332,14 +332,14 @@ def test_two_ways_skip_nothing_of_what_never_came_to_the_origin(
         return  # of a flow that has brought nothing yet, nothing is known
     position = data.draw(st.integers(0, len(origin)))
     ways = [_way(origin, goal, kind, position) for kind in ("og", "go")[reverse]]
-    _check_joined(origin, goal, position, join_ways(ways[0], ways[1], reverse, settled=late == 0))
+    _check_joined(origin, goal, position, join_opposite(ways[0], ways[1], reverse, settled=late == 0))
 
 
 def test_one_way_is_enough_where_nothing_is_shared() -> None:
     back = Translated("orders", 0, 3, True, False)
-    assert join_ways(back, None, True, False) == back
-    assert join_ways(back, Translated("orders", 0, 0, True, False, mapped=False), True, False) == back
-    assert join_ways(back, Translated("west.orders", 0, 9, True), True, False) == back
+    assert join_opposite(back, None, True, False) == back
+    assert join_opposite(back, Translated("orders", 0, 0, True, False, mapped=False), True, False) == back
+    assert join_opposite(back, Translated("west.orders", 0, 9, True), True, False) == back
 
 
 def test_either_groups_are_named_or_all_are_meant() -> None:

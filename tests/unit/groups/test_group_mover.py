@@ -13,7 +13,7 @@ from mirrorlake.errors import ClusterUnreachable, LakeError, LeaseTaken
 from mirrorlake.groups.checkpoint_plan import Checkpoint
 from mirrorlake.groups.mover import move_in_steps, sole_mover
 from mirrorlake.groups.sync_plan import BEHIND, TargetGroup
-from mirrorlake.kafka.groups import Told
+from mirrorlake.kafka.groups import GroupPositions
 from mirrorlake.offsets.positions import Committed, TopicAndPartition
 
 PLACE = ("east.orders", 0)
@@ -28,13 +28,13 @@ class Goal:
         self.dead: set[str] = set()
         self.asked: list[set[str]] = []
 
-    def positions(self, groups: Iterable[str]) -> Told:
+    def positions(self, groups: Iterable[str]) -> GroupPositions:
         wanted = set(groups)
         self.asked.append(wanted)
         if wanted & self.dead:
             raise ClusterUnreachable("nobody", alias="west")
         told = {name: {PLACE: Committed(self.positions_now[name])} for name in wanted & self.positions_now.keys()}
-        return Told(told, dict.fromkeys(wanted & self.silent, "timed out"))
+        return GroupPositions(told, dict.fromkeys(wanted & self.silent, "timed out"))
 
     def move(self, moves: Mapping[str, Mapping[TopicAndPartition, Committed]]) -> dict[tuple[str, str, int], str]:
         for group, items in moves.items():

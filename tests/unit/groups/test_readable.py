@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mirrorlake.groups.logs import STARTS_SECONDS, Starts
-from mirrorlake.groups.moves import MoveResult, marked, stand
+from mirrorlake.groups.moves import MoveResult, mark_synced, standing_of
 from mirrorlake.groups.readable import Sides, readable_positions
 from mirrorlake.groups.sync_plan import READ_ON
 from mirrorlake.offsets.positions import Asked, Committed, LogEnds, TopicAndPartition, Translated
@@ -87,7 +87,7 @@ def test_a_position_behind_all_that_there_is_leads_to_the_end() -> None:
     assert (found.offset, found.exact, found.past) == (1_000, True, 1_000)
     late = replace(WHOLE, mapped=800).at(1_500)
     assert (late.offset, late.exact, late.past) == (800, False, 1_000)
-    standing = stand(("g", *ORDERS), Committed(1_500), late)
+    standing = standing_of(("g", *ORDERS), Committed(1_500), late)
     assert (standing.again, standing.is_whole) == (200, False), "what the mirror lacks of what is there"
     assert replace(WHOLE, mapped=800).at(900).past is None
 
@@ -95,7 +95,7 @@ def test_a_position_behind_all_that_there_is_leads_to_the_end() -> None:
 def test_a_position_behind_the_log_of_the_goal_leads_to_its_end() -> None:
     found = replace(WHOLE, mirror=LogEnds(0, 600)).at(900)
     assert (found.offset, found.cut) == (600, 300)
-    assert not stand(("g", *ORDERS), Committed(900), found).is_whole
+    assert not standing_of(("g", *ORDERS), Committed(900), found).is_whole
 
 
 def test_of_a_mirror_that_does_not_answer_nothing_is_changed() -> None:
@@ -120,12 +120,12 @@ def test_a_consumer_can_read_from_it_and_nothing_that_is_there_is_skipped(
 def test_a_group_that_reads_on_missed_nothing() -> None:
     """Retention goes on behind it."""
     world = replace(WHOLE, mirror=LogEnds(500, 1_001))
-    standing = stand(("g", *ORDERS), Committed(100), world.at(100))
+    standing = standing_of(("g", *ORDERS), Committed(100), world.at(100))
     assert MoveResult(standing, "there", Committed(500)).is_left, "it was brought there, and nobody was told"
     assert not MoveResult(standing, "there", Committed(700), READ_ON).is_left
     known = {standing.checkpoint.group_partition: replace(standing.checkpoint, synced=True)}
-    later = stand(("g", *ORDERS), Committed(100), replace(world, mirror=LogEnds(600, 1_001)).at(100))
-    assert marked([later], known, False)[0].checkpoint.synced
+    later = standing_of(("g", *ORDERS), Committed(100), replace(world, mirror=LogEnds(600, 1_001)).at(100))
+    assert mark_synced([later], known, False)[0].checkpoint.synced
 
 
 class Admin:
@@ -138,7 +138,7 @@ class Admin:
     def topics(self) -> dict[str, object]:
         return {MIRROR[0]: replace_partitions()}
 
-    def told_starts(self, wanted: Collection[TopicAndPartition]) -> dict[TopicAndPartition, int]:
+    def start_offsets(self, wanted: Collection[TopicAndPartition], skip_silent: bool) -> dict[TopicAndPartition, int]:
         self.asked.append(set(wanted))
         return dict.fromkeys(wanted, self.start)
 

@@ -8,7 +8,7 @@ import pytest
 
 from mirrorlake.errors import InputError
 from mirrorlake.lake.definitions import TABLES, VIEWS, definition, sql_text
-from mirrorlake.lake.dialect import columns_of, said_for_duckdb
+from mirrorlake.lake.dialect import columns_of, to_duckdb
 from mirrorlake.lake.duck import DuckLake
 
 #: What Spark answers (4.0, ANSI).
@@ -56,29 +56,29 @@ def test_nulls_come_first_where_spark_says_so(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
-        ("SELEC 1", "cannot be said for DuckDB"),
+        ("SELEC 1", "cannot be translated for DuckDB"),
         ("SELECT 1; SELECT 2", "2 statements"),
         ("DELETE FROM incidents", "not a query"),
         ("SHOW TABLES", "not a query"),
         ("SELECT percentile(x, 0.5, n) FROM VALUES (1, 1) AS v(x, n)", "percentile with a frequency"),
     ],
 )
-def test_what_is_refused(text: str, said: str) -> None:
-    with pytest.raises(InputError, match=said):
-        said_for_duckdb(text)
+def test_what_is_refused(text: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        to_duckdb(text)
 
 
 def test_what_a_text_names() -> None:
     text = "WITH a AS (SELECT * FROM Records WHERE topic = :topic) SELECT * FROM a JOIN alerts USING (flow)"
-    said = said_for_duckdb(text)
-    assert said.tables >= {"records", "alerts"} and said.parameters == {"topic"}
+    query = to_duckdb(text)
+    assert query.tables >= {"records", "alerts"} and query.parameters == {"topic"}
 
 
-def test_all_tables_and_views_can_be_said() -> None:
+def test_all_tables_and_views_can_be_translated() -> None:
     for view in VIEWS:
-        assert said_for_duckdb(sql_text("views", view)).tables & {*TABLES, *VIEWS}
+        assert to_duckdb(sql_text("views", view)).tables & {*TABLES, *VIEWS}
     columns = {table: dict(columns_of(sql_text("tables", table))) for table in TABLES}
     assert columns["records"]["timestamp"] == "TIMESTAMPTZ" and columns["records"]["headers"].endswith("[]")
     assert all(list(columns[table]) == definition(table).rows.names for table in columns)

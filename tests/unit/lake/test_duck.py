@@ -14,7 +14,7 @@ import mirrorlake
 from mirrorlake.config.topology import Lake as Location
 from mirrorlake.errors import InputError, LakeError
 from mirrorlake.lake.definitions import TABLES, VIEWS, definition, rows_of
-from mirrorlake.lake.dialect import said_for_duckdb
+from mirrorlake.lake.dialect import to_duckdb
 from mirrorlake.lake.duck import DuckLake
 from mirrorlake.lake.opening import check_location
 from mirrorlake.lake.path_tables import PathTables
@@ -91,8 +91,8 @@ def test_results_of_any_size_come_in_batches(tmp_path: Path) -> None:
 
 def test_what_cannot_be_read_is_said(tmp_path: Path) -> None:
     append(tmp_path, "changes", CHANGE)
-    for text, said in (("SELECT nothing FROM changes", "nothing"), ("SELECT * FROM nowhere", "nowhere")):
-        with pytest.raises(InputError, match=said):
+    for text, query in (("SELECT nothing FROM changes", "nothing"), ("SELECT * FROM nowhere", "nowhere")):
+        with pytest.raises(InputError, match=query):
             DuckLake(tmp_path).rows(text)
     append(tmp_path, "records", {"topic": "a"})
     log = tmp_path / "records" / "_delta_log" / f"{0:020d}.json"
@@ -198,7 +198,7 @@ def test_folders_that_cannot_be_opened_are_refused(tmp_path: Path, folder: str) 
 def test_a_table_that_a_view_of_the_same_query_reads_is_opened_once(tmp_path: Path, names: tuple[str, str]) -> None:
     """In whatever order a query's names come, which differs from process to process; an empty table above all."""
     lake = DuckLake(tmp_path)
-    said = said_for_duckdb("SELECT * FROM open_incidents JOIN incidents USING (flow)")
-    assert set(said.tables) == set(names)
-    lake._make_known(said._replace(tables=names))  # type: ignore[arg-type]
-    assert lake.rows(said.text) == []
+    query = to_duckdb("SELECT * FROM open_incidents JOIN incidents USING (flow)")
+    assert set(query.tables) == set(names)
+    lake._make_known(query._replace(tables=names))  # type: ignore[arg-type]
+    assert lake.rows(query.text) == []

@@ -17,31 +17,31 @@ def ends_of(logs: dict[TopicAndPartition, tuple[int, int]]) -> tuple[dict, dict]
 
 
 @given(LOGS, st.integers(1, 300_000))
-def test_a_batch_never_goes_back_nor_beyond_the_log_and_has_a_bound(logs: dict, most: int) -> None:
+def test_a_batch_never_goes_back_nor_beyond_the_log_and_has_a_bound(logs: dict, max_records: int) -> None:
     reached, ends = ends_of(logs)
-    found = next_ends(reached, ends, most)
+    found = next_ends(reached, ends, max_records)
     assert found.keys() == reached.keys()
     assert all(reached[key] <= end <= max(reached[key], ends[key]) for key, end in found.items())
-    assert sum(found[key] - reached[key] for key in found) <= most + len(found)  # at least one of each
+    assert sum(found[key] - reached[key] for key in found) <= max_records + len(found)  # at least one of each
 
 
 @given(LOGS, st.integers(20_000, 300_000))
-def test_batch_after_batch_everything_is_read(logs: dict, most: int) -> None:
+def test_batch_after_batch_everything_is_read(logs: dict, max_records: int) -> None:
     reached, ends = ends_of(logs)
     wanted = {key: max(first, ends[key]) for key, first in reached.items()}
-    for _ in range(2_000_000 // most + 2):
-        reached = next_ends(reached, ends, most, batch_bytes=MOST_BYTES)
+    for _ in range(2_000_000 // max_records + 2):
+        reached = next_ends(reached, ends, max_records, batch_bytes=MOST_BYTES)
     assert reached == wanted
 
 
 @given(LOGS, st.integers(1_000, 300_000), st.integers(LEAST_BYTES, SMALL_ANSWERS_BYTES))
-def test_of_a_slow_cluster_everything_is_read_with_few_cuts(logs: dict, most: int, limit: int) -> None:
+def test_of_a_slow_cluster_everything_is_read_with_few_cuts(logs: dict, max_records: int, limit: int) -> None:
     reached, ends = ends_of(logs)
     wanted = {key: max(first, ends[key]) for key, first in reached.items()}
     while reached != wanted:
-        found = next_ends(reached, ends, most, batch_bytes=limit)
+        found = next_ends(reached, ends, max_records, batch_bytes=limit)
         moved = {key: found[key] - reached[key] for key in found}
-        assert 0 < sum(moved.values()) <= min(most, limit / UNKNOWN_RECORD_BYTES) + 1
+        assert 0 < sum(moved.values()) <= min(max_records, limit / UNKNOWN_RECORD_BYTES) + 1
         assert sum(1 for key, count in moved.items() if count and found[key] < wanted[key]) <= 2
         reached = found
 

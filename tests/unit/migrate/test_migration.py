@@ -11,7 +11,7 @@ import pytest
 from mirrorlake.config.topology import Topology
 from mirrorlake.errors import InputError
 from mirrorlake.kafka.connections import Connections
-from mirrorlake.kafka.groups import Listing, Told
+from mirrorlake.kafka.groups import GroupPositions, Listing
 from mirrorlake.lake.changes import Change
 from mirrorlake.migrate import locating, migration, reading
 from mirrorlake.migrate.migration import Wave, migrate
@@ -60,8 +60,8 @@ class FakeGroups:
     def listing(self) -> Listing:
         return Listing(self.states)
 
-    def positions(self, groups: Iterable[str]) -> Told:
-        return Told({group: dict(self.held.get(group, {})) for group in groups})
+    def positions(self, groups: Iterable[str]) -> GroupPositions:
+        return GroupPositions({group: dict(self.held.get(group, {})) for group in groups})
 
     def move(self, moves: Mapping[str, Mapping[TopicAndPartition, Committed]]) -> dict[Any, str]:
         for group, items in moves.items():

@@ -22,8 +22,8 @@ def _index(files: Sequence[Ranges]) -> StageIndex:
     return index
 
 
-def _chosen(files: Sequence[Ranges], small: Sequence[int], most: int = 100) -> list[str]:
-    return mergeable(_index(files), {f"f{at}": 1 for at in small}, most)
+def _chosen(files: Sequence[Ranges], small: Sequence[int], max_bytes: int = 100) -> list[str]:
+    return mergeable(_index(files), {f"f{at}": 1 for at in small}, max_bytes)
 
 
 BURST = [[("t", 0, 1)], [("t", 2, 3)], [("t", 4, 999)], [("t", 1_000, 1_001)], [("t", 1_002, 1_003)]]
@@ -45,7 +45,7 @@ def test_other_topics_go_on() -> None:
 
 
 def test_no_more_bytes_than_are_put_in_order_at_once() -> None:
-    assert _chosen([[("t", at, at)] for at in range(5)], range(5), most=3) == ["f0", "f1", "f2"]
+    assert _chosen([[("t", at, at)] for at in range(5)], range(5), max_bytes=3) == ["f0", "f1", "f2"]
     files = _index([[("t", at, at)] for at in range(4)])
     assert mergeable(files, {"f0": 1, "f1": 1, "f2": 2, "f3": 1}, 3) == ["f0", "f1"], "none behind one that is left out"
 

@@ -64,7 +64,9 @@ def test_a_part_of_a_range_has_at_least_and_at_most_so_many(files: list[list[int
     spans = spans_of(held, first, last)
     take(Tally(spans), inside, [])
     if all(item.dense for item in held):
-        assert all(span.least == span.most for span in spans) and sum(span.least for span in spans) == len(inside)
+        assert all(span.min_count == span.max_count for span in spans) and sum(span.min_count for span in spans) == len(
+            inside
+        )
 
 
 def test_files_without_gaps_are_one_span() -> None:

@@ -14,7 +14,7 @@ from mirrorlake.kafka.error_classes import CLASSES, ErrorClass
 from mirrorlake.produce.culprit import TopicDenied, check_refused, names_a_reason
 from mirrorlake.produce.delivery import Chunk, Delivery
 from mirrorlake.produce.patience import Patience
-from mirrorlake.produce.record_producer import OnceMore
+from mirrorlake.produce.record_producer import OffsetsUnknown
 from mirrorlake.produce.writer import ABORT_SECONDS, ShardWriter
 
 PURGED, STATE, OTHER = KafkaError._PURGE_QUEUE, KafkaError._STATE, KafkaError._INVALID_DIFFERENT_RECORD
@@ -33,7 +33,7 @@ def result(partition: int, codes: Sequence[int], topic: str = "t", exact: bool =
 
 def raised(results: Sequence[Delivery], failure: int | None = None) -> Any:
     """What is said of a transaction."""
-    with pytest.raises((TargetRefused, TopicDenied, KafkaException, OnceMore)) as error:
+    with pytest.raises((TargetRefused, TopicDenied, KafkaException, OffsetsUnknown)) as error:
         check_refused(results, lambda: None if failure is None else KafkaError(failure))
     return error.value
 

@@ -13,7 +13,7 @@ from mirrorlake.native.producer import Producer
 from mirrorlake.produce import producers
 from mirrorlake.produce.producers import new_producer
 from mirrorlake.produce.python_producer import PythonProducer, PythonShipment
-from mirrorlake.produce.record_producer import OnceMore
+from mirrorlake.produce.record_producer import OffsetsUnknown
 
 HEADERS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
 MOCK = {"bootstrap.servers": "127.0.0.1:1", "test.mock.num.brokers": 1, "log_level": 2}
@@ -85,7 +85,7 @@ def test_offsets_with_somebody_elses_between_are_asked_for_one_by_one() -> None:
     sent.send()
     for number, (_, tell) in zip((7, 10), taker.told, strict=True):
         tell(None, At(number))
-    with pytest.raises(OnceMore):
+    with pytest.raises(OffsetsUnknown):
         sent.offsets()
     assert sent._owner.ask_each
 

@@ -3,7 +3,7 @@
 from typing import Any, cast
 
 from mirrorlake.groups.sync_plan import TargetGroup
-from mirrorlake.kafka.groups import GroupAdmin, Listing, Told
+from mirrorlake.kafka.groups import GroupAdmin, GroupPositions, Listing
 from mirrorlake.lake.changes import Change
 from mirrorlake.offsets.positions import Committed, TopicAndPartition, Translated
 from mirrorlake.resend.groups import move_groups, moved_before, plan_groups, standings
@@ -32,8 +32,8 @@ class Groups:
     def listing(self) -> Listing:
         return Listing({group: self.states.get(group, "EMPTY") for group in self.groups})
 
-    def positions(self, groups: Any) -> Told:
-        return Told({group: dict(self.groups.get(group, {})) for group in groups})
+    def positions(self, groups: Any) -> GroupPositions:
+        return GroupPositions({group: dict(self.groups.get(group, {})) for group in groups})
 
     def move(self, moves: dict[str, dict[TopicAndPartition, Committed]]) -> dict[tuple[str, str, int], str]:
         for group, items in moves.items():

@@ -65,8 +65,8 @@ def test_one_call_a_cluster_however_many_partitions() -> None:
     target = MemoryCluster("west", {"east.orders": [9] * 49})
     setting = Setting(source, target, never_sampled())
     rows = setting.sample({("orders", p): 10 * p for p in range(50)}, caught_up=True)
-    assert source.asked == {"topics": 1, "told_starts": 1, "told_ends": 2}
-    assert target.asked == {"topics": 1, "told_ends": 1}
+    assert source.asked == {"topics": 1, "start_offsets": 1, "end_offsets": 2}
+    assert target.asked == {"topics": 1, "end_offsets": 1}
     assert [(row["topic"], row["partition"]) for row in rows] == [("orders", p) for p in range(50)]
     assert {row["lag_records"] for row in rows} == {0} and {row["lag_seconds"] for row in rows} == {0.0}
     assert {row["interval_seconds"] for row in rows} == {10}

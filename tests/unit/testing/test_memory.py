@@ -65,7 +65,9 @@ def test_a_cluster_that_does_not_answer_and_a_leader_that_does_not() -> None:
     cluster.silent.add(("t", 1))
     cluster.starts["t", 0] = 2
     keys = [("t", 0), ("t", 1), ("gone", 0)]
-    assert cluster.told_ends(keys) == {("t", 0): 5} and cluster.told_starts(keys) == {("t", 0): 2}
+    assert cluster.end_offsets(keys, skip_silent=True) == {("t", 0): 5} and cluster.start_offsets(
+        keys, skip_silent=True
+    ) == {("t", 0): 2}
     cluster.refusal = ClusterUnreachable("no answer", alias="east")
     with pytest.raises(ClusterUnreachable):
         cluster.cluster_id()

@@ -9,7 +9,7 @@ from confluent_kafka import Consumer
 from mirrorlake.config.topology import Topology
 from mirrorlake.errors import ReplicationError
 from mirrorlake.failover.failover import MoveOptions, move_groups
-from mirrorlake.groups.shared_topics import Way
+from mirrorlake.groups.shared_topics import Direction
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.lake.lake import Lake
 
@@ -69,7 +69,7 @@ def read_as_group(bootstrap_servers: str, topic: str, partitions: int, at_most: 
 
 def move(lake: Lake, topology: Topology, flow: str) -> list[dict[str, Any]]:
     """What `mirrorlake failover --group shop` does: a row for each partition. Raises ReplicationError for a rest."""
-    found = move_groups(lake, Connections(topology), Way(topology.flow(flow)), MoveOptions((GROUP,)))
+    found = move_groups(lake, Connections(topology), Direction(topology.flow(flow)), MoveOptions((GROUP,)))
     if not found["complete"]:
         raise ReplicationError(f"group {GROUP} was not moved whole: {'; '.join(found['left'])}")
     return list(found["groups"])
