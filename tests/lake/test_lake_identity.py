@@ -13,10 +13,11 @@ from pyspark.sql import SparkSession
 from mirrorlake.config.topology import Lake as Location
 from mirrorlake.errors import LakeError
 from mirrorlake.lake import opening
-from mirrorlake.lake.identity import PROPERTY, properties_of, store_identity
-from mirrorlake.lake.lake import Lake
+from mirrorlake.lake.identity import store_identity
 from mirrorlake.lake.lease import Lease
 from mirrorlake.lake.opening import open_lake, reading_lake
+from mirrorlake.lake.path_lake import PathLake
+from mirrorlake.lake.properties import PROPERTY
 
 HERE = Location(path="lake")
 
@@ -56,9 +57,9 @@ def test_what_another_process_stored_just_before_is_the_identity(spark: SparkSes
     late.stored_id = None  # it checked before the other one stored
     assert store_identity(late) == known
     # The table is made between this process's check of the folder and its own commit.
-    late = Lake(lambda: spark, lake.schema, lake.directory, lake.checkpoints)
+    late = PathLake(lambda: spark, tmp_path / "lake", lake.checkpoints)
     opening._create_tables(late, ["records"])
-    assert properties_of(late)[PROPERTY] == known
+    assert late.properties("records")[PROPERTY] == known
 
 
 def test_producing_is_refused_where_locks_cannot_tell(

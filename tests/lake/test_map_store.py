@@ -15,6 +15,7 @@ from mirrorlake.errors import Fenced
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.map_store import LakeMap
 from mirrorlake.lake.opening import open_lake
+from mirrorlake.lake.path_lake import PathLake
 from tests.support.lake_rows import now_of
 from tests.support.sample_lake import empty_lake
 
@@ -82,8 +83,8 @@ def test_a_lake_that_an_earlier_version_fenced_in_the_future(lake: Lake) -> None
     """In a catalog its commits do not say how far it came."""
     application = f"mirrorlake/{lake.lake_id}/a->b/map"
     now = int(time.time() * 1000)
-    if lake.path_tables is not None:
-        lake.path_tables.fence("offset_map", application, now + 7_200_000)
+    if isinstance(lake, PathLake):
+        lake.tables.fence("offset_map", application, now + 7_200_000)
     else:
         nothing = lake.table("offset_map").limit(0).write.format("delta").mode("append")
         nothing = nothing.option("txnAppId", application).option("txnVersion", str(now + 7_200_000))

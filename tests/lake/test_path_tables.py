@@ -14,7 +14,9 @@ from mirrorlake.errors import Fenced
 from mirrorlake.lake.definitions import rows_of
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.opening import open_lake
-from mirrorlake.lake.path_tables import OWNER_NUMBERS, PathTables
+from mirrorlake.lake.owners import OWNER_NUMBERS
+from mirrorlake.lake.path_lake import PathLake
+from mirrorlake.lake.path_tables import PathTables
 
 
 @pytest.fixture
@@ -33,8 +35,8 @@ def _batches(lake: Lake) -> list[int]:
 
 
 def _tables(lake: Lake) -> PathTables:
-    assert lake.path_tables is not None
-    return lake.path_tables
+    assert isinstance(lake, PathLake)
+    return lake.tables
 
 
 def _by_spark(lake: Lake, rows: pa.Table, application: str, version: int) -> None:

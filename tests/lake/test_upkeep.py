@@ -4,17 +4,15 @@ import os
 import time
 from datetime import datetime, timezone
 from pathlib import Path
-from types import SimpleNamespace
-from typing import NoReturn, cast
+from typing import NoReturn
 
 from deltalake import DeltaTable
 
 from mirrorlake.config.topology import Lake as Location
-from mirrorlake.lake.definitions import TABLES, rows_of
-from mirrorlake.lake.incidents import Incidents
+from mirrorlake.lake.definitions import rows_of
 from mirrorlake.lake.opening import open_lake
+from mirrorlake.lake.path_lake import PathLake
 from mirrorlake.lake.path_tables import KEPT, PathTables
-from mirrorlake.lake.reader import Reader
 from mirrorlake.lake.stage_index import StageFiles
 from mirrorlake.run.upkeep import Upkeep
 
@@ -45,12 +43,9 @@ def _an_hour_later(lake: Path) -> None:
 
 
 def test_tables_stay_small_while_rounds_go_on(tmp_path: Path) -> None:
-    tables = PathTables(tmp_path)
-    for table in TABLES:
-        tables.create(table)
-    lake = SimpleNamespace(directory=tmp_path, checkpoints=tmp_path)
-    told = Incidents(open_lake(_no_session, Location(path=str(tmp_path)), tmp_path))
-    upkeep = Upkeep(tmp_path, tables, StageFiles(cast(Reader, lake)), told)
+    lake = open_lake(_no_session, Location(path=str(tmp_path)), tmp_path)
+    assert isinstance(lake, PathLake)
+    tables, upkeep = lake.tables, Upkeep(lake, StageFiles(lake))
     for number in range(ROUNDS):
         _round(tables, number)
         if number % ROUNDS_A_TURN == 0:

@@ -14,6 +14,7 @@ from mirrorlake.lake.definitions import rows_of
 from mirrorlake.lake.delta_log import DeltaLog
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.opening import open_lake
+from mirrorlake.lake.path_lake import PathLake
 from mirrorlake.lake.path_tables import PathTables
 from mirrorlake.lake.stage_index import StageFiles
 from mirrorlake.lake.young_files import YoungFiles
@@ -52,8 +53,8 @@ def _land(tables: PathTables, batch: int, headers: bool = False, value: bytes = 
 
 
 def _tables(lake: Lake) -> tuple[PathTables, Path]:
-    assert lake.path_tables is not None and lake.directory is not None
-    return lake.path_tables, lake.directory
+    assert isinstance(lake, PathLake)
+    return lake.tables, lake.root
 
 
 def test_order_within_partitions_statistics_and_the_index(lake: Lake) -> None:

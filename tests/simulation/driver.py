@@ -21,7 +21,7 @@ from mirrorlake.errors import Fenced, MirrorlakeError, TargetLost, TargetRefused
 from mirrorlake.forget.doubts import Committed, Doubt, Known, doubts
 from mirrorlake.kafka.kept import Kept
 from mirrorlake.lake.incidents import Lost
-from mirrorlake.lake.path_tables import fenced
+from mirrorlake.lake.owners import fenced
 from mirrorlake.offsets.parked import Parked
 from mirrorlake.offsets.positions import PartitionGeneration, TopicAndPartition
 from mirrorlake.offsets.progress import MappedEnd, floors_of

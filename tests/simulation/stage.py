@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from mirrorlake.lake.path_tables import OWNER_NUMBERS, fenced
+from mirrorlake.lake.owners import OWNER_NUMBERS, fenced
 from mirrorlake.native.exact import split_times
 from tests.simulation.steps import Steps
 

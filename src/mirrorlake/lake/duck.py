@@ -22,8 +22,8 @@ from mirrorlake.lake.definitions import TABLES, VIEWS, sql_text
 from mirrorlake.lake.delta_log import BARRED_FEATURES, files_of
 from mirrorlake.lake.dialect import PREPARED, DuckQuery, columns_of, to_duckdb
 from mirrorlake.lake.duck_changes import give
-from mirrorlake.lake.lake import has_table
-from mirrorlake.lake.opening import check_version
+from mirrorlake.lake.folder import has_table
+from mirrorlake.lake.properties import check_version
 from mirrorlake.lake.reader import Frame, Frames, QueryRows
 
 if TYPE_CHECKING:

@@ -6,27 +6,11 @@ with a lake fences, and knows the positions of, whoever wrote from it before.
 
 import hashlib
 import os
-import uuid
 from pathlib import Path
 
 from mirrorlake.errors import LakeError, first_line
 from mirrorlake.lake.lake import Lake
-
-#: The property of `records`.
-PROPERTY = "mirrorlake.lake_id"
-
-
-def new_identity() -> str:
-    """An identity for a lake that is being made."""
-    return uuid.uuid4().hex[:8]
-
-
-def properties_of(lake: Lake) -> dict[str, str]:
-    """The properties of the table `records`."""
-    if lake.path_tables is not None:
-        return lake.path_tables.properties("records")
-    rows = lake.spark.sql(f"SHOW TBLPROPERTIES {lake.name('records')}").collect()
-    return {row["key"]: row["value"] for row in rows}
+from mirrorlake.lake.properties import PROPERTY
 
 
 def store_identity(lake: Lake) -> str:
@@ -47,12 +31,12 @@ def store_identity(lake: Lake) -> str:
             f"the identity of the lake at {lake.place} cannot be stored as a property of its table records "
             f"({first_line(error)}); give this process the right to change the table",
         ) from error
-    lake.stored_id = properties_of(lake).get(PROPERTY)  # what another process stored just before is the lake's
+    lake.stored_id = lake.properties("records").get(PROPERTY)  # what another process stored just before is the lake's
     return lake.lake_id
 
 
 def _store(lake: Lake, identity: str) -> None:
-    if PROPERTY not in properties_of(lake):
+    if PROPERTY not in lake.properties("records"):
         lake.sql(f"ALTER TABLE records SET TBLPROPERTIES ('{PROPERTY}' = '{identity}')")
 
 

@@ -1,27 +1,26 @@
-"""The lake: where the tables live, made and opened by name.
+"""The lake: where the tables live. What one in a folder and one in a catalog have in common.
 
-A local lake is a directory with one Delta table a folder, known to the session under a schema of its own; in Unity
-Catalog it is a schema. The rest of the package says `lake.sql(...)` and table names, and never a path.
+The rest of the package names tables and never a path, and does not ask which of the two it has: `path_lake.PathLake` or
+`catalog_lake.CatalogLake`, opened by `opening.open_lake`.
 """
 
 import re
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
-from functools import cached_property, partial
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 import pyarrow as pa
 
 from mirrorlake.errors import InputError, LakeError, ReplicationError, first_line
-from mirrorlake.lake import catalog_commits
 from mirrorlake.lake.definitions import TABLES, VIEWS, definition, sql_text
 from mirrorlake.lake.group_commit import GroupCommit
-from mirrorlake.lake.path_tables import PathTables
 from mirrorlake.lake.reader import Frame, Frames, QueryRows, Reader
 from mirrorlake.lake.spark_rows import frames_in, rows_from_arrow
 
-if TYPE_CHECKING:  # answers without Spark (lake/duck.py) come by this module too
+if TYPE_CHECKING:  # answers without Spark come by this module too
     from pyspark.sql import DataFrame, SparkSession
 
 _CHANGE_ATTEMPTS = 5
@@ -31,15 +30,23 @@ Answer = TypeVar("Answer")
 _session_use = threading.RLock()
 
 
-class Lake:
-    """The tables of one lake, and the Spark session that knows them. Make it with `opening.open_lake`.
+class Lake(ABC):
+    """The tables of one lake: read as a `Reader`, appended to and changed, and the Spark session that knows them.
 
     One that was opened to be read (`opening.reading_lake`) has no `checkpoints`; whatever lands or produces needs what
-    only a lake opened for writing has: `checkpoints`, `leases` and `lake_id`. One in a folder is asked and appended to
-    without a session: it gets one when it is first needed.
+    only a lake opened for writing has: `checkpoints`, `leases` and `lake_id`.
+
+    Attributes:
+        schema: under which the session knows the tables.
+        directory: the lake's folder; None in a catalog.
+        stored_id: its identity, as its table `records` has it (`lake.identity`).
     """
 
     engine: ClassVar[str] = "Spark"
+    #: Whether this process opens the files of tables itself, without Spark.
+    opens_files: ClassVar[bool]
+    #: Properties of every table, by which its log stays as short as this kind of lake needs it.
+    log_properties: ClassVar[Mapping[str, str]]
 
     def __init__(
         self,
@@ -53,21 +60,22 @@ class Lake:
         self._session: SparkSession | None = None
         self.schema = schema
         self.directory = directory
-        self.stored_id: str | None = None  # what the table says (lake/identity.py)
+        self.stored_id: str | None = None
         self._checkpoints = checkpoints
         self._tables_known: set[str] = set()
         self._views_made: set[str] = set()
         self._groups: dict[str, GroupCommit] = {}
-        #: Commits without Spark, where the lake is a path.
-        self.path_tables = None if directory is None else PathTables(directory)
 
     @property
     def spark(self) -> "SparkSession":
         """The session, opened if it is the first time that it is needed. Raises MissingJava."""
         with self._use:
             if self._session is None:
-                self._session = self._opening()
+                self._session = self._open_session()
             return self._session
+
+    def _open_session(self) -> "SparkSession":
+        return self._opening()
 
     def check_session(self) -> None:
         """Raise ReplicationError where the session was opened and its JVM is gone, killed or out of memory: this
@@ -85,9 +93,9 @@ class Lake:
             ) from error
 
     @property
+    @abstractmethod
     def place(self) -> str:
-        """Where the lake is, as sentences say it."""
-        return str(self.directory or self.schema)
+        """Where the lake is, as sentences name it."""
 
     @property
     def checkpoints(self) -> Path:
@@ -108,13 +116,9 @@ class Lake:
         return self._checkpoints
 
     @property
+    @abstractmethod
     def leases(self) -> Path:
-        """Where leases live: in the lake itself where it is a folder, so that all who open it find the same ones.
-
-        Raises LakeError when the lake was opened to be read.
-        """
-        self.check_for_writing()
-        return (self.checkpoints if self.directory is None else self.directory / "_checkpoints") / "leases"
+        """Where leases live, for all who open the lake. Raises LakeError when it was opened to be read."""
 
     @property
     def lake_id(self) -> str:
@@ -173,13 +177,9 @@ class Lake:
         if missing:
             self.sql(f"ALTER TABLE {table} ADD COLUMNS ({', '.join(missing)})")
 
+    @abstractmethod
     def _find(self, table: str) -> None:
-        """Tell the session of a table that is in this lake's directory, if it is there yet. A catalog knows its own."""
-        if self.directory is not None and has_table(self.directory, table):
-            place = quoted(self.directory / table)
-            self.spark.sql(f"CREATE TABLE IF NOT EXISTS {self.schema}.{table} USING DELTA LOCATION '{place}'")
-            self._tables_known.add(table)
-            self.add_columns(table)
+        """Make the session know a table, if it is there yet and the session does not know it by itself."""
 
     def query(self, name: str, **args: object) -> "DataFrame":
         """Run `sql/queries/<name>.sql` of the package."""
@@ -220,13 +220,9 @@ class Lake:
         """See `Reader.table_rows`."""
         return rows_from_arrow(self.table(table).toArrow())
 
+    @abstractmethod
     def with_all_columns(self, table: str) -> str:
-        """See `Reader.with_all_columns`: a catalog's table lacks columns until a writer of this
-        version has opened it."""
-        known = set() if self.directory else set(self.table(table).columns)
-        missing = [] if self.directory else [item for item in definition(table).columns if item.name not in known]
-        added = [f"CAST(NULL AS {item.spark_type}) AS {item.name}" for item in missing]
-        return f"SELECT {', '.join(['*', *added])} FROM {table}"
+        """See `Reader.with_all_columns`."""
 
     def arrow(self, text: str, args: Mapping[str, object] | None = None) -> pa.RecordBatchReader:
         """See `Reader.arrow`."""
@@ -238,17 +234,13 @@ class Lake:
         except SPARK_FAILURES as error:
             raise InputError(cause_of(error)) from error
 
-    def refresh(self) -> None:
-        """See `Reader.refresh`: Spark asks for the newest version by itself."""
+    def refresh(self) -> None:  # noqa: B027 - Spark asks for the newest version by itself
+        """See `Reader.refresh`."""
 
-    @cached_property
+    @property
+    @abstractmethod
     def reader(self) -> Reader:
-        """Who answers what a running process asks of small tables: DuckDB where the lake is a path, else Spark."""
-        if self.directory is None:
-            return self
-        from mirrorlake.lake.duck import DuckLake  # stands on this module
-
-        return DuckLake(self.directory, self._checkpoints)
+        """What answers the questions that a running process asks of small tables."""
 
     def ask(self, query: str, frames: Frames | None = None, **args: object) -> QueryRows:
         """The rows of `sql/queries/<query>.sql`, as of now, by `reader`."""
@@ -260,17 +252,27 @@ class Lake:
         self.reader.refresh()
         return self.reader.table_rows(table)
 
+    @abstractmethod
+    def create(self, table: str, properties: Mapping[str, str]) -> None:
+        """Make a table as its definition says, with more properties; one that is there stays as it is. Raises LakeError
+        where that cannot be."""
+
+    @abstractmethod
+    def properties(self, table: str) -> dict[str, str]:
+        """The properties of a table, as of now."""
+
+    @abstractmethod
+    def features(self, table: str) -> set[str]:
+        """The features of Delta's protocol that a table uses, or may use, as of now."""
+
+    @abstractmethod
+    def version_of(self, table: str) -> int:
+        """The newest committed version of a table."""
+
+    @abstractmethod
     def change(self, name: str, frames: Mapping[str, Frame] | None = None, **args: object) -> None:
         """Run a statement of the package that changes rows of a small table; once more where another process changed
         them just then."""
-        text = sql_text("queries", name)
-        if self.path_tables is None:
-            self.retrying(lambda: self.rows(text, args, frames))
-            return
-        from mirrorlake.lake.duck_changes import Change  # DuckDB is imported by who asks it
-
-        change = Change(text, args, frames or {})
-        self.path_tables.rewrite(change.table, change.of)
 
     def retrying(self, work: Callable[[], Answer]) -> Answer:
         """Do what commits; again where the commit of another process, or thread, came in between."""
@@ -306,14 +308,12 @@ class Lake:
                 self._groups[table] = GroupCommit(partial(self._commit, table))
         self._groups[table].append(rows)
 
+    @abstractmethod
     def fence(self, table: str, application: str, version: int) -> None:
         """Commit no rows, as `version` of an application: its appends below that one, those on their way included, fail
         from now on."""
-        if self.path_tables is not None:
-            self.path_tables.fence(table, application, version)
-            return
-        self.retrying(lambda: catalog_commits.commit(self, self.table(table).limit(0), table, application, version))
 
+    @abstractmethod
     def take_over(self, table: str, application: str, least: int) -> int:
         """Begin to append to a table as the only owner of an application: whatever owners before have on
         their way fails from now on.
@@ -321,36 +321,11 @@ class Lake:
         Returns the number, `least` or more, behind which the versions of this owner begin. It lies so far above all
         that the table knows, whatever the clocks of owners before said, that none of them comes to it.
         """
-        if self.path_tables is not None:
-            return self.path_tables.take_over(table, application, least)
-        return catalog_commits.take_over(self, table, application, least)
 
+    @abstractmethod
     def application_version(self, table: str, application: str) -> int | None:
-        """How far an application has come; None where it never appended, as far as the table tells."""
-        if self.path_tables is not None:
-            return self.path_tables.application_version(table, application)
-        return catalog_commits.application_version(self, table, application)
+        """How far an application has come; None where it never appended, as far as the table shows."""
 
+    @abstractmethod
     def _commit(self, table: str, rows: pa.Table, application: str | None = None, version: int = 0) -> None:
-        if self.path_tables is not None:
-            self.path_tables.append(table, rows, application, version)
-        elif application is None:
-            self.spark.createDataFrame(rows).write.format("delta").mode("append").saveAsTable(self.name(table))
-        else:
-            catalog_commits.append(self, self.spark.createDataFrame(rows), table, application, version)
-
-    def version_of(self, table: str) -> int:
-        """The newest committed version of a table."""
-        if self.path_tables is not None:
-            return self.path_tables.version(table)
-        return int(self.spark.sql(f"DESCRIBE HISTORY {self.name(table)} LIMIT 1").collect()[0]["version"])
-
-
-def quoted(path: Path) -> str:
-    """A path as it stands between single quotes in SQL."""
-    return str(path).replace("\\", "\\\\").replace("'", "\\'")
-
-
-def has_table(root: Path, table: str) -> bool:
-    """Whether a lake's directory holds a table, with a commit: to name a place without one makes an empty table."""
-    return any((root / table / "_delta_log").glob("*.json"))
+        """Append rows in one commit. Raises Fenced."""

@@ -7,7 +7,7 @@ import pyarrow as pa
 from mirrorlake.lake.changes import Change
 from mirrorlake.lake.event_log import EventLog
 from mirrorlake.lake.lake import Lake
-from mirrorlake.lake.path_tables import fenced
+from mirrorlake.lake.owners import fenced
 from mirrorlake.lake.reader import Frame
 from mirrorlake.offsets.parked import Parked
 from mirrorlake.offsets.progress import MappedEnd

@@ -15,16 +15,14 @@ from deltalake import CommitProperties, DeltaTable, Schema, Transaction, write_d
 from deltalake.exceptions import CommitFailedError, DeltaError
 from deltalake.transaction import AddAction
 
-from mirrorlake.errors import Fenced
 from mirrorlake.lake.definitions import definition, rows_with_all_columns
 from mirrorlake.lake.delta_log import features_of, files_of
+from mirrorlake.lake.owners import OWNER_NUMBERS, fenced
 
 logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
 _ATTEMPTS = 10
-#: How many numbers an owner of an application has to itself above those of owners before: more than any has on its way.
-OWNER_NUMBERS = 1_000_000
 #: Commits of one table by one process after which its small files are made one; an append costs 12 ms while there are
 #: few, and 50 ms when there are some hundred. Below a hundred files, with those of two turns of `run/upkeep.py`.
 COMPACT_AFTER = 80
@@ -218,15 +216,6 @@ class PathTables:
 
     def _path(self, table: str) -> str:
         return str(self.directory / table)
-
-
-def fenced(table: str, application: str, known: int | None, version: int) -> Fenced:
-    """What a process hears whose appends are not taken any more."""
-    return Fenced(
-        f"another process has taken over {application} and writes its part of {table} (its number is {known}, ours "
-        f"{version}), while this one was suspended or cut off; this one writes nothing more and ends: be sure that "
-        "only one process does this"
-    )
 
 
 def laid_out(rows: pa.Table, layout: pa.Schema) -> pa.Table:

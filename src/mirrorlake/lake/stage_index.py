@@ -271,7 +271,4 @@ class _AskedStage:
 
 def readable_by_files(lake: Lake) -> bool:
     """Whether reading the table's files is reading the table: no deletion vectors, no column mapping."""
-    if lake.path_tables is not None:
-        return BARRED_FEATURES.isdisjoint(lake.path_tables.features("records"))
-    detail = lake.spark.sql(f"DESCRIBE DETAIL {lake.name('records')}").collect()[0].asDict()
-    return BARRED_FEATURES.isdisjoint(detail.get("tableFeatures") or [])
+    return BARRED_FEATURES.isdisjoint(lake.features("records"))

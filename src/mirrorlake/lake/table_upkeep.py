@@ -13,7 +13,6 @@ from functools import partial
 from mirrorlake.lake.definitions import TABLES
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.map_store import LakeMap
-from mirrorlake.lake.path_tables import KEPT
 from mirrorlake.lake.retention import Cut, Removal, Staged
 from mirrorlake.lake.starts import starts_of
 from mirrorlake.lake.targets import noted_targets
@@ -52,8 +51,7 @@ def apply_settings(lake: Lake, dry_run: bool = False) -> dict[str, dict[str, str
     """Give tables of an older lake the properties that they lack; returns those, by table."""
     lacking: dict[str, dict[str, str]] = {}
     for table, wanted in _wanted(lake).items():
-        rows = lake.spark.sql(f"SHOW TBLPROPERTIES {lake.name(table)}").collect()
-        there = {row["key"]: row["value"] for row in rows}
+        there = lake.properties(table)
         if missing := {key: value for key, value in wanted.items() if there.get(key) != value}:
             lacking[table] = missing
             text = ", ".join(f"'{key}' = '{value}'" for key, value in missing.items())
@@ -63,8 +61,8 @@ def apply_settings(lake: Lake, dry_run: bool = False) -> dict[str, dict[str, str
 
 
 def _wanted(lake: Lake) -> Mapping[str, Mapping[str, str]]:
-    """SETTINGS, except for the logs of a folder, which are short (`path_tables.KEPT`)."""
-    return SETTINGS if lake.directory is None else {table: {**SETTINGS.get(table, {}), **KEPT} for table in TABLES}
+    tables = {table: {**SETTINGS.get(table, {}), **lake.log_properties} for table in TABLES}
+    return {table: wanted for table, wanted in tables.items() if wanted}
 
 
 def staged_generations(lake: Lake, cutoff_ms: int, released_ms: int) -> list[Staged]:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from mirrorlake.config.topology import Landing
 from mirrorlake.lake.forgotten import forgotten_from
 from mirrorlake.lake.lake import Lake
+from mirrorlake.lake.path_lake import PathLake
 from mirrorlake.landing.checkpoints import application_of, new_checkpoint
 from mirrorlake.landing.job import LandJob
 from mirrorlake.landing.native_land import land_again_natively, land_natively
@@ -54,10 +55,10 @@ def start_landing(
         LakeError: the session would write the options' secrets down.
     """
     waiting = frozenset(key for key in plan.starts if not once and is_heartbeats(key[0]))
-    if client is not None and lake.path_tables is not None and _natively():
+    if client is not None and isinstance(lake, PathLake) and _natively():
         checkpoint = new_checkpoint(lake, plan.alias)
-        job = LandJob.of(plan, client, landing, lake.path_tables.directory, checkpoint, waiting, HEARTBEAT_SECONDS)
-        return land_natively(lake, lake.path_tables, job, landing, application_of(checkpoint), once)
+        job = LandJob.of(plan, client, landing, lake.root, checkpoint, waiting, HEARTBEAT_SECONDS)
+        return land_natively(lake, job, landing, application_of(checkpoint), once)
     from mirrorlake.landing.spark_land import land_by_spark
 
     return land_by_spark(lake, options, plan, landing, once, waiting, HEARTBEAT_SECONDS)
@@ -91,10 +92,10 @@ def land_again(
     }
     few = sum(end - plan.starts[key] for key, end in ends.items()) <= landing.small_batch_records
     application = f"mirrorlake again {plan.alias} {plan.assigned} {occasion}"
-    if few and lake.path_tables is not None and _natively():
+    if few and isinstance(lake, PathLake) and _natively():
         checkpoint = new_checkpoint(lake, plan.alias)
-        job = LandJob.of(plan, client, landing, lake.path_tables.directory, checkpoint, frozenset(), 0.0)
-        land_again_natively(lake.path_tables, job, ends, forgotten, application)
+        job = LandJob.of(plan, client, landing, lake.root, checkpoint, frozenset(), 0.0)
+        land_again_natively(lake.tables, job, ends, forgotten, application)
         return
     from mirrorlake.landing.spark_land import land_again_by_spark
 

@@ -10,7 +10,7 @@ from confluent_kafka import KafkaException
 from mirrorlake.config.topology import Landing
 from mirrorlake.errors import StagingError
 from mirrorlake.kafka.admin import ClusterAdmin
-from mirrorlake.lake.lake import Lake
+from mirrorlake.lake.path_lake import PathLake
 from mirrorlake.lake.path_tables import PathTables
 from mirrorlake.landing.checkpoints import is_fenced
 from mirrorlake.landing.job import LandJob
@@ -21,14 +21,12 @@ from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.offsets.ranges import OffsetRanges
 
 
-def land_natively(
-    lake: Lake, tables: PathTables, job: LandJob, landing: Landing, application: str, once: bool
-) -> LandingQuery:
+def land_natively(lake: PathLake, job: LandJob, landing: Landing, application: str, once: bool) -> LandingQuery:
     """Start landing what a job says; `once` to the ends that the source has now.
 
     Raises ClusterUnreachable: `once`, and the source does not report its ends.
     """
-    sink = NativeSink(tables, job, application, landing.small_batch_records)
+    sink = NativeSink(lake.tables, job, application, landing.small_batch_records)
     fenced = partial(is_fenced, lake, application)
     if not once:
         return _start(lake, job, landing, sink, None, fenced)
@@ -50,7 +48,7 @@ def land_natively(
 
 
 def _start(
-    lake: Lake,
+    lake: PathLake,
     job: LandJob,
     landing: Landing,
     sink: NativeSink,

@@ -12,6 +12,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from mirrorlake.config.topology import Landing
 from mirrorlake.lake.lake import Lake
+from mirrorlake.lake.path_lake import PathLake
 from mirrorlake.landing.checkpoints import application_of, is_fenced_by_delta, new_checkpoint
 from mirrorlake.landing.query import LandingQuery
 from mirrorlake.landing.source_comparison import LandingPlan
@@ -96,10 +97,11 @@ def _start(
         writer = writer.trigger(availableNow=True)
     else:
         writer = writer.trigger(processingTime=f"{trigger_ms} milliseconds")
-    if lake.path_tables is None or over_connect():  # Spark Connect would run the sink in another process than this one
+    # Over Spark Connect the sink would run in another process than this one.
+    if not isinstance(lake, PathLake) or over_connect():
         return writer.format("delta").outputMode("append").toTable(lake.name("records")), checkpoint
     lake.make_known("records")
-    sink = StageSink(lake, lake.path_tables, landing, application_of(checkpoint), checkpoint, dict(plan.starts))
+    sink = StageSink(lake, landing, application_of(checkpoint), checkpoint, dict(plan.starts))
     return writer.foreachBatch(sink).start(), checkpoint
 
 

@@ -15,8 +15,7 @@ from pyspark.sql import DataFrame
 
 from mirrorlake import failpoints
 from mirrorlake.config.topology import Landing
-from mirrorlake.lake.lake import Lake
-from mirrorlake.lake.path_tables import PathTables
+from mirrorlake.lake.path_lake import PathLake
 from mirrorlake.lake.small_batches import SmallBatches
 from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.spark.query_files import read_position
@@ -34,15 +33,13 @@ class StageSink:
 
     def __init__(
         self,
-        lake: Lake,
-        tables: PathTables,
+        lake: PathLake,
         landing: Landing,
         application: str,
         checkpoint: Path,
         starts: dict[TopicAndPartition, int],
     ) -> None:
         self._lake = lake
-        self._tables = tables
         self._small = SmallBatches(landing.small_batch_records)
         self._application = application
         self._checkpoint = checkpoint
@@ -56,7 +53,7 @@ class StageSink:
             writer.option("txnVersion", str(batch)).saveAsTable(self._lake.name("records"))
         elif rows.num_rows:
             failpoints.reached("taken")
-            self._tables.append("records", rows.sort_by(_ORDER), self._application, batch)
+            self._lake.tables.append("records", rows.sort_by(_ORDER), self._application, batch)
         failpoints.reached("landed")
 
     def _taken(self, frame: DataFrame) -> pa.Table | None:

@@ -14,10 +14,11 @@ from mirrorlake.config.topology import Lake as Location
 from mirrorlake.config.topology import Topology
 from mirrorlake.errors import InputError, LakeError
 from mirrorlake.kafka.connections import Connections
-from mirrorlake.lake.identity import PROPERTY
-from mirrorlake.lake.lake import Lake, has_table
-from mirrorlake.lake.opening import folder_of, no_lake, open_lake, reading_lake
+from mirrorlake.lake.folder import folder_of, has_table, no_lake
+from mirrorlake.lake.lake import Lake
+from mirrorlake.lake.opening import open_lake, reading_lake
 from mirrorlake.lake.path_tables import PathTables
+from mirrorlake.lake.properties import PROPERTY
 from mirrorlake.lake.reader import Reader
 from mirrorlake.library.progress import Progress
 from mirrorlake.library.session_start import SessionStart

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping, Sequence
 
 from mirrorlake.lake.event_log import WrittenChanges
-from mirrorlake.lake.lake import has_table
+from mirrorlake.lake.folder import has_table
 from mirrorlake.lake.reader import Frame, Reader
 from mirrorlake.lake.stage_index import StageFiles
 from mirrorlake.library.answers import Plan

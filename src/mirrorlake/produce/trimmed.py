@@ -18,8 +18,7 @@ def holes_before(
     candidates = lacking(removals, floors, spec.remote_topic, spec.targets, spec.stopped)
     if not candidates:
         return {}
-    if lake.directory is None:
-        stage.forget()  # its index need not have noticed yet what was deleted
+    stage.doubt()  # where the index follows no deletions, it has them yet
     with stage.reading() as index:
         holes = list(find_holes(candidates, floors, index, spec.source_cluster, accepted))
     return {

@@ -44,7 +44,7 @@ class SparkWorkers:
         self._source_cluster = source_cluster
         self._small = small_batch_records
         self._selection = selection
-        self._opens_files = lake.path_tables is not None
+        self._opens_files = lake.opens_files
         self._record_bytes = UNKNOWN_RECORD_BYTES
         self._written_here: set[str] = set()
 

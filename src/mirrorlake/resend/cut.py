@@ -71,7 +71,12 @@ class RestoredGenerations:
         for item in ranges:
             key = (item.topic, item.partition)
             self._restored[key] = max(item.generation, self._restored.get(key, 0))
-        self._begun = tuple(begun)
+        begun = tuple(begun)
+        self._all = SourceGenerations(begun)
+        self._up_to = {
+            number: SourceGenerations(one for one in begun if one.generation <= number)
+            for number in set(self._restored.values())
+        }
 
     def position(self, key: TopicAndPartition, generation: int | None, offset: int) -> int | None:
         """What a position in a generation (None: nobody noted which) means in the restored one; None: nothing, it is
@@ -80,11 +85,10 @@ class RestoredGenerations:
         if restored is None:
             return offset
         if generation is None:
-            return None if SourceGenerations(self._begun).newest(key) > restored else offset
+            return None if self._all.newest(key) > restored else offset
         if generation > restored:
             return None
-        known = SourceGenerations(item for item in self._begun if item.generation <= restored)
-        return known.living(PartitionGeneration(*key, generation), offset)
+        return self._up_to[restored].living(PartitionGeneration(*key, generation), offset)
 
 
 def ranges_below(source: str, staged: Staged, begun: Iterable[Begun], ends: Ends) -> dict[str, list[StagedRange]]:

@@ -16,6 +16,7 @@ from mirrorlake.lake.identity import store_identity
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.lease import locks_work
 from mirrorlake.lake.objectives import Mode, note_objectives
+from mirrorlake.lake.path_lake import PathLake
 from mirrorlake.lake.stage_index import StageFiles
 from mirrorlake.landing.worker import LandingWorker
 from mirrorlake.produce.flow import BatchReport
@@ -82,8 +83,8 @@ class Replicator:
         self._sampled = sampled
         #: Keeps the tables small while this process writes them.
         self._upkeep: Upkeep | None = None
-        if lake.directory is not None and lake.path_tables is not None:
-            self._upkeep = Upkeep(lake.directory, lake.path_tables, self._stage, self.event_log.incidents)
+        if isinstance(lake, PathLake):  # a catalog's platform does it
+            self._upkeep = Upkeep(lake, self._stage)
         self._landings: dict[str, LandingWorker] = {}
         self._running: dict[str, _Running] = {}
         self._errors: list[MirrorlakeError] = []

@@ -13,7 +13,7 @@ from mirrorlake.errors import ReplicationError
 from mirrorlake.heaps import give_back
 from mirrorlake.lake.changes import WHOLE_LAKE
 from mirrorlake.lake.incidents import Incidents
-from mirrorlake.lake.path_tables import PathTables
+from mirrorlake.lake.path_lake import PathLake
 from mirrorlake.lake.stage_index import StageFiles
 from mirrorlake.lake.young_files import YoungFiles
 from mirrorlake.spark.causes import in_our_words
@@ -32,11 +32,11 @@ FAILED = "upkeep_failed"
 class Upkeep:
     """Compacts what this process writes; several processes may do so side by side."""
 
-    def __init__(self, directory: Path, tables: PathTables, stage: StageFiles, incidents: Incidents) -> None:
-        self._tables = tables
-        self._incidents = incidents
+    def __init__(self, lake: PathLake, stage: StageFiles) -> None:
+        self._tables = lake.tables
+        self._incidents = Incidents(lake)
         self._told = True  # by an earlier process, as far as is known
-        self._young = YoungFiles(directory, stage)
+        self._young = YoungFiles(lake.root, stage)
         self._replaced: list[tuple[float, Sequence[Path]]] = []
         self.thread = Worker("upkeep of the lake", self._turn, Retry(report=self._report), in_words=in_our_words)
 

@@ -3,25 +3,17 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 import pyarrow as pa
-from pyspark.sql import DataFrame
 
 from mirrorlake.errors import LakeError
 from mirrorlake.lake.lake import Lake
-from mirrorlake.lake.reader import Frames, QueryRows
+from mirrorlake.lake.owners import OWNER_NUMBERS, fenced
+from mirrorlake.lake.reader import Frame, Frames, QueryRows, Reader
 
-
-class MemoryRows:
-    """The answer to a query, as much of a DataFrame as `collect` is."""
-
-    def __init__(self, rows: Sequence[Mapping[str, Any]]) -> None:
-        self._rows = list(rows)
-
-    def collect(self) -> list[Mapping[str, Any]]:
-        """All rows; columns are read by name."""
-        return self._rows
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 
 class MemoryLake(Lake):
@@ -33,30 +25,91 @@ class MemoryLake(Lake):
         asked: how often each query was asked.
     """
 
+    opens_files: ClassVar[bool] = False
+    log_properties: ClassVar[Mapping[str, str]] = {}
+
     def __init__(self, answers: Mapping[str, Sequence[Mapping[str, Any]]] | None = None) -> None:
+        super().__init__(_no_session, "memory", None, None)
         self.appended: dict[str, list[dict[str, Any]]] = {}
         self.answers: dict[str, Sequence[Mapping[str, Any]]] = dict(answers or {})
         self.asked: Counter[str] = Counter()
-        self.directory: Path | None = None
-        self.schema = "memory"
         self._versions: dict[tuple[str, str], int] = {}
 
-    def append(self, table: str, rows: pa.Table, application: str | None = None, version: int = 0) -> None:
-        """Append rows; of an application once for each version, as a lake does."""
-        if application is not None:
-            if version <= self._versions.get((table, application), -1):
-                return
-            self._versions[table, application] = version
-        self.appended.setdefault(table, []).extend(rows.to_pylist())
+    @property
+    def place(self) -> str:
+        """See `Lake.place`."""
+        return "memory"
 
-    def query(self, name: str, **args: object) -> DataFrame:
+    @property
+    def leases(self) -> Path:
+        """See `Lake.leases`: there are none."""
+        return self.checkpoints
+
+    @property
+    def reader(self) -> Reader:
+        """See `Lake.reader`."""
+        return self
+
+    def query_rows(self, name: str, frames: Frames | None = None, **args: object) -> QueryRows:
         """The rows that were given for a query, whatever its arguments. Raises LakeError where none were."""
         self.asked[name] += 1
         if name not in self.answers:
             raise LakeError(f"the lake in memory has no answer to query {name}; give it one in answers[{name!r}]")
-        return cast(DataFrame, MemoryRows(self.answers[name]))
-
-    def query_rows(self, name: str, frames: Frames | None = None, **args: object) -> QueryRows:
-        """The same as `query`."""
-        self.query(name, **args)
         return QueryRows(dict(row) for row in self.answers[name])
+
+    def with_all_columns(self, table: str) -> str:
+        """See `Reader.with_all_columns`."""
+        return f"SELECT * FROM {table}"
+
+    def create(self, table: str, properties: Mapping[str, str]) -> None:
+        """See `Lake.create`: each table is there."""
+
+    def properties(self, table: str) -> dict[str, str]:
+        """See `Lake.properties`: no table has one."""
+        return {}
+
+    def features(self, table: str) -> set[str]:
+        """See `Lake.features`: no table has one."""
+        return set()
+
+    def version_of(self, table: str) -> int:
+        """See `Lake.version_of`: as many rows as were appended."""
+        return len(self.appended.get(table, ()))
+
+    def change(self, name: str, frames: Mapping[str, Frame] | None = None, **args: object) -> None:
+        """Raises LakeError: no SQL is run."""
+        raise LakeError(f"the lake in memory cannot run {name}, which changes rows; use a lake in a folder")
+
+    def fence(self, table: str, application: str, version: int) -> None:
+        """See `Lake.fence`."""
+        self._numbered(table, application, version)
+
+    def take_over(self, table: str, application: str, least: int) -> int:
+        """See `Lake.take_over`."""
+        known = self._versions.get((table, application))
+        number = least if known is None else max(least, known + OWNER_NUMBERS)
+        self._versions[table, application] = number
+        return number
+
+    def application_version(self, table: str, application: str) -> int | None:
+        """See `Lake.application_version`."""
+        return self._versions.get((table, application))
+
+    def _find(self, table: str) -> None:
+        """No session knows it."""
+
+    def _commit(self, table: str, rows: pa.Table, application: str | None = None, version: int = 0) -> None:
+        if application is None or self._numbered(table, application, version):
+            self.appended.setdefault(table, []).extend(rows.to_pylist())
+
+    def _numbered(self, table: str, application: str, version: int) -> bool:
+        """Whether an application has not come as far yet. Raises Fenced where it has come further."""
+        known = self._versions.get((table, application))
+        if known is not None and known > version:
+            raise fenced(table, application, known, version)
+        self._versions[table, application] = version
+        return known != version
+
+
+def _no_session() -> "NoReturn | SparkSession":
+    raise LakeError("a lake in memory has no Spark session; use a lake in a folder")

@@ -9,7 +9,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from mirrorlake.errors import LakeError
+from mirrorlake.lake.catalog_lake import CatalogLake
 from mirrorlake.lake.lake import Lake
+from mirrorlake.lake.path_lake import PathLake
 
 SESSION = cast(SparkSession, object())
 
@@ -22,7 +24,7 @@ def test_no_lake_waits_for_the_session_of_another_one() -> None:
         assert other.wait(10), "the other lake has to wait"
         return SESSION
 
-    slow, quick = Lake(slowly, "slow", None, None), Lake(lambda: SESSION, "quick", None, None)
+    slow, quick = CatalogLake(slowly, "slow", None), CatalogLake(lambda: SESSION, "quick", None)
     with ThreadPoolExecutor(1) as pool:
         opening = pool.submit(lambda: slow.spark)
         assert began.wait(10)
@@ -33,8 +35,12 @@ def test_no_lake_waits_for_the_session_of_another_one() -> None:
 
 
 def test_a_lake_that_is_read_refuses_what_writes_would_need(tmp_path: Path) -> None:
-    lake = Lake(lambda: SESSION, "read", tmp_path, None)
+    for lake in (CatalogLake(lambda: SESSION, "read", None), PathLake(lambda: SESSION, tmp_path, None)):
+        _refuses(lake)
+    PathLake(lambda: SESSION, tmp_path, tmp_path).check_for_writing()
+
+
+def _refuses(lake: Lake) -> None:
     for needed in (lake.check_for_writing, lambda: lake.checkpoints, lambda: lake.leases, lambda: lake.lake_id):
         with pytest.raises(LakeError, match="was opened read-only"):
             needed()
-    Lake(lambda: SESSION, "written", tmp_path, tmp_path).check_for_writing()

@@ -6,7 +6,8 @@ import pytest
 
 from mirrorlake.config.topology import Lake as Location
 from mirrorlake.errors import LakeError
-from mirrorlake.lake.opening import check_location, folder_of, lake_exists
+from mirrorlake.lake.folder import folder_of
+from mirrorlake.lake.opening import check_location, lake_exists
 
 
 @pytest.mark.parametrize(

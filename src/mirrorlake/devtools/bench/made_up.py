@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 from deltalake import DeltaTable
 
 from mirrorlake.lake.lake import Lake
+from mirrorlake.lake.path_lake import PathLake
 from mirrorlake.offsets.runs import MAX_SEGMENTS
 from mirrorlake.produce.report import SEGMENT
 
@@ -49,7 +50,7 @@ MAINTAINED = replace(YEAR, merged=True)
 
 def make_history(lake: Lake, history: History) -> None:
     """Fill the tables of a new lake in a directory. Nothing of it may have been read by this process before."""
-    assert lake.directory is not None
+    assert isinstance(lake, PathLake)
     parts = {
         "offset_map": _map_rows(history),
         "positions": _position_rows(history, min(history.days, 90)),
@@ -57,7 +58,7 @@ def make_history(lake: Lake, history: History) -> None:
         "records": iter(()),
     }
     for table, rows in parts.items():
-        _fill(lake.directory / table, rows, history)
+        _fill(lake.root / table, rows, history)
 
 
 def _fill(folder: Path, tables: Iterable[pa.Table], history: History) -> None:

@@ -1,0 +1,113 @@
+"""A lake in a folder: committed to by delta-rs, answered by DuckDB, known to a Spark session when one is needed."""
+
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+import pyarrow as pa
+from deltalake.exceptions import DeltaError
+
+from mirrorlake.errors import LakeError, first_line
+from mirrorlake.lake.definitions import sql_text
+from mirrorlake.lake.folder import has_table, quoted, schema_of
+from mirrorlake.lake.lake import Lake
+from mirrorlake.lake.path_tables import KEPT, PathTables
+from mirrorlake.lake.reader import Frame, Reader
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+class PathLake(Lake):
+    """The tables of a lake in a folder, one Delta table a folder of its own. It is asked, appended to and changed
+    without a session, and gets one when it is first needed.
+
+    Attributes:
+        tables: its commits.
+    """
+
+    opens_files: ClassVar[bool] = True
+    log_properties: ClassVar[Mapping[str, str]] = KEPT
+
+    def __init__(self, opening: "Callable[[], SparkSession]", root: Path, checkpoints: Path | None) -> None:
+        super().__init__(opening, schema_of(root), root, checkpoints)
+        self.root = root
+        self.tables = PathTables(root)
+
+    @property
+    def place(self) -> str:
+        """See `Lake.place`."""
+        return str(self.root)
+
+    @property
+    def leases(self) -> Path:
+        """See `Lake.leases`: in the folder itself, whatever a topology file says of checkpoints."""
+        self.check_for_writing()
+        return self.root / "_checkpoints" / "leases"
+
+    @cached_property
+    def reader(self) -> Reader:
+        """See `Lake.reader`: DuckDB."""
+        from mirrorlake.lake.duck import DuckLake  # importing DuckDB takes time, which not all need
+
+        return DuckLake(self.root, self._checkpoints)
+
+    def with_all_columns(self, table: str) -> str:
+        """See `Reader.with_all_columns`: a session knows a table only once it has them."""
+        return f"SELECT * FROM {table}"
+
+    def create(self, table: str, properties: Mapping[str, str]) -> None:
+        """See `Lake.create`."""
+        try:
+            self.tables.create(table, properties)
+        except (DeltaError, OSError) as error:
+            raise LakeError(
+                f"the lake at {self.place} is not usable: table {table} cannot be made there ({first_line(error)})"
+            ) from error
+
+    def properties(self, table: str) -> dict[str, str]:
+        """See `Lake.properties`."""
+        return self.tables.properties(table)
+
+    def features(self, table: str) -> set[str]:
+        """See `Lake.features`."""
+        return self.tables.features(table)
+
+    def version_of(self, table: str) -> int:
+        """See `Lake.version_of`."""
+        return self.tables.version(table)
+
+    def change(self, name: str, frames: Mapping[str, Frame] | None = None, **args: object) -> None:
+        """See `Lake.change`."""
+        from mirrorlake.lake.duck_changes import Change
+
+        change = Change(sql_text("queries", name), args, frames or {})
+        self.tables.rewrite(change.table, change.of)
+
+    def fence(self, table: str, application: str, version: int) -> None:
+        """See `Lake.fence`."""
+        self.tables.fence(table, application, version)
+
+    def take_over(self, table: str, application: str, least: int) -> int:
+        """See `Lake.take_over`."""
+        return self.tables.take_over(table, application, least)
+
+    def application_version(self, table: str, application: str) -> int | None:
+        """See `Lake.application_version`."""
+        return self.tables.application_version(table, application)
+
+    def _commit(self, table: str, rows: pa.Table, application: str | None = None, version: int = 0) -> None:
+        self.tables.append(table, rows, application, version)
+
+    def _open_session(self) -> "SparkSession":
+        spark = super()._open_session()
+        spark.sql(f"CREATE SCHEMA IF NOT EXISTS {self.schema} LOCATION '{quoted(self.root)}'")
+        return spark
+
+    def _find(self, table: str) -> None:
+        if has_table(self.root, table):
+            place = quoted(self.root / table)
+            self.spark.sql(f"CREATE TABLE IF NOT EXISTS {self.schema}.{table} USING DELTA LOCATION '{place}'")
+            self._tables_known.add(table)
+            self.add_columns(table)

@@ -1,0 +1,38 @@
+"""Two kinds of lake behind one face: few places outside of `lake` ask which of them it is."""
+
+import re
+from collections import Counter
+from pathlib import Path
+
+import mirrorlake
+from mirrorlake.lake.catalog_lake import CatalogLake
+from mirrorlake.lake.lake import Lake
+from mirrorlake.lake.path_lake import PathLake
+
+SOURCE = Path(mirrorlake.__file__).parent
+ASKS = re.compile(r"isinstance\(\w*(?:lake|tables)\w*, (?:PathLake|CatalogLake)\)|lake\.directory is|path_tables is")
+#: Landing has a sink of its own for each kind; a catalog's platform keeps its tables; what a reader without a session
+#: knows of the stage before a plan.
+KNOWN = {
+    "landing/land.py": 2,
+    "landing/spark_land.py": 1,
+    "run/replicator.py": 1,
+    "library/planning.py": 1,
+    "devtools/bench/made_up.py": 1,
+}
+
+
+def test_what_asks_for_the_kind_of_a_lake_is_known() -> None:
+    counts = Counter[str]()
+    for path in SOURCE.rglob("*.py"):
+        name = str(path.relative_to(SOURCE))
+        if not name.startswith("lake/"):
+            counts[name] += len(ASKS.findall(path.read_text(encoding="utf-8")))
+    assert +counts == KNOWN
+
+
+def test_both_kinds_do_all_that_a_lake_does_and_no_more() -> None:
+    face = {name for name in (*vars(Lake), *Lake.__annotations__) if not name.startswith("_")}
+    for kind in (PathLake, CatalogLake):
+        assert not kind.__abstractmethods__
+        assert {name for name in vars(kind) if not name.startswith("_")} <= face
