@@ -76,5 +76,5 @@ $(STAMP): uv.lock pyproject.toml hatch_build.py src/mirrorlake/native/records.c
 		"mirrorlake needs Python 3.10 or newer, which $(PYTHON) is not: name one, as in make env PYTHON=python3.11" >&2; exit 1; }
 	@test -x "$(UV)" || { $(PYTHON) -m venv .uv && .uv/bin/pip install --quiet --disable-pip-version-check uv; } || { echo \
 		"make env could not install uv into .uv/: it needs Python's venv module (python3-venv on Debian) and PyPI" >&2; exit 1; }
-	"$(UV)" sync --frozen --compile-bytecode --reinstall-package mirrorlake --python "$$(command -v $(PYTHON))"
+	"$(UV)" sync --frozen --all-extras --compile-bytecode --reinstall-package mirrorlake --python "$$(command -v $(PYTHON))"
 	@touch $(STAMP)

@@ -8,7 +8,8 @@
     │   │   └── AuthenticationFailed  somebody answered in its name and refused us, or is not trusted
     │   ├── LakeError                 the lake cannot be read or written
     │   ├── UnknownOffset             a flow, topic or partition that the map has never seen
-    │   └── MissingJava               no Java runtime that Spark and Kafka can use
+    │   ├── MissingJava               no Java runtime that Spark and Kafka can use
+    │   └── MissingExtra              a library that only a part of mirrorlake needs is not installed
     ├── PlanOutdated                  a batch was planned before another process fenced its producers
     └── ReplicationError              the replication itself is in a state that needs an operator
         ├── StagingError              a record of the source cannot be staged
@@ -95,6 +96,15 @@ class UnknownOffset(InputError):
 
 class MissingJava(InputError):
     """Raised when there is no Java 17 or newer to start Spark and Kafka with."""
+
+
+class MissingExtra(InputError):
+    """Raised when a library is not installed that only a part of mirrorlake needs: `library` of `extra` (extras.py)."""
+
+    def __init__(self, message: str, *, extra: str, library: str) -> None:
+        super().__init__(message)
+        self.extra = extra
+        self.library = library
 
 
 class Where(TypedDict, total=False):

@@ -18,7 +18,7 @@ MODULES = sorted(SRC.rglob("*.py"))
 FLOORS: tuple[tuple[str, ...], ...] = (
     ("native",),
     ("durations", "errors", "failpoints", "heaps", "processes", "terminal"),
-    ("naming", "offsets", "worker"),
+    ("extras", "naming", "offsets", "worker"),
     ("config",),
     ("kafka", "spark"),
     ("lake",),
@@ -43,7 +43,7 @@ KNOWN = {
     ("devtools.bench.measure", "cli.main"): "whose memory is told by the command line of a process",
 }
 #: What the command line and the notebooks may use: the library, what it raises, and how text is shown.
-FACE = {"library", "errors", "terminal", "durations"}
+FACE = {"library", "errors", "extras", "terminal", "durations"}
 #: What of them reaches below the library, and why.
 BELOW_THE_FACE = {
     ("cli.bench", "devtools.bench"): "the race is for developers, and knows neither topology nor lake",
@@ -64,6 +64,21 @@ BELOW_THE_FACE = {
     ("notebook.drill", "devtools.local"): "a rehearsal starts the demo's own clusters, and stops them",
     ("notebook.drill", "kafka"): "a rehearsal on the demo's clusters makes a consumer group there",
     ("notebook.drill", "config"): "the topology says which clusters those are",
+}
+#: What is no part of the house: it stands on it, and the rest runs without it, and without its libraries.
+OUTBUILDINGS = {
+    *("dashboard", "migrate", "mm2.importer", "notebook", "tracking"),
+    *("devtools", "devtools.bench", "devtools.demo", "devtools.local"),
+}
+#: Who leads into one besides the command line, within a function, and why. `library` is a face: what is behind a door
+#: is loaded when somebody goes through it.
+DOORS = {
+    ("library.lake", "migrate"): "`OpenLake.migrate` is a call like the others",
+    ("library.moving", "migrate"): "the same",
+    ("library.moving", "tracking"): "groups that are moved are a run of MLflow, whoever moves them",
+    ("library.replicating", "tracking"): "so is a replicator, where MLflow is installed",
+    ("notebook.capacity", "tracking"): "an outbuilding too: it compares the runs of MLflow",
+    ("notebook.drill", "devtools.local"): "an outbuilding too: it starts and stops clusters of the demo",
 }
 #: Packages of which all is pure. Elsewhere a module is pure that says so in the first paragraph of its text.
 PURE = ("config", "naming", "offsets", "mm2.importer")
@@ -126,6 +141,20 @@ def named_in_texts(tree: ast.AST) -> set[str]:
     ]
     found = {name for text in texts for name in re.findall(r"\bmirrorlake(?:\.[a-z_0-9]+)+", text)}
     return {name for name in found if exists(name)}
+
+
+def imported_at_once(tree: ast.Module) -> set[str]:
+    """What of it is imported with the module, and not by a function of it, or for types alone."""
+    waiting, at_once = list(tree.body), list[ast.stmt]()
+    while waiting:
+        statement = waiting.pop()
+        if isinstance(statement, ast.Import | ast.ImportFrom):
+            at_once.append(statement)
+        elif isinstance(statement, ast.ClassDef | ast.With | ast.Try):
+            waiting += statement.body
+        elif isinstance(statement, ast.If) and ast.unparse(statement.test) != "TYPE_CHECKING":
+            waiting += [*statement.body, *statement.orelse]
+    return imported(ast.Module(at_once, []))
 
 
 def wrong_ways(module: str, used: set[str]) -> list[str]:
@@ -211,6 +240,24 @@ def test_import_direction(path: Path) -> None:
         assert refused(text, ("typer", *(() if name == "mirrorlake.notebook.command" else ("mirrorlake.cli",)))) == []
     if name != "mirrorlake.spark.session":
         assert jvm_names(text) == set()
+
+
+def test_who_leads_into_an_outbuilding() -> None:
+    """The command line may, and what is listed; nobody else, and nobody as soon as a module is imported."""
+    found, at_once = set(), set()
+    for path in MODULES:
+        name, tree = package(path).removesuffix(".__init__"), tree_of(path)
+        here = room(name)
+        for used, into in ((imported(tree), found), (imported_at_once(tree), at_once)):
+            rooms = {room(module) for module in used} & OUTBUILDINGS
+            into |= {(name.removeprefix("mirrorlake."), other) for other in rooms if not akin(here, other)}
+    assert {door for door in found if room(f"mirrorlake.{door[0]}") != "cli"} == set(DOORS)
+    assert {door for door in at_once if room(f"mirrorlake.{door[0]}") not in OUTBUILDINGS} == set()
+
+
+def akin(here: str, other: str) -> bool:
+    """Whether two rooms are of one outbuilding: `devtools` has several."""
+    return here == other or (here.startswith("devtools") and other.startswith("devtools"))
 
 
 def test_who_goes_behind_the_face() -> None:

@@ -9,6 +9,7 @@ import typer
 
 from mirrorlake.cli.context import Context
 from mirrorlake.errors import InputError
+from mirrorlake.extras import needs
 
 SMALL = 400
 
@@ -50,9 +51,10 @@ def bench(
     as_json: bool = typer.Option(False, "--json", help="Print the JSON document instead of the tables."),
 ) -> None:
     """Race mirrorlake against MirrorMaker 2 and a naive pipeline, on two embedded clusters of this machine."""
-    from mirrorlake.devtools.bench.latency import Pace
-    from mirrorlake.devtools.bench.report import tables
-    from mirrorlake.devtools.bench.run import BenchOptions, run_bench
+    with needs("spark"):
+        from mirrorlake.devtools.bench.latency import Pace
+        from mirrorlake.devtools.bench.report import tables
+        from mirrorlake.devtools.bench.run import BenchOptions, run_bench
     from mirrorlake.tracking.bench import record_bench
 
     shared: Context = context.obj

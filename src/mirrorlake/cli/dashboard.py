@@ -10,6 +10,7 @@ import typer
 
 from mirrorlake.cli.context import ENGINE, Context
 from mirrorlake.errors import InputError
+from mirrorlake.extras import needs
 
 if TYPE_CHECKING:
     from mirrorlake.config.topology import Topology
@@ -29,10 +30,11 @@ def dashboard(
     engine: str | None = ENGINE,
 ) -> None:
     """Show the dashboard of the bundle, from this lake: until Ctrl-C, while the replicator runs or not."""
-    from mirrorlake.dashboard.data import Reader, Snapshots, read_data
-    from mirrorlake.dashboard.model import load_dashboard
-    from mirrorlake.dashboard.page import render
-    from mirrorlake.dashboard.server import DashboardServer
+    with needs("dashboard"):
+        from mirrorlake.dashboard.data import Reader, Snapshots, read_data
+        from mirrorlake.dashboard.model import load_dashboard
+        from mirrorlake.dashboard.page import render
+        from mirrorlake.dashboard.server import DashboardServer
 
     shared: Context = context.obj.by(engine)
     known = shared.lake.internals

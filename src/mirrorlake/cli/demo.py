@@ -6,6 +6,7 @@ from pathlib import Path
 import typer
 
 from mirrorlake.cli.context import Context
+from mirrorlake.extras import needs
 
 
 def register(app: typer.Typer) -> None:
@@ -20,7 +21,8 @@ def demo(
     as_json: bool = typer.Option(False, "--json", help="Print one JSON document at the end."),
 ) -> None:
     """Two real clusters, a flow, a crash, a failover, and the proof: nothing lost, nothing twice."""
-    from mirrorlake.devtools.demo.script import play
+    with needs("spark"):
+        from mirrorlake.devtools.demo.script import play
     from mirrorlake.spark.class_archive import make_behind
 
     shared: Context = context.obj

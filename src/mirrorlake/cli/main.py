@@ -31,6 +31,7 @@ from mirrorlake.cli import (
 )
 from mirrorlake.cli.context import Context
 from mirrorlake.errors import MirrorlakeError
+from mirrorlake.extras import missing_by
 from mirrorlake.terminal import end_silently
 
 logger = logging.getLogger(__name__)
@@ -111,11 +112,20 @@ def main(words: Sequence[str] | None = None) -> None:
             meaning = _MEANINGS.get(code, f"exit code {code}")
             raise Ended(code, f"{meaning}; what this command printed says why") from None
     except MirrorlakeError as error:
-        if logs.as_json():
-            logger.error("%s", error)
-        else:
-            typer.echo(f"mirrorlake: {error}", err=True)
-        raise Ended(error.exit_code, f"{_MEANINGS[error.exit_code]}: {error}") from None
+        raise _ended(error) from None
+    except ModuleNotFoundError as error:
+        if (missing := missing_by(error)) is None:
+            raise
+        raise _ended(missing) from None
+
+
+def _ended(error: MirrorlakeError) -> Ended:
+    """Say what is wrong, in a sentence."""
+    if logs.as_json():
+        logger.error("%s", error)
+    else:
+        typer.echo(f"mirrorlake: {error}", err=True)
+    return Ended(error.exit_code, f"{_MEANINGS[error.exit_code]}: {error}")
 
 
 if __name__ == "__main__":

@@ -93,10 +93,10 @@ class _Request:
 
     def _matching(self, version: int, places: Collection[Staged]) -> "DataFrame":
         """What the predicate picks of some topics at a version of `records`. Raises InputError."""
-        from pyspark.errors import AnalysisException, ParseException
+        reading = self.lake.spark.read.format("delta").option("versionAsOf", str(version))
+        from pyspark.errors import AnalysisException, ParseException  # the session is there, so Spark is
         from pyspark.sql import functions as F
 
-        reading = self.lake.spark.read.format("delta").option("versionAsOf", str(version))
         records = reading.table(self.lake.name("records"))
         wanted = F.lit(False)
         for alias in sorted({alias for alias, _ in places}):

@@ -17,6 +17,7 @@ from sqlglot import exp
 
 from mirrorlake.config.topology import Lake as Location
 from mirrorlake.errors import InputError, LakeError, first_line
+from mirrorlake.extras import needs
 from mirrorlake.lake.definitions import sql_text
 from mirrorlake.lake.reader import Frame, Frames, QueryRows
 from mirrorlake.lake.spark_rows import rows_from_arrow
@@ -125,17 +126,12 @@ class WarehouseLake:
 def warehouse_lake(location: Location, resolve: Callable[[str], str]) -> WarehouseLake:
     """The lake of a topology file that names a warehouse; `resolve` turns references to secrets into values.
 
-    Raises InputError where the connector is not installed.
+    Raises MissingExtra where the connector is not installed.
     """
     found = location.warehouse
     assert found is not None
-    try:
+    with needs("databricks"):
         connector, errors = import_module("databricks.sql"), import_module("databricks.sql.exc")
-    except ImportError as error:
-        raise InputError(
-            "the topology file names a SQL warehouse, and its connector is not installed: "
-            "pip install 'mirrorlake[databricks]', or ask with --engine spark"
-        ) from error
 
     def connect() -> Connection:
         made: Connection = connector.connect(

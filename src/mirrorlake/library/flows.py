@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from mirrorlake.config.topology_file import nearest
 from mirrorlake.errors import TopologyError
+from mirrorlake.extras import needs
 from mirrorlake.failover.divergence import divergence_of
 from mirrorlake.library import html
 from mirrorlake.library.answers import Divergence, Rows
@@ -101,7 +102,8 @@ class OpenFlow:
         return traced(self._internals, self.name, topic, partition, offset, key, since, reverse)
 
     def _rows(self, view: str) -> "DataFrame":
-        from pyspark.sql import functions as F
+        with needs("spark"):
+            from pyspark.sql import functions as F
 
         return self._internals.tables.table(view).where(F.col("flow") == self.name)
 

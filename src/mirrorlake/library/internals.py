@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from mirrorlake.config.topology import Lake as Location
 from mirrorlake.config.topology import Topology
 from mirrorlake.errors import InputError, LakeError
+from mirrorlake.extras import installed, missing, needs
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.lake.folder import folder_of, has_table, no_lake
 from mirrorlake.lake.lake import Lake
@@ -45,6 +46,8 @@ class Internals:
     ) -> None:
         if engine not in (None, *ENGINES):
             raise InputError(f"there is no engine {engine}; choose spark or duckdb")
+        if engine == "spark" and not installed("spark"):
+            raise missing("spark")
         self.engine = engine
         self.location = location
         self.directory = directory
@@ -112,9 +115,10 @@ class Internals:
         return self._start
 
     def _opened(self) -> "SparkSession":
-        from pyspark.sql import SparkSession
+        with needs("spark"):
+            from pyspark.sql import SparkSession
 
-        from mirrorlake.spark.session import open_session
+            from mirrorlake.spark.session import open_session
 
         there = SparkSession.getActiveSession() is not None
         session = open_session(self.say, self.short)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from mirrorlake.config.maintenance import Maintenance
 from mirrorlake.errors import InputError, first_line
+from mirrorlake.extras import needs
 from mirrorlake.groups.view import read_groups
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.reader import Reader
@@ -80,7 +81,8 @@ class OpenLake(Resends):
         Raises:
             InputError: the statement cannot be run.
         """
-        from pyspark.errors import AnalysisException, ParseException
+        with needs("spark"):
+            from pyspark.errors import AnalysisException, ParseException
 
         try:
             frame = self.internals.tables.sql(query, parameters)

@@ -5,6 +5,7 @@ import signal
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from mirrorlake.checks.preflight import judge
 from mirrorlake.lake.lake import Lake
@@ -17,7 +18,9 @@ from mirrorlake.produce.flow import BatchReport
 from mirrorlake.run.replicator import Replicator, RunOptions
 from mirrorlake.run.samples import FlowLag
 from mirrorlake.spark.causes import cause_of
-from mirrorlake.tracking.runs import Tracked, tracked
+
+if TYPE_CHECKING:
+    from mirrorlake.tracking.runs import Tracked
 
 logger = logging.getLogger(__name__)
 
@@ -33,7 +36,10 @@ def replicated(
     reader: str,
 ) -> Rows:
     """Run flows until the end; returns and raises as `OpenLake.run` says."""
+    from mirrorlake.tracking.runs import check_wanted, tracked  # of an extra: whoever replicates may do without
+
     topology = known.topology
+    check_wanted(topology.tracking)
     # Where no record goes through the JVM, what makes that fast costs more than it ever gives back.
     known.short = topology.lake.path is not None and reader != "rows" and native_problem() is None
     # Nor is a session needed by a run with an end that finds few records: it starts when there are many.

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from mirrorlake.config.topology_file import nearest
 from mirrorlake.errors import InputError
+from mirrorlake.extras import needs
 from mirrorlake.library.internals import Internals
 from mirrorlake.library.resend_answers import planned_answer, sent_answer, together, with_extras
 from mirrorlake.library.resent import Resent
@@ -69,7 +70,9 @@ class Resends:
         """
         from mirrorlake.lake.stage_index import StageFiles
         from mirrorlake.library.replicating import stopping
-        from mirrorlake.resend.replay import EXAMPLES, Asked, Replay
+
+        with needs("spark"):
+            from mirrorlake.resend.replay import EXAMPLES, Asked, Replay
 
         _check_rate(rate)
         if max_records is not None and max_records < 1:
@@ -123,7 +126,9 @@ class Resends:
         """
         from mirrorlake.lake.stage_index import StageFiles
         from mirrorlake.library.replicating import stopping
-        from mirrorlake.resend.parked import Asked, ParkedReplay
+
+        with needs("spark"):
+            from mirrorlake.resend.parked import Asked, ParkedReplay
 
         _check_rate(rate)
         known = self.internals
@@ -182,7 +187,9 @@ class Resends:
         from mirrorlake.lake.stage_index import StageFiles
         from mirrorlake.library.replicating import stopping
         from mirrorlake.resend.extras import ALL
-        from mirrorlake.resend.restore import Asked, Restore
+
+        with needs("spark"):
+            from mirrorlake.resend.restore import Asked, Restore
 
         if as_of is not None and below:
             raise InputError("name a time or offsets, not both")

@@ -20,6 +20,7 @@ from pathlib import Path
 from shutil import rmtree
 
 from mirrorlake.errors import InputError
+from mirrorlake.extras import missing
 from mirrorlake.spark.java import find_java
 
 DELTA_VERSION = "4.4.0"
@@ -93,7 +94,7 @@ def pyspark_jars() -> Path:
     """Return the folder of the jars that the installed pyspark carries."""
     spec = find_spec("pyspark")
     if spec is None or not spec.submodule_search_locations:
-        raise InputError("pyspark is not installed in this environment: run `pip install mirrorlake` again")
+        raise missing("spark")
     return Path(spec.submodule_search_locations[0]) / "jars"
 
 

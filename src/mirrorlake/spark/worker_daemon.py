@@ -13,7 +13,7 @@ from importlib import import_module
 from pyspark.daemon import manager
 
 #: Arrow imports pandas where that is installed, whether or not a worker wants it.
-_NEEDED = ("confluent_kafka", "pandas", "pyarrow.parquet", "pydantic")
+_NEEDED = ("confluent_kafka", "pandas", "pyarrow.parquet")
 
 if __name__ == "__main__":
     sys.path[:] = [place for place in sys.path if not place.endswith(".jar")]

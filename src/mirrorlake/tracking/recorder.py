@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from mirrorlake.errors import MissingExtra
 from mirrorlake.tracking.store import Store
 from mirrorlake.worker import Worker
 
@@ -126,8 +127,8 @@ class Recorder:
             work(self._store, self._run)
         except Exception as error:  # noqa: BLE001 - whatever a store raises must not disturb the replication
             self._not_before = time.monotonic() + PAUSE_SECONDS
-            # The text of the error may hold an address with a password in it.
-            self._tell(type(error).__name__)
+            # The text of an error that is not ours may hold an address with a password in it.
+            self._tell(str(error) if isinstance(error, MissingExtra) else type(error).__name__)
 
     def _tell(self, why: str) -> None:
         if not self._told:

@@ -1,13 +1,14 @@
 """What commands record: a run of MLflow around the work of `run`, `bench`, `failover` and `failback`."""
 
 import json
+import logging
 import os
 import platform
 import sys
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from importlib.metadata import version
+from contextlib import contextmanager, suppress
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,15 +17,19 @@ import yaml
 from mirrorlake.config.redaction import redacted, topology_hash
 from mirrorlake.config.topology import Topology
 from mirrorlake.config.tracking import Tracking
-from mirrorlake.processes import cpu_seconds
+from mirrorlake.extras import installed, missing
 from mirrorlake.produce.flow import BatchReport
 from mirrorlake.run.samples import FlowLag
+from mirrorlake.spark.home import session_is_given
+from mirrorlake.spark.jars import DELTA_VERSION
 from mirrorlake.tracking.meter import Meter
 from mirrorlake.tracking.recorder import TICK_SECONDS, Begin, Recorder
 from mirrorlake.tracking.store import described, open_store
 
 if TYPE_CHECKING:  # a run over few records needs no session
     from pyspark.sql import SparkSession
+
+logger = logging.getLogger(__name__)
 
 #: Set to off, it switches recording off whatever the topology file says.
 SWITCH = "MIRRORLAKE_TRACKING"
@@ -33,7 +38,7 @@ CLOSE_SECONDS = 5.0
 #: The same where recording is all that is left to do: importing MLflow and making a store takes 7 s on a slow machine.
 MAKE_SECONDS = 120.0
 
-_PACKAGES = ("mirrorlake", "pyspark", "delta-spark", "confluent-kafka")
+_PACKAGES = ("mirrorlake", "pyspark", "confluent-kafka")
 #: Settings of Spark that say how large and how tuned a session is; none of them holds a secret.
 _SPARK = (
     "spark.master",
@@ -147,7 +152,7 @@ def _recorded(
     close_seconds: float,
 ) -> Iterator[Tracked]:
     found = Tracked()
-    if tracking.enabled and os.environ.get(SWITCH, "").lower() != "off":
+    if check_wanted(tracking):
         name = f"{command} {time.strftime('%Y-%m-%d %H:%M:%S', time.gmtime())}"
         begin = Begin(name, {"mirrorlake.command": command}, {"command": command, **versions(), **params}, texts)
         found.start(tracking, directory, begin, figures, tick)
@@ -162,13 +167,36 @@ def _recorded(
         found.close(status, close_seconds)
 
 
+def check_wanted(tracking: Tracking) -> bool:
+    """Whether runs are recorded: they are wherever MLflow is installed, unless somebody has switched it off.
+
+    Raises MissingExtra where it is not, and the topology file asks for it in so many words.
+    """
+    if not tracking.enabled or os.environ.get(SWITCH, "").lower() == "off":
+        return False
+    if installed("tracking"):
+        return True
+    if tracking.model_fields_set:
+        raise missing("tracking")
+    logger.info("this run is not recorded: MLflow is not installed (pip install 'mirrorlake[tracking]')")
+    return False
+
+
 def versions() -> dict[str, str]:
     """What runs, in which version, on how many cores."""
     return {
-        **{name.replace("-", "_"): version(name) for name in _PACKAGES},
+        **{name.replace("-", "_"): found for name in _PACKAGES if (found := _version(name)) is not None},
+        **({} if session_is_given() else {"delta_spark": DELTA_VERSION}),  # of the jar that our own session has
         "python": platform.python_version(),
         "machine_cores": str(os.cpu_count()),
     }
+
+
+def _version(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None  # of an extra that this run does without
 
 
 def spark_facts(spark: "SparkSession") -> dict[str, str]:
@@ -189,5 +217,10 @@ def lake_directory(topology: Topology) -> Path | None:
 
 def _cpu() -> float:
     """CPU seconds of this process, its JVM and its workers; 0 where they cannot be measured."""
-    on_this_machine = sys.platform == "linux" and "DATABRICKS_RUNTIME_VERSION" not in os.environ
-    return cpu_seconds([os.getpid()]) if on_this_machine else 0.0
+    if sys.platform != "linux" or "DATABRICKS_RUNTIME_VERSION" in os.environ:
+        return 0.0
+    with suppress(ModuleNotFoundError):
+        from mirrorlake.processes import cpu_seconds
+
+        return cpu_seconds([os.getpid()])
+    return 0.0

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 from mirrorlake.config.references import env_provider, resolve
 from mirrorlake.config.tracking import Tracking
+from mirrorlake.extras import needs
 from mirrorlake.kafka.secrets import secret_provider, secret_stores
 
 #: Seconds that one request may take; what fails is not tried again, except with the next half minute's.
@@ -53,11 +54,12 @@ class MlflowStore:
             os.environ.setdefault(key, value)
         if artifacts is not None:
             artifacts.mkdir(parents=True, exist_ok=True)
-        mlflow = importlib.import_module("mlflow")
-        for noisy in ("mlflow", "alembic"):
-            logging.getLogger(noisy).setLevel(logging.ERROR)
-        self._entities: Any = importlib.import_module("mlflow.entities")
-        self._client: Any = mlflow.MlflowClient(tracking_uri=uri)
+        with needs("tracking"):
+            mlflow = importlib.import_module("mlflow")
+            for noisy in ("mlflow", "alembic"):
+                logging.getLogger(noisy).setLevel(logging.ERROR)
+            self._entities: Any = importlib.import_module("mlflow.entities")
+            self._client: Any = mlflow.MlflowClient(tracking_uri=uri)
         self._experiment = experiment
         self._artifacts = artifacts
         self._experiment_id: str | None = None

@@ -11,14 +11,15 @@ import numpy as np
 import pyarrow as pa
 
 from mirrorlake.errors import ReplicationError
-from mirrorlake.lake.lake import Lake
 from mirrorlake.native.exact import headers_of, times_of
 from mirrorlake.verify.digest import as_records
 from mirrorlake.verify.job import Clusters, Compared, Range, reading
 from mirrorlake.verify.verdict import Difference, Verdict
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # tasks import this, and need no lake
     from pyspark.sql import DataFrame, SparkSession
+
+    from mirrorlake.lake.lake import Lake
 
 #: What a task gives back of each range.
 RESULT = pa.schema(
@@ -85,7 +86,7 @@ class Executors:
 class RowExecutors:
     """As `Executors`, where these cannot open the stage's files: Spark reads the stage, and hands over its rows."""
 
-    def __init__(self, lake: Lake, tasks: int) -> None:
+    def __init__(self, lake: "Lake", tasks: int) -> None:
         self._lake = lake
         self.tasks = tasks
 

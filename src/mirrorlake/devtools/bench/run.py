@@ -52,7 +52,7 @@ from mirrorlake.devtools.bench.start import measure_starts
 from mirrorlake.devtools.local.cluster import EmbeddedCluster, start_clusters, stop_clusters
 from mirrorlake.kafka.admin import ClusterAdmin
 from mirrorlake.kafka.values import TopicInfo
-from mirrorlake.spark.jars import KAFKA_VERSION, mirror_jars, spark_jars
+from mirrorlake.spark.jars import DELTA_VERSION, KAFKA_VERSION, mirror_jars, spark_jars
 from mirrorlake.spark.java import find_java, java_version
 
 Say = Callable[[str], None]
@@ -185,7 +185,7 @@ def run_bench(options: BenchOptions, parent: Path, say: Say, keep: Keep) -> dict
 def machine() -> dict[str, Any]:
     """Say what this ran on."""
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
-    packages = ("mirrorlake", "pyspark", "delta-spark", "confluent-kafka")
+    packages = ("mirrorlake", "pyspark", "confluent-kafka")
     return {
         "cores": os.cpu_count(),
         "memory_gib": round(memory, 1),
@@ -195,6 +195,7 @@ def machine() -> dict[str, Any]:
         "python": platform.python_version(),
         "kafka": KAFKA_VERSION,
         **{name: version(name) for name in packages},
+        "delta-spark": DELTA_VERSION,
     }
 
 

@@ -1,0 +1,224 @@
+"""What the package brings alone, what its extras add, and what is said where a library is missing."""
+
+import ast
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from mirrorlake.extras import EXTRAS
+from mirrorlake.lake.definitions import rows_of
+from mirrorlake.lake.path_tables import PathTables
+from tests.unit.test_imports import ROOT, SRC, package, room
+
+PROJECT = (SRC.parent / "pyproject.toml").read_text(encoding="utf-8")
+#: Libraries of the package alone, by the module that is imported.
+BASE = {
+    **{name: name for name in ("deltalake", "duckdb", "numpy", "pyarrow", "pydantic", "rich", "sqlglot", "typer")},
+    "confluent_kafka": "confluent-kafka",
+    "yaml": "PyYAML",
+}
+#: What of these a task of Spark's imports, and modules that run in one, or beside the driver for a stream.
+OF_A_TASK = {"confluent_kafka", "numpy", "pyarrow"}
+TASKS = (
+    "mirrorlake.produce.readers",
+    "mirrorlake.produce.probe",
+    "mirrorlake.verify.workers",
+    "mirrorlake.landing.native_source",
+    "mirrorlake.landing.stage_file",  # read and asked by the source, when it is used
+    "mirrorlake.native.reader",
+    "mirrorlake.kafka.admin",
+)
+#: pydantic's own half; and what a process may have without us, which is asked for and done without.
+OF_OTHERS = {"pydantic_core", "IPython", "keyring"}
+#: The rooms that import libraries of extras. Spark may be imported in any, where a session is there.
+ROOMS = {
+    "altair": {"dashboard", "notebook"},
+    "vl_convert": {"dashboard"},
+    "mlflow": {"tracking"},
+    "javaproperties": {"mm2.importer"},
+    "databricks": {"kafka", "lake"},
+    "psutil": {"processes", "devtools.local", "devtools.bench"},
+}
+EVERYTHING = sorted({module for extra in EXTRAS.values() for module in extra.libraries})
+
+
+def requirements(name: str) -> list[str]:
+    """The distributions of a list of requirements in pyproject.toml, in lower case."""
+    (found,) = re.findall(rf"^{re.escape(name)} = \[(.*?)\]$", PROJECT, re.MULTILINE | re.DOTALL)
+    return [text.lower() for text in re.findall(r'^ *"([\w-]+)', found, re.MULTILINE)]
+
+
+def imported(path: Path) -> set[str]:
+    """The first names of everything that a module imports, in functions and by name too, but not for types alone."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+            node.body = []
+    names: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names |= {name.name for name in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            names.add(str(node.module))
+        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("import_module"):
+            names |= {str(word.value) for word in node.args if isinstance(word, ast.Constant)}
+    return {name.partition(".")[0] for name in names}
+
+
+USED = {package(path): imported(path) - sys.stdlib_module_names - {"mirrorlake"} for path in ROOT.rglob("*.py")}
+
+
+def test_the_extras_are_those_of_the_package() -> None:
+    assert requirements("dependencies") == sorted(name.lower() for name in BASE.values())
+    for name, extra in EXTRAS.items():
+        named = {library.lower() for library in extra.libraries.values()}
+        assert set(requirements(name)) == named, name
+    (everything,) = re.findall(r'^all = \["mirrorlake\[(.*?)\]"\]$', PROJECT, re.MULTILINE)
+    assert everything.split(",") == list(EXTRAS)
+
+
+def test_each_library_is_imported_where_it_belongs() -> None:
+    assert set().union(*USED.values()) - {*BASE, *EVERYTHING} == OF_OTHERS
+    assert set(BASE) <= set().union(*USED.values()), "no library is required that is not imported"
+    for library, rooms in ROOMS.items():
+        assert {room(module) for module, used in USED.items() if library in used} == rooms, library
+
+
+def in_a_process(missing: Sequence[str], script: str) -> subprocess.CompletedProcess[str]:
+    """What Python says of a script where libraries are not installed."""
+    before = f"import sys; from tests.support.missing import Missing; sys.meta_path.insert(0, Missing({list(missing)}))"
+    command = [sys.executable, "-c", f"{before}\n{script}"]
+    own = {name: value for name, value in os.environ.items() if name != "MIRRORLAKE_TRACKING"}
+    return subprocess.run(command, capture_output=True, text=True, cwd=SRC.parent, env=own, check=False)
+
+
+def command(missing: Sequence[str], *words: str, cwd: Path) -> tuple[int, str]:
+    """How a command ends where libraries are not installed: its exit code, and what it says on stderr."""
+    script = f"import os; os.chdir({str(cwd)!r}); from mirrorlake.cli.main import main; main({list(words)})"
+    done = in_a_process(missing, script)
+    return done.returncode, done.stderr.strip()
+
+
+def test_a_task_of_spark_needs_three_libraries() -> None:
+    others = sorted({*BASE, *EVERYTHING} - OF_A_TASK - {"pyspark", "py4j", "psutil"})  # Spark asks for psutil itself
+    script = "\n".join(f"import {module}" for module in TASKS)
+    done = in_a_process([name for name in others if name != "pandas"], script)  # Arrow imports pandas where it is
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+FILE = {
+    "clusters": {alias: {"bootstrap_servers": "127.0.0.1:1"} for alias in ("east", "west")},
+    "lake": {"path": "lake"},
+    "flows": {"east->west": {"topics": ["orders"]}},
+}
+
+
+@pytest.fixture(scope="module")
+def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a topology file and its lake, which knows one cluster."""
+    place = tmp_path_factory.mktemp("alone")
+    tables = PathTables(place / "lake")
+    for name in ("records", "offset_map", "clusters"):
+        tables.create(name)
+    tables.append("clusters", rows_of("clusters", [{"alias": "east", "cluster_id": "E"}]))
+    (place / "mirrorlake.yml").write_text(json.dumps(FILE), encoding="utf-8")
+    (place / "tracked.yml").write_text(json.dumps({**FILE, "tracking": {"enabled": True}}), encoding="utf-8")
+    (place / "mm2.properties").write_text("clusters = a, b\n", encoding="utf-8")
+    warehouse = {"server_hostname": "h", "http_path": "p", "access_token": "t"}
+    catalog = {"catalog": "main", "schema": "replication", "checkpoints": "c", "warehouse": warehouse}
+    (place / "warehouse.yml").write_text(json.dumps({**FILE, "lake": catalog}), encoding="utf-8")
+    return place
+
+
+def test_the_package_alone_answers(lake: Path) -> None:
+    script = f"""if True:
+        import mirrorlake
+        lake = mirrorlake.open({str(lake / "mirrorlake.yml")!r})
+        assert [row["alias"] for row in lake.rows("SELECT alias FROM clusters")] == ["east"]
+        assert lake.arrow("SELECT max(landed_at) AS at FROM records").num_rows == 1
+        from mirrorlake.cli.main import main
+        main(["--help"])
+    """
+    done = in_a_process(EVERYTHING, script)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+SPARK = ["pyspark", "py4j", "pandas", "psutil"]
+
+
+@pytest.mark.parametrize(
+    ("missing", "words", "extra", "library"),
+    [
+        (["altair"], "dashboard --html page.html", "dashboard", "altair"),
+        (["vl_convert"], "dashboard --html page.html", "dashboard", "vl-convert-python"),
+        (["javaproperties"], "import mm2.properties", "import", "javaproperties"),
+        (["mlflow"], "-c tracked.yml run", "tracking", "mlflow-skinny"),
+        (["databricks"], "-c warehouse.yml status", "databricks", "databricks-sql-connector"),
+        (SPARK, "sql --engine spark 'SELECT 1'", "spark", "pyspark"),
+        (SPARK, "local status", "spark", "psutil"),
+        (SPARK, "demo", "spark", "psutil"),
+        (SPARK, "bench", "spark", "psutil"),
+        (["pyspark", "py4j"], "bench", "spark", "pyspark"),
+    ],
+)
+def test_a_command_names_what_to_install(lake: Path, missing: list[str], words: str, extra: str, library: str) -> None:
+    code, said = command(missing, *shlex.split(words), cwd=lake)
+    assert code == 2, said
+    line = f"needs {library}, which is not installed: pip install 'mirrorlake[{extra}]'"
+    assert line in said.splitlines()[-1] and "Traceback" not in said
+
+
+#: How the library is asked for what needs Spark, and what it needs no Spark for.
+CALLS = {
+    "lake.sql('SELECT 1')": True,
+    "lake.table('records')": True,
+    "lake.flows['east->west'].lag()": True,
+    "lake.replay('orders', 'true', 'again')": True,
+    "lake.replay_parked()": True,
+    "lake.restore('east', 'west')": True,
+    "lake.spark": True,
+    "mirrorlake.open('mirrorlake.yml', engine='spark')": True,
+    "mirrorlake.open(catalog='main', schema='replication').status()": True,
+    "lake.incidents()": False,
+}
+
+
+def test_the_library_names_what_to_install(lake: Path) -> None:
+    script = f"""if True:
+        import os, mirrorlake
+        os.chdir({str(lake)!r})
+        lake = mirrorlake.open("mirrorlake.yml")
+        for call in {list(CALLS)}:
+            try:
+                eval(call)
+            except mirrorlake.MissingExtra as error:
+                print(call, (error.extra, error.library, error.exit_code))
+    """
+    done = in_a_process(SPARK, script)
+    missed = [f"{call} ('spark', 'pyspark', 2)" for call, needs_spark in CALLS.items() if needs_spark]
+    assert (done.returncode, done.stdout.splitlines()) == (0, missed), done.stderr
+
+
+def test_a_run_is_recorded_where_mlflow_is_unless_the_file_asks_for_it(lake: Path) -> None:
+    """Without it nothing is recorded, and no more than that; asked for, it is missed before anything begins."""
+    script = f"""if True:
+        from pathlib import Path
+        from mirrorlake.config.topology import load_topology
+        from mirrorlake.tracking.runs import check_wanted, versions
+        from mirrorlake.errors import MissingExtra
+        assert versions()["mirrorlake"]
+        assert not check_wanted(load_topology(Path({str(lake / "mirrorlake.yml")!r})).tracking)
+        try:
+            check_wanted(load_topology(Path({str(lake / "tracked.yml")!r})).tracking)
+        except MissingExtra as error:
+            print(error.extra)
+    """
+    done = in_a_process(EVERYTHING, script)
+    assert (done.returncode, done.stdout) == (0, "tracking\n"), done.stderr
