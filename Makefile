@@ -7,7 +7,10 @@ BIN := .venv/bin
 STAMP := .venv/.made-from-lock
 UV := $(or $(shell command -v uv 2>/dev/null),.uv/bin/uv)
 
-.PHONY: help env demo test test-all classes unit check fmt bench chaos screenshots tables clean
+CHUNKS := 8
+EACH_CHUNK := $(addprefix chunk-,$(shell seq $(CHUNKS)))
+
+.PHONY: help env demo test test-all $(EACH_CHUNK) classes unit check fmt bench chaos screenshots tables clean
 .DEFAULT_GOAL := help
 
 help: ## list these targets
@@ -23,18 +26,19 @@ test: env ## what CI runs: check, then the tests of every law, command and forma
 	@$(MAKE) --no-print-directory -j 2 check classes
 	$(BIN)/pytest -n auto --dist loadfile --no-loadscope-reorder -m "not slow"
 
-# The slow ones one by one: many of them measure times, or take clusters away. In chunks, each of which goes on where it
-# stopped (tests/support/chunks.py), and none of which ends the others.
-CHUNKS := 8
+# The slow ones in chunks, each of which goes on where it stopped (tests/support/chunks.py), and none of which ends the
+# others. Two at a time: half of what they do is wait for clusters that are away.
 ifdef CHUNK
 test-all: env
 	$(BIN)/pytest -m slow --chunk $(CHUNK)
 else
 test-all: test ## those and the slow ones, an hour: every lane, topology, security mode; CHUNK=3/8 goes on with an eighth
-	@left=; for number in $$(seq $(CHUNKS)); do \
-		$(BIN)/pytest -m slow --chunk $$number/$(CHUNKS) || left="$$left CHUNK=$$number/$(CHUNKS)"; \
-	done; test -z "$$left" || { echo "go on with make test-all and one after another of$$left" >&2; exit 1; }
+	@$(MAKE) --no-print-directory -j 2 --keep-going --output-sync=target $(EACH_CHUNK) || { echo \
+		"go on with make test-all CHUNK=3/$(CHUNKS), where chunk-3 is one of those that failed" >&2; exit 1; }
 endif
+
+$(EACH_CHUNK): chunk-%: env
+	@$(BIN)/pytest -m slow --chunk $*/$(CHUNKS)
 
 # Tests start many sessions: with Java's classes in an archive each takes half the time. Instant when it is there.
 classes: env

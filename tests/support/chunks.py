@@ -3,6 +3,7 @@
 Whole files are dealt to chunks, by the seconds that each took when `--note-seconds` wrote them down last: what the
 fixtures of a file start is so started once. What passed is remembered in pytest's cache for as long as nothing in the
 working tree changes: the same chunk, started again after it was interrupted, runs the tests that have not passed yet.
+Each chunk has a note of its own there, so that two may run side by side.
 pytest-split deals single tests, and pytest's own `--last-failed` and `--stepwise` know nothing of a test that was never
 reached.
 """
@@ -22,7 +23,7 @@ import pytest
 SECONDS_FILE = Path(__file__).parents[1] / "slow_seconds.json"
 #: What a test of a file without an entry is taken for, seconds.
 UNKNOWN_SECONDS = 10.0
-_PASSED = "chunks/passed"
+_PASSED = "chunks/passed-{}-of-{}"
 
 
 def deal(seconds: Mapping[str, float], chunks: int) -> list[list[str]]:
@@ -63,6 +64,7 @@ class Chunks:
         self._config = config
         self._noted: dict[str, float] = json.loads(SECONDS_FILE.read_text(encoding="utf-8"))
         self._tree = state_of_tree(config.rootpath)
+        self._chunk, self._chunks = parsed(config.getoption("--chunk") or "1/1")
         self._passed = self._remembered()
         self._outcomes: dict[str, set[str]] = defaultdict(set)
         self._seconds: Counter[str] = Counter()
@@ -70,9 +72,12 @@ class Chunks:
         self._line = ""
 
     def _remembered(self) -> set[str]:
+        """The tests that have passed in any chunk: a file may have been dealt to another one before."""
         cache = self._config.cache
-        known = cache.get(_PASSED, {}) if cache is not None and self._tree else {}
-        return set(known["tests"]) if known.get("tree") == self._tree else set()
+        if cache is None or not self._tree:
+            return set()
+        notes = [cache.get(_PASSED.format(chunk, self._chunks), {}) for chunk in range(1, self._chunks + 1)]
+        return {test for note in notes if note.get("tree") == self._tree for test in note["tests"]}
 
     @pytest.hookimpl(trylast=True)  # behind what -m and -k leave out
     def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -81,9 +86,8 @@ class Chunks:
         tests = Counter(map(_file, items))
         mine = set(tests)
         if text:
-            chunk, chunks = parsed(text)
             seconds = {name: self._noted.get(name, UNKNOWN_SECONDS * count) for name, count in tests.items()}
-            mine = set(deal(seconds, chunks)[chunk - 1])
+            mine = set(deal(seconds, self._chunks)[self._chunk - 1])
             left = [item for item in items if _file(item) in mine and item.nodeid not in self._passed]
             config.hook.pytest_deselected(items=[item for item in items if item not in set(left)])
             about = sum(seconds[name] for name in mine)
@@ -107,7 +111,8 @@ class Chunks:
         self._running[name] -= 1
         self._passed.add(report.nodeid)
         if self._config.cache is not None and self._tree:
-            self._config.cache.set(_PASSED, {"tree": self._tree, "tests": sorted(self._passed)})
+            note = {"tree": self._tree, "tests": sorted(self._passed)}
+            self._config.cache.set(_PASSED.format(self._chunk, self._chunks), note)
 
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
         """A chunk of which all has passed before is no error."""
@@ -115,7 +120,8 @@ class Chunks:
             session.exitstatus = pytest.ExitCode.OK
         if self._config.getoption("--note-seconds"):
             whole = {name: round(self._seconds[name], 1) for name, left in self._running.items() if left == 0}
-            text = json.dumps(dict(sorted((self._noted | whole).items())), indent=1)
+            noted = json.loads(SECONDS_FILE.read_text(encoding="utf-8"))  # by now: others run side by side
+            text = json.dumps(dict(sorted((noted | whole).items())), indent=1)
             SECONDS_FILE.write_text(f"{text}\n", encoding="utf-8")
 
 

@@ -74,6 +74,14 @@ def test_an_interrupted_chunk_goes_on_with_what_has_not_passed(tree: pytest.Pyte
     assert ran(tree, "--chunk", "1/2", "--deselect", "test_a.py::test_interrupts")[0] == ["test_fails"]
 
 
+def test_what_another_chunk_has_passed_is_not_run_again(tree: pytest.Pytester) -> None:
+    assert ran(tree, "--chunk", "2/2")[0] == ["test_b"]
+    chunks.SECONDS_FILE.write_text('{"test_a.py": 1, "test_b.py": 9}', encoding="utf-8")  # the files change places
+    assert ran(tree, "--chunk", "1/2") == ([], pytest.ExitCode.OK)
+    ran(tree, "--chunk", "2/2", "--deselect", "test_a.py::test_interrupts")
+    assert "test_first" not in ran(tree, "--chunk", "2/2", "--deselect", "test_a.py::test_interrupts")[0]
+
+
 def test_after_a_change_everything_is_run_again(tree: pytest.Pytester) -> None:
     assert ran(tree, "--chunk", "2/2")[0] == ["test_b"]
     for change in ("def test_b(): pass\ndef test_c(): pass\n", "def test_b(): pass\ndef test_d(): pass\n"):
