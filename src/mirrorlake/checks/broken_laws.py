@@ -18,7 +18,7 @@ from mirrorlake.errors import MirrorlakeError
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.lake.reader import Frame, Reader
 from mirrorlake.lake.stage_index import StageFiles
-from mirrorlake.lake.starts import starts_read
+from mirrorlake.lake.starts import starts_of
 from mirrorlake.offsets.positions import PartitionGeneration, TopicAndPartition
 
 #: How long a target cluster is waited for once the tables have been read, seconds.
@@ -75,7 +75,7 @@ def _map_gaps(lake: Reader, flows: Sequence[ResolvedFlow], extents: Sequence[Map
     if wanted and extents:
         with StageFiles(lake).reading() as index:
             for flow in wanted:
-                stopped, starts = _stopped(lake, flow.name, extents), starts_read(lake, flow.name)
+                stopped, starts = _stopped(lake, flow.name, extents), starts_of(lake, flow.name)
                 ranges += overtaken(flow.name, extents, index.topics(flow.source), stopped, starts)
     if not ranges:
         return []

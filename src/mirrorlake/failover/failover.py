@@ -66,11 +66,9 @@ def move_groups(lake: Lake, connections: Connections, direction: Direction, opti
     connections.admin(direction.goal).cluster_id()
     gone = silence(connections, direction)
     drained = _catch_up(lake, connections, direction) if options.drain and not gone else []
-    lake.reader.refresh()
-    found = take_inventory(lake.reader, connections, direction, options.groups, gone)
+    found = take_inventory(lake.now, connections, direction, options.groups, gone)
     with sole_mover(lake, direction.flow, SYNC_SECONDS):  # group sync would move the same groups beside us
-        lake.reader.refresh()
-        results, goals = _planned(lake.reader, connections, direction, found, options.force)
+        results, goals = _planned(lake.now, connections, direction, found, options.force)
         results = carry_out(connections.groups(direction.goal), results, goals, options.force)
         _note_down(lake, direction, results)
     return _document(lake.reader, direction, found, results, drained)

@@ -44,7 +44,6 @@ from mirrorlake.kafka.connections import Connections
 from mirrorlake.kafka.groups import GroupPositions, Listing
 from mirrorlake.lake.changes import ChangeLog
 from mirrorlake.lake.lake import Lake
-from mirrorlake.lake.reader import Reader
 from mirrorlake.lake.source_generations import source_generations
 from mirrorlake.lake.translate import Translator
 from mirrorlake.mm2.formats import Checkpoint as PublishedCheckpoint
@@ -182,16 +181,11 @@ class Checkpoints:
             )
         return changed
 
-    def _tables(self) -> Reader:
-        """The tables as of now."""
-        self._lake.reader.refresh()
-        return self._lake.reader
-
     def _known(self) -> dict[GroupPartition, Checkpoint]:
         """The newest checkpoints, except those of groups that the flow does not mirror (any more), and of generations
         of target topics, or of source topics, that are over: they say nothing."""
         if self._newest is None:
-            found = newest_checkpoints(self._tables(), self.flow.name)
+            found = newest_checkpoints(self._lake.now, self.flow.name)
             ours = {key for key in found if selects_group(self.flow.settings, key[0])}
             self._newest = {key: found[key][0] for key in ours}
             self._unpublished = dict(self._newest)  # a process before this one may have died between the two
@@ -209,7 +203,7 @@ class Checkpoints:
     def _carried_over(self, items: Mapping[GroupPartition, Checkpoint]) -> dict[GroupPartition, Checkpoint]:
         """Checkpoints of earlier generations that are as good in those that are landed now: a log that went back is
         the same up to where it did."""
-        known = source_generations(self._tables(), self.flow.name)
+        known = source_generations(self._lake.now, self.flow.name)
         return {
             key: replace(item, generation=self._landed[key[1:]])
             for key, item in items.items()
@@ -270,7 +264,7 @@ class Checkpoints:
         self._left_out_at = time.monotonic()
         known = self._left_out
         if known is None:
-            known = left_out_groups(self._tables(), self.flow.name)
+            known = left_out_groups(self._lake.now, self.flow.name)
         left_out = {group for group in listing.states.keys() | known.keys() if leaves_out(self.flow.settings, group)}
         told = self._source.positions(left_out) if left_out else GroupPositions({})
         found = {
@@ -291,7 +285,7 @@ class Checkpoints:
     def _translate(self, asked: Collection[Asked]) -> dict[Asked, Translated]:
         reached = self._running.reached({(topic, partition) for topic, partition, _ in asked})
         found = self._translator.translate(asked, reached)
-        return joined(self._tables(), self._connections, Direction(self.flow), found)
+        return joined(self._lake.now, self._connections, Direction(self.flow), found)
 
     def _target_logs(self, wanted: Collection[TopicAndPartition]) -> dict[TopicAndPartition, LogEnds]:
         """Where mirrors begin. They end behind all that the map leads to: what they lost leaves it."""

@@ -242,15 +242,19 @@ class Lake(ABC):
     def reader(self) -> Reader:
         """What answers the questions that a running process asks of small tables."""
 
+    @property
+    def now(self) -> Reader:
+        """`reader`, which from here on answers as of now."""
+        self.reader.refresh()
+        return self.reader
+
     def ask(self, query: str, frames: Frames | None = None, **args: object) -> QueryRows:
         """The rows of `sql/queries/<query>.sql`, as of now, by `reader`."""
-        self.reader.refresh()
-        return self.reader.query_rows(query, frames, **args)
+        return self.now.query_rows(query, frames, **args)
 
     def ask_table(self, table: str) -> QueryRows:
         """All rows of a small table or view, as of now, by `reader`."""
-        self.reader.refresh()
-        return self.reader.table_rows(table)
+        return self.now.table_rows(table)
 
     @abstractmethod
     def create(self, table: str, properties: Mapping[str, str]) -> None:

@@ -1,9 +1,7 @@
 """The table `starts`: where flows began (`mirrorlake.offsets.starts`)."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
 from datetime import datetime, timezone
-from typing import Any
 
 from mirrorlake.lake.definitions import rows_of
 from mirrorlake.lake.lake import Lake
@@ -12,33 +10,24 @@ from mirrorlake.offsets.positions import PartitionGeneration
 from mirrorlake.offsets.starts import Starts
 
 
-def starts_from(lake: Lake, source: str) -> dict[str, Starts]:
+def starts_from(lake: Reader, source: str) -> dict[str, Starts]:
     """The starts of each flow from a cluster that has started; none of one that mirrors all that there was."""
-    return _starts(lake.ask("starts_of", prefix=f"{source}->"))
-
-
-def _starts(rows: Iterable[Mapping[str, Any]]) -> dict[str, Starts]:
-    found: dict[str, dict[PartitionGeneration, int]] = defaultdict(dict)
-    for row in rows:
-        known = found[row["flow"]]
+    starts: dict[str, dict[PartitionGeneration, int]] = defaultdict(dict)
+    for row in lake.query_rows("starts_of", prefix=f"{source}->"):
+        known = starts[row["flow"]]
         if row["topic"] is not None:
             known[PartitionGeneration.of(row)] = row["first_offset"]
-    return dict(found)
+    return dict(starts)
 
 
-def starts_of(lake: Lake, flow: str) -> Starts:
+def starts_of(lake: Reader, flow: str) -> Starts:
     """The starts of one flow."""
     return starts_from(lake, flow.partition("->")[0]).get(flow, {})
 
 
-def starts_read(lake: Reader, flow: str) -> Starts:
-    """The same, of a lake that is only read."""
-    return _starts(lake.query_rows("starts_of", prefix=f"{flow.partition('->')[0]}->")).get(flow, {})
-
-
 def has_started(lake: Lake, flow: str) -> bool:
     """Whether a flow has started before, of whatever version."""
-    return flow in starts_from(lake, flow.partition("->")[0]) or bool(lake.ask("flow_begun", flow=flow))
+    return flow in starts_from(lake.now, flow.partition("->")[0]) or bool(lake.ask("flow_begun", flow=flow))
 
 
 def note_start(lake: Lake, flow: str, asked: str, starts: Starts) -> None:

@@ -43,8 +43,7 @@ class States:
         """How each topic of a cluster was last; `fresh` also knows what other processes noted since."""
         with self._use:
             if fresh or cluster not in self._known:
-                self._lake.reader.refresh()
-                self._known[cluster] = states_as_of(self._lake.reader, cluster)
+                self._known[cluster] = states_as_of(self._lake.now, cluster)
             return dict(self._known[cluster])
 
     def note(self, cluster: str, found: Mapping[str, TopicState]) -> None:

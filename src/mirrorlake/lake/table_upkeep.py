@@ -84,7 +84,7 @@ def floors_of(
     }
     ends, _ = LakeMap(lake, flow).ends()
     mapped = floors_of_map(ends, remote_topic, targets)
-    floors = floors_from(mapped, starts_of(lake, flow), remote_topic, targets)
+    floors = floors_from(mapped, starts_of(lake.now, flow), remote_topic, targets)
     return {key: (floor.generation, floor.next) for key, floor in floors.items()}
 
 

@@ -136,7 +136,7 @@ class LandingWorker:
         """Where partitions begin of which nothing is staged, by what the flows that read from here have noted."""
         with self._lock:
             selects = {flow.name: flow.selection.selects for flow in self._flows}
-        return landing_begins(starts_from(self._lake, self.alias), selects, current.generation)
+        return landing_begins(starts_from(self._lake.now, self.alias), selects, current.generation)
 
     def _turn(self) -> float | None:
         return None if self._hold(self._land) else 0.0

@@ -166,9 +166,8 @@ class Extras:
         return found, said
 
     def _move(self, resend: Resend, positions: Mapping[GroupPartition, Committed]) -> list[dict[str, Any]]:
-        self._lake.reader.refresh()
         asked = {(topic, partition, position.offset) for (_, topic, partition), position in positions.items()}
-        translated = translate_all(self._lake.reader, resend.name, asked)
+        translated = translate_all(self._lake.now, resend.name, asked)
         there = self._admin.topics()
         places = [(name, number) for name in resend.names.values() for number in range(there[name].partitions)]
         moved = moved_before(self._event_log.history(resend.name, GROUP))

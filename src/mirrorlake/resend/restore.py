@@ -99,8 +99,7 @@ class Restore:
     @cached_property
     def begun(self) -> tuple[Begun, ...]:
         """The generations of the source's topics."""
-        self._lake.reader.refresh()
-        return begun_from(self._lake.reader, self._asked.source)
+        return begun_from(self._lake.now, self._asked.source)
 
     def below(self, offsets: Mapping[TopicAndPartition, int]) -> Moment:
         """All that is staged now, or what lies below some offsets of it. Raises InputError."""
@@ -111,8 +110,7 @@ class Restore:
     def as_of(self, until_ms: int) -> Moment:
         """What the lake had of the source at a time, and of what came later what is stamped with a time up to it. A
         transaction of the source is there as a whole or not at all."""
-        source, reader = self._asked.source, self._lake.reader
-        reader.refresh()
+        source, reader = self._asked.source, self._lake.now
         held = staged_as_of(reader, source, until_ms)
         with self._steps.stage.reading() as index:
             ends = ends_as_of(index.topics(source), {key: (item.generation, item.end) for key, item in held.items()})

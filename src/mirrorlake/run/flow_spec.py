@@ -72,7 +72,7 @@ def flow_spec(
         parks=settings.on_refused == "park",
         park_at=decided.parked,
         on_parked=on_parked,
-        starts=starts_of(lake, flow.name),
+        starts=starts_of(lake.now, flow.name),
     )
 
 

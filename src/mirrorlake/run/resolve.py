@@ -106,8 +106,7 @@ def resolve(lake: Lake, connections: Connections, wanted: Wanted, choice: str) -
         ClusterUnreachable: a new generation cannot be looked up, ACLs not be changed, or records not be read.
         ReplicationError: the target does not let us.
     """
-    lake.reader.refresh()
-    found = open_incidents(lake.reader, wanted)
+    found = open_incidents(lake.now, wanted)
     deciding = [incident for incident in found if choice in incident["choices"]]
     if not deciding:
         raise InputError(_nothing(found, choice))

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.reader import Frame
-from mirrorlake.offsets.positions import TopicAndPartition
+from mirrorlake.offsets.positions import PartitionGeneration, TopicAndPartition
 from mirrorlake.verify.job import Compared, Range
 from mirrorlake.verify.verdict import MISSING
 
@@ -24,23 +24,23 @@ def with_last_of_key(
 ) -> list[Range]:
     """The same ranges with the records that compaction has to leave of each; `ends` are the source offsets behind what
     was sent. One query for all of them."""
-    bounds: dict[tuple[str, int, int], tuple[int, int]] = {}
+    bounds: dict[PartitionGeneration, tuple[int, int]] = {}
     for item in ranges:
-        place = (item.topic, item.partition, item.generation)
+        place = item.place
         first, last = bounds.get(place, (item.first, item.last))
         bounds[place] = (min(first, item.first), max(last, item.last))
-    wanted = [(*place, first, last, ends[place[:2]]) for place, (first, last) in bounds.items()]
-    kept: dict[TopicAndPartition, list[int]] = {place[:2]: [] for place in bounds}
+    wanted = [(*place, first, last, ends[place.topic_partition]) for place, (first, last) in bounds.items()]
+    kept: dict[PartitionGeneration, list[int]] = {place: [] for place in bounds}
     horizons: dict[int, list[tuple[str, int, int, int, int, int]]] = {}
-    keeps = {(item.topic, item.partition): item.allowed.target_keeps_deletions_ms for item in ranges}
+    keeps = {item.place: item.allowed.target_keeps_deletions_ms for item in ranges}
     for row in wanted:
-        horizons.setdefault(now_ms - keeps[row[:2]], []).append(row)
+        horizons.setdefault(now_ms - keeps[PartitionGeneration(*row[:3])], []).append(row)
     left_out = list(_left_out(ranges))
     for horizon, rows in horizons.items():
         frames = {"compacted": Frame(_COMPACTED, rows), "left_out": Frame(_EXTENTS, left_out)}
         for found in lake.ask("verify_last_of_key", frames, source_cluster=source, deletions_ms=horizon):
-            kept[found["topic"], found["partition"]].append(found["offset"])
-    return [_with(item, kept[item.topic, item.partition]) for item in ranges]
+            kept[PartitionGeneration.of(found)].append(found["offset"])
+    return [_with(item, kept[item.place]) for item in ranges]
 
 
 def _with(item: Range, kept: Iterable[int]) -> Range:

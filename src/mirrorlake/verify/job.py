@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from mirrorlake.offsets.positions import PartitionGeneration
 from mirrorlake.offsets.progress import Floor
 from mirrorlake.offsets.runs import Segment
 from mirrorlake.produce.batch import PartitionPlan, ShardPlan
@@ -51,6 +52,11 @@ class Range:
     segments: tuple[Segment, ...]
     allowed: Allowances
     asks_source: bool = True
+
+    @property
+    def place(self) -> PartitionGeneration:
+        """What its offsets are of."""
+        return PartitionGeneration(self.topic, self.partition, self.generation)
 
 
 @dataclass(frozen=True)

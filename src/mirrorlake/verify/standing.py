@@ -111,7 +111,7 @@ class FlowStanding:
         self._removals = removals_from(lake, flow.source)
         self._left_out = self._read_left_out()
         self._forgotten = forgotten_from(lake, flow.source)
-        self._starts = starts_of(lake, flow.name)
+        self._starts = starts_of(lake.now, flow.name)
         self._parked = ParkedOffsets(Parked(**row) for row in lake.ask("parked_of", flow=flow.name))
         self.shared_targets = frozenset(
             row["target_topic"] for row in lake.ask("verify_shared_targets", flow=flow.name)

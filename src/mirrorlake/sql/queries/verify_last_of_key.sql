@@ -22,11 +22,11 @@ sent AS (
     AND left_out.generation = mine.generation AND mine.offset BETWEEN left_out.first AND left_out.last
 ),
 newest AS (
-  SELECT topic, partition, max(offset) AS offset, max_by(goes, offset) AS goes, max(last) AS last
+  SELECT topic, partition, generation, max(offset) AS offset, max_by(goes, offset) AS goes, max(last) AS last
   FROM sent
   WHERE key IS NOT NULL
-  GROUP BY topic, partition, key
+  GROUP BY topic, partition, generation, key
 )
-SELECT topic, partition, offset FROM newest WHERE offset <= last AND NOT goes
+SELECT topic, partition, generation, offset FROM newest WHERE offset <= last AND NOT goes
 UNION ALL
-SELECT topic, partition, offset FROM sent WHERE key IS NULL AND offset <= last
+SELECT topic, partition, generation, offset FROM sent WHERE key IS NULL AND offset <= last
