@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from mirrorlake.config.topology import load_topology
@@ -16,7 +16,15 @@ from mirrorlake.lake.event_log import EventLog
 from mirrorlake.lake.lake import Lake
 from mirrorlake.mm2.mirror_topics import CheckpointTopic
 from mirrorlake.offsets.positions import TopicAndPartition
+from tests.support.control import eventually
 from tests.support.replication import FLOW
+
+#: A coordinator that has just become one.
+COORDINATOR_LOADS = (
+    KafkaError.NOT_COORDINATOR,
+    KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
+    KafkaError.COORDINATOR_NOT_AVAILABLE,
+)
 
 
 @dataclass(frozen=True)
@@ -64,10 +72,20 @@ def commit_all(bootstrap: str, topic: str, groups: Iterable[str], position: int,
 
 
 def delete_groups(bootstrap: str, groups: Iterable[str]) -> None:
-    """Delete groups without members."""
-    admin = AdminClient({"bootstrap.servers": bootstrap})
-    for future in admin.delete_consumer_groups(sorted(groups), request_timeout=20).values():
-        future.result(30)
+    """Delete groups without members, each once its coordinator, which may have come back just now, has loaded it."""
+    admin, left = AdminClient({"bootstrap.servers": bootstrap}), set(groups)
+
+    def without_deleted() -> set[str]:
+        for group, future in admin.delete_consumer_groups(sorted(left), request_timeout=20).items():
+            try:
+                future.result(30)
+                left.discard(group)
+            except KafkaException as error:
+                if error.args[0].code() not in COORDINATOR_LOADS:
+                    raise
+        return left
+
+    eventually(without_deleted, set(), 60)
 
 
 def commit_nameless(bootstrap: str, topic: str, position: int) -> None:
