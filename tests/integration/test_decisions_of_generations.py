@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from mirrorlake.config.topology import load_topology
@@ -13,6 +14,7 @@ from mirrorlake.errors import ReplicationError, TargetLost
 from mirrorlake.lake.incidents import Incident, Incidents
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.opening import open_lake
+from mirrorlake.lake.path_tables import PathTables
 from tests.integration.test_without_a_session import mirrorlake, open_incidents
 from tests.support.clusters import ClusterPair
 from tests.support.kafka import NewRecord, create_topic, delete_topic, read_topic, topics_of, write
@@ -102,6 +104,29 @@ def test_a_record_that_was_given_up_says_nothing_of_the_new_topic(scene: Scene) 
     assert scene.seen(topic) == texts("a", 7, 1) + texts("a", 3, 1, start=8) + texts("b", 20, 1)
     assert open_incidents(scene.topology, code=0) == []
     assert scene.proven(20)["excused"] == {}
+
+
+@pytest.mark.law("kept by generation", "nothing silently", session="without")
+def test_what_was_given_up_of_one_generation_excuses_no_hole_in_the_next_one(scene: Scene) -> None:
+    """A record of the new topic is missing, at an offset at which one of the old topic was given up."""
+    topic, place = scene.prefix, {"partition": 0, "first_offset": 7, "last_offset": 7, "target_generation": 0}
+    scene.create(topic, tag="a", count=20)
+    mirrorlake(scene.topology, "run", "--once")
+    error = ReplicationError("planted", topic=topic, generation=1, **place)  # type: ignore[arg-type]
+    Incidents(scene.lake).note([Incident(FLOW, "target_refused", error)], "skip")
+    scene.make_again(topic, tag="b", count=20)
+    assert scene.seen(topic) == [text for text in texts("a", 20, 1) + texts("b", 20, 1) if text != "b:7"]
+    PathTables(scene.topology.parent / "lake").rewrite("incidents", of_the_first_generation)
+    found = mirrorlake(scene.topology, "verify", code=1)
+    told = [(row["first_offset"], row["last_offset"], row["kind"]) for row in found["differences"]]
+    assert (told, found["excused"]) == ([(7, 7, "not_mapped")], {})
+    alerts = mirrorlake(scene.topology, "status", code=1)["alerts"]
+    assert [(row["topic"], row["value"]) for row in alerts if row["alert"] == "map_gap"] == [(topic, 1)]
+
+
+def of_the_first_generation(rows: pa.Table) -> pa.Table:
+    """What the table `incidents` holds, as if all of it had been about the first generation of its topic."""
+    return pa.Table.from_pylist([{**row, "generation": 0} for row in rows.to_pylist()], rows.schema)
 
 
 @pytest.mark.law("kept by generation", session="without")

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+import yaml
 from confluent_kafka import KafkaException
 
 from mirrorlake.config.topology import load_topology
@@ -18,7 +19,7 @@ from tests.integration.test_target_changes import commit, position
 from tests.integration.test_without_a_session import mirrorlake
 from tests.support.clusters import ClusterPair
 from tests.support.groups import checkpoints_of
-from tests.support.kafka import create_topic, delete_topic, read_topic, topics_of
+from tests.support.kafka import create_topic, delete_topic, read_topic, topics_of, truncate
 from tests.support.lake_rows import now_of
 from tests.support.replication import write_topology
 from tests.support.topologies import fill, until
@@ -68,6 +69,27 @@ class Scene:
         said = mirrorlake(self.topology, "failback", "--flow", "east->west", *named, "--no-drain", code=code)
         assert said["complete"] is (code == 0) and bool(said["left"]) is (code == 1)
         return {row["group"].removeprefix(f"{self.topic}-"): row for row in said["groups"]}
+
+    def lose_source(self) -> None:
+        """The source does not answer any more."""
+        document = yaml.safe_load(self.topology.read_text(encoding="utf-8"))
+        document["clusters"]["east"]["bootstrap_servers"] = "127.0.0.1:1"
+        self.topology.write_text(yaml.safe_dump(document), encoding="utf-8")
+
+    def failover(self, code: int = 0) -> dict[str, dict[str, object]]:
+        """All groups are moved without the source, by what was noted of them."""
+        said = mirrorlake(self.topology, "failover", "--flow", "east->west", "--all-groups", "--no-drain", code=code)
+        assert said["origin_unreachable"] and said["complete"] is (code == 0) and bool(said["left"]) is (code == 1)
+        return {row["group"].removeprefix(f"{self.topic}-"): row for row in said["groups"]}
+
+    def note(self, generation: int, **groups: int) -> None:
+        """Groups commit at the source, and a process that has just started notes where they are."""
+        for group, at in groups.items():
+            commit(self.clusters.east, f"{self.topic}-{group}", self.topic, at)
+        restarted(self, generation).checkpoint()
+
+    def at_target(self, group: str) -> int | None:
+        return position(self.clusters.west, f"{self.topic}-{group}", self.mirror)
 
     def _answers(self, group: str) -> bool:
         try:
@@ -120,6 +142,49 @@ def test_a_group_behind_the_place_where_a_log_went_back_begins_there(scene: Scen
     moved = scene.failback("below", "above", code=1)
     assert (scene.at_source("below"), scene.at_source("above")) == (10, 20)
     assert (moved["below"]["gone_at_most"], moved["above"]["gone_at_most"]) == (20, 10)
+
+
+@pytest.mark.law("kept by generation", "never more than was seen", session="without")
+def test_without_the_source_a_group_reads_on_in_what_is_left_of_a_topic_that_is_gone(scene: Scene) -> None:
+    """What a group had not read of the old topic is at the target still; then come the records of the new one."""
+    scene.run("a", 50)
+    scene.note(0, amid=40, past=50)
+    scene.make_again("b", 20)
+    scene.note(1, new=7)
+    scene.lose_source()
+    moved = scene.failover()
+    wanted = {"amid": scene.place("a:40"), "past": scene.place("a:49") + 1, "new": scene.place("b:7")}
+    assert {group: scene.at_target(group) for group in wanted} == wanted
+    assert all(row["exact"] and row["gone_at_most"] == 0 for row in moved.values())
+    assert moved["amid"]["read_again_at_most"] >= 30, "how far it came since nobody knows"
+
+
+@pytest.mark.law("kept by generation", session="without")
+def test_without_the_source_a_group_reads_on_behind_the_place_where_a_log_went_back(scene: Scene) -> None:
+    if scene.clusters.embedded is None:
+        pytest.skip("the brokers' disks are not ours to change")
+    for number in range(4):  # batches of their own, at which a log can be cut
+        fill(scene.clusters.east, scene.topic, "a", 10, 1, start=10 * number)
+    mirrorlake(scene.topology, "run", "--once")
+    scene.note(0, below=10, above=30)
+    rewind(scene.clusters.embedded["east"], f"{scene.topic}-0", 20)
+    scene.goes_on("b", 60)
+    scene.lose_source()
+    scene.failover()
+    assert (scene.at_target("below"), scene.at_target("above")) == (scene.place("a:10"), scene.place("a:30"))
+
+
+@pytest.mark.law("kept by generation", "nothing silently", session="without")
+def test_what_a_mirror_has_no_more_of_a_topic_that_is_gone_is_said_without_the_source(scene: Scene) -> None:
+    """Retention has taken at the target what a group in the old topic had not read."""
+    scene.run("a", 50)
+    scene.note(0, amid=20)
+    scene.make_again("b", 20)
+    scene.lose_source()
+    start = scene.place("a:30")
+    truncate(scene.clusters.west, scene.mirror, start)
+    row = scene.failover(code=1)["amid"]
+    assert (row["to_position"], row["gone_at_most"], scene.at_target("amid")) == (start, 10, start)
 
 
 def no_session() -> "object":

@@ -6,12 +6,13 @@ from pathlib import Path
 
 import yaml
 
+from mirrorlake.devtools.local.cluster import EmbeddedCluster
 from mirrorlake.kafka.admin import ClusterAdmin
 from tests.integration.test_without_a_session import mirrorlake
 from tests.support.clusters import ClusterPair
 from tests.support.kafka import NewRecord, create_topic, numbered, read_topic, write
 from tests.support.replication import FLOW, write_topology
-from tests.support.topologies import until
+from tests.support.topologies import until, write_flows
 
 
 def set_start(topology: Path, start: str) -> None:
@@ -24,6 +25,13 @@ def counts(clusters: ClusterPair, topic: str) -> list[int]:
     return [len(part) for part in read_topic(clusters.west, f"east.{topic}")]
 
 
+def an_hour_ago_and_now() -> tuple[str, list[NewRecord]]:
+    """A start, and records of which six are older than it, and four are not."""
+    now = int(time.time() * 1000)
+    old = [NewRecord(b"old", timestamp=now - 7_200_000 + number) for number in range(6)]
+    return datetime.fromtimestamp(now / 1000 - 3600, timezone.utc).isoformat(), [*old, *numbered(4)]
+
+
 def test_latest_holds_for_what_is_there_at_the_first_start_and_for_nothing_later(
     clusters: ClusterPair, tmp_path: Path, topic_name: str
 ) -> None:
@@ -33,7 +41,6 @@ def test_latest_holds_for_what_is_there_at_the_first_start_and_for_nothing_later
     topology = write_topology(tmp_path, clusters.east, clusters.west, flow)
     mirrorlake(topology, "run", "--once")
     assert counts(clusters, topic_name) == [0] and mirrorlake(topology, "status")["healthy"]
-    set_start(topology, "earliest")  # it has begun: the edit changes nothing any more
     later = f"{topic_name}-later"
     create_topic(clusters.east, later)
     ClusterAdmin("east", {"bootstrap.servers": clusters.east}).add_partitions(topic_name, 2)
@@ -48,16 +55,45 @@ def test_latest_holds_for_what_is_there_at_the_first_start_and_for_nothing_later
     found = mirrorlake(topology, "verify")
     assert (found["proven"], found["differences"]) == (12, [])
     assert mirrorlake(topology, "status")["healthy"]
+    for start in ("earliest", "latest"):  # it has begun: an edit changes nothing any more
+        set_start(topology, start)
+        write(clusters.east, later, numbered(1))
+        mirrorlake(topology, "run", "--once")
+    assert counts(clusters, topic_name) == [5, 3] and counts(clusters, later) == [6]
 
 
 def test_a_time_begins_at_the_first_record_of_that_time(clusters: ClusterPair, tmp_path: Path, topic_name: str) -> None:
     create_topic(clusters.east, topic_name)
-    now = int(time.time() * 1000)
-    old = [NewRecord(b"old", timestamp=now - 7_200_000 + number) for number in range(6)]
-    write(clusters.east, topic_name, [*old, *numbered(4)])
-    start = datetime.fromtimestamp(now / 1000 - 3600, timezone.utc).isoformat()
+    start, records = an_hour_ago_and_now()
+    write(clusters.east, topic_name, records)
     topology = write_topology(tmp_path, clusters.east, clusters.west, {"topics": [topic_name], "start": start})
     mirrorlake(topology, "run", "--once")
     assert counts(clusters, topic_name) == [4]
     (noted,) = mirrorlake(topology, "sql", "SELECT first_offset, asked FROM starts WHERE topic IS NOT NULL")
     assert noted == {"first_offset": 6, "asked": start}
+
+
+def test_flows_with_starts_of_their_own_share_a_landing(clusters: ClusterPair, tmp_path: Path, topic_name: str) -> None:
+    """One begins at the end, one at a time before it: the stage has what the earlier one wants, each target its own."""
+    create_topic(clusters.east, topic_name)
+    start, records = an_hour_ago_and_now()
+    write(clusters.east, topic_name, records)
+    with EmbeddedCluster("north", tmp_path / "north") as north:
+        addresses = {"east": clusters.east, "west": clusters.west, "north": north.bootstrap_servers}
+        flows = {"east->west": {"start": "latest"}, "east->north": {"start": start}}
+        topology = write_flows(
+            tmp_path, addresses, {name: {"topics": [topic_name], **flow} for name, flow in flows.items()}
+        )
+        targets = (clusters.west, north.bootstrap_servers)
+        for wanted in ((0, 4), (5, 9)):
+            mirrorlake(topology, "run", "--once")
+            there = [read_topic(address, f"east.{topic_name}")[0] for address in targets]
+            assert tuple(map(len, there)) == wanted
+            write(clusters.east, topic_name, numbered(5, 1, 10))
+        assert [record.value for record in there[0]] == [record.value for record in there[1][4:]], "the same five"
+        (staged,) = mirrorlake(topology, "sql", "SELECT min(offset) AS first, count(*) AS n FROM records")
+        assert staged == {"first": 6, "n": 9}
+        mirrorlake(topology, "run", "--once")
+        found = mirrorlake(topology, "verify")
+        assert (found["proven"], found["differences"], found["not_compared"]) == (10 + 14, [], [])
+        assert mirrorlake(topology, "status")["healthy"]
