@@ -20,7 +20,7 @@ from mirrorlake.groups.checkpoint_plan import (
 )
 from mirrorlake.groups.checkpoint_table import left_out_groups, newest_checkpoints
 from mirrorlake.groups.moves import Standing, standing_by_checkpoint, standing_of
-from mirrorlake.groups.readable import Sides, readable_positions
+from mirrorlake.groups.readable import Sides, bounded, readable_positions
 from mirrorlake.groups.shared_topics import Direction, joined
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.kafka.groups import GroupAdmin, GroupPositions, Listing
@@ -207,17 +207,21 @@ def _by_checkpoints(
     }
     known = source_generations(lake, direction.flow.name)
     over = {key: item for key, (item, _) in chosen.items() if item.has_counterpart and _is_gone(item, known)}
-    asked = {(item.topic, item.partition, item.source_position) for item, _ in chosen.values()}
-    found = readable_positions(asked, _sides(lake, connections, direction, gone))
-    as_written = _as_written(lake, direction, over)
+    asked = {place: (item.topic, item.partition, item.source_position) for place, (item, _) in chosen.items()}
+    sides = _sides(lake, connections, direction, gone)
+    found = readable_positions(frozenset(asked.values()), sides)
+    noted = {
+        # What was never sampled has its checkpoint still: a partition without records, and position 0.
+        place: Translated(item.target_topic, item.partition, item.target_position, item.is_exact, ahead=False)
+        for place, (item, _) in chosen.items()
+        if asked[place] not in found and item.has_counterpart and not item.is_over
+    }
+    there = bounded({**noted, **_as_written(lake, direction, over)}, sides)
     standings, lost = [], {}
     for place, (item, at) in sorted(chosen.items()):
-        # What was never sampled has its checkpoint still: a partition without records, and position 0.
-        kept = Translated(item.target_topic, item.partition, item.target_position, item.is_exact)
-        key = (item.topic, item.partition, item.source_position)
-        there = as_written.get(place, found.get(key))
-        if there is not None or (item.has_counterpart and not item.is_over):
-            standings.append(standing_by_checkpoint(item, there or kept, at))
+        leads_to = there.get(place, found.get(asked[place]))
+        if leads_to is not None:
+            standings.append(standing_by_checkpoint(item, leads_to, at))
         elif not item.has_counterpart:
             lost[place] = item.source_position
     left_out = left_out_groups(lake, direction.flow.name) if named is None else ()
@@ -243,7 +247,7 @@ def _as_written(
     ends = translate_all(lake, direction.flow.name, starts.values(), reverse=True)
     again = {key: max(0, ends[start].end - start[2]) if start in ends else 0 for key, start in starts.items()}
     return {
-        key: Translated(*starts[key], exact=item.is_exact and not item.is_over, again=again[key])
+        key: Translated(*starts[key], item.is_exact and not item.is_over, ahead=again[key] > 0, again=again[key])
         for key, item in items.items()
     }
 

@@ -7,11 +7,13 @@ default skips all that there is.
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from mirrorlake.offsets.positions import Asked, LogEnds, TopicAndPartition, Translated
 
 #: Offsets of partitions; of those that a cluster has not, or that do not answer, there are none.
 Offsets = Callable[[Collection[TopicAndPartition]], Mapping[TopicAndPartition, int]]
+Key = TypeVar("Key")
 
 
 @dataclass(frozen=True)
@@ -36,9 +38,15 @@ def readable_positions(asked: Collection[Asked], sides: Sides) -> dict[Asked, Tr
     """
     found = dict(sides.translate(asked))
     found.update(_behind_all({key: item for key, item in found.items() if not item.exact}, sides))
-    logs = sides.goal_logs({(item.topic, item.partition) for item in found.values()})
-    bounded = {key: _bounded(item, logs.get((item.topic, item.partition))) for key, item in found.items()}
-    return bounded | _lost_at_both({key: item for key, item in bounded.items() if item.gone}, found, sides)
+    there = bounded(found, sides)
+    return there | _lost_at_both({key: item for key, item in there.items() if item.gone}, found, sides)
+
+
+def bounded(found: Mapping[Key, Translated], sides: Sides) -> dict[Key, Translated]:
+    """Positions at the goal, however they were found, as ones that are there. Those of a partition
+    that the goal has not, or of which it does not answer, stay as they are."""
+    logs = sides.goal_logs({(item.topic, item.partition) for item in found.values()}) if found else {}
+    return {key: _bounded(item, logs.get((item.topic, item.partition))) for key, item in found.items()}
 
 
 def _behind_all(found: Mapping[Asked, Translated], sides: Sides) -> dict[Asked, Translated]:

@@ -52,6 +52,7 @@ OFFSETS = st.integers(0, 20)
         ("__internal", False),
         ("mirrorlake-0a1b2c3d-east->west", False),
         ("mirrorlake-dashboard", True),
+        ("", False),
     ],
 )
 def test_groups_are_selected_by_whole_names_and_never_our_own(group: str, wanted: bool) -> None:

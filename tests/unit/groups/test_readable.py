@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from mirrorlake.groups.logs import STARTS_SECONDS, Starts
 from mirrorlake.groups.moves import MoveResult, mark_synced, standing_of
-from mirrorlake.groups.readable import Sides, readable_positions
+from mirrorlake.groups.readable import Sides, bounded, readable_positions
 from mirrorlake.groups.sync_plan import READ_ON
 from mirrorlake.offsets.positions import Asked, Committed, LogEnds, TopicAndPartition, Translated
 
@@ -49,14 +49,17 @@ class World:
         assert set(wanted) == {MIRROR}
         return {} if self.mirror is None else {MIRROR: self.mirror}
 
-    def at(self, position: int) -> Translated:
-        sides = Sides(
+    @property
+    def sides(self) -> Sides:
+        return Sides(
             self.translate,
             lambda _: self.origin(self.source.start),
             lambda _: self.origin(self.source.end),
             self.logs,
         )
-        return readable_positions({(*ORDERS, position)}, sides)[(*ORDERS, position)]
+
+    def at(self, position: int) -> Translated:
+        return readable_positions({(*ORDERS, position)}, self.sides)[(*ORDERS, position)]
 
 
 WHOLE = World(1_000, LogEnds(0, 1_000), LogEnds(0, 1_001))
@@ -96,6 +99,18 @@ def test_a_position_behind_the_log_of_the_goal_leads_to_its_end() -> None:
     found = replace(WHOLE, mirror=LogEnds(0, 600)).at(900)
     assert (found.offset, found.cut) == (600, 300)
     assert not standing_of(("g", *ORDERS), Committed(900), found).is_whole
+
+
+def test_a_position_that_was_written_down_is_one_that_is_there_too() -> None:
+    """Of a log that the source has no more the map says nothing: only the checkpoint does."""
+    world = World(100, LogEnds(0, 100), LogEnds(50, 100))
+    found = {"ahead": Translated(*MIRROR, 30, True), "nothing behind": Translated(*MIRROR, 30, True, ahead=False)}
+    there = bounded(found, world.sides)
+    assert {name: (item.offset, item.gone) for name, item in there.items()} == {
+        "ahead": (50, 20),
+        "nothing behind": (50, 0),
+    }
+    assert world.asked_origin == 0 and bounded({}, world.sides) == {}
 
 
 def test_of_a_mirror_that_does_not_answer_nothing_is_changed() -> None:
