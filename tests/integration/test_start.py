@@ -4,6 +4,7 @@ import time
 from datetime import datetime, timezone
 from pathlib import Path
 
+import pytest
 import yaml
 
 from mirrorlake.devtools.local.cluster import EmbeddedCluster
@@ -97,3 +98,30 @@ def test_flows_with_starts_of_their_own_share_a_landing(clusters: ClusterPair, t
         found = mirrorlake(topology, "verify")
         assert (found["proven"], found["differences"], found["not_compared"]) == (10 + 14, [], [])
         assert mirrorlake(topology, "status")["healthy"]
+
+
+@pytest.mark.parametrize(("choice", "wanted"), [("read-again", 15), ("continue", 5)])
+def test_a_flow_that_comes_later_hears_of_what_landing_passed_over(
+    clusters: ClusterPair, tmp_path: Path, topic_name: str, choice: str, wanted: int
+) -> None:
+    """It mirrors all that there is, and the stage begins where another flow does: it waits for an operator."""
+    create_topic(clusters.east, topic_name)
+    write(clusters.east, topic_name, numbered(10))
+    with EmbeddedCluster("north", tmp_path / "north") as north:
+        addresses = {"east": clusters.east, "west": clusters.west, "north": north.bootstrap_servers}
+        flows: dict[str, dict[str, object]] = {"east->west": {"topics": [topic_name], "start": "latest"}}
+        topology = write_flows(tmp_path, addresses, flows)
+        mirrorlake(topology, "run", "--once")
+        write(clusters.east, topic_name, numbered(5, 1, 10))
+        mirrorlake(topology, "run", "--once")
+        topology = write_flows(tmp_path, addresses, {**flows, "east->north": {"topics": [topic_name]}})
+        mirrorlake(topology, "run", "--once", code=1)
+        (told,) = mirrorlake(topology, "status", code=1)["incidents"]
+        place = ("flow", "kind", "topic", "first_offset", "last_offset")
+        assert tuple(told[name] for name in place) == ("east->north", "stage_trimmed", topic_name, 0, 9)
+        mirrorlake(topology, "resolve", "--choice", choice)
+        mirrorlake(topology, "run", "--once")
+        there = read_topic(north.bootstrap_servers, f"east.{topic_name}")[0]
+        assert [record.value for record in there] == [record.value for record in numbered(15)[-wanted:]]
+        assert counts(clusters, topic_name) == [5], "the other flow begins where it began"
+        assert mirrorlake(topology, "verify")["differences"] == []

@@ -53,7 +53,8 @@ class Cut:
 
 @dataclass(frozen=True)
 class Removal:
-    """What is deleted of one generation of a partition: offsets from `first_offset` on, below another one."""
+    """What the stage lacks of one generation of a partition, because it is deleted or landing began behind it: offsets
+    from `first_offset` on, below another one."""
 
     source_cluster: str
     topic: str
@@ -66,6 +67,10 @@ class Removal:
     def place(self) -> PartitionGeneration:
         """What the offsets are of."""
         return PartitionGeneration(self.topic, self.partition, self.generation)
+
+    def covers(self, other: "Removal") -> bool:
+        """Whether another one, of the same cluster, says nothing more."""
+        return self.place == other.place and self.first_offset <= other.first_offset and other.below <= self.below
 
 
 @dataclass(frozen=True)

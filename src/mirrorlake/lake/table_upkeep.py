@@ -13,6 +13,7 @@ from functools import partial
 from mirrorlake.lake.definitions import TABLES
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.map_store import LakeMap
+from mirrorlake.lake.reader import Frame
 from mirrorlake.lake.retention import Cut, Removal, Staged
 from mirrorlake.lake.starts import starts_of
 from mirrorlake.lake.targets import noted_targets
@@ -32,7 +33,10 @@ SETTINGS: Mapping[str, Mapping[str, str]] = {
 #: Tables whose rows are history, and are deleted by age.
 HISTORY = ("latency", "positions", "checkpoints", "changes", "incidents")
 
-_REMOVALS = "source_cluster string, topic string, partition int, generation int, first_offset bigint, below bigint"
+_REMOVALS = (
+    *(("source_cluster", "STRING"), ("topic", "STRING"), ("partition", "INT"), ("generation", "INT")),
+    *(("first_offset", "BIGINT"), ("below", "BIGINT")),
+)
 _CUTS = "source_cluster string, topic string, partition int, generation int, below bigint"
 #: Delta refuses to remove younger files unless its check is switched off.
 _SAFE_VACUUM_HOURS = 168
@@ -98,14 +102,16 @@ def oldest_parked(lake: Lake, flow: str) -> dict[TopicAndPartition, tuple[int, i
 
 
 def note_removals(lake: Lake, removals: Sequence[Removal]) -> None:
-    """Note what is about to be deleted of the stage."""
-    if removals:
-        frame = lake.spark.createDataFrame([tuple(vars(item).values()) for item in removals], _REMOVALS)
-        lake.retrying(lambda: lake.query_over("note_removals", {"removals": frame}).collect())
+    """Note what is about to be deleted of the stage, or will not be in it. What is known is not written again."""
+    known = {cluster: removals_from(lake, cluster) for cluster in {item.source_cluster for item in removals}}
+    fresh = [item for item in removals if not any(one.covers(item) for one in known[item.source_cluster])]
+    if fresh:
+        rows = [tuple(vars(item).values()) for item in fresh]
+        lake.change("note_removals", {"removals": Frame(_REMOVALS, rows)})
 
 
 def removals_from(lake: Lake, source_cluster: str) -> list[Removal]:
-    """What was ever deleted of what was landed from a cluster."""
+    """What was ever deleted of what was landed from a cluster, or passed over by landing."""
     names = Removal.__dataclass_fields__
     rows = (row for row in lake.ask_table("removals") if row["source_cluster"] == source_cluster)
     return [Removal(**{name: row[name] for name in names}) for row in rows]

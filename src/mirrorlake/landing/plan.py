@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from time import monotonic
 from typing import Protocol
 
+from mirrorlake.lake.retention import Removal
 from mirrorlake.landing.refusals import Refusals
 from mirrorlake.landing.rewound import RewindCheck, SourceRows, StagedRows
 from mirrorlake.landing.source_comparison import (
@@ -76,7 +77,8 @@ class Planned:
     left out for now, with the reason; topics that may not be read are reported elsewhere. `unanswered` are those of
     them of which the cluster did not tell what is there. `open` names what waits for an operator who was told before,
     and `waiting` are all topics and partitions that wait for one, or that one stopped. `covered` is how far queries
-    before this one came, as far as that still holds.
+    before this one came, as far as that still holds. `passed_over` is what no flow wanted that reads from here now, and
+    what will not be in the stage.
     """
 
     plan: LandingPlan
@@ -90,6 +92,7 @@ class Planned:
     open: frozenset[str]
     waiting: tuple[frozenset[str], frozenset[TopicAndPartition]]
     covered: Mapping[TopicAndPartition, int]
+    passed_over: tuple[Removal, ...] = ()
 
     @property
     def leaderless(self) -> bool:
@@ -149,7 +152,8 @@ class LandingPlanner:
         covered = self._still_covered(covered, log, current)
         seen = self._seen(log, positions, covered, decisions, current)
         rewound = self._rewound(log, positions, current, decisions)
-        result = compare_source(log, positions, decisions, seen, rewound, self._begins(current))
+        begins = self._begins(current)
+        result = compare_source(log, positions, decisions, seen, rewound, begins)
         self._rewinds.note({key: log[key].epoch for key in result.starts})
         losses = (*remade, *_in_generations(result.losses, current))
         generations = {key: current.generation(key) for key in result.starts if current.generation(key)}
@@ -159,6 +163,11 @@ class LandingPlanner:
         return Planned(
             *(plan, topics, log, losses, _in_generations(result.given_up, current), told, unanswered, current),
             *(still_open, waiting, covered),
+            passed_over=tuple(
+                Removal(self.alias, *key, current.generation(key), log[key].start, start)
+                for key, start in result.starts.items()
+                if key in begins and key not in positions and start > log[key].start
+            ),
         )
 
     def differs(self, planned: Planned, covered: Mapping[TopicAndPartition, int]) -> bool:

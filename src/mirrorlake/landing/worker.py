@@ -20,6 +20,7 @@ from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.lease import Lease
 from mirrorlake.lake.stage_index import StageFiles
 from mirrorlake.lake.starts import starts_from
+from mirrorlake.lake.table_upkeep import note_removals
 from mirrorlake.landing.checkpoints import end_queries, forget_query
 from mirrorlake.landing.generations import LakeLandingStore, generations_of
 from mirrorlake.landing.land import start_landing
@@ -202,6 +203,7 @@ class LandingWorker:
             self._begun = dict(planned.plan.starts)
             flows = list(zip([flow.name for flow in self._flows], self._selections(), strict=True))
         self._waiting = self._news.tell(planned, flows)
+        note_removals(self._lake, planned.passed_over)  # a flow that comes later may want it
         names = {topic for topic, _ in planned.plan.starts} & planned.topics.keys()
         ids = {topic: planned.topics[topic].topic_id for topic in sorted(names)}
         configs = any(flow.settings.sync_topic_configs_enabled for flow in self._flows)

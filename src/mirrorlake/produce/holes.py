@@ -1,7 +1,8 @@
-"""Holes between the end of a flow's map and the stage: records that retention deleted before the flow got them. Pure.
+"""Holes between the end of a flow's map and the stage: records that retention deleted before the flow got them, or that
+landing passed over, since the flows that were there began behind them (`start`). Pure.
 
 Offsets alone do not show it: a compacted topic, or a transactional producer, leaves gaps that nothing is missing from.
-So what was deleted is noted, and the stage says whether it is gone.
+So what was deleted, or passed over, is noted, and the stage says whether it is gone.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -12,7 +13,7 @@ from mirrorlake.offsets.generations import FIRST, TargetGeneration
 from mirrorlake.offsets.positions import PartitionGeneration, TopicAndPartition
 from mirrorlake.offsets.progress import NOTHING_MAPPED, Floor
 from mirrorlake.offsets.ranges import OffsetRanges
-from mirrorlake.offsets.stage_index import PartitionRanges, StageIndex
+from mirrorlake.offsets.stage_index import FileRange, StageIndex
 
 Accepted = Mapping[PartitionGeneration, OffsetRanges]
 """Offsets that a flow goes on without, because an operator said so."""
@@ -37,7 +38,7 @@ def lacking(
     targets: Mapping[str, TargetGeneration],
     stopped: Collection[PartitionGeneration] = frozenset(),
 ) -> dict[TopicAndPartition, list[Removal]]:
-    """What a flow lacks of what retention ever took, or would lack if it is gone; by partition, in order.
+    """What a flow lacks of what the stage ever lost, or passed over, if that is not there; by partition, in order.
 
     A target topic that was made again gets what the stage holds, as the operator was told: nothing is lacking there as
     long as nothing is mapped. Nor is anything of generations that an operator has `stopped`.
@@ -60,21 +61,25 @@ def find_holes(
     index: StageIndex,
     source_cluster: str,
     accepted: Accepted,
+    forgotten: Collection[PartitionGeneration] = frozenset(),
 ) -> Iterator[Hole]:
-    """The first hole of each partition that nobody has accepted."""
+    """The first hole of each partition that nobody has accepted; of the `forgotten` ones records were staged, though
+    none may be there."""
     for key, items in sorted(candidates.items()):
         ranges = index.topics(source_cluster).get(key[0], {}).get(key[1])
         for item in items:
-            hole = _hole(item, floors.get(key, NOTHING_MAPPED), ranges)
+            staged = next(ranges.above(item.generation, 0), None) if ranges is not None else None
+            if staged is None and item.place not in forgotten:
+                continue  # nothing was landed yet: landing begins where the flows that are there then want it
+            hole = _hole(item, floors.get(key, NOTHING_MAPPED), staged)
             if hole is not None and not accepted.get(item.place, _NONE).covers(hole.first, hole.last):
                 yield hole
                 break
 
 
-def _hole(item: Removal, floor: Floor, ranges: PartitionRanges | None) -> Hole | None:
+def _hole(item: Removal, floor: Floor, staged: FileRange | None) -> Hole | None:
     first = max(floor.of_generation(item.generation).next, item.first_offset)
-    # What was noted may not have been deleted yet, or only in part.
-    staged = next((found for found in ranges.above(item.generation, 0)), None) if ranges is not None else None
+    # What was noted may not have been deleted yet, or only in part; or it was read from the source again.
     here = staged is not None and staged.generation == item.generation
     last = (min(item.below, staged.first) if here and staged is not None else item.below) - 1
     return Hole(item.topic, item.partition, item.generation, first, last) if first <= last else None

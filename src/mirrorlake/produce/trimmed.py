@@ -1,4 +1,4 @@
-"""Finding what retention took from the stage before a flow had produced it."""
+"""Finding what the stage has not of what a flow has not produced: retention took it, or landing began behind it."""
 
 from mirrorlake.errors import StageTrimmed
 from mirrorlake.lake.lake import Lake
@@ -20,11 +20,12 @@ def holes_before(
         return {}
     stage.doubt()  # where the index follows no deletions, it has them yet
     with stage.reading() as index:
-        holes = list(find_holes(candidates, floors, index, spec.source_cluster, accepted))
+        holes = list(find_holes(candidates, floors, index, spec.source_cluster, accepted, spec.forgotten))
     return {
         (hole.topic, hole.partition): StageTrimmed(
             f"flow {spec.name} has not produced offsets {hole.first} to {hole.last} of {hole.topic}-{hole.partition}, "
-            "and `maintain` has deleted them from the stage; decide with `mirrorlake resolve`",
+            "and the stage does not hold them: `maintain` has deleted them, or landing began behind them, where other "
+            "flows start; decide with `mirrorlake resolve`",
             topic=hole.topic,
             partition=hole.partition,
             generation=hole.generation,

@@ -134,7 +134,10 @@ def _runs(facts: Facts) -> bool:
 def _not_staged(facts: Facts) -> State:
     offset, newest, around = facts.place.offset, facts.newest, facts.around or {}
     if around.get("removed_at") is not None:
-        said = f"`maintain` deleted it from the stage ({around['removed_at']:%Y-%m-%d %H:%M}) before the flow had it"
+        said = (
+            f"the stage does not hold it since {around['removed_at']:%Y-%m-%d %H:%M}: `maintain` deleted it before the "
+            "flow had it, or landing began behind it"
+        )
         waits = _open(facts, "stage_trimmed")
         return State("removed", bool(waits), said + (_decide(facts, waits[-1]) if waits else ""))
     lost = [item for item in facts.incidents if item["kind"] == "source_truncated" and covers(item, offset)]

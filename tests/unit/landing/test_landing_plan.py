@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mirrorlake.kafka.values import Row
+from mirrorlake.lake.retention import Removal
 from mirrorlake.landing.plan import LandingPlanner, SourceTopic
 from mirrorlake.landing.refusals import WAIT_SECONDS
 from mirrorlake.landing.source_comparison import Branch, CurrentGenerations, Decision, Loss, TopicGeneration
@@ -220,6 +221,20 @@ def test_the_place_where_a_log_went_another_way_is_found(
     others = [row.offset for row in log.rows if row.offset < end and (row.value or b"").startswith(b"b")]
     same = [row.offset for row in log.rows if (row.value or b"").startswith(b"a")]
     assert found == ({0: max(same, default=-1) + 1} if others or log.end < end else {})
+
+
+def test_what_landing_passes_over_is_told_until_something_is_staged() -> None:
+    model = Model()
+    for key in (T0, T1):
+        model.logs[key].write("a", 10)
+    model.logs[T0].truncate(4)
+    planner = LandingPlanner("east", model, model, begins=lambda _: {T0: 8, T1: 0})
+    for _ in range(2):
+        planned = planner.plan({})
+        assert planned.plan.starts == {T0: 8, T1: 0}
+        assert planned.passed_over == (Removal("east", *T0, 0, 4, 8),)
+    model.staged["t", 0, 0] = {8: model.logs[T0].rows[-2]}
+    assert planner.plan({}).passed_over == (), "landing goes on behind the stage"
 
 
 def test_a_refused_partition_is_left_out_for_longer_each_time() -> None:

@@ -29,6 +29,7 @@ def holes(
     accepted_in: int = 0,
     stopped: tuple[int, ...] = (),
     target: TargetGeneration | None = None,
+    forgotten: bool = False,
 ) -> list[tuple[int, int, int]]:
     """Holes of orders-0 as (generation, first, last); `there` are its ranges: generation, first and last."""
     index = StageIndex()
@@ -38,7 +39,8 @@ def holes(
     over = [PartitionGeneration(*KEY, generation) for generation in stopped]
     candidates = lacking(removals, floors, named, {} if target is None else {"east.orders": target}, over)
     ranges_accepted = {PartitionGeneration(*KEY, accepted_in): OffsetRanges(accepted)}
-    found = list(find_holes(candidates, floors, index, "east", ranges_accepted))
+    emptied = {PartitionGeneration(*KEY, 0)} if forgotten else frozenset()
+    found = list(find_holes(candidates, floors, index, "east", ranges_accepted, emptied))
     assert all(isinstance(hole, Hole) and (hole.topic, hole.partition) == KEY for hole in found)
     return [(hole.generation, hole.first, hole.last) for hole in found]
 
@@ -60,6 +62,15 @@ def test_what_was_noted_and_not_deleted_is_none() -> None:
 
 def test_a_flow_that_has_nothing_of_a_partition_lacks_all_that_went() -> None:
     assert holes([removal(7, 80)], None, (0, 80, 99)) == [(0, 7, 79)]
+
+
+def test_where_landing_began_behind_the_start_of_a_log_a_flow_that_comes_later_lacks_what_lay_before() -> None:
+    assert holes([removal(0, 10)], None, (0, 10, 15)) == [(0, 0, 9)]
+    assert holes([removal(0, 10)], Floor(0, None, reached=6), (0, 10, 15)) == [(0, 6, 9)], "it begins at 6 itself"
+    assert holes([removal(0, 10)], Floor(0, None, reached=10), (0, 10, 15)) == []
+    assert holes([removal(0, 10)], None) == [], "nothing is staged: landing begins where this flow wants it"
+    assert holes([removal(0, 10)], None, forgotten=True) == [(0, 0, 9)]
+    assert holes([removal(0, 10)], None, (0, 0, 15)) == [], "it was read from the source since"
 
 
 def test_a_target_topic_that_was_made_again_gets_what_the_stage_holds() -> None:
