@@ -100,7 +100,9 @@ def test_flows_with_starts_of_their_own_share_a_landing(clusters: ClusterPair, t
         assert mirrorlake(topology, "status")["healthy"]
 
 
-@pytest.mark.parametrize(("choice", "wanted"), [("read-again", 15), ("continue", 5)])
+@pytest.mark.parametrize(
+    ("choice", "wanted"), [("read-again", 15), pytest.param("continue", 5, marks=pytest.mark.slow)]
+)
 def test_a_flow_that_comes_later_hears_of_what_landing_passed_over(
     clusters: ClusterPair, tmp_path: Path, topic_name: str, choice: str, wanted: int
 ) -> None:

@@ -10,6 +10,7 @@ from tests.integration.test_without_a_session import mirrorlake
 from tests.support.clusters import ClusterPair, own_topics
 from tests.support.control import own_configs
 from tests.support.kafka import create_topic, numbered, read_topic, topics_of, write
+from tests.support.mirror_client import translated_by_syncs
 from tests.support.replication import write_topology
 
 
@@ -35,6 +36,26 @@ def test_a_reader_of_offset_syncs_finds_the_pairs_of_the_map(
         assert found[0] == first, "a group at the start has its pair too"
         last = [part[-1].offset for part in read_topic(clusters.west, f"east.{topic_name}")]
         assert found[1] == [*first, *(OffsetSync(topic_name, number, 29, last[number]) for number in (0, 1))]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("location", ["source", "target"])
+def test_mirror_makers_own_reader_goes_by_them(
+    clusters: ClusterPair, tmp_path: Path, topic_name: str, location: str
+) -> None:
+    """The class by which MirrorMaker 2 translates positions: the newest exactly, none too far."""
+    create_topic(clusters.east, topic_name)
+    settings = {"emit_offset_syncs_enabled": True, "offset_syncs_topic_location": location}
+    with own_topics(clusters):
+        topology = write_topology(tmp_path, clusters.east, clusters.west, {"topics": [topic_name], **settings})
+        for begin in (0, 30):
+            write(clusters.east, topic_name, numbered(30, 1, begin))
+            mirrorlake(topology, "run", "--once")
+        there = [record.offset for record in read_topic(clusters.west, f"east.{topic_name}")[0]]
+        ends = ("east", clusters.east), ("west", clusters.west)
+        told = translated_by_syncs(location, *ends, topic_name, 0, range(60))
+    assert told[59] == there[59] and told[0] >= 0
+    assert all(position <= offset for position, offset in zip(told, there, strict=True)), (told, there)
 
 
 def test_a_topic_of_syncs_that_the_flow_did_not_make_is_left_alone(
