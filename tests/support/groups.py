@@ -18,6 +18,10 @@ from mirrorlake.mm2.mirror_topics import CheckpointTopic
 from mirrorlake.offsets.positions import TopicAndPartition
 from tests.support.control import eventually
 from tests.support.replication import FLOW
+from tests.support.topologies import until
+
+#: Errors of Kafka's: no coordinator yet, it loads, or it is another broker.
+_COORDINATOR_MOVES = (14, 15, 16)
 
 #: A coordinator that has just become one.
 COORDINATOR_LOADS = (
@@ -101,9 +105,15 @@ def commit_nameless(bootstrap: str, topic: str, position: int) -> None:
     body += struct.pack(">i", 1) + text(topic) + partitions
     request = struct.pack(">hhi", 8, 2, 1) + text("old") + body
     host, port = bootstrap.split(",")[0].rsplit(":", 1)
-    with socket.create_connection((host, int(port)), 20) as connection:
-        connection.sendall(struct.pack(">i", len(request)) + request)
-        answer = connection.makefile("rb")
-        (size,) = struct.unpack(">i", answer.read(4))
-        told = answer.read(size)
-    assert told[-2:] == b"\0\0", f"the broker answers {told!r}"
+
+    def answered() -> int:
+        with socket.create_connection((host, int(port)), 20) as connection:
+            connection.sendall(struct.pack(">i", len(request)) + request)
+            answer = connection.makefile("rb")
+            (size,) = struct.unpack(">i", answer.read(4))
+            return int(struct.unpack(">h", answer.read(size)[-2:])[0])
+
+    # A fresh broker makes its topic of positions for who asks for a coordinator, and then takes a moment to load it.
+    commit_all(bootstrap, topic, [f"{topic}-named"], position, partitions=1)
+    until(lambda: answered() not in _COORDINATOR_MOVES, "the broker coordinates the group")
+    assert (code := answered()) == 0, f"the broker answers {code}"
