@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 from mirrorlake.dashboard.data import read_data
 from mirrorlake.dashboard.model import load_dashboard
 from mirrorlake.lake.lake import Lake
+from mirrorlake.lake.path_lake import PathLake
 from mirrorlake.native import SWITCH
 from mirrorlake.spark.class_archive import BROKERS
 from mirrorlake.spark.session import SHORT_VARIABLE, local_session
@@ -64,7 +65,7 @@ def lane(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str
 def engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Who answers what is asked of a lake that is a folder."""
     if request.param == "spark":
-        monkeypatch.setattr(Lake, "reader", property(lambda lake: lake))
+        monkeypatch.setattr(PathLake, "reader", property(lambda lake: lake))
     return str(request.param)
 
 

@@ -9,6 +9,7 @@ from mirrorlake.config.topology import load_topology
 from mirrorlake.failover.drain import drain
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.lake.lake import Lake
+from mirrorlake.lake.path_lake import PathLake
 from tests.support.clusters import ClusterPair
 from tests.support.kafka import create_topic
 from tests.support.replication import FLOW, lake_of, write_topology
@@ -24,7 +25,7 @@ def test_a_drain_waits_for_a_process_whose_locks_it_does_not_see(
     file = write_topology(tmp_path, clusters.east, clusters.west, {"topics": [topic_name]})
     fill(clusters.east, topic_name, "a", 10, 1)
     here = lake_of(spark, file)
-    known = Lake.leases.fget
+    known = PathLake.leases.fget
     assert known is not None
 
     def leases(lake: Lake) -> Path:
@@ -34,7 +35,7 @@ def test_a_drain_waits_for_a_process_whose_locks_it_does_not_see(
     def beside(*_: object, **__: object) -> None:
         raise AssertionError("a second replicator beside the one that runs")
 
-    monkeypatch.setattr(Lake, "leases", property(leases))
+    monkeypatch.setattr(PathLake, "leases", property(leases))
     monkeypatch.setattr("mirrorlake.failover.drain.Replicator", beside)
     with live(spark, file) as run:
         until(lambda: ends(clusters.west, [f"east.{topic_name}"]) >= 10, "the flow runs")

@@ -20,6 +20,7 @@ from mirrorlake.groups.checkpoint_table import newest_checkpoints
 from mirrorlake.lake.incidents import IncidentKey, Incidents
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.opening import open_lake
+from mirrorlake.lake.path_lake import PathLake
 from mirrorlake.lake.targets import note_targets
 from mirrorlake.lake.translate import Translation, Translator, translate, translate_all
 from mirrorlake.offsets.generations import NotedTarget
@@ -196,7 +197,7 @@ def test_only_files_that_can_matter_are_read(lake: Lake, monkeypatch: pytest.Mon
         return frame
 
     monkeypatch.setattr(Lake, "_over", watched)
-    monkeypatch.setattr(Lake, "reader", property(lambda self: self))
+    monkeypatch.setattr(PathLake, "reader", property(lambda self: self))
     translator = Translator(lake, FLOW)
     for position in (3, 55, 25, 60):
         assert translator.translate([("skipped", 0, position)], None)["skipped", 0, position].offset == position

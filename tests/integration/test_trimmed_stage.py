@@ -49,7 +49,7 @@ def test_deleted_records_are_read_from_the_source_again_once_however_often_it_is
 ) -> None:
     file, lake, connections = stopped(spark, clusters, topic_name, tmp_path)
     with pytest.MonkeyPatch.context() as patch:  # whoever resolves dies between staging and noting it
-        patch.setattr("mirrorlake.lake.incidents.Incidents.settle", die)
+        patch.setattr("mirrorlake.lake.incidents.Incidents.settle_all", die)
         with pytest.raises(KeyboardInterrupt):
             resolve(lake, connections, Wanted(flow=FLOW, topic=topic_name), "read-again")
     resolve(lake, connections, Wanted(flow=FLOW, topic=topic_name), "read-again")

@@ -4,6 +4,7 @@ Each path of planning is taken with Spark out of reach: losses, rewinds, topics 
 """
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from mirrorlake.native import SWITCH
 from tests.integration.test_source_rewound import rewind
 from tests.integration.test_trimmed_stage import trimmed
 from tests.support.clusters import ClusterPair
@@ -21,8 +23,10 @@ from tests.support.topologies import fill, texts, until, values
 
 
 def mirrorlake(topology: Path, *words: str, code: int = 0) -> Any:
-    """What a command answers as JSON, in a process that cannot import Spark."""
-    command = [sys.executable, "-m", "tests.support.without_spark", "-c", str(topology), *words, "--json"]
+    """What a command answers as JSON, in a process that cannot import Spark; where records go through this process as
+    Python's objects, Spark lands them."""
+    module = "mirrorlake" if os.environ.get(SWITCH) == "off" else "tests.support.without_spark"
+    command = [sys.executable, "-m", module, "-c", str(topology), *words, "--json"]
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=Path(__file__).parents[2])
     assert done.returncode == code, done.stderr[-4000:]
     assert "was reached for" not in done.stderr, done.stderr[-4000:]
