@@ -139,7 +139,7 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_the_package_alone_answers(lake: Path) -> None:
     script = f"""if True:
-        import mirrorlake
+        import mirrorlake, mirrorlake.testing
         lake = mirrorlake.open({str(lake / "mirrorlake.yml")!r})
         assert [row["alias"] for row in lake.rows("SELECT alias FROM clusters")] == ["east"]
         assert lake.arrow("SELECT max(landed_at) AS at FROM records").num_rows == 1

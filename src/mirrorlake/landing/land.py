@@ -8,6 +8,7 @@ import logging
 from collections.abc import Callable, Mapping
 
 from mirrorlake.config.topology import Landing
+from mirrorlake.extras import needs
 from mirrorlake.lake.forgotten import forgotten_from
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.path_lake import PathLake
@@ -59,7 +60,8 @@ def start_landing(
         checkpoint = new_checkpoint(lake, plan.alias)
         job = LandJob.of(plan, client, landing, lake.root, checkpoint, waiting, HEARTBEAT_SECONDS)
         return land_natively(lake, job, landing, application_of(checkpoint), once)
-    from mirrorlake.landing.spark_land import land_by_spark
+    with needs("spark"):
+        from mirrorlake.landing.spark_land import land_by_spark
 
     return land_by_spark(lake, options, plan, landing, once, waiting, HEARTBEAT_SECONDS)
 
@@ -97,7 +99,8 @@ def land_again(
         job = LandJob.of(plan, client, landing, lake.root, checkpoint, frozenset(), 0.0)
         land_again_natively(lake.tables, job, ends, forgotten, application)
         return
-    from mirrorlake.landing.spark_land import land_again_by_spark
+    with needs("spark"):
+        from mirrorlake.landing.spark_land import land_again_by_spark
 
     land_again_by_spark(lake, options, plan, ends, forgotten, application)
 

@@ -9,6 +9,7 @@ from confluent_kafka import KafkaException
 
 from mirrorlake.config.topology import Landing
 from mirrorlake.errors import StagingError
+from mirrorlake.extras import needs
 from mirrorlake.kafka.admin import ClusterAdmin
 from mirrorlake.lake.path_lake import PathLake
 from mirrorlake.lake.path_tables import PathTables
@@ -56,7 +57,8 @@ def _start(
     fenced: Callable[[], bool],
 ) -> LandingQuery:
     """One query for all partitions: which of them wait for others is decided for each batch."""
-    from mirrorlake.landing.native_source import source_of
+    with needs("spark"):
+        from mirrorlake.landing.native_source import source_of
 
     source = source_of(job)
     lake.spark.dataSource.register(source)

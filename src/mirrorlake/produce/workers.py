@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from mirrorlake.errors import FilesUnreadable
+from mirrorlake.extras import needs
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.stage_index import readable_by_files
 from mirrorlake.produce.batch import PartitionPlan
@@ -76,7 +77,8 @@ class SparkWorkers:
         self, jobs: Sequence[ShardJob], plans: Sequence[PartitionPlan], produce_tasks: int
     ) -> tuple[BatchWay, pa.Table]:
         """Run jobs over rows that Spark reads and sorts."""
-        from mirrorlake.produce.stage_rows import sorted_rows
+        with needs("spark"):
+            from mirrorlake.produce.stage_rows import sorted_rows
 
         frame = sorted_rows(self._lake, self._source_cluster, plans, produce_tasks, self._selection)
         way: BatchWay = "long"

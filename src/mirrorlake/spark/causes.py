@@ -23,6 +23,7 @@ from mirrorlake.errors import (
     ReplicationError,
     text_of,
 )
+from mirrorlake.extras import missing_by
 from mirrorlake.offsets.positions import TopicAndPartition
 
 #: What a task raises for the driver to go by, as the last line of its traceback begins.
@@ -63,9 +64,12 @@ def causes_of(error: BaseException | None) -> str:
 
 
 def in_our_words(error: BaseException, what: str) -> MirrorlakeError:
-    """An error of ours as it is, also when a task raised it; any other as one that says what stopped, and why."""
+    """An error of ours as it is, also when a task raised it; a library that is missing by the extra that brings it; any
+    other as one that says what stopped, and why."""
     if isinstance(error, MirrorlakeError):
         return error
+    if isinstance(error, ModuleNotFoundError) and (missing := missing_by(error)) is not None:
+        return missing
     raised = raised_by_task(error)
     if isinstance(raised, (MapError, PlanOutdated, Fenced, ClusterUnusable)):
         return raised

@@ -9,6 +9,7 @@ from mirrorlake.errors import (
     FilesUnreadable,
     LayoutError,
     MapError,
+    MissingExtra,
     PlanOutdated,
     ReplicationError,
     TargetRefused,
@@ -117,3 +118,12 @@ def test_an_error_of_kafkas_speaks_for_itself() -> None:
 
 def test_no_error_at_all_is_unknown() -> None:
     assert cause_of(None) == "unknown error"
+
+
+def test_a_library_that_is_missing_is_named_with_its_extra() -> None:
+    told = in_our_words(ModuleNotFoundError("No module named 'pyspark.sql'", name="pyspark.sql"), "landing")
+    assert isinstance(told, MissingExtra) and told.extra == "spark"
+    assert (
+        str(in_our_words(ModuleNotFoundError("No module named 'x'", name="x"), "it"))
+        == "it stopped: No module named 'x'"
+    )
