@@ -15,7 +15,7 @@ import pytest
 from pyspark.sql import SparkSession
 from selenium.webdriver import Chrome
 
-from mirrorlake.dashboard.data import Reader, to_json
+from mirrorlake.dashboard.data import DashboardReader, to_json
 from mirrorlake.dashboard.model import load_dashboard
 from mirrorlake.dashboard.page import render
 from mirrorlake.dashboard.server import DashboardServer
@@ -276,14 +276,14 @@ def test_filters_act_on_numbers_charts_and_tables(
     assert console_errors(browser) == []
 
 
-def server_of(reader: Reader) -> DashboardServer:
+def server_of(reader: DashboardReader) -> DashboardServer:
     page = render(DASHBOARD, None, 1, "the lake of a test")
     return DashboardServer(page, lambda: to_json(reader.read()), 0)  # no Snapshots: each read is a new one
 
 
 def test_the_live_page_follows_the_lake(browser: Chrome, spark: SparkSession, tmp_path: Path) -> None:
     lake = empty_lake(spark, tmp_path)
-    with served(server_of(Reader(lake, DASHBOARD))) as server:
+    with served(server_of(DashboardReader(lake, DASHBOARD))) as server:
         open_page(browser, server.url)
         assert {card["empty"] for card in cards(browser).values()} == {"no data yet"}
 

@@ -9,7 +9,7 @@ from mirrorlake.config.topology import Topology, load_topology
 from mirrorlake.errors import ClusterUnreachable
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.lake.changes import MemoryLog
-from mirrorlake.mm2.formats import Checkpoint, decode_checkpoint, decode_heartbeat
+from mirrorlake.mm2.formats import MirrorCheckpoint, decode_checkpoint, decode_heartbeat
 from mirrorlake.mm2.mirror_topics import CheckpointTopic, Heartbeats
 from mirrorlake.naming.policy import HEARTBEATS, DefaultPolicy
 from mirrorlake.naming.selection import TopicSelection
@@ -22,10 +22,10 @@ from tests.support.replication import FLOW, write_topology
 pytestmark = pytest.mark.slow
 
 CHECKPOINTS = [
-    Checkpoint("g1", "east.orders", 0, 1_234_567_890_123, 42),
-    Checkpoint("g1", "east.orders", 7, 10, 0, "by hand"),
-    Checkpoint("g1", "east.payments", 0, 5, 5),
-    Checkpoint("gré", "east.orders", 0, 1, 2**40, "mé"),
+    MirrorCheckpoint("g1", "east.orders", 0, 1_234_567_890_123, 42),
+    MirrorCheckpoint("g1", "east.orders", 7, 10, 0, "by hand"),
+    MirrorCheckpoint("g1", "east.payments", 0, 5, 5),
+    MirrorCheckpoint("gré", "east.orders", 0, 1, 2**40, "mé"),
 ]
 
 
@@ -87,7 +87,7 @@ def test_a_pipe_of_two(own: ClusterPair, tmp_path: Path) -> None:
             create_topic(own.west, policy.remote_topic(second, topic))
     topology, connections = setup(tmp_path, own)
     topic = CheckpointTopic(topology.flow(FLOW), connections, MemoryLog())
-    topic.publish([Checkpoint("g", "mid.east.orders", 0, 3, 9)])
+    topic.publish([MirrorCheckpoint("g", "mid.east.orders", 0, 3, 9)])
     found = ask_mirror_client(own.west, "east", "g")
     assert found["upstreamClusters"] == ["a", "b", "east", "mid"]
     assert found["replicationHops"] == {"a": 2, "b": 1, "east": 2, "mid": 1, "nobody": -1}
@@ -106,7 +106,7 @@ def test_another_separator(own: ClusterPair, tmp_path: Path, enabled: bool, name
     )
     create_topic(own.west, "east_heartbeats")
     topic = CheckpointTopic(topology.flow(FLOW), connections, MemoryLog())
-    topic.publish([Checkpoint("g", "east_orders", 1, 3, 4)])
+    topic.publish([MirrorCheckpoint("g", "east_orders", 1, 3, 4)])
     assert topic.name == name
     found = ask_mirror_client(own.west, "east", "g", separator="_", internal_separator=enabled)
     assert found["checkpointTopics"] == [name]
@@ -120,9 +120,9 @@ def test_the_last_checkpoint_wins_and_nothing_is_written_twice(own: ClusterPair,
     assert topic.publish([]) == 0
     assert partition_count(own.west, topic.name) == 1, "made even for nothing: clients wait for it"
     assert own_configs(own.west, topic.name)["cleanup.policy"] == "compact"
-    first, second = Checkpoint("g", "east.t", 0, 10, 20), Checkpoint("g", "east.t", 0, 5, 8, "rewound")
-    other = Checkpoint("g", "east.t", 1, 1, 1)
-    assert topic.publish([Checkpoint("g", "east.t", 2, 7, -1)]) == 0, "there is no position below 0"
+    first, second = MirrorCheckpoint("g", "east.t", 0, 10, 20), MirrorCheckpoint("g", "east.t", 0, 5, 8, "rewound")
+    other = MirrorCheckpoint("g", "east.t", 1, 1, 1)
+    assert topic.publish([MirrorCheckpoint("g", "east.t", 2, 7, -1)]) == 0, "there is no position below 0"
     assert [topic.publish(some) for some in ([first, other], [first, other], [second, other], [second])] == [2, 0, 1, 0]
     (records,) = read_topic(own.west, topic.name)
     assert [decode_checkpoint(record.key, record.value) for record in records] == [first, other, second]
@@ -133,7 +133,7 @@ def test_the_last_checkpoint_wins_and_nothing_is_written_twice(own: ClusterPair,
 def test_many_checkpoints_at_once(own: ClusterPair, tmp_path: Path) -> None:
     topology, connections = setup(tmp_path, own)
     topic = CheckpointTopic(topology.flow(FLOW), connections, MemoryLog())
-    many = [Checkpoint(f"g{n % 500}", f"east.t{n % 200}", n // 500, n, n) for n in range(100_000)]
+    many = [MirrorCheckpoint(f"g{n % 500}", f"east.t{n % 200}", n // 500, n, n) for n in range(100_000)]
     assert topic.publish(many) == len(set(many))
     assert sum(map(len, read_topic(own.west, topic.name))) == len(many)
 

@@ -12,7 +12,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from mirrorlake.native.reader import PATIENCE_SECONDS, Reader
+from mirrorlake.native.reader import PATIENCE_SECONDS, NativeReader
 from tests.support.clusters import ClusterPair
 from tests.support.kafka import (
     NewRecord,
@@ -38,7 +38,7 @@ RECORDS = st.lists(
 
 
 def native(
-    bootstrap: str, ranges: Mapping[tuple[str, int], tuple[int, int]], reader: Reader | None = None
+    bootstrap: str, ranges: Mapping[tuple[str, int], tuple[int, int]], reader: NativeReader | None = None
 ) -> dict[tuple[str, int], list[tuple]]:
     """What the reader gives of each partition: (offset, timestamp type, timestamp, key, value, headers)."""
     found: dict[tuple[str, int], list[tuple]] = {}
@@ -54,12 +54,12 @@ def native(
     return found
 
 
-def opened(bootstrap: str, keep: bool = False, patience_seconds: float = PATIENCE_SECONDS) -> Reader:
-    return Reader({"bootstrap.servers": bootstrap, "log_level": 2}, keep, patience_seconds)
+def opened(bootstrap: str, keep: bool = False, patience_seconds: float = PATIENCE_SECONDS) -> NativeReader:
+    return NativeReader({"bootstrap.servers": bootstrap, "log_level": 2}, keep, patience_seconds)
 
 
 @pytest.fixture
-def impatient(clusters: ClusterPair) -> Iterator[Reader]:
+def impatient(clusters: ClusterPair) -> Iterator[NativeReader]:
     """For what never comes."""
     reader = opened(clusters.east, patience_seconds=1.0)
     yield reader
@@ -182,14 +182,14 @@ def test_what_nobody_will_read_is_let_go_of(clusters: ClusterPair, topic_name: s
     reader = opened(clusters.east, keep=True)
     native(clusters.east, {key: (0, 10)}, reader)
     until(lambda: _waiting(reader) > 500, "records were fetched ahead")
-    reader.keep_only(())
+    reader.keep_prefetched(())
     assert _waiting(reader) == 0
     write(clusters.east, topic_name, numbered(50, 1))
     assert [row[0] for row in native(clusters.east, {key: (900, 1_050)}, reader)[key]] == list(range(900, 1_050))
     reader.close()
 
 
-def _waiting(reader: Reader) -> int:
+def _waiting(reader: NativeReader) -> int:
     """How many messages wait in librdkafka for whoever takes them."""
     length = C.CDLL(cimpl.__file__).rd_kafka_queue_length
     length.restype, length.argtypes = C.c_size_t, [C.c_void_p]
@@ -206,7 +206,7 @@ def test_a_range_that_was_trimmed_is_an_error(clusters: ClusterPair, topic_name:
     assert raised.value.args[0].code() == KafkaError._AUTO_OFFSET_RESET
 
 
-def test_a_topic_that_is_gone_is_an_error(clusters: ClusterPair, impatient: Reader, topic_name: str) -> None:
+def test_a_topic_that_is_gone_is_an_error(clusters: ClusterPair, impatient: NativeReader, topic_name: str) -> None:
     create_topic(clusters.east, topic_name)
     write(clusters.east, topic_name, numbered(10, 1))
     delete_topic(clusters.east, topic_name)
@@ -215,7 +215,7 @@ def test_a_topic_that_is_gone_is_an_error(clusters: ClusterPair, impatient: Read
 
 
 def test_offsets_that_are_not_there_yet_are_waited_for_and_then_an_error(
-    clusters: ClusterPair, impatient: Reader, topic_name: str
+    clusters: ClusterPair, impatient: NativeReader, topic_name: str
 ) -> None:
     create_topic(clusters.east, topic_name)
     write(clusters.east, topic_name, numbered(10, 1))

@@ -20,7 +20,7 @@ from mirrorlake.landing import stage_file
 from mirrorlake.landing.spark_times import SPARK_FIRST_MS, SPARK_LAST_MS
 from mirrorlake.native.exact import FIRST_MS, LAST_MS, headers_of
 from mirrorlake.native.producer import Producer
-from mirrorlake.native.reader import Reader
+from mirrorlake.native.reader import NativeReader
 from mirrorlake.spark.java import find_java
 from tests.integration.test_without_a_session import mirrorlake as command
 from tests.support.clusters import ClusterPair
@@ -169,7 +169,7 @@ def send_rows(bootstrap: str, topic: str, rows: list[dict[str, object]]) -> None
 
 def rows_of(bootstrap: str, topic: str) -> list[dict[str, object]]:
     """The records of a topic, as rows."""
-    reader, found = Reader({"bootstrap.servers": bootstrap}), []
+    reader, found = NativeReader({"bootstrap.servers": bootstrap}), []
     consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": topic})
     _, end = consumer.get_watermark_offsets(TopicPartition(topic, 0), timeout=20)
     consumer.close()

@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 
 from mirrorlake.errors import AuthenticationFailed
 from mirrorlake.kafka import records
-from mirrorlake.native.reader import ClusterSilent, Reader
+from mirrorlake.native.reader import ClusterSilent, NativeReader
 from mirrorlake.verify import log_reader
 from mirrorlake.verify.log_reader import Log, LogReader, NativeLog
 from mirrorlake.verify.python_log import PythonLog
@@ -34,7 +34,7 @@ class Landing:
     """The reader of landing, as a `Log`."""
 
     def __init__(self, settings: Mapping[str, str], patience: float) -> None:
-        self._reader = Reader(settings, patience_seconds=patience)
+        self._reader = NativeReader(settings, patience_seconds=patience)
 
     def read(self, key: tuple[str, int], first: int, end: int) -> Iterator[object]:
         return self._reader.read({key: (first, end)})

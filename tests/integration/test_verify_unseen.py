@@ -184,7 +184,7 @@ def test_evidence_that_is_cut_says_so_and_how_to_get_the_rest(
     clusters: ClusterPair, topic_name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Four records of each of two partitions differ."""
-    monkeypatch.setattr(job, "MOST_TOLD", 3)
+    monkeypatch.setattr(job, "MAX_LISTED", 3)
     monkeypatch.setattr(outcome, "MOST_ROWS", 1)
     topology = write_topology(tmp_path, clusters.east, clusters.west, {"topics": [topic_name]})
     create_topic(clusters.east, topic_name, partitions=2)
@@ -196,9 +196,9 @@ def test_evidence_that_is_cut_says_so_and_how_to_get_the_rest(
     assert len(found.differences) == 6 and found.cut == {"ranges": 1, "differences": 2}
     page = tmp_path / "evidence.html"
     found.write(page)
-    for sentence in found.told_cut:
+    for sentence in found.cut_sentences:
         assert html.escape(sentence) in page.read_text(encoding="utf-8")
-    query = found.told_cut[1].partition('"')[2].rstrip('"')
+    query = found.cut_sentences[1].partition('"')[2].rstrip('"')
     assert [row["untold_differences"] for row in lake.rows(query)] == [1, 1], "the table has what the page has not"
 
 

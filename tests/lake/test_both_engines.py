@@ -55,7 +55,7 @@ ARGS: dict[str, object] = {
 }  # fmt: skip
 OF_RANGES = (*((name, "STRING") for name in ("flow", "topic")), ("partition", "INT"), ("generation", "INT"),
              *((name, "BIGINT") for name in ("first", "last", "record_count")))  # fmt: skip
-OF_DOUBTS = (*OF_RANGES[:5], ("below", "BIGINT"))
+OF_NEEDED = (*OF_RANGES[:5], ("below", "BIGINT"))
 OF_CUTS = (("source_cluster", "STRING"), ("topic", "STRING"), ("partition", "INT"), ("generation", "INT"),
            ("below", "BIGINT"))  # fmt: skip
 OF_WANTED = (("topic", "STRING"), ("partition", "INT"), ("generation", "INT"), ("target_topic", "STRING"),
@@ -81,7 +81,7 @@ FRAMES: dict[str, Frame | str] = {
     "runs": "SELECT * FROM offset_translation WHERE flow = :flow",
     "found": "SELECT topic, partition, 0 AS generation, offset, topic AS path FROM records",
     "picked": "SELECT topic, partition, offset, topic AS path, offset % 3 = 0 AS waits FROM records",
-    "doubts": Frame(OF_DOUBTS, [(FLOW, topic, 0, 0, 3, 9) for topic in TOPICS]),
+    "still_needed": Frame(OF_NEEDED, [(FLOW, topic, 0, 0, 3, 9) for topic in TOPICS]),
     "compacted": Frame(
         (*OF_WANTED[:3], *OF_WANTED[4:], ("below", "BIGINT")), [(topic, 0, 0, 3, 20, 40) for topic in TOPICS]
     ),

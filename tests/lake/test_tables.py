@@ -9,7 +9,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from mirrorlake.config.topology import Lake as Location
 from mirrorlake.lake.definitions import TABLES, definition
 from mirrorlake.lake.opening import open_lake
-from mirrorlake.lake.path_tables import KEPT
+from mirrorlake.lake.path_tables import LOG_RETENTION
 
 
 def test_definitions_say_what_spark_made(spark: SparkSession, tmp_path: Path) -> None:
@@ -22,7 +22,7 @@ def test_definitions_say_what_spark_made(spark: SparkSession, tmp_path: Path) ->
         ]
         assert [not column.required for column in found.columns] == [item.nullable for item in made]
         properties = DeltaTable(str(tmp_path / "lake" / table)).metadata().configuration
-        wanted = {**found.properties, **KEPT}
+        wanted = {**found.properties, **LOG_RETENTION}
         assert wanted == {key: properties[key] for key in wanted}
 
 

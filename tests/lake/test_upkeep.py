@@ -12,7 +12,7 @@ from mirrorlake.config.topology import Lake as Location
 from mirrorlake.lake.definitions import rows_of
 from mirrorlake.lake.opening import open_lake
 from mirrorlake.lake.path_lake import PathLake
-from mirrorlake.lake.path_tables import KEPT, PathTables
+from mirrorlake.lake.path_tables import LOG_RETENTION, PathTables
 from mirrorlake.lake.stage_index import StageFiles
 from mirrorlake.run.upkeep import Upkeep
 
@@ -72,5 +72,5 @@ def test_a_lake_of_an_earlier_version_gets_short_logs(tmp_path: Path) -> None:
     for _ in range(2):
         PathTables(tmp_path).append("records", rows_of("records", []))
     found = tables.properties("records")
-    assert KEPT.items() <= found.items() and found["mirrorlake.id"] == "x"
+    assert LOG_RETENTION.items() <= found.items() and found["mirrorlake.id"] == "x"
     assert tables.version("records") == 3, "made, changed once, appended to twice"

@@ -18,8 +18,8 @@ import pyarrow as pa
 
 from mirrorlake import failpoints
 from mirrorlake.errors import Fenced, MirrorlakeError, TargetLost, TargetRefused, TopicRefused
-from mirrorlake.forget.doubts import Committed, Doubt, Known, doubts
-from mirrorlake.kafka.kept import Kept
+from mirrorlake.forget.still_needed import Committed, FlowPositions, StillNeeded, still_needed
+from mirrorlake.kafka.client_pool import ClientPool
 from mirrorlake.lake.incidents import Lost
 from mirrorlake.lake.owners import fenced
 from mirrorlake.offsets.parked import Parked
@@ -34,7 +34,7 @@ from mirrorlake.produce import (
     map_writer,
     patience,
     python_producer,
-    refusals,
+    refused_records,
     stage_files,
     task,
     writer,
@@ -52,7 +52,7 @@ from mirrorlake.produce.stage_files import read_shard
 from mirrorlake.produce.task import ShardJob, produce_shard
 from mirrorlake.produce.writer import Target
 from mirrorlake.run import target_losses
-from mirrorlake.run.target_losses import log_ends_below, take_out, told
+from mirrorlake.run.target_losses import log_ends_below, loss_errors, take_out
 from tests.simulation.kafka import Consumer, Producer, timed_out
 from tests.simulation.landing import Lander
 from tests.simulation.stage import RECORDS, ParquetView, arrow, lake_failed
@@ -391,8 +391,8 @@ def install(world: World, stack: ExitStack) -> None:
         (writer, "AdminClient", lambda _settings: world.target),
         (writer, "topic_rights", lambda target, names: {n: {"READ"} if n in target.denied else None for n in names}),
         (task, "TRANSACTION_RECORDS", world.settings.transaction_records),
-        (task, "_writers", Kept()),
-        (task, "_paces", Kept()),
+        (task, "_writers", ClientPool()),
+        (task, "_paces", ClientPool()),
         (task, "WORKER", ""),
         (failpoints, "reached", lambda point: world.steps.reach(point, timed_out)),
         (map_writer, "ThreadPoolExecutor", lambda count, **_: Threads(world.later, count)),
@@ -401,7 +401,7 @@ def install(world: World, stack: ExitStack) -> None:
         (produce_flow, "logger", quiet),
         (target_losses, "logger", quiet),
         (target_losses, "SURE_SECONDS", 0.0),
-        (refusals, "logger", quiet),
+        (refused_records, "logger", quiet),
         (produce_flow, "time", SimpleNamespace(time_ns=time_ns)),
     ):
         stack.enter_context(patch.object(module, name, value))
@@ -459,7 +459,7 @@ class Driver:
         known = self._open_losses()
         for key, lost in log_ends_below(flow, self._target_ends).items():
             if key not in known and key[0] not in self._targets.closed():
-                self._tell_lost(*told(MemoryLosses(world), FLOW, key[0], key, lost))  # type: ignore[arg-type]
+                self._tell_lost(*loss_errors(MemoryLosses(world), FLOW, key[0], key, lost))  # type: ignore[arg-type]
         open_ones = self._open_losses()
         flow.spec = replace(flow.spec, blocked=flow.spec.blocked | open_ones.keys())
         return take_out(MemoryLosses(world), flow, open_ones)  # type: ignore[arg-type]
@@ -512,7 +512,7 @@ class Driver:
             self._flow = None
             raise
 
-    def doubts(self, topic: str) -> list[Doubt]:
+    def still_needed(self, topic: str) -> list[StillNeeded]:
         """What of a topic must stay in the stage for the flow. Where this process does not run it, nobody does: what
         outlived a process is fenced."""
         world = self.world
@@ -527,7 +527,7 @@ class Driver:
             for (owner, key), (offset, metadata) in world.target.positions.items():
                 if owner == group:
                     committed[key] = Committed(decode_written(metadata).generation, offset)
-        known = Known(
+        known = FlowPositions(
             FLOW,
             {key: (at.generation, at.source) for key, at in floors.items()},
             committed,
@@ -535,7 +535,7 @@ class Driver:
         )
         with MemoryStage(world, catalog=False).reading() as index:
             staged = index.topics(SOURCE)
-            return list(doubts(known, {topic: staged[topic]} if topic in staged else {}))
+            return list(still_needed(known, {topic: staged[topic]} if topic in staged else {}))
 
     def stop(self) -> None:
         """End in order."""
@@ -640,5 +640,5 @@ class Driver:
                 flow.drain()
             finally:
                 last = (error.generation or 0, (error.first_offset or 0) - 1)
-                self._tell_lost(*told(MemoryLosses(self.world), FLOW, key[0], key, lost, last))  # type: ignore[arg-type]
+                self._tell_lost(*loss_errors(MemoryLosses(self.world), FLOW, key[0], key, lost, last))  # type: ignore[arg-type]
         self._begun_with = None  # it begins anew

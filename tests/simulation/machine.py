@@ -182,7 +182,7 @@ class Replication(RuleBasedStateMachine):
         topic, salt, finishes = dice.among(TOPICS), dice.upto(99), dice.among((True, True, False))
         if finishes and dice.among((False, True)):
             self._die()
-        count = self.world.forget(topic, salt, self.driver.doubts(topic), finishes)
+        count = self.world.forget(topic, salt, self.driver.still_needed(topic), finishes)
         self._say(f"forget {count} records of {topic}, finished: {finishes}")
 
     def _come_back_otherwise(self, dice: Dice) -> None:

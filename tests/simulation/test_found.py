@@ -119,7 +119,7 @@ def test_a_task_that_begins_behind_a_forget_writes_nothing_of_what_goes(schedule
     schedule.do("land")
     schedule._do("produce", 0, Fault("zombie", steps))
     schedule.killed()
-    assert world.forget("t0", 1, schedule.driver.doubts("t0"), finishes=False)
+    assert world.forget("t0", 1, schedule.driver.still_needed("t0"), finishes=False)
     world.wake()
     schedule.check()
 
@@ -212,5 +212,5 @@ def test_what_a_flow_has_just_produced_stays_in_the_stage_though_its_topic_is_no
     world.write("t0", 0, 2)
     schedule.do("land", "produce")
     world.selected = set()
-    assert world.forget("t0", 7, schedule.driver.doubts("t0"), finishes=True) == 0
+    assert world.forget("t0", 7, schedule.driver.still_needed("t0"), finishes=True) == 0
     schedule.check()

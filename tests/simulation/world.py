@@ -12,13 +12,19 @@ from functools import partial
 from typing import Any
 
 from mirrorlake.errors import Fenced
-from mirrorlake.forget.doubts import Doubt
+from mirrorlake.forget.still_needed import StillNeeded
 from mirrorlake.groups.readable import Sides, readable_positions
-from mirrorlake.kafka.kept import Kept
+from mirrorlake.kafka.client_pool import ClientPool
 from mirrorlake.landing.source_comparison import Branch, CurrentGenerations, LandingPlan, TopicGeneration
 from mirrorlake.offsets.generations import Begun, NotedTarget, SourceGenerations, counts_from
 from mirrorlake.offsets.parked import Parked
-from mirrorlake.offsets.positions import Asked, LogEnds, PartitionGeneration, TopicAndPartition, Translated
+from mirrorlake.offsets.positions import (
+    LogEnds,
+    PartitionGeneration,
+    TopicAndPartition,
+    TopicPartitionOffset,
+    Translated,
+)
 from mirrorlake.produce import task
 from tests.simulation.kafka import ODD, TOO_LARGE, Cluster, Entry, Log, Topic, Transaction
 from tests.simulation.stage import Row, Stage, Tables
@@ -76,7 +82,7 @@ class Worker:
     """A Python worker: producers live in it from batch to batch."""
 
     name: str = field(default_factory=lambda: uuid.uuid4().hex)
-    writers: Kept[Any] = field(default_factory=Kept)
+    writers: ClientPool[Any] = field(default_factory=ClientPool)
 
 
 @dataclass
@@ -306,7 +312,7 @@ class World:
             if sampled and known and self.living().generation(key) == place.generation:
                 self.samples[place] = max(self.samples.get(place, 0), covered.get(key, start))
 
-    def forget(self, topic: str, salt: int, waits: Sequence[Doubt], finishes: bool) -> int:
+    def forget(self, topic: str, salt: int, waits: Sequence[StillNeeded], finishes: bool) -> int:
         """Some staged records are noted, unless they wait for the flow, and deleted, unless the process dies."""
         chance, before = random.Random(salt), len(self.forgotten)
         for row in self.stage.rows():
@@ -366,7 +372,7 @@ class World:
 
     def wake(self) -> None:
         """What outlived its process comes to its end: tasks, and commits that were on their way."""
-        task._writers, task.WORKER = Kept(), "outlived"  # those tasks have a worker of their own
+        task._writers, task.WORKER = ClientPool(), "outlived"  # those tasks have a worker of their own
         self.steps.wake()
         ghosts, self.ghosts = self.ghosts, []
         for ghost in ghosts:
@@ -586,7 +592,7 @@ class World:
 def _sides(runs: list[tuple[int, int]], source: Log, mirror: Log) -> Sides:
     """A partition as those see it who move groups: `runs` are pairs of offsets here and there, in order."""
 
-    def translate(asked: Collection[Asked]) -> dict[Asked, Translated]:
+    def translate(asked: Collection[TopicPartitionOffset]) -> dict[TopicPartitionOffset, Translated]:
         end = runs[-1][0] + 1
         return {
             key: Translated(

@@ -15,8 +15,8 @@ from typing import get_args
 from mirrorlake import errors
 from mirrorlake.errors import MirrorlakeError
 from mirrorlake.landing.source_comparison import LossKind
+from mirrorlake.run.control_incidents import kind_of
 from mirrorlake.run.control_loop import TURN
-from mirrorlake.run.control_news import kind_of
 from mirrorlake.run.resolve import CHOICES
 
 ROOT = Path(__file__).parents[2]

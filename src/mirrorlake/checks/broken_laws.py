@@ -39,7 +39,7 @@ def broken_laws(
     for row in lake.table_rows("replication_lag"):
         mirrored[row["flow"]].add((row["topic"], row["partition"]))
     asked = [
-        _Asked(
+        _LogEndsRequest(
             connections,
             flow,
             [item for item in extents if item.flow == flow.name and _is_living(item, targets)],
@@ -111,7 +111,7 @@ def _alert(place: Mapping[str, Any], name: str, missing: int, detail: str) -> di
     return {**where, "value": float(missing), "threshold": 0.0, "since": None, "detail": detail}
 
 
-class _Asked:
+class _LogEndsRequest:
     """The log ends of a flow's target partitions, and the ids of its target topics (`noted` by name, rows of
     `living_targets`), asked for in a thread that holds nobody up."""
 

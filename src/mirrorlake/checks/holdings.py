@@ -10,7 +10,7 @@ from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.mm2.topics import offset_syncs_separator
 
-Whose = Literal["nobody", "ours", "MirrorMaker 2", "foreign"]
+Owner = Literal["nobody", "ours", "MirrorMaker 2", "foreign"]
 #: MirrorMaker 2 counts as running while its newest offset sync is younger than this, seconds: where records come, it
 #: writes one a minute at least.
 LIVE_SECONDS = 300.0
@@ -22,7 +22,7 @@ class Holding:
 
     topic: str
     target_topic: str
-    whose: Whose
+    whose: Owner
     records: int
 
 
@@ -87,7 +87,7 @@ def _wanted(flow: ResolvedFlow, topic: str) -> bool:
     return flow.selection.selects(topic) and not flow.pauses(topic)
 
 
-def _whose(mirror: str, records: int, ours: Collection[str], maker: OtherMaker | None) -> Whose:
+def _whose(mirror: str, records: int, ours: Collection[str], maker: OtherMaker | None) -> Owner:
     if mirror in ours:
         return "ours"
     if not records:
@@ -98,7 +98,7 @@ def _whose(mirror: str, records: int, ours: Collection[str], maker: OtherMaker |
 def holding_problems(flow: ResolvedFlow, found: Sequence[Holding], maker: OtherMaker | None) -> list[Problem]:
     """A refusal where the flow would be a second writer beside MirrorMaker 2, else notes of records that are not its
     own."""
-    by: Mapping[Whose, list[Holding]] = {
+    by: Mapping[Owner, list[Holding]] = {
         whose: [item for item in found if item.whose == whose] for whose in ("MirrorMaker 2", "foreign")
     }
     problems = []

@@ -19,7 +19,7 @@ logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class Verdict:
+class Preflight:
     """The flows that may run, with what was found out about them: cluster ids by alias, which of these aliases the lake
     has to note, topics that a flow leaves out with the reason, and all problems, notes included."""
 
@@ -41,7 +41,7 @@ class Verdict:
 
 def judge(
     lake: Lake | None, connections: Connections, flows: Sequence[ResolvedFlow], lake_exists: bool = False
-) -> Verdict:
+) -> Preflight:
     """Ask the clusters and check flows that are to run together.
 
     Args:
@@ -55,25 +55,25 @@ def judge(
         ClusterUnusable: no flow can do anything: its target cannot be asked, or its source cannot and nothing of it was
             ever staged.
     """
-    verdict = check(lake, connections, flows, lake_exists)
+    result = check(lake, connections, flows, lake_exists)
     if lake is not None or not lake_exists:
-        found = second_writers(connections, verdict, lake)
-        verdict = replace(verdict, problems=(*verdict.problems, *found))
-    refused = refused_flows(verdict.problems)
+        found = second_writers(connections, result, lake)
+        result = replace(result, problems=(*result.problems, *found))
+    refused = refused_flows(result.problems)
     if refused:
         problem = next(iter(refused.values()))
         raise TopologyError(str(problem))
-    for problem in verdict.problems:
+    for problem in result.problems:
         if problem.severity == "note":
             logger.info("%s", problem)
-    return verdict
+    return result
 
 
-def second_writers(connections: Connections, verdict: Verdict, lake: Lake | None) -> list[Problem]:
+def second_writers(connections: Connections, result: Preflight, lake: Lake | None) -> list[Problem]:
     """Refusals of flows that would write beside MirrorMaker 2. Where that does not run, nobody is asked for more."""
     problems = []
-    for flow in verdict.flows:
-        if {flow.source, flow.target} <= verdict.ids.keys():
+    for flow in result.flows:
+        if {flow.source, flow.target} <= result.ids.keys():
             maker = other_maker(connections, flow)
             if maker is not None and maker.is_running:
                 known = {} if lake is None else living_targets(lake.reader, flow.name)
@@ -85,7 +85,7 @@ def second_writers(connections: Connections, verdict: Verdict, lake: Lake | None
 
 def check(
     lake: Lake | None, connections: Connections, flows: Sequence[ResolvedFlow], lake_exists: bool = False
-) -> Verdict:
+) -> Preflight:
     """The same, and refusals are only reported."""
     ids: dict[str, str] = {}
     brokers: dict[str, int] = {}
@@ -122,4 +122,4 @@ def check(
         flow.name: {topic: str(problem) for topic, problem in left_out(problems, flow.name).items()} for flow in flows
     }
     to_note = {alias: cluster_id for alias, cluster_id in ids.items() if (alias, cluster_id) not in noted}
-    return Verdict(connections, tuple(flows), ids, out, tuple(problems), to_note)
+    return Preflight(connections, tuple(flows), ids, out, tuple(problems), to_note)

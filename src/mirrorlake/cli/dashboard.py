@@ -31,7 +31,7 @@ def dashboard(
 ) -> None:
     """Show the dashboard of the bundle, from this lake: until Ctrl-C, while the replicator runs or not."""
     with needs("dashboard"):
-        from mirrorlake.dashboard.data import Reader, Snapshots, read_data
+        from mirrorlake.dashboard.data import DashboardReader, Snapshots, read_data
         from mirrorlake.dashboard.model import load_dashboard
         from mirrorlake.dashboard.page import render
         from mirrorlake.dashboard.server import DashboardServer
@@ -47,7 +47,7 @@ def dashboard(
         shared.say(f"wrote {html}")
         return
     known.short = False  # the same queries again and again: it pays to compile them
-    reader = Reader(known.reader, shown)
+    reader = DashboardReader(known.reader, shown)
     page = render(shown, None, refresh, place)
     with DashboardServer(page, Snapshots(reader.read, refresh).newest, port) as server:
         shared.say(f"dashboard at {server.url} (Ctrl-C ends it)")

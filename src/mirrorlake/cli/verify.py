@@ -92,7 +92,7 @@ def _show(shared: Context, found: "Verified") -> None:
         shared.out.print(table)
     for reason, count in found.excused.items():
         shared.out.print(f"{count:,} records no difference: {reason}")
-    for sentence in found.told_cut:
+    for sentence in found.cut_sentences:
         shared.out.print(sentence)
     shared.out.print(_line(found))
 

@@ -155,7 +155,7 @@ def plan_acls(
         limit: how many topics a pattern is written out for.
     """
     implied, withheld = implied_acls(source, mirrors, limit)
-    asked = _Asked(source, mirrors, implied | target, frozenset(withheld))
+    asked = _SourceAcls(source, mirrors, implied | target, frozenset(withheld))
     stale, left = set(), {}
     for acl, made_under in owned.items():
         if (made_under is not None and made_under != policy) or not asked.knows(acl):
@@ -193,7 +193,7 @@ def _allows_more(acl: Acl, closed: Callable[[str], bool]) -> bool:
     return acl.permission == "ALLOW" and acl.prefix is not None and not closed(acl.prefix)
 
 
-class _Asked:
+class _SourceAcls:
     """Says of ACLs of the target whether the source still asks for them; `there` are those that are there, or will be
     in a moment. Checks each owned ACL alone: written out, those of the source may be too many."""
 

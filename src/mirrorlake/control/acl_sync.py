@@ -22,7 +22,7 @@ from mirrorlake.control.acl_plan import (
     plan_acls,
     removals,
 )
-from mirrorlake.control.repeats import Refusals
+from mirrorlake.control.repeats import RefusedChanges
 from mirrorlake.errors import ReplicationError
 from mirrorlake.kafka.admin import ClusterAdmin
 from mirrorlake.kafka.admin_acls import NoAcls, create_acls, delete_acls, describe_topic_acls
@@ -80,8 +80,8 @@ class AclSync:
         self._log = log
         self._remote_topic = remote_topic
         self._mirrored = mirrored
-        self._told = told
-        self._refusals = Refusals()
+        self._on_read = told
+        self._refusals = RefusedChanges()
         self._folded: dict[str, tuple[Sequence[Change], dict[Acl, str | None]]] = {}
 
     def compare(self) -> AclPlan:
@@ -101,7 +101,7 @@ class AclSync:
         """
         plan, owned, mirrors, untold, lacking = self._compare()
         self.left = plan.left
-        rows = self._news([*untold, *map(self._not_written_out, plan.withheld)], plan.changes)
+        rows = self._not_reported([*untold, *map(self._not_written_out, plan.withheld)], plan.changes)
         due = self._refusals.due(plan.changes)
         said: dict[AclChange, str | None] = {change: None for change in due if change.action == "forget"}
         begun = [change for change in due if change.action == "create"]
@@ -118,7 +118,7 @@ class AclSync:
                 rows.append(change.row(None, self._named_by))
             elif self._refusals.is_news(change, error) or change in fresh:
                 rows.append(change.row(error, self._named_by))
-        self._tell(rows)
+        self._log_and_record(rows)
         return rows
 
     def make_stated(self, stated: Iterable[Acl], names: Mapping[str, str]) -> None:
@@ -132,7 +132,7 @@ class AclSync:
         lacking = [AclChange("create", acl) for acl in sorted(implied - there)]
         self._log.record(self.flow.name, [change.begun(self._named_by) for change in lacking])
         created = create_acls(self._target, [change.acl for change in lacking])
-        self._tell([change.row(created[change.acl], self._named_by) for change in lacking])
+        self._log_and_record([change.row(created[change.acl], self._named_by) for change in lacking])
         self.undone = {acl: error for acl, error in created.items() if error is not None}
 
     def settle_left(self, revoke: bool) -> int:
@@ -140,7 +140,7 @@ class AclSync:
         returns how many. Raises ReplicationError when the target refuses, with what it did noted all the same."""
         left = self.compare().left
         said = self._delete(list(left)) if revoke else {AclChange("forget", acl): None for acl in left}
-        self._tell([change.row(error, left[change.acl]) for change, error in said.items()])
+        self._log_and_record([change.row(error, left[change.acl]) for change, error in said.items()])
         refused = [f"{change.acl.name}: {error}" for change, error in said.items() if error is not None]
         if refused:
             raise ReplicationError(
@@ -152,7 +152,7 @@ class AclSync:
     def _delete(self, acls: Sequence[Acl]) -> dict[AclChange, str | None]:
         return {AclChange("delete", acl): error for acl, error in delete_acls(self._target, acls).items()}
 
-    def _news(self, told: Sequence[Change], changes: Sequence[AclChange]) -> list[Change]:
+    def _not_reported(self, told: Sequence[Change], changes: Sequence[AclChange]) -> list[Change]:
         """Those rows that were not reported before; what is neither reported nor to be changed any more is
         forgotten."""
         self._refusals.keep({*changes, *(row.resource for row in told)})
@@ -163,9 +163,9 @@ class AclSync:
         opposite = self._owned(opposite_name(self.flow)).keys() if self._has_opposite else set()
         source, target = describe_topic_acls(self._source), describe_topic_acls(self._target)
         if not isinstance(source, NoAcls):
-            self._told(source)
+            self._on_read(source)
         untold = [
-            self._untold(admin, told)
+            self._acls_unreported(admin, told)
             for admin, told in ((self._source, source), (self._target, target))
             if isinstance(told, NoAcls)
         ]
@@ -240,14 +240,14 @@ class AclSync:
         )
         return Change(KIND, f"{what} from {acl.host}", None, None, "refused", error)
 
-    def _untold(self, admin: ClusterAdmin, told: NoAcls) -> Change:
+    def _acls_unreported(self, admin: ClusterAdmin, told: NoAcls) -> Change:
         if told.disabled:
             error = f"cluster {admin.alias} has no authorizer, so flow {self.flow.name} mirrors no ACLs"
             return Change(KIND, f"cluster {admin.alias}", None, None, "skipped", error)
         error = f"cluster {admin.alias} does not report its ACLs to flow {self.flow.name}: {told.reason}"
         return Change(KIND, f"cluster {admin.alias}", None, None, "refused", error)
 
-    def _tell(self, rows: list[Change]) -> None:
+    def _log_and_record(self, rows: list[Change]) -> None:
         for row in rows:
             if row.outcome == "skipped":
                 logger.info("%s", row.error)

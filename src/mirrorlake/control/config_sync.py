@@ -14,7 +14,7 @@ from mirrorlake.control.config_plan import (
     creation_configs,
     plan_mirror,
 )
-from mirrorlake.control.repeats import Contests, Refusals
+from mirrorlake.control.repeats import Contests, RefusedChanges
 from mirrorlake.kafka.admin_configs import Described, alter_topic_configs, describe_topic_configs
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.kafka.values import TopicConfigs
@@ -52,8 +52,8 @@ class ConfigSync:
         self._target = connections.admin(flow.target)
         self._log = log
         self._remote_topic = remote_topic
-        self._told = told
-        self._refusals = Refusals()
+        self._on_read = told
+        self._refusals = RefusedChanges()
         self._contests = Contests()
 
     def creation(self, factors: Mapping[str, int]) -> dict[str, dict[str, str]]:
@@ -62,7 +62,7 @@ class ConfigSync:
         A source topic that is gone, or whose configs the source does not report, gives none of its own.
         """
         found = describe_topic_configs(self._source, factors).configs
-        self._told(found)
+        self._on_read(found)
         return {topic: creation_configs(self.rules, found.get(topic, {}), factor) for topic, factor in factors.items()}
 
     def not_kept(self, topic: str, refused: Mapping[str, tuple[str, str]]) -> None:
@@ -71,7 +71,7 @@ class ConfigSync:
         told = {key: said for key, said in refused.items() if key not in UNLIMITED}
         changes = {ConfigChange(topic, topic, key, None, value): error for key, (value, error) in told.items()}
         rows = [change.row(error) for change, error in changes.items() if self._refusals.is_news(_key(change), error)]
-        self._tell(rows)
+        self._log_and_record(rows)
 
     def plan(self) -> list[ConfigChange]:
         """What would be changed now, or refused, on topics that both sides have; changes nothing."""
@@ -94,7 +94,7 @@ class ConfigSync:
                 self._contests.made(_key(change))
             if error is None or self._refusals.is_news(_key(change), error):
                 rows.append(change.row(error))
-        self._tell(rows)
+        self._log_and_record(rows)
         return rows
 
     def _objection(self, change: ConfigChange) -> str | None:
@@ -109,7 +109,7 @@ class ConfigSync:
     def _compare(self) -> _Compared:
         pairs, factors = self._pairs()
         source = describe_topic_configs(self._source, pairs)
-        self._told(source.configs)
+        self._on_read(source.configs)
         target = describe_topic_configs(self._target, pairs.values())
         changes = [
             change
@@ -119,7 +119,7 @@ class ConfigSync:
                 self.rules, ConfigPair(topic, name, source.configs[topic], target.configs[name], factors[name])
             )
         ]
-        return _Compared(changes, self._untold(pairs, source, target))
+        return _Compared(changes, self._configs_unreported(pairs, source, target))
 
     def _pairs(self) -> tuple[dict[str, str], dict[str, int]]:
         """Target topics by source topic, where both are there, and the factors of the target topics."""
@@ -131,7 +131,7 @@ class ConfigSync:
     def _is_led(self, topic: str, name: str) -> bool:
         return self._leader is not None and topic == name and self._leader.selects(topic)
 
-    def _untold(self, pairs: Mapping[str, str], source: Described, target: Described) -> list[Change]:
+    def _configs_unreported(self, pairs: Mapping[str, str], source: Described, target: Described) -> list[Change]:
         rows = []
         for topic, name in pairs.items():
             for alias, shown, refused in (
@@ -143,7 +143,7 @@ class ConfigSync:
                     rows.append(Change("config", name, None, None, "refused", error))
         return rows
 
-    def _tell(self, rows: list[Change]) -> None:
+    def _log_and_record(self, rows: list[Change]) -> None:
         for row in rows:
             if row.outcome == "refused":
                 change = row.after or "its configs"

@@ -42,7 +42,7 @@ class DeniedTopics:
         self._incidents.tell_all(self._flow, TopicRefused.incident_kind, told)
         self.topics = dict(sorted({**self.topics, **fresh}.items()))
 
-    def let_go(self, names: Mapping[str, str]) -> None:
+    def resume(self, names: Mapping[str, str]) -> None:
         """Go on with the topics that may be written again; `names` are target topics by source topic. Raises
         KafkaException when the cluster does not answer."""
         now = time.monotonic()

@@ -12,7 +12,7 @@ RETRY_REFUSED_SECONDS = 600.0
 CONTESTED_TIMES = 3
 
 
-class Refusals:
+class RefusedChanges:
     """Remembers refusals by any key, such as a change; forgets with the process."""
 
     def __init__(self, retry_seconds: float = RETRY_REFUSED_SECONDS) -> None:

@@ -95,7 +95,7 @@ class TargetGenerations:
             comparison = self._compared(names, {**found, **confirmed}, (missing - gone) | still)
         unfounded = {topic: comparison.living[topic].number for topic in comparison.unfounded}
         close_unfounded(self._lake, self._flow, unfounded)
-        self._take(names, comparison)
+        self._apply(names, comparison)
         return comparison
 
     def begin(self, comparison: TargetComparison, names: Mapping[str, str]) -> dict[str, TargetRefused]:
@@ -116,7 +116,7 @@ class TargetGenerations:
             if target in ends
         }
         self._note(begun)
-        return {topic: self._untold(topic, target) for topic, target in names.items() if target not in ends}
+        return {topic: self._id_unreported(topic, target) for topic, target in names.items() if target not in ends}
 
     def _load(self) -> dict[str, list[NotedTarget]]:
         if self._noted is None:
@@ -133,20 +133,20 @@ class TargetGenerations:
             self._decisions = target_decisions(self._lake, self._flow)
         return compare_targets(names, ids, missing, noted, self._decisions or [])
 
-    def _take(self, names: Mapping[str, str], comparison: TargetComparison) -> None:
+    def _apply(self, names: Mapping[str, str], comparison: TargetComparison) -> None:
         """Remember what may be written to, and report to operators what they have to decide."""
         for topic in (comparison.waiting | comparison.stopped | comparison.begin.keys()) & names.keys():
             self.living.pop(names[topic], None)
         for topic in comparison.living:
-            self._live(names[topic])
-        self._tell(comparison.losses)
+            self._begin_living(names[topic])
+        self._report_losses(comparison.losses)
         self.waiting = {
             topic: self.waiting.get(topic) or self._reminder(topic, names[topic])
             for topic in sorted(comparison.waiting)
         }
         self.stopped, self.decided = comparison.stopped, comparison.decided
 
-    def _live(self, target: str) -> None:
+    def _begin_living(self, target: str) -> None:
         generations = self._load()[target]
         newest = generations[-1]
         # A process that noted a generation itself knows that no other one wrote there for the flow, whatever is there.
@@ -162,7 +162,7 @@ class TargetGenerations:
             self._begun_here.add(target)
             self.decided -= {topic}
             if generation.topic_id:
-                self._live(target)
+                self._begin_living(target)
             if generation.number:
                 logger.warning("flow %s: generation %d of %s begins", self._flow, generation.number, target)
 
@@ -210,7 +210,7 @@ class TargetGenerations:
                 logger.info("flow %s: the ends of target topics are not known yet: %s", self._flow, error)
                 time.sleep(_PAUSE_SECONDS)
 
-    def _tell(self, losses: Sequence[TargetLoss]) -> None:
+    def _report_losses(self, losses: Sequence[TargetLoss]) -> None:
         mapped = mapped_targets(self._lake, self._flow, {loss.topic for loss in losses})
         problems = []
         for loss in losses:
@@ -229,7 +229,7 @@ class TargetGenerations:
             topic=topic,
         )
 
-    def _untold(self, topic: str, target: str) -> TargetRefused:
+    def _id_unreported(self, topic: str, target: str) -> TargetRefused:
         return TargetRefused(
             f"cluster {self._target.alias} does not report the id of topic {target}; give its user the right to "
             "describe it",

@@ -150,7 +150,7 @@ class TargetTopics:
             for plan in plans:
                 if plan.target_topic in self.generations.living and plan.topic not in refused:
                     self._ready[plan.target_topic] = plan.partitions
-            self._let_go_denied()
+            self._resume_denied()
             still = {*refused, *self._denied.topics, *(plan.topic for plan in refusals(plans))}
             self._unmade.replace(refused, still)
             done = self._unmade.tell_plans([plan for plan in plans if plan.action != "none"])
@@ -158,7 +158,7 @@ class TargetTopics:
             self._event_log.record(self.flow.name, [plan.row() for plan in done])
             return done
 
-    def keep_alike(self) -> None:
+    def sync_acls_and_configs(self) -> None:
         """Before records flow, bring up to date what came about while the flow did not run: ACLs, and configs of the
         topics that are there. Raises ClusterUnreachable."""
         self.sync_acls()
@@ -180,16 +180,16 @@ class TargetTopics:
         """Compare the target's topics with those that were noted; changes nothing on the target."""
         with self._use:
             self._comparison({})
-            self._let_go_denied()
+            self._resume_denied()
 
     def deny(self, refusals: Iterable[TopicRefused]) -> None:
         """Go on without topics whose records the target does not take, until `check` finds that they may be written."""
         with self._use:
             self._denied.add(refusals)
 
-    def _let_go_denied(self) -> None:
+    def _resume_denied(self) -> None:
         names = ((topic, self.remote_topic(topic)) for topic in self._denied.topics)
-        self._denied.let_go({topic: name for topic, name in names if name is not None})
+        self._denied.resume({topic: name for topic, name in names if name is not None})
 
     def _planned(self, begins: bool) -> list[TopicPlan]:
         """What the target lacks. Its own topics are watched even while the source does not answer."""

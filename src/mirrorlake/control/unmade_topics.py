@@ -18,7 +18,7 @@ class UnmadeTopics:
         self._flow = flow
         self._incidents = incidents
         self._checked = False
-        self._told: set[TopicPlan] = set()
+        self._reported: set[TopicPlan] = set()
 
     def replace(self, refused: Mapping[str, TargetRefused], still: Collection[str]) -> None:
         """All that a refresh was refused; incidents about topics other than `still` are over."""
@@ -35,9 +35,9 @@ class UnmadeTopics:
 
     def tell_plans(self, plans: Sequence[TopicPlan]) -> list[TopicPlan]:
         """Report planned topics that must not be mirrored; returns the plans except those reported before."""
-        fresh = [plan for plan in plans if plan not in self._told]
+        fresh = [plan for plan in plans if plan not in self._reported]
         found = refusals(fresh)
-        self._told.update(found)
+        self._reported.update(found)
         self._incidents.tell_all(self._flow, _KIND, [_refused(self._flow, plan) for plan in found])
         return fresh
 

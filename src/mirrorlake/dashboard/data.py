@@ -12,8 +12,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from mirrorlake.dashboard.data_version import DataVersion, data_version
 from mirrorlake.dashboard.model import Dashboard
-from mirrorlake.dashboard.news import Mark, mark_of
 from mirrorlake.dashboard.parts import Dataset
 from mirrorlake.errors import InputError, LakeError
 from mirrorlake.lake.reader import Reader as LakeReader
@@ -41,17 +41,17 @@ def bounded(dataset: Dataset, time_column: str | None, rows: int) -> str:
 
 def read_data(lake: LakeReader, dashboard: Dashboard, rows: int = MAX_ROWS) -> dict[str, Any]:
     """Run all queries, once: see `Reader`."""
-    return Reader(lake, dashboard, rows).read()
+    return DashboardReader(lake, dashboard, rows).read()
 
 
-class Reader:
+class DashboardReader:
     """Reads a dashboard's data sets from a lake, again and again; those whose tables have no news are not run again."""
 
     def __init__(self, lake: LakeReader, dashboard: Dashboard, rows: int = MAX_ROWS) -> None:
         self._lake = lake
         self._dashboard = dashboard
         self._rows = rows
-        self._known: dict[str, tuple[Mark, dict[str, Any]]] = {}
+        self._known: dict[str, tuple[DataVersion, dict[str, Any]]] = {}
 
     def read(self) -> dict[str, Any]:
         """Returns {"at": ms, "seconds", "datasets": {name: {"columns", "rows", "cut"}}}.
@@ -69,7 +69,7 @@ class Reader:
         return {"at": int(now.timestamp() * 1000), "seconds": round(time.monotonic() - began, 2), "datasets": found}
 
     def _read(self, dataset: Dataset, time_column: str | None) -> dict[str, Any]:
-        mark = mark_of(self._lake.directory, dataset.query)  # before the query, so that no commit is missed
+        mark = data_version(self._lake.directory, dataset.query)  # before the query, so that no commit is missed
         known = self._known.get(dataset.name)
         if known is not None and mark is not None and known[0] == mark:
             return known[1]

@@ -41,11 +41,11 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         """Answer."""
-        self._answer(*self._found())
+        self._answer(*self._response())
 
     do_HEAD = do_GET
 
-    def _found(self) -> tuple[HTTPStatus, str, bytes]:
+    def _response(self) -> tuple[HTTPStatus, str, bytes]:
         port = self.server.server_port
         # A page of elsewhere whose name was made to lead here (DNS rebinding) still says its own name.
         if self.headers.get("Host") not in (f"{ADDRESS}:{port}", f"localhost:{port}"):

@@ -12,7 +12,7 @@ from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.lease import Lease
 from mirrorlake.lake.translate import Translator
 from mirrorlake.offsets.positions import TopicAndPartition
-from mirrorlake.run.elsewhere import run_elsewhere
+from mirrorlake.run.other_process import run_by_other_process
 from mirrorlake.run.replicator import Replicator, RunOptions
 
 logger = logging.getLogger(__name__)
@@ -107,7 +107,7 @@ def _is_free(lake: Lake, flow: ResolvedFlow) -> tuple[bool, str | None]:
     except LakeError as error:
         return False, str(error)
     lease.release()
-    if run_elsewhere(lake, [flow.name]) is not None:  # a lock of this host says nothing about another one
+    if run_by_other_process(lake, [flow.name]) is not None:  # a lock of this host says nothing about another one
         return False, f"another process runs flow {flow.name}, and did not come to the end in time"
     return True, None
 

@@ -18,7 +18,7 @@ from mirrorlake.failover.drained import Drained
 from mirrorlake.groups import logs
 from mirrorlake.groups.checkpoint_plan import GroupPartition
 from mirrorlake.groups.checkpoint_table import append_checkpoints, newest_checkpoints
-from mirrorlake.groups.inventory import GroupInventory, silence, take_inventory
+from mirrorlake.groups.inventory import GroupInventory, take_inventory, why_unreachable
 from mirrorlake.groups.mover import Sent, move_in_steps, sole_mover, target_groups
 from mirrorlake.groups.moves import FAILBACK, MoveResult, documents, kept, mark_synced, plan_moves, verified
 from mirrorlake.groups.shared_topics import Direction
@@ -64,7 +64,7 @@ def move_groups(lake: Lake, connections: Connections, direction: Direction, opti
     if options.drain:
         lake.check_for_writing()
     connections.admin(direction.goal).cluster_id()
-    gone = silence(connections, direction)
+    gone = why_unreachable(connections, direction)
     drained = _catch_up(lake, connections, direction) if options.drain and not gone else []
     found = take_inventory(lake.now, connections, direction, options.groups, gone)
     with sole_mover(lake, direction.flow, SYNC_SECONDS):  # group sync would move the same groups beside us
@@ -77,7 +77,7 @@ def move_groups(lake: Lake, connections: Connections, direction: Direction, opti
 def planned_moves(lake: Reader, connections: Connections, direction: Direction, options: MoveOptions) -> dict[str, Any]:
     """What `move_groups` would do, as the same document: changes nothing. Raises as that does."""
     connections.admin(direction.goal).cluster_id()
-    found = take_inventory(lake, connections, direction, options.groups, silence(connections, direction))
+    found = take_inventory(lake, connections, direction, options.groups, why_unreachable(connections, direction))
     results = _planned(lake, connections, direction, found, options.force)[0]
     return {**_document(lake, direction, found, results, []), "dry_run": True}
 

@@ -12,7 +12,7 @@ from mirrorlake.errors import InputError
 from mirrorlake.lake.reader import Reader
 from mirrorlake.lake.translate import never_seen, translate_living
 from mirrorlake.naming.policy import ReplicationPolicy
-from mirrorlake.offsets.positions import Asked
+from mirrorlake.offsets.positions import TopicPartitionOffset
 from mirrorlake.offsets.positions import Translated as Translation
 from mirrorlake.spark.query_files import EARLIEST, LATEST, Offsets, QueryPosition, committed_batch, read_position
 
@@ -80,8 +80,8 @@ def translate_query(
 
 
 def _marks(
-    flow: ResolvedFlow, policy: ReplicationPolicy, asked: Sequence[Asked], reverse: bool
-) -> dict[Asked, Translation]:
+    flow: ResolvedFlow, policy: ReplicationPolicy, asked: Sequence[TopicPartitionOffset], reverse: bool
+) -> dict[TopicPartitionOffset, Translation]:
     """EARLIEST and LATEST, which need only the topic's name there; a topic that is no mirror is left out."""
     found = {}
     for topic, partition, mark in asked:

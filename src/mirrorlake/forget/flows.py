@@ -8,7 +8,7 @@ from confluent_kafka import Consumer, KafkaException, TopicPartition
 
 from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.errors import ClusterUnusable, LakeError, LeaseTaken
-from mirrorlake.forget.doubts import Committed, Known
+from mirrorlake.forget.still_needed import Committed, FlowPositions
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.lease import Lease
@@ -20,7 +20,7 @@ from mirrorlake.offsets.runs import decode_written
 from mirrorlake.produce.fencing import fence_all
 from mirrorlake.produce.spec import name_at_target
 from mirrorlake.produce.writer import Target
-from mirrorlake.run.elsewhere import run_elsewhere
+from mirrorlake.run.other_process import run_by_other_process
 
 logger = logging.getLogger(__name__)
 
@@ -44,11 +44,11 @@ class Flows:
         begun = (row["flow"] for row in lake.ask("resends_begun"))
         self._resends = [name for name in begun if name.partition("->")[0].rpartition(":")[2] == alias]
 
-    def by_their_maps(self) -> list[Known]:
+    def by_their_maps(self) -> list[FlowPositions]:
         """What the tables say: enough where nothing lies behind the end of a map."""
         return [self._known(name, None) for name in (*sorted(self._file.keys() | self._mapped.keys()), *self._resends)]
 
-    def held(self, names: Iterable[str], stack: ExitStack, waits: dict[str, str]) -> list[Known]:
+    def held(self, names: Iterable[str], stack: ExitStack, waits: dict[str, str]) -> list[FlowPositions]:
         """The same of some flows that this call sees to it nobody produces until `stack` is closed. Of those that
         somebody does, or whose target does not answer, only the tables are known; `waits` is told why."""
         found = []
@@ -68,7 +68,7 @@ class Flows:
             found.append(self._known(name, committed))
         return found
 
-    def _known(self, name: str, committed: Mapping[TopicAndPartition, Committed] | None) -> Known:
+    def _known(self, name: str, committed: Mapping[TopicAndPartition, Committed] | None) -> FlowPositions:
         flow = self._file.get(name)
         target = (lambda _: None) if flow is None else flow.target_topic
         mirrors = [topic for topic in self._topics if flow is not None and flow.selection.selects(topic)]
@@ -76,7 +76,7 @@ class Flows:
         mirrors += [topic for topic in noted_targets(self._lake, name)[1] if topic in self._topics]
         if name in self._resends:
             mirrors = list(self._topics)
-        return Known(name, floors_of(self._lake, name, target), committed, mirrors)
+        return FlowPositions(name, floors_of(self._lake, name, target), committed, mirrors)
 
     def _alone(self, name: str, stack: ExitStack) -> dict[TopicAndPartition, Committed]:
         """Where the target says that a flow is, once nobody writes for it any more. Raises LeaseTaken, LakeError,
@@ -85,7 +85,7 @@ class Flows:
         lease = Lease(self._lake, f"flow {name}")
         lease.take(sure=True)
         stack.callback(lease.release)
-        if run_elsewhere(self._lake, [name]) is not None:
+        if run_by_other_process(self._lake, [name]) is not None:
             raise LeaseTaken(f"another process runs flow {name}")
         tasks = LakeMap(self._lake, name).produce_tasks()
         if tasks is None or (flow is not None and flow.settings.delivery != "exactly_once"):

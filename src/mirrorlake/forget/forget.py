@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mirrorlake import failpoints
 from mirrorlake.errors import InputError, first_line
-from mirrorlake.forget.doubts import Doubt, Known, doubts
-from mirrorlake.forget.elsewhere import Staged, is_about_content, same_records
 from mirrorlake.forget.flows import Flows
+from mirrorlake.forget.related_topics import Staged, is_about_content, topics_with_same_records
+from mirrorlake.forget.still_needed import FlowPositions, StillNeeded, still_needed
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.lake.forgotten import finish
 from mirrorlake.lake.lake import Lake
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_DOUBTS = "flow string, topic string, partition int, generation int, first bigint, below bigint"
+_NEEDED = "flow string, topic string, partition int, generation int, first bigint, below bigint"
 
 
 def forget(
@@ -127,7 +127,7 @@ class _Request:
         mirrors = {(row["flow"], row["topic"], row["target_topic"]) for row in rows}
         aliases = {row["alias"]: row["cluster_id"] for row in self.lake.ask_table("clusters")}
         staged = {(alias, topic) for alias, topic, _, _ in index.parts()}
-        places = same_records(mine, mirrors, aliases, staged)
+        places = topics_with_same_records(mine, mirrors, aliases, staged)
         counts: dict[Staged, int | None] = dict.fromkeys(places)
         if places and is_about_content(self._where):
             found = self._matching(index.version, places).groupBy("source_cluster", "topic").count().collect()
@@ -139,33 +139,33 @@ class _Request:
         rows = self.lake.ask("replays_with_words")
         return [row["flow"] for row in rows if row["source"] == self.alias and row["topic"] in self.topics]
 
-    def picked(self, stood: "_Stood") -> "DataFrame":
+    def picked(self, stood: "_Snapshot") -> "DataFrame":
         """What the predicate picks. Raises InputError."""
         found = self._matching(stood.version, [(self.alias, topic) for topic in self.topics]).drop("source_cluster")
-        frame = self.lake.spark.createDataFrame([tuple(item) for item in stood.doubts], _DOUBTS)
-        return self.lake.query_over("forget_picked", {"found": found, "doubts": frame})
+        frame = self.lake.spark.createDataFrame([tuple(item) for item in stood.needed], _NEEDED)
+        return self.lake.query_over("forget_picked", {"found": found, "still_needed": frame})
 
-    def counts(self, stood: "_Stood") -> list[dict[str, Any]]:
+    def counts(self, stood: "_Snapshot") -> list[dict[str, Any]]:
         """How many records may go, and how many have to wait, by topic."""
         rows = self.lake.query_over("forget_counts", {"picked": self.picked(stood)}).collect()
         return [row.asDict() for row in rows]
 
 
-class _Stood(NamedTuple):
+class _Snapshot(NamedTuple):
     """How it stood at a version of `records`: what of that must stay for flows."""
 
     version: int
-    doubts: list[Doubt]
+    needed: list[StillNeeded]
 
 
 def _forget(request: _Request, stage: StageFiles, held: ExitStack, finished: int) -> dict[str, Any]:
     told: dict[str, str] = {}
-    stood = _stood(request, stage, request.flows.by_their_maps())
+    stood = _snapshot(request, stage, request.flows.by_their_maps())
     counts = request.counts(stood)
     if any(row["waiting"] for row in counts):
         # Only now are flows kept from producing, and targets asked: mostly all is mapped.
-        known = request.flows.held(dict.fromkeys(item.flow for item in stood.doubts), held, told)
-        stood = _stood(request, stage, known)
+        known = request.flows.held(dict.fromkeys(item.flow for item in stood.needed), held, told)
+        stood = _snapshot(request, stage, known)
         counts = request.counts(stood)
     with stage.reading() as index:
         elsewhere = request.elsewhere(index)
@@ -175,7 +175,7 @@ def _forget(request: _Request, stage: StageFiles, held: ExitStack, finished: int
         "forget_id": None,
         **{name: sum(row[name] for row in counts) for name in ("records", "files", "waiting")},
         "topics": counts,
-        "waits": _waits(stood.doubts, told) if any(row["waiting"] for row in counts) else [],
+        "waits": _waits(stood.needed, told) if any(row["waiting"] for row in counts) else [],
         "elsewhere": elsewhere,
         "replays": request.replays(),
         "finished": finished,
@@ -192,13 +192,13 @@ def _forget(request: _Request, stage: StageFiles, held: ExitStack, finished: int
     return document
 
 
-def _stood(request: _Request, stage: StageFiles, flows: Sequence[Known]) -> _Stood:
+def _snapshot(request: _Request, stage: StageFiles, flows: Sequence[FlowPositions]) -> _Snapshot:
     with stage.reading() as index:
         staged = {topic: index.topics(request.alias)[topic] for topic in request.topics}
-        return _Stood(index.version, [item for known in flows for item in doubts(known, staged)])
+        return _Snapshot(index.version, [item for known in flows for item in still_needed(known, staged)])
 
 
-def _waits(waiting: Sequence[Doubt], told: dict[str, str]) -> list[dict[str, str]]:
+def _waits(waiting: Sequence[StillNeeded], told: dict[str, str]) -> list[dict[str, str]]:
     """Which flows records wait for, and why."""
     why = "what it has produced is not all in its map yet: run it once"
     return [{"flow": name, "why": told.get(name, why)} for name in dict.fromkeys(item.flow for item in waiting)]

@@ -160,7 +160,7 @@ def plan_checkpoints(
                 changed.append(_still_rewound(fresh, known))
             continue
         fresh = _checkpoint(key, position, translated.get((key[1], key[2], position.offset)))
-        if known is None or _said(known) != _said(fresh):
+        if known is None or _source_side(known) != _source_side(fresh):
             changed.append(_still_rewound(fresh, known))
     wanted = frozenset(asked)
     for key, known in sorted(newest.items()):
@@ -174,17 +174,17 @@ def _checkpoint(key: GroupPartition, position: Committed, found: Translated | No
     if found is None:
         return Checkpoint(group, topic, partition, position.offset, "", -1, position.metadata, False, NO_MIRROR)
     place = found.topic, found.offset
-    return Checkpoint(group, topic, partition, position.offset, *place, position.metadata, False, told_of(found))
+    return Checkpoint(group, topic, partition, position.offset, *place, position.metadata, False, inexact_reason(found))
 
 
-def told_of(found: Translated) -> str | None:
+def inexact_reason(found: Translated) -> str | None:
     """What is to be known of a translated position: that it is not exact, or not all there; None where it is both."""
     behind = [f"{PAST_END} (it ends at {found.past})"] if found.past is not None else []
     behind += [HELD_BACK] if not found.exact and found.past is None else []
-    return "; ".join([*behind, *([trimmed(found.gone)] if found.gone else [])]) or None
+    return "; ".join([*behind, *([trimmed_reason(found.gone)] if found.gone else [])]) or None
 
 
-def trimmed(gone: int) -> str:
+def trimmed_reason(gone: int) -> str:
     """That so many records, or fewer, that a group has not read are not at the other side any more."""
     return f"{TRIMMED}: up to {gone:,}"
 
@@ -192,16 +192,16 @@ def trimmed(gone: int) -> str:
 def _still_rewound(fresh: Checkpoint, known: Checkpoint | None) -> Checkpoint:
     if known is None or not known.is_rewound or known.source_position != fresh.source_position:
         return fresh
-    return noted(fresh, True, REWOUND)
+    return with_outcome(fresh, True, REWOUND)
 
 
-def noted(checkpoint: Checkpoint, synced: bool, told: str | None) -> Checkpoint:
+def with_outcome(checkpoint: Checkpoint, synced: bool, told: str | None) -> Checkpoint:
     """The checkpoint with what became of it at the target; what is said of the position itself stays."""
     reason = "; ".join(part for part in (checkpoint.own_reason, told) if part) or None
     return replace(checkpoint, synced=synced, reason=reason)
 
 
-def _said(checkpoint: Checkpoint) -> tuple[object, ...]:
+def _source_side(checkpoint: Checkpoint) -> tuple[object, ...]:
     """What of a checkpoint comes from the source; the rest is what became of it at the target."""
     position = checkpoint.source_position, checkpoint.target_topic, checkpoint.target_position
     return (*position, checkpoint.metadata, checkpoint.is_exact, checkpoint.is_gone)

@@ -22,11 +22,11 @@ from mirrorlake.groups.checkpoint_plan import (
     Checkpoint,
     GroupPartition,
     leaves_out,
-    noted,
     plan_checkpoints,
     selects_group,
     to_translate,
-    trimmed,
+    trimmed_reason,
+    with_outcome,
 )
 from mirrorlake.groups.checkpoint_table import (
     append_checkpoints,
@@ -46,9 +46,9 @@ from mirrorlake.lake.changes import ChangeLog
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.source_generations import source_generations
 from mirrorlake.lake.translate import Translator
-from mirrorlake.mm2.formats import Checkpoint as PublishedCheckpoint
+from mirrorlake.mm2.formats import MirrorCheckpoint as PublishedCheckpoint
 from mirrorlake.mm2.mirror_topics import CheckpointTopic
-from mirrorlake.offsets.positions import Asked, Committed, LogEnds, TopicAndPartition, Translated
+from mirrorlake.offsets.positions import Committed, LogEnds, TopicAndPartition, TopicPartitionOffset, Translated
 
 logger = logging.getLogger(__name__)
 
@@ -167,7 +167,7 @@ class Checkpoints:
         sent = [item for step in move_in_steps(self._target, groups, moves) for item in step]
         tried = [item for item in sent if item.kept is None]
         rows += [_kept(item.checkpoint, item.kept) for item in sent if item.kept is not None]
-        rows += [noted(_as_set(item), item.refused is None, item.refused) for item in tried]
+        rows += [with_outcome(_as_set(item), item.refused is None, item.refused) for item in tried]
         self._write(changed := [row for row in rows if row != self._known()[row.group_partition]])
         self._unpublished.update({row.group_partition: row for row in map(_as_set, tried) if row.own_reason})
         self._log.record(self.flow.name, [change_of(*_tried(item)) for item in tried])
@@ -282,7 +282,7 @@ class Checkpoints:
         mirrored = {topic for topic in {key[1] for key in positions} if self._running.mirrors(topic)}
         return {key: position for key, position in positions.items() if key[1] in mirrored}
 
-    def _translate(self, asked: Collection[Asked]) -> dict[Asked, Translated]:
+    def _translate(self, asked: Collection[TopicPartitionOffset]) -> dict[TopicPartitionOffset, Translated]:
         reached = self._running.reached({(topic, partition) for topic, partition, _ in asked})
         found = self._translator.translate(asked, reached)
         return joined(self._lake.now, self._connections, Direction(self.flow), found)
@@ -317,7 +317,7 @@ def _as_set(sent: Sent) -> Checkpoint:
     item, to = sent.checkpoint, sent.to
     if to is None or to.offset <= item.target_position:
         return item
-    return replace(item, target_position=to.offset, reason=trimmed(to.offset - item.target_position))
+    return replace(item, target_position=to.offset, reason=trimmed_reason(to.offset - item.target_position))
 
 
 def _tried(sent: Sent) -> tuple[Checkpoint, Committed | None, str | None, int]:
@@ -333,4 +333,4 @@ def _published(item: Checkpoint) -> PublishedCheckpoint:
 
 def _kept(item: Checkpoint, decision: Keep) -> Checkpoint:
     told = decision.reason == REWOUND or not decision.there
-    return noted(item, decision.there, decision.reason if told else None)
+    return with_outcome(item, decision.there, decision.reason if told else None)

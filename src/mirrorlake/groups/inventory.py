@@ -28,7 +28,7 @@ from mirrorlake.lake.reader import Reader
 from mirrorlake.lake.source_generations import source_generations
 from mirrorlake.lake.translate import translate_all, translate_living
 from mirrorlake.offsets.generations import SourceGenerations
-from mirrorlake.offsets.positions import Asked, LogEnds, TopicAndPartition, Translated
+from mirrorlake.offsets.positions import LogEnds, TopicAndPartition, TopicPartitionOffset, Translated
 
 logger = logging.getLogger(__name__)
 
@@ -86,7 +86,7 @@ def _without_closed(found: GroupInventory, closed: Mapping[str, str], reverse: b
     return replace(found, standings=kept, closed={name: closed[name] for name in sorted(left)}, lost=lost)
 
 
-def silence(connections: Connections, direction: Direction) -> str | None:
+def why_unreachable(connections: Connections, direction: Direction) -> str | None:
     """Why the origin cannot be used, None if it can: a cluster in whose name somebody refuses us is as gone as one that
     is silent. On the way back nothing can stand for it: raises ClusterUnusable."""
     try:
@@ -108,11 +108,11 @@ def _by_cluster(
     if named is None:
         # Who is not listed any more is gone only if its coordinator says so.
         known = listing.states.keys() | _checkpointed(lake, direction)
-        told = _told(admin, [group for group in known if selects_group(direction.flow.settings, group)])
+        told = _positions_of(admin, [group for group in known if selects_group(direction.flow.settings, group)])
     else:
         _refuse_own(named)
         _refuse_other_kinds(named, others)
-        told = _told(admin, named)
+        told = _positions_of(admin, named)
         having = {group for group, positions in told.positions.items() if positions}
         _refuse_unknown(named, listing.states.keys() | told.errors.keys() | having, direction.origin)
     everything = {
@@ -142,7 +142,7 @@ def _by_cluster(
     )
 
 
-def _told(admin: GroupAdmin, groups: Sequence[str]) -> GroupPositions:
+def _positions_of(admin: GroupAdmin, groups: Sequence[str]) -> GroupPositions:
     """Positions; where nobody answered for any group, all of them are unknown."""
     try:
         return admin.positions(groups)
@@ -182,7 +182,7 @@ def _not_moved(
     found = {group: why for group, why in others.items() if not group or selects_group(settings, group)}
     if not direction.reverse:
         left_out = [group for group in listing.states.keys() - others.keys() if leaves_out(settings, group)]
-        told = _told(connections.groups(direction.origin), left_out)
+        told = _positions_of(connections.groups(direction.origin), left_out)
         for group, positions in told.positions.items():
             if _mirrors(connections, direction, {topic for topic, _ in positions}):
                 found[group] = EXCLUDED
@@ -257,7 +257,7 @@ def _sides(lake: Reader, connections: Connections, direction: Direction, gone: s
     known of its ends, and of its starts what the newest samples say."""
     origin, goal = connections.admin(direction.origin), connections.admin(direction.goal)
 
-    def translate(asked: Collection[Asked]) -> dict[Asked, Translated]:
+    def translate(asked: Collection[TopicPartitionOffset]) -> dict[TopicPartitionOffset, Translated]:
         return joined(
             lake, connections, direction, translate_living(lake, direction.flow.name, asked, direction.reverse)
         )

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Literal
 
-from mirrorlake.groups.checkpoint_plan import Checkpoint, GroupPartition, noted, told_of
+from mirrorlake.groups.checkpoint_plan import Checkpoint, GroupPartition, inexact_reason, with_outcome
 from mirrorlake.groups.sync_plan import READ_ON, THERE, Keep, Move, TargetGroup, decide
 from mirrorlake.lake.changes import Change, ChangeOutcome
 from mirrorlake.offsets.positions import Committed, Translated
@@ -94,7 +94,7 @@ class MoveResult:
         """As a row of `checkpoints`, whose source is always the flow's; `word` is the command."""
         item = self.standing.checkpoint
         synced = self.done in ("moved", "there")
-        row = noted(item, synced, "; ".join(part for part in (word, self.detail) if part))
+        row = with_outcome(item, synced, "; ".join(part for part in (word, self.detail) if part))
         return flipped(row) if reverse else row
 
 
@@ -122,7 +122,7 @@ def standing_of(key: GroupPartition, position: Committed, found: Translated, gen
     `generation` is of the topic at the flow's source: the one that the position there is of."""
     group, topic, partition = key
     place = found.topic, found.offset
-    item = Checkpoint(group, topic, partition, position.offset, *place, position.metadata, reason=told_of(found))
+    item = Checkpoint(group, topic, partition, position.offset, *place, position.metadata, reason=inexact_reason(found))
     item = replace(item, generation=generation)
     return Standing(item, found.exact, _again(position.offset, found), None, found.gone, found.past, found.cut)
 
@@ -139,7 +139,7 @@ def standing_by_checkpoint(checkpoint: Checkpoint, found: Translated, since: dat
     What it read after the checkpoint nobody knows: at most all that is mirrored behind the position is read again.
     """
     item = replace(checkpoint, target_topic=found.topic, target_position=found.offset)
-    item = replace(item, synced=False, reason=told_of(found))
+    item = replace(item, synced=False, reason=inexact_reason(found))
     behind = max(0, found.end - checkpoint.source_position)
     again = behind + _again(checkpoint.source_position, found)
     return Standing(item, found.exact, again, since, found.gone, found.past, found.cut)

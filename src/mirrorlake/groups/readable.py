@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from mirrorlake.offsets.positions import Asked, LogEnds, TopicAndPartition, Translated
+from mirrorlake.offsets.positions import LogEnds, TopicAndPartition, TopicPartitionOffset, Translated
 
 #: Offsets of partitions; of those that a cluster has not, or that do not answer, there are none.
 Offsets = Callable[[Collection[TopicAndPartition]], Mapping[TopicAndPartition, int]]
@@ -21,13 +21,13 @@ class Sides:
     """What is asked about both sides of a way: translations, starts and ends of logs (the high
     watermark) at the origin, where positions are from, and the logs of the goal, where they lead."""
 
-    translate: Callable[[Collection[Asked]], Mapping[Asked, Translated]]
+    translate: Callable[[Collection[TopicPartitionOffset]], Mapping[TopicPartitionOffset, Translated]]
     origin_starts: Offsets
     origin_ends: Offsets
     goal_logs: Callable[[Collection[TopicAndPartition]], Mapping[TopicAndPartition, LogEnds]]
 
 
-def readable_positions(asked: Collection[Asked], sides: Sides) -> dict[Asked, Translated]:
+def readable_positions(asked: Collection[TopicPartitionOffset], sides: Sides) -> dict[TopicPartitionOffset, Translated]:
     """Translate positions into ones that are there at the goal. What was never seen is left out; of
     a partition that the goal has not, or of which it does not answer, the position is as the map
     says.
@@ -49,7 +49,9 @@ def bounded(found: Mapping[Key, Translated], sides: Sides) -> dict[Key, Translat
     return {key: _bounded(item, logs.get((item.topic, item.partition))) for key, item in found.items()}
 
 
-def _behind_all(found: Mapping[Asked, Translated], sides: Sides) -> dict[Asked, Translated]:
+def _behind_all(
+    found: Mapping[TopicPartitionOffset, Translated], sides: Sides
+) -> dict[TopicPartitionOffset, Translated]:
     """Positions behind the end of their log: as that end, behind which nothing can have been read."""
     ends = sides.origin_ends({(topic, partition) for topic, partition, _ in found}) if found else {}
     behind = {key: ends[key[:2]] for key in found if key[:2] in ends and key[2] > ends[key[:2]]}
@@ -67,8 +69,8 @@ def _bounded(item: Translated, log: LogEnds | None) -> Translated:
 
 
 def _lost_at_both(
-    lost: Mapping[Asked, Translated], mapped: Mapping[Asked, Translated], sides: Sides
-) -> dict[Asked, Translated]:
+    lost: Mapping[TopicPartitionOffset, Translated], mapped: Mapping[TopicPartitionOffset, Translated], sides: Sides
+) -> dict[TopicPartitionOffset, Translated]:
     """Where something is gone at the goal: without what is gone at the origin too, which its
     consumers would miss there as well."""
     starts = sides.origin_starts({(topic, partition) for topic, partition, _ in lost}) if lost else {}

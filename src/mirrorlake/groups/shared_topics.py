@@ -9,7 +9,7 @@ from mirrorlake.groups.moves import join_opposite
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.lake.reader import Reader
 from mirrorlake.lake.translate import translate_all, translate_living
-from mirrorlake.offsets.positions import Asked, TopicAndPartition, Translated
+from mirrorlake.offsets.positions import TopicAndPartition, TopicPartitionOffset, Translated
 
 
 @dataclass(frozen=True)
@@ -31,8 +31,8 @@ class Direction:
 
 
 def joined(
-    lake: Reader, connections: Connections, direction: Direction, found: Mapping[Asked, Translated]
-) -> dict[Asked, Translated]:
+    lake: Reader, connections: Connections, direction: Direction, found: Mapping[TopicPartitionOffset, Translated]
+) -> dict[TopicPartitionOffset, Translated]:
     """Translations by the flow of a way, made to hold for the opposite flow's records in the same topics too.
 
     Asks nobody where there is no opposite flow, or where it names topics otherwise. Raises ClusterUnreachable when the

@@ -9,7 +9,7 @@ from mirrorlake.errors import ClusterUnusable
 from mirrorlake.groups import logs
 from mirrorlake.groups.checkpoint_plan import NO_MIRROR, REWOUND, Checkpoint, GroupPartition
 from mirrorlake.groups.checkpoint_table import newest_checkpoints
-from mirrorlake.groups.inventory import GroupInventory, silence, take_inventory
+from mirrorlake.groups.inventory import GroupInventory, take_inventory, why_unreachable
 from mirrorlake.groups.moves import Standing
 from mirrorlake.groups.shared_topics import Direction
 from mirrorlake.kafka.admin import ClusterAdmin
@@ -33,7 +33,7 @@ def read_groups(
     What an unreachable cluster would report is null. Raises InputError for a group that is nowhere.
     """
     direction = Direction(flow)
-    found = take_inventory(lake, connections, direction, named, silence(connections, direction))
+    found = take_inventory(lake, connections, direction, named, why_unreachable(connections, direction))
     listing, told, silent = _target(connections, flow, sorted({item.checkpoint.group_id for item in found.standings}))
     source_ends = (
         {} if found.gone else logs.ends(connections.admin(flow.source), [_source(item) for item in found.standings])

@@ -82,11 +82,11 @@ def _send(
     for chunk in chunks(acls, ACLS_PER_REQUEST):
         asked = {kind(ResourceType.TOPIC, *_arguments(acl)): acl for acl in chunk}
         futures = call(list(asked), request_timeout=ANSWER_SECONDS)
-        answers.update({asked[key]: _said(admin, future) for key, future in futures.items()})
+        answers.update({asked[key]: _refusal_text(admin, future) for key, future in futures.items()})
     return answers
 
 
-def _said(admin: ClusterAdmin, future: object) -> str | None:
+def _refusal_text(admin: ClusterAdmin, future: object) -> str | None:
     error = refusal_of(admin, future)
     if error is None:
         return None

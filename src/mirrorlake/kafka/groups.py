@@ -190,7 +190,7 @@ class GroupAdmin:
         limit = threading.Timer(seconds, process.kill)
         limit.start()
         try:
-            for answer in _told(process, document):
+            for answer in _answers_of(process, document):
                 if "end" in answer:
                     return
                 answers[answer.pop("group")] = answer
@@ -219,7 +219,7 @@ class GroupAdmin:
         return self._process
 
 
-def _told(process: "subprocess.Popen[str]", document: object) -> Iterator[dict[str, Any]]:
+def _answers_of(process: "subprocess.Popen[str]", document: object) -> Iterator[dict[str, Any]]:
     """What a process answers, line by line; ends when the process does."""
     assert process.stdout is not None
     try:

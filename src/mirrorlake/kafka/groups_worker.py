@@ -32,7 +32,7 @@ def main() -> None:
         request = json.loads(line)
         groups: Mapping[str, Any] = request["groups"]
         ask, read = _WORK[request["do"]]
-        for group, future in in_turn(groups, lambda group: ask(client, seconds, group, groups[group])):  # noqa: B023
+        for group, future in ask_in_order(groups, lambda group: ask(client, seconds, group, groups[group])):  # noqa: B023
             try:
                 if future is None:
                     answer: Mapping[str, object] = {"error": TOO_LATE}
@@ -46,7 +46,7 @@ def main() -> None:
         _write({"end": True})
 
 
-def in_turn(
+def ask_in_order(
     groups: Iterable[str], ask: Callable[[str], "Future[Any]"], clock: Callable[[], float] = time.monotonic
 ) -> Iterator[tuple[str, "Future[Any] | None"]]:
     """Ask for groups in their order, so many side by side; give each as soon as it is answered, None if its turn did
@@ -55,7 +55,7 @@ def in_turn(
     waiting, under_way, end = iter(groups), 0, clock() + BUDGET_SECONDS
     while True:
         while under_way < GROUPS_AT_ONCE and clock() < end and (group := next(waiting, None)) is not None:
-            _asked(ask, group).add_done_callback(lambda future, group=group: done.put((group, future)))  # type: ignore[misc]
+            _ask_safely(ask, group).add_done_callback(lambda future, group=group: done.put((group, future)))  # type: ignore[misc]
             under_way += 1
         if not under_way:
             break
@@ -78,7 +78,7 @@ def _rights(told: ConsumerGroupDescription) -> Mapping[str, object]:
     return {"operations": [operation.name for operation in operations] if operations else None}
 
 
-def _asked(ask: Callable[[str], "Future[Any]"], group: str) -> "Future[Any]":
+def _ask_safely(ask: Callable[[str], "Future[Any]"], group: str) -> "Future[Any]":
     try:
         return ask(group)
     except (KafkaException, ValueError) as error:

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 from mirrorlake.kafka.admin import ClusterAdmin
-from mirrorlake.kafka.wire import BrokerConnection, Unspoken
+from mirrorlake.kafka.wire import BrokerConnection, WireUnsupported
 from mirrorlake.offsets.positions import TopicAndPartition
 
 logger = logging.getLogger(__name__)
@@ -48,7 +48,7 @@ def open_transactions(
             with BrokerConnection(host, port, settings, _ANSWER_SECONDS) as broker:
                 answer = broker.ask(_DESCRIBE_PRODUCERS, 0, request(keys), flexible=True)
             found.update(oldest(answer))
-        except (OSError, Unspoken, struct.error, IndexError, UnicodeDecodeError) as error:
+        except (OSError, WireUnsupported, struct.error, IndexError, UnicodeDecodeError) as error:
             logger.info(
                 "cluster %s: broker %s:%d does not tell its open transactions: %s",
                 *(admin.alias, host, port, error),
@@ -71,7 +71,7 @@ def request(keys: Collection[TopicAndPartition]) -> bytes:
 
 def oldest(answer: bytes) -> dict[TopicAndPartition, OpenTransaction]:
     """The oldest open transaction of each partition that an answer has one of."""
-    reader = _Reader(answer)
+    reader = _AnswerDecoder(answer)
     reader.skip(4)  # throttled for so long
     found: dict[TopicAndPartition, OpenTransaction] = {}
     for _ in reader.items():
@@ -99,7 +99,7 @@ def _count(number: int) -> bytes:
     return bytes(parts)
 
 
-class _Reader:
+class _AnswerDecoder:
     """Reads the fields of an answer, one after another."""
 
     def __init__(self, data: bytes) -> None:

@@ -1,7 +1,8 @@
 """One broker, asked by the bytes of Kafka's protocol: for what librdkafka has no call.
 
 A connection as the cluster's clients have it: plain, by TLS, and logged in by PLAIN or SCRAM. Kerberos, tokens and
-client certificates are not spoken here (`Unspoken`): what is asked this way is good to know, and nothing rests on it.
+client certificates are not spoken here (`WireUnsupported`): what is asked this way is good to know,
+and nothing rests on it.
 """
 
 import base64
@@ -21,12 +22,12 @@ _DIGESTS = {"SCRAM-SHA-256": "sha256", "SCRAM-SHA-512": "sha512"}
 _LARGEST = 64 << 20
 
 
-class Unspoken(Exception):
+class WireUnsupported(Exception):
     """A broker cannot be asked this way; the text says why."""
 
 
 class BrokerConnection(AbstractContextManager["BrokerConnection"]):
-    """A connection to one broker, for one thread. Raises OSError, and Unspoken.
+    """A connection to one broker, for one thread. Raises OSError, and WireUnsupported.
 
     Args:
         host, port: of the broker.
@@ -65,7 +66,7 @@ class BrokerConnection(AbstractContextManager["BrokerConnection"]):
         self._socket.sendall(struct.pack(">i", len(request)) + request)
         (size,) = struct.unpack(">i", self._read(4))
         if not 4 <= size <= _LARGEST:
-            raise Unspoken(f"an answer of {size} bytes")
+            raise WireUnsupported(f"an answer of {size} bytes")
         answer = self._read(size)
         return answer[5:] if flexible else answer[4:]
 
@@ -82,23 +83,23 @@ class BrokerConnection(AbstractContextManager["BrokerConnection"]):
         mechanism = str(settings.get("sasl.mechanism") or settings.get("sasl.mechanisms") or "")
         name, password = (str(settings.get(f"sasl.{key}", "")) for key in ("username", "password"))
         if mechanism != "PLAIN" and mechanism not in _DIGESTS:
-            raise Unspoken(f"the login {mechanism or 'by Kerberos'}")
+            raise WireUnsupported(f"the login {mechanism or 'by Kerberos'}")
         text = mechanism.encode()
         answer = self.ask(_SASL_HANDSHAKE, 1, struct.pack(">h", len(text)) + text)
         if answer[:2] != b"\0\0":
-            raise Unspoken(f"the broker does not take the login {mechanism}")
+            raise WireUnsupported(f"the broker does not take the login {mechanism}")
         if mechanism == "PLAIN":
             self._prove(f"\0{name}\0{password}".encode())
             return
         scram = Scram(_DIGESTS[mechanism], name, password, base64.b64encode(os.urandom(18)).decode())
         final = scram.final(self._prove(scram.first()))
         if not scram.is_answer(self._prove(final)):
-            raise Unspoken("the broker does not know the password that it checks")
+            raise WireUnsupported("the broker does not know the password that it checks")
 
     def _prove(self, token: bytes) -> bytes:
         answer = self.ask(_SASL_AUTHENTICATE, 0, struct.pack(">i", len(token)) + token)
         if answer[:2] != b"\0\0":
-            raise Unspoken("the broker refused the login")
+            raise WireUnsupported("the broker refused the login")
         (length,) = struct.unpack_from(">h", answer, 2)
         at = 4 + max(0, length)
         (size,) = struct.unpack_from(">i", answer, at)
@@ -121,10 +122,11 @@ class Scram:
         return f"n,,{self._bare}".encode()
 
     def final(self, first_answer: bytes) -> bytes:
-        """The client's proof, by the server's first message. Raises Unspoken where that is none of this login."""
+        """The client's proof, by the server's first message. Raises WireUnsupported where that is
+        none of this login."""
         facts = _facts(first_answer)
         if not facts.get("r", "").startswith(self._nonce) or not facts.get("i", "").isdigit():
-            raise Unspoken("the broker's answer to the login is not of this login")
+            raise WireUnsupported("the broker's answer to the login is not of this login")
         salt, rounds = base64.b64decode(facts["s"]), int(facts["i"])
         self._salted = hashlib.pbkdf2_hmac(self._digest, self._password, salt, rounds)
         without = f"c=biws,r={facts['r']}"
@@ -149,7 +151,7 @@ def _facts(message: bytes) -> dict[str, str]:
 
 def _context(settings: Mapping[str, str | int | bool]) -> ssl.SSLContext:
     if "ssl.certificate.pem" in settings or "ssl.certificate.location" in settings:
-        raise Unspoken("a login by client certificate")
+        raise WireUnsupported("a login by client certificate")
     ca, file = settings.get("ssl.ca.pem"), settings.get("ssl.ca.location")
     context = ssl.create_default_context(cadata=str(ca) if ca else None, cafile=str(file) if file else None)
     if settings.get("ssl.endpoint.identification.algorithm") == "none":

@@ -73,7 +73,7 @@ class DuckLake:
         """See `Reader.rows`."""
         with self._use:
             try:
-                found = self._found(text, args or {}, frames or {})
+                found = self._relation(text, args or {}, frames or {})
                 found = found if limit is None else found.limit(limit)
                 found = _plain(found)
                 columns = found.columns
@@ -97,11 +97,11 @@ class DuckLake:
         """See `Reader.arrow`."""
         with self._use:
             try:
-                return _without_huge(self._found(text, args or {}, {})).fetch_record_batch()
+                return _without_huge(self._relation(text, args or {}, {})).fetch_record_batch()
             except duckdb.Error as error:
                 raise InputError(first_line(error)) from error
 
-    def _found(self, text: str, args: Mapping[str, object], frames: Frames) -> duckdb.DuckDBPyRelation:
+    def _relation(self, text: str, args: Mapping[str, object], frames: Frames) -> duckdb.DuckDBPyRelation:
         for name, frame in frames.items():
             text = text.replace(f"{{{name}}}", f"({frame})" if isinstance(frame, str) else f"`frame {name}`")
         for name, frame in frames.items():

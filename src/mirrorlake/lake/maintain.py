@@ -15,7 +15,7 @@ from mirrorlake.lake.forgotten import finish
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.lease import Lease
 from mirrorlake.lake.objectives import note_objectives
-from mirrorlake.lake.retention import Reader, Staged, cut_records, removals_of
+from mirrorlake.lake.retention import ConsumingFlow, Staged, cut_records, removals_of
 
 #: Rows of the map are merged when their batches are so old, days: who asks for a batch asks for a late one.
 MERGED_AFTER_DAYS = 1
@@ -96,7 +96,9 @@ def _summary(document: Mapping[str, Any]) -> str:
     )
 
 
-def stage_of(lake: Lake, topology: Topology, cutoff: datetime, released: datetime) -> tuple[list[Staged], list[Reader]]:
+def stage_of(
+    lake: Lake, topology: Topology, cutoff: datetime, released: datetime
+) -> tuple[list[Staged], list[ConsumingFlow]]:
     """What the stage holds, as to these times, and the flows that wait for it.
 
     Every flow of the file counts, paused and, until `released`, disabled ones too; one that has never run holds back
@@ -107,7 +109,7 @@ def stage_of(lake: Lake, topology: Topology, cutoff: datetime, released: datetim
         floors = table_upkeep.floors_of(lake, flow.name, flow.target_topic)
         parked = table_upkeep.oldest_parked(lake, flow.name)
         held = {key: min(at, parked.get(key, at)) for key, at in floors.items()}
-        readers.append(Reader(flow.name, flow.source, flow.selection.selects, held, flow.settings.enabled))
+        readers.append(ConsumingFlow(flow.name, flow.source, flow.selection.selects, held, flow.settings.enabled))
     return table_upkeep.staged_generations(lake, _ms(cutoff), _ms(released)), readers
 
 

@@ -12,7 +12,7 @@ from mirrorlake.errors import LakeError, first_line
 from mirrorlake.lake.definitions import sql_text
 from mirrorlake.lake.folder import has_table, quoted, schema_of
 from mirrorlake.lake.lake import Lake
-from mirrorlake.lake.path_tables import KEPT, PathTables
+from mirrorlake.lake.path_tables import LOG_RETENTION, PathTables
 from mirrorlake.lake.reader import Frame, Reader
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ class PathLake(Lake):
     """
 
     opens_files: ClassVar[bool] = True
-    log_properties: ClassVar[Mapping[str, str]] = KEPT
+    log_properties: ClassVar[Mapping[str, str]] = LOG_RETENTION
 
     def __init__(self, opening: "Callable[[], SparkSession]", root: Path, checkpoints: Path | None) -> None:
         super().__init__(opening, schema_of(root), root, checkpoints)

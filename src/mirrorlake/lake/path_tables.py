@@ -28,7 +28,7 @@ _ATTEMPTS = 10
 COMPACT_AFTER = 80
 #: How long commits, and the names of files that were replaced, stay in a table's log. Each commit lists the whole log:
 #: one costs 6 ms with few files in it, 55 ms with the 7,200 of an hour of two rounds a second, and 3 s with a day's.
-KEPT: Mapping[str, str] = {
+LOG_RETENTION: Mapping[str, str] = {
     "delta.logRetentionDuration": "interval 30 minutes",
     "delta.deletedFileRetentionDuration": "interval 6 hours",
 }
@@ -58,7 +58,7 @@ class PathTables:
                 mode="ignore",
                 name=table,
                 description=found.comment,
-                configuration={**found.properties, **KEPT, **(properties or {})},
+                configuration={**found.properties, **LOG_RETENTION, **(properties or {})},
                 raise_if_key_not_exists=False,  # properties of our own
             )
         except DeltaError:
@@ -110,9 +110,9 @@ class PathTables:
         def replaced(found: DeltaTable) -> None:
             rows = change(found.to_pyarrow_table())
             if rows is not None:
-                write_deltalake(found, laid_out(rows, pa.schema(found.schema().to_arrow())), mode="overwrite")
+                write_deltalake(found, in_layout(rows, pa.schema(found.schema().to_arrow())), mode="overwrite")
 
-        self._tried(table, replaced)
+        self._commit_with_retries(table, replaced)
 
     def fence(self, table: str, application: str, version: int) -> None:
         """See to it that appends of an application below a version, those on their way included, raise Fenced."""
@@ -124,13 +124,13 @@ class PathTables:
         def taken(found: DeltaTable) -> int:
             known = found.transaction_version(application)
             number = least if known is None else max(least, known + OWNER_NUMBERS)
-            none = laid_out(definition(table).rows.empty_table(), pa.schema(found.schema().to_arrow()))
+            none = in_layout(definition(table).rows.empty_table(), pa.schema(found.schema().to_arrow()))
             owner = CommitProperties(app_transactions=[Transaction(application, number)])
             write_deltalake(found, none, mode="append", commit_properties=owner)
             self._commits[table] = self._commits.get(table, 0) + 1
             return number
 
-        return self._tried(table, taken)
+        return self._commit_with_retries(table, taken)
 
     def application_version(self, table: str, application: str) -> int | None:
         """How far an application has come, as of now; None where it never appended."""
@@ -162,7 +162,7 @@ class PathTables:
     def _commit(self, table: str, rows: pa.Table, application: str | None, version: int) -> None:
         def commit(found: DeltaTable, properties: CommitProperties | None) -> None:
             layout = pa.schema(found.schema().to_arrow())
-            write_deltalake(found, laid_out(rows, layout), mode="append", commit_properties=properties)
+            write_deltalake(found, in_layout(rows, layout), mode="append", commit_properties=properties)
 
         self._committed(table, commit, application, version)
 
@@ -188,9 +188,9 @@ class PathTables:
             commit(found, properties)
             self._commits[table] = self._commits.get(table, 0) + 1
 
-        self._tried(table, committed)
+        self._commit_with_retries(table, committed)
 
-    def _tried(self, table: str, work: Callable[[DeltaTable], T]) -> T:
+    def _commit_with_retries(self, table: str, work: Callable[[DeltaTable], T]) -> T:
         """Do what commits to a table, as it is now; again where another process has changed it meanwhile."""
         with self._lock(table):
             for _ in range(_ATTEMPTS - 1):
@@ -210,7 +210,7 @@ class PathTables:
         if known is not None:
             known.update_incremental()
             return known
-        _complete(DeltaTable(self._path(table)), table)
+        _add_missing_columns(DeltaTable(self._path(table)), table)
         self._open[table] = DeltaTable(self._path(table))
         return self._open[table]
 
@@ -218,7 +218,7 @@ class PathTables:
         return str(self.directory / table)
 
 
-def laid_out(rows: pa.Table, layout: pa.Schema) -> pa.Table:
+def in_layout(rows: pa.Table, layout: pa.Schema) -> pa.Table:
     """Rows with the columns of a table as it is, in its types; what they lack is null. A newer version may have added
     columns, or fields of one: an older one that goes on in its lake drops none."""
     columns = [
@@ -228,12 +228,12 @@ def laid_out(rows: pa.Table, layout: pa.Schema) -> pa.Table:
     return pa.table(columns, names=layout.names)
 
 
-def _complete(found: DeltaTable, table: str) -> None:
+def _add_missing_columns(found: DeltaTable, table: str) -> None:
     """Give a table that an earlier version made the columns that it lacks, and let its log be short."""
     there = {field.name for field in found.schema().fields}
     missing = [item for item in definition(table).columns if item.name not in there]
     if missing:
         added = Schema.from_arrow(pa.schema([(item.name, item.arrow_type) for item in missing]))
         found.alter.add_columns(added.fields)
-    if not KEPT.items() <= found.metadata().configuration.items():
-        found.alter.set_table_properties(dict(KEPT))
+    if not LOG_RETENTION.items() <= found.metadata().configuration.items():
+        found.alter.set_table_properties(dict(LOG_RETENTION))

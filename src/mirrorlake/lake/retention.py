@@ -29,7 +29,7 @@ class Staged:
 
 
 @dataclass(frozen=True)
-class Reader:
+class ConsumingFlow:
     """A flow that has to get what it mirrors. `floors` are the ends of its map: (generation, next source offset) of
     each (topic, partition); a partition without one has not been produced at all."""
 
@@ -84,7 +84,7 @@ class Retained:
     offset: int
 
 
-def cut_records(staged: Iterable[Staged], readers: Sequence[Reader]) -> tuple[list[Cut], list[Retained]]:
+def cut_records(staged: Iterable[Staged], readers: Sequence[ConsumingFlow]) -> tuple[list[Cut], list[Retained]]:
     """What may be deleted of the stage, and what is old enough but waits for a flow. `staged` is the whole stage."""
     extents = list(staged)
     newest: dict[tuple[str, str, int], int] = {}
@@ -109,7 +109,7 @@ def cut_records(staged: Iterable[Staged], readers: Sequence[Reader]) -> tuple[li
     return cuts, retained
 
 
-def produced_end(reader: Reader, extent: Staged) -> int:
+def produced_end(reader: ConsumingFlow, extent: Staged) -> int:
     """Up to which offset (exclusive) of this generation a flow needs nothing of the stage any more."""
     generation, position = reader.floors.get((extent.topic, extent.partition), (0, 0))
     if generation > extent.generation:

@@ -42,11 +42,11 @@ class StageFiles:
     def __init__(self, lake: Reader) -> None:
         self._use = threading.RLock()
         self._index: StageIndex | None = None
-        self._source: _LocalStage | _SparkStage | _AskedStage
+        self._source: _LocalStage | _SparkStage | _CatalogStage
         if lake.directory is not None:
             self._source = _LocalStage(lake.directory, lake.checkpoints)
         else:
-            self._source = _SparkStage(lake) if isinstance(lake, Lake) else _AskedStage(lake)
+            self._source = _SparkStage(lake) if isinstance(lake, Lake) else _CatalogStage(lake)
 
     @contextmanager
     def reading(self) -> Iterator[StageIndex]:
@@ -90,7 +90,7 @@ class _LocalStage:
         paths = [f"{self._log.table}/{path}" for path in files["path"].to_pylist()]
         index.apply((), set(index.paths()) - set(paths), index.version)
         fresh = [at for at, path in enumerate(paths) if path not in index.numbers()]
-        told = _told_by_statistics(files.take(int64s(fresh)))
+        told = _ranges_from_statistics(files.take(int64s(fresh)))
         left = [number for at, number in enumerate(fresh) if at not in told]
         constants = _constants(files.take(int64s(left)))
         counts = files["num_records"].take(int64s(left)).to_pylist() if "num_records" in files.column_names else []
@@ -118,7 +118,7 @@ class _LocalStage:
 
     def _take(self, index: StageIndex, commit: Commit) -> None:
         paths = [str(self._log.table / path) for path in commit.added]
-        told = [_told(stats) for stats in commit.added.values()]
+        told = [_ranges_from_commit(stats) for stats in commit.added.values()]
         unread = [path for path, ranges in zip(commit.added, told, strict=True) if ranges is None]
         read = _ranges(
             [str(self._log.table / path) for path in unread], [_count(commit.added[path]) for path in unread]
@@ -178,7 +178,7 @@ def _count(stats: str) -> int | None:
     return json.loads(stats).get("numRecords") if stats else None
 
 
-def _told(stats: str) -> list[StagedRange] | None:
+def _ranges_from_commit(stats: str) -> list[StagedRange] | None:
     """What a commit's statistics say of a file with one partition; None where the file itself has to be asked."""
     if not stats:
         return None
@@ -194,7 +194,7 @@ def _told(stats: str) -> list[StagedRange] | None:
     return [StagedRange(*key, low["offset"], high["offset"], found["numRecords"])]
 
 
-def _told_by_statistics(files: pa.Table) -> dict[int, list[StagedRange]]:
+def _ranges_from_statistics(files: pa.Table) -> dict[int, list[StagedRange]]:
     """The same for a snapshot: by the number of the row."""
     needed = ["num_records", *(f"{side}.{name}" for side in ("min", "max") for name in (*_PLACE, "offset"))]
     if not set(needed) <= set(files.column_names):
@@ -249,7 +249,7 @@ class _SparkStage:
         index.apply(added, (), version)
 
 
-class _AskedStage:
+class _CatalogStage:
     """The stage in a catalog, for who only asks what is staged now."""
 
     def __init__(self, lake: Reader) -> None:

@@ -14,7 +14,13 @@ from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.reader import Frame, Reader
 from mirrorlake.lake.source_generations import source_generations
 from mirrorlake.offsets.generations import SourceGenerations
-from mirrorlake.offsets.positions import Asked, PartitionGeneration, Reached, TopicAndPartition, Translated
+from mirrorlake.offsets.positions import (
+    PartitionGeneration,
+    Reached,
+    TopicAndPartition,
+    TopicPartitionOffset,
+    Translated,
+)
 from mirrorlake.offsets.ranges import NO_END
 
 #: With more topics than this, one lower bound is used for all: Spark plans a long condition slowly.
@@ -84,7 +90,9 @@ def never_seen(flow: str, topic: str, partition: int, reverse: bool) -> str:
     )
 
 
-def translate_all(lake: Reader, flow: str, asked: Iterable[Asked], reverse: bool = False) -> dict[Asked, Translated]:
+def translate_all(
+    lake: Reader, flow: str, asked: Iterable[TopicPartitionOffset], reverse: bool = False
+) -> dict[TopicPartitionOffset, Translated]:
     """Translate many positions in one statement; what was never seen is left out."""
     rows = sorted(set(asked))
     if not rows:
@@ -102,7 +110,9 @@ def translate_all(lake: Reader, flow: str, asked: Iterable[Asked], reverse: bool
     return {key: item for key, (item, known) in _translations(found).items() if known}
 
 
-def translate_living(lake: Reader, flow: str, asked: Iterable[Asked], reverse: bool = False) -> dict[Asked, Translated]:
+def translate_living(
+    lake: Reader, flow: str, asked: Iterable[TopicPartitionOffset], reverse: bool = False
+) -> dict[TopicPartitionOffset, Translated]:
     """The same for who moves a reader there: back at the source, a position in a generation that is gone becomes the
     start of what took its place, and `gone` is how many records of the old one were left to read."""
     found = translate_all(lake, flow, asked, reverse)
@@ -126,8 +136,8 @@ def _gone_place(found: Translated, known: SourceGenerations) -> PartitionGenerat
 
 
 def _unread(
-    lake: Reader, flow: str, asked: Mapping[Asked, PartitionGeneration], known: SourceGenerations
-) -> dict[Asked, int]:
+    lake: Reader, flow: str, asked: Mapping[TopicPartitionOffset, PartitionGeneration], known: SourceGenerations
+) -> dict[TopicPartitionOffset, int]:
     """How many records the map has at or behind target positions that the source has no more."""
     rows = [
         (*key, number, known.living(place._replace(generation=number), NO_END))
@@ -157,8 +167,8 @@ class Translator:
         self._ends = {key: end for key, end in (self._ends or {}).items() if key[0] != topic}
 
     def translate(
-        self, asked: Iterable[Asked], reached: Mapping[TopicAndPartition, Reached] | None
-    ) -> dict[Asked, Translated]:
+        self, asked: Iterable[TopicPartitionOffset], reached: Mapping[TopicAndPartition, Reached] | None
+    ) -> dict[TopicPartitionOffset, Translated]:
         """Translate positions; `reached` is how far the flow is, else the newest sample of each partition says so.
 
         A partition that was never seen, of a topic that was, has its target offset from 0 on.
@@ -193,7 +203,7 @@ class Translator:
         return self._ends
 
     def _near(
-        self, rows: Sequence[Asked], ends: Mapping[TopicAndPartition, int]
+        self, rows: Sequence[TopicPartitionOffset], ends: Mapping[TopicAndPartition, int]
     ) -> tuple[str, list[tuple[str, int, int]], dict[str, str]]:
         """The runs that can matter: the newest run of each partition ends at or behind the end that was seen last.
 
@@ -232,7 +242,7 @@ def _samples(reached: Mapping[TopicAndPartition, Reached], topics: Collection[st
     return Frame(_SAMPLES, rows)
 
 
-def _translations(rows: Iterable[Mapping[str, Any]]) -> dict[Asked, tuple[Translated, bool]]:
+def _translations(rows: Iterable[Mapping[str, Any]]) -> dict[TopicPartitionOffset, tuple[Translated, bool]]:
     names = ("topic", "partition", "offset", "exact", "ahead", "mapped")
     return {
         (row["asked_topic"], row["partition"], row["asked_offset"]): (

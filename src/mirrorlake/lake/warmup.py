@@ -13,7 +13,7 @@ from mirrorlake.config.topology import Lake as Location
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.opening import open_lake
 from mirrorlake.lake.translate import translate_all
-from mirrorlake.spark.session import local_session, same
+from mirrorlake.spark.session import local_session, unchanged
 
 FLOW = "east->west"
 
@@ -39,7 +39,7 @@ def _stream(lake: Lake, directory: Path) -> None:
 
 
 def _copy_on(batch: DataFrame, _number: int) -> None:
-    batch.mapInArrow(same, batch.schema).toArrow()
+    batch.mapInArrow(unchanged, batch.schema).toArrow()
 
 
 if __name__ == "__main__":

@@ -23,7 +23,7 @@ from deltalake import DeltaTable
 from mirrorlake.lake.arrow_values import table_of
 from mirrorlake.lake.delta_log import DeltaLog, why_not_by_hand
 from mirrorlake.lake.parquet import KEYS, REPEATED
-from mirrorlake.lake.path_tables import laid_out
+from mirrorlake.lake.path_tables import in_layout
 from mirrorlake.lake.stage_index import StageFiles
 from mirrorlake.offsets.merging import mergeable
 
@@ -88,7 +88,7 @@ class YoungFiles:
         # Files that an earlier version wrote lack columns, and those of a newer one have more than are known here.
         layout = pa.schema(table.schema().to_arrow())
         read = (pq.read_table(self._table / path, partitioning=None) for path in paths)
-        rows = pa.concat_tables(laid_out(part, layout) for part in read).sort_by(_ORDER)
+        rows = pa.concat_tables(in_layout(part, layout) for part in read).sort_by(_ORDER)
         name = f"part-00000-{uuid.uuid4()}-c000.zstd.parquet"
         pq.write_table(
             rows,

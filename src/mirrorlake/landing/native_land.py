@@ -67,7 +67,9 @@ def _start(
     writer = writer.queryName(f"land {job.alias} {lake.lake_id} {checkpoint.name}")
     writer = writer.option("checkpointLocation", job.checkpoint).foreachBatch(sink)
     writer = writer.trigger(processingTime=f"{landing.trigger_ms} milliseconds")
-    return LandingQuery(writer.start(), final=final, close=sink.close, fenced=fenced, take_no_more=sink.take_no_more)
+    return LandingQuery(
+        writer.start(), final=final, close=sink.close, fenced=fenced, stop_after_batch=sink.stop_after_batch
+    )
 
 
 def land_again_natively(

@@ -22,10 +22,10 @@ from mirrorlake.lake.path_tables import PathTables
 from mirrorlake.lake.small_batches import SmallBatches
 from mirrorlake.landing.job import LandJob, document
 from mirrorlake.landing.open_ends import read_open_ends
-from mirrorlake.landing.pace import few_are_cut, in_small_answers, limit_after_failure, next_limit
+from mirrorlake.landing.pace import in_small_answers, limit_after_failure, next_limit, reads_few_partitions
 from mirrorlake.landing.ranges import UNKNOWN_RECORD_BYTES
 from mirrorlake.landing.stage_file import Batch, StageFile
-from mirrorlake.native.reader import ClusterSilent, Reader
+from mirrorlake.native.reader import ClusterSilent, NativeReader
 from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.offsets.ranges import OffsetRanges
 from mirrorlake.spark.query_files import read_position
@@ -46,7 +46,7 @@ class NativeSink:
         self._application = application
         self._small = SmallBatches(small_batch_records)
         self._before = dict(job.starts)
-        self._reader: Reader | None = None
+        self._reader: NativeReader | None = None
         self._record_bytes = job.record_bytes()
         self._limit = job.limit()
         self._size, self._seconds = 0, 0.0  # of the last batch: bytes, and how long it took to read them
@@ -81,7 +81,7 @@ class NativeSink:
         finally:
             if limit is not None and limit != self._limit:
                 if in_small_answers(limit) != in_small_answers(self._limit):
-                    self._let_go()  # its client asks for answers of the other size
+                    self._close_reader()  # its client asks for answers of the other size
                 self._job.keep_limit(limit)
             self._limit = limit
 
@@ -89,7 +89,7 @@ class NativeSink:
         """Whether the driver reads so much itself."""
         return sum(end - first for first, end in ranges.values()) <= self._small.max_records
 
-    def take_no_more(self) -> None:
+    def stop_after_batch(self) -> None:
         """Let no batch begin: where one follows the other, the moment between two would be hard to meet."""
         self._no_more = True
 
@@ -97,9 +97,9 @@ class NativeSink:
         """End what the driver reads itself, which a stop may not have waited for, and let go of its client."""
         self._closing = True
         with self._reading:
-            self._let_go()
+            self._close_reader()
 
-    def _let_go(self) -> None:
+    def _close_reader(self) -> None:
         reader, self._reader = self._reader, None
         if reader is not None:
             reader.close()
@@ -137,9 +137,9 @@ class NativeSink:
 
     def _fill(self, file: StageFile, ranges: Ranges, forgotten: Mapping[TopicAndPartition, OffsetRanges]) -> None:
         if self._reader is None:
-            self._reader = Reader(self._job.client, keep=True, small_answers=in_small_answers(self._limit))
-        if few_are_cut(self._limit, self._expected(ranges)):
-            self._reader.keep_only(ranges)  # what is fetched ahead of others would take the link from these
+            self._reader = NativeReader(self._job.client, keep=True, small_answers=in_small_answers(self._limit))
+        if reads_few_partitions(self._limit, self._expected(ranges)):
+            self._reader.keep_prefetched(ranges)  # what is fetched ahead of others would take the link from these
         try:
             for key, rows in self._reader.read(ranges):
                 if self._closing:
@@ -148,7 +148,7 @@ class NativeSink:
                 if kept.num_rows:
                     file.add(key, kept)
         except BaseException:
-            self._let_go()
+            self._close_reader()
             raise
 
     def _expected(self, ranges: Ranges) -> float:
@@ -161,7 +161,7 @@ class NativeSink:
     def _read_by_tasks(self, frame: "DataFrame", batch: int) -> None:
         """Commit the files that tasks wrote. What the driver's client fetches ahead would be read by nobody."""
         if self._reader is not None:
-            self._reader.keep_only(())
+            self._reader.keep_prefetched(())
         files = frame.toArrow().to_pylist()
         self._seconds = max((file["seconds"] for file in files), default=0.0)
         failpoints.reached("taken")

@@ -19,7 +19,7 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPart
 
 from mirrorlake import failpoints
 from mirrorlake.errors import ClusterUnreachable
-from mirrorlake.kafka.kept import Kept
+from mirrorlake.kafka.client_pool import ClientPool
 from mirrorlake.landing.job import LandJob, document
 from mirrorlake.landing.open_ends import read_open_ends, write_open_ends
 from mirrorlake.landing.pace import in_small_answers
@@ -32,10 +32,10 @@ if TYPE_CHECKING:  # three processes import this before a query begins, and each
     from pyspark.sql.types import StructType
 
     from mirrorlake.kafka.admin import ClusterAdmin
-    from mirrorlake.native.reader import Reader
+    from mirrorlake.native.reader import NativeReader
 
 #: A reader of each source that this worker process has read from, by its settings.
-_readers: "Kept[Reader]" = Kept(lambda reader: reader.close())
+_readers: "ClientPool[NativeReader]" = ClientPool(lambda reader: reader.close())
 #: How long no leader may answer before the query fails, seconds.
 PATIENCE_SECONDS = 20.0
 
@@ -66,7 +66,7 @@ class _NativeSource(DataSource):
 
 class _Part(InputPartition):
     """What one task reads; up to where the whole batch covers each partition, and what it notes of open ends.
-    `small_answers`: see `native.reader.Reader`."""
+    `small_answers`: see `native.reader.NativeReader`."""
 
     def __init__(
         self,
@@ -181,10 +181,10 @@ def read_ranges(
     small_answers: bool,
 ) -> "Iterator[tuple[TopicAndPartition, pa.RecordBatch]]":
     """Read with this process's reader of a source; one that failed is not used again."""
-    from mirrorlake.native.reader import Reader
+    from mirrorlake.native.reader import NativeReader
 
     name = json.dumps([dict(client), small_answers], sort_keys=True)
-    reader = _readers.take(name) or Reader(client, small_answers=small_answers)
+    reader = _readers.take(name) or NativeReader(client, small_answers=small_answers)
     try:
         yield from reader.read(ranges)
     except BaseException:

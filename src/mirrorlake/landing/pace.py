@@ -46,7 +46,7 @@ def in_small_answers(limit: int | None) -> bool:
     return limit is None or limit <= SMALL_ANSWERS_BYTES
 
 
-def few_are_cut(limit: int | None, size: float) -> bool:
+def reads_few_partitions(limit: int | None, size: float) -> bool:
     """Whether a batch of about so many bytes is one of a backlog on a slow link, of which few partitions are read at a
     time (`ranges.next_ends`)."""
     return limit is not None and in_small_answers(limit) and size >= limit // 2

@@ -11,7 +11,7 @@ from time import monotonic
 from typing import Protocol
 
 from mirrorlake.lake.retention import Removal
-from mirrorlake.landing.refusals import Refusals
+from mirrorlake.landing.excluded import ExcludedPartitions
 from mirrorlake.landing.rewound import RewindCheck, SourceRows, StagedRows
 from mirrorlake.landing.source_comparison import (
     CurrentGenerations,
@@ -124,7 +124,7 @@ class LandingPlanner:
         self._store = store
         self._clock = clock
         self._begins = begins
-        self._refusals = Refusals()
+        self._refusals = ExcludedPartitions()
         self._rewinds = RewindCheck(source, store)
         self._generations: Mapping[TopicAndPartition, int] = {}
         self._planned_at = clock()

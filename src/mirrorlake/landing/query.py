@@ -17,8 +17,8 @@ class LandingQuery:
     other.
 
     `final` is where a query that goes on by itself is to be ended: next offsets, of all partitions that it has more of;
-    `close` lets go of what the driver has of it; `fenced` asks whether another process has taken over; `take_no_more`
-    lets no batch begin behind the one in hand.
+    `close` lets go of what the driver has of it; `fenced` asks whether another process has taken
+    over; `stop_after_batch` lets no batch begin behind the one in hand.
     """
 
     def __init__(
@@ -27,14 +27,14 @@ class LandingQuery:
         final: Mapping[TopicAndPartition, int] | None = None,
         close: Callable[[], None] = lambda: None,
         fenced: Callable[[], bool] = lambda: False,
-        take_no_more: Callable[[], None] = lambda: None,
+        stop_after_batch: Callable[[], None] = lambda: None,
     ) -> None:
         self._queries = queries
         self._final = final
         self._close = close
         #: Whether another process has taken over, so that nothing of it is committed any more.
         self.fenced = fenced
-        self._take_no_more = take_no_more
+        self._take_no_more = stop_after_batch
 
     @property
     def active(self) -> bool:

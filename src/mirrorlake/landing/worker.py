@@ -24,7 +24,7 @@ from mirrorlake.lake.table_upkeep import note_removals
 from mirrorlake.landing.checkpoints import end_queries, forget_query
 from mirrorlake.landing.generations import LakeLandingStore, generations_of
 from mirrorlake.landing.land import start_landing
-from mirrorlake.landing.losses import LandingNews
+from mirrorlake.landing.landing_incidents import LandingIncidents
 from mirrorlake.landing.plan import LandingPlanner, Planned
 from mirrorlake.landing.query import LandingQuery
 from mirrorlake.landing.source import ClusterSource
@@ -34,7 +34,7 @@ from mirrorlake.landing.spark_times import beyond_spark
 from mirrorlake.naming.selection import TopicSelection
 from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.offsets.starts import landing_begins
-from mirrorlake.spark.causes import cause_of, causes_of, has_overflown, in_our_words, places_in
+from mirrorlake.spark.causes import as_mirrorlake_error, cause_of, causes_of, is_long_overflow, places_in
 from mirrorlake.worker import Failure, Retry, Worker
 
 logger = logging.getLogger(__name__)
@@ -65,7 +65,7 @@ class LandingWorker:
     ) -> None:
         self.alias = alias
         retry = Retry(self._ends, self._report_failure, PAUSES)
-        self.thread = Worker(f"landing from cluster {alias}", self._turn, retry, in_words=in_our_words)
+        self.thread = Worker(f"landing from cluster {alias}", self._turn, retry, in_words=as_mirrorlake_error)
         self._waiting: MirrorlakeError | None = None
         self._lake = lake
         self._connections = connections
@@ -74,7 +74,7 @@ class LandingWorker:
         self._flows: list[ResolvedFlow] = []
         self._changed = threading.Event()
         self._stopping = self.thread.stopping
-        self._news = LandingNews(alias, event_log)
+        self._incidents = LandingIncidents(alias, event_log)
         self._states = event_log.states
         source = ClusterSource(alias, lambda: self._connections, self._selections)
         self._planner = LandingPlanner(alias, source, LakeLandingStore(lake, stage, alias), begins=self._begins)
@@ -85,12 +85,12 @@ class LandingWorker:
         self._named_before: Collection[TopicAndPartition] = ()
         self._lease = Lease(lake, f"landing of cluster {alias}")
 
-    def want(self, flows: Sequence[ResolvedFlow], connections: Connections) -> None:
+    def set_flows(self, flows: Sequence[ResolvedFlow], connections: Connections) -> None:
         """Say which flows read from here; the query is restarted if that makes a difference."""
         with self._lock:
-            before = self._read() if self._flows else None
+            before = self._query_inputs() if self._flows else None
             self._flows, self._connections = list(flows), connections
-            same = before == self._read()
+            same = before == self._query_inputs()
         if not same:
             self._changed.set()
 
@@ -116,7 +116,7 @@ class LandingWorker:
                 self._current_generations = generations_of(self._lake, self.alias)
             return self._current_generations
 
-    def _read(self) -> object:
+    def _query_inputs(self) -> object:
         """What decides what the query reads, and how."""
         return [selection.java_pattern() for selection in self._selections()], self._cluster()
 
@@ -140,7 +140,7 @@ class LandingWorker:
         return landing_begins(starts_from(self._lake.now, self.alias), selects, current.generation)
 
     def _turn(self) -> float | None:
-        return None if self._hold(self._land) else 0.0
+        return None if self._with_lease(self._land) else 0.0
 
     def _ends(self, error: BaseException, problem: MirrorlakeError, attempt: int) -> bool:
         """Whether a failure ends landing: a run with an end does not try for ever, and never what an operator has to
@@ -151,9 +151,9 @@ class LandingWorker:
     def _report_failure(self, failure: Failure) -> None:
         """Tell the operators of every flow that reads from here."""
         logger.error("%s", failure.problem)
-        self._news.failed(self._flow_names(), failure.problem)
+        self._incidents.failed(self._flow_names(), failure.problem)
 
-    def _hold(self, work: Callable[[], bool]) -> bool:
+    def _with_lease(self, work: Callable[[], bool]) -> bool:
         """Do it as the only process that does."""
         deadline = time.monotonic() + ONCE_WAITS_SECONDS
         while not self._stopping.is_set():
@@ -202,7 +202,7 @@ class LandingWorker:
             self._covered, self._current_generations = dict(planned.covered), planned.current_generations
             self._begun = dict(planned.plan.starts)
             flows = list(zip([flow.name for flow in self._flows], self._selections(), strict=True))
-        self._waiting = self._news.tell(planned, flows)
+        self._waiting = self._incidents.report_plan(planned, flows)
         note_removals(self._lake, planned.passed_over)  # a flow that comes later may want it
         names = {topic for topic, _ in planned.plan.starts} & planned.topics.keys()
         ids = {topic: planned.topics[topic].topic_id for topic in sorted(names)}
@@ -218,7 +218,7 @@ class LandingWorker:
                 through = True
                 self._named_before = ()
                 self._planner.came_through(planned.plan.starts.keys())
-                self._news.came_through(self._flow_names(), planned)
+                self._incidents.came_through(self._flow_names(), planned)
                 if not self._once:  # a run with an end counts all its tries
                     self.thread.came_through()
             if not active:
@@ -262,7 +262,7 @@ class LandingWorker:
         if self._planner.plan(self._covered).explains(planned.plan, self._covered):
             logger.info("landing from cluster %s is planned again: %s", self.alias, cause_of(error))
             return
-        refused = self._odd(error, planned)
+        refused = self._unstageable(error, planned)
         if not refused:
             named = places_in(causes_of(error), planned.plan.starts.keys())
             refused = {key: why for key, why in named.items() if key in self._named_before}
@@ -271,11 +271,11 @@ class LandingWorker:
             raise error
         self._planner.refuse(refused)
 
-    def _odd(self, error: Exception, planned: Planned) -> dict[TopicAndPartition, str]:
+    def _unstageable(self, error: Exception, planned: Planned) -> dict[TopicAndPartition, str]:
         """The partitions in which a record cannot be staged, and which."""
         if isinstance(error, StagingError) and error.topic is not None and error.partition is not None:
             return {(error.topic, error.partition): error.message}
-        if not has_overflown(causes_of(error)):
+        if not is_long_overflow(causes_of(error)):
             return {}
         max_records = self._cluster().landing.max_records_per_batch
         starts = {key: max(start, self._covered.get(key, 0)) for key, start in planned.plan.starts.items()}

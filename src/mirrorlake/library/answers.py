@@ -361,7 +361,7 @@ class Verified(Answer):
         return {name: value for name, value in super().to_dict().items() if name != "audits"}
 
     @property
-    def told_cut(self) -> list[str]:
+    def cut_sentences(self) -> list[str]:
         """What the answer leaves out for its size, and how to get it: a sentence each."""
         said = []
         if self.cut.get("differences"):
@@ -381,7 +381,7 @@ class Verified(Answer):
         """Write the evidence: one self-contained page for `.html`, else JSON. Raises OSError."""
         from mirrorlake.verify.evidence import evidence
 
-        document = {**self.to_dict(), "audits": self.audits, "told_cut": self.told_cut}
+        document = {**self.to_dict(), "audits": self.audits, "cut_sentences": self.cut_sentences}
         file.write_text(evidence(document, file.suffix == ".html"), encoding="utf-8")
 
     def _repr_html_(self) -> str:

@@ -32,7 +32,7 @@ from mirrorlake.library.moving import moved
 from mirrorlake.library.planning import planned
 from mirrorlake.library.resends import Resends
 from mirrorlake.library.standing import status_of_tables
-from mirrorlake.offsets.positions import Asked
+from mirrorlake.offsets.positions import TopicPartitionOffset
 from mirrorlake.resend.note import is_resend
 from mirrorlake.run.resolve import Wanted, open_incidents, resolve
 from mirrorlake.run.status import read_status
@@ -169,7 +169,9 @@ class OpenLake(Resends):
             raise InputError("partition and offset count from 0; give the offset that is read next")
         return Position(**vars(translate(self.internals.reader, flow, topic, partition, offset, reverse)))
 
-    def translate_all(self, flow: str, positions: Iterable[Asked], *, reverse: bool = False) -> dict[Asked, Position]:
+    def translate_all(
+        self, flow: str, positions: Iterable[TopicPartitionOffset], *, reverse: bool = False
+    ) -> dict[TopicPartitionOffset, Position]:
         """Translate many positions in one statement.
 
         Args:

@@ -40,7 +40,7 @@ class FlowProgress:
 
 
 @dataclass
-class _OfFlow:
+class _FlowCounts:
     """What was reported of one flow; `recent` are times and record counts of its last batches."""
 
     records: int = 0
@@ -61,7 +61,7 @@ class Progress:
         self._began = clock()
         self._use = threading.Lock()
         self._phase: tuple[str, float] | None = None
-        self._flows: dict[str, _OfFlow] = {}
+        self._flows: dict[str, _FlowCounts] = {}
 
     @contextmanager
     def phase(self, name: str, since: float | None = None) -> Iterator[None]:
@@ -84,13 +84,13 @@ class Progress:
     def expect(self, flow: str) -> None:
         """A flow is going to run."""
         with self._use:
-            self._flows.setdefault(flow, _OfFlow())
+            self._flows.setdefault(flow, _FlowCounts())
 
     def batch(self, flow: str, report: "BatchReport") -> None:
         """A batch was produced."""
         now = self._clock()
         with self._use:
-            item = self._flows.setdefault(flow, _OfFlow())
+            item = self._flows.setdefault(flow, _FlowCounts())
             first = item.records == 0 and report.record_count > 0
             item.records += report.record_count
             item.batches += 1
@@ -107,15 +107,15 @@ class Progress:
     def sampled(self, flow: str, lag: "FlowLag") -> None:
         """A sample of positions was written."""
         with self._use:
-            self._flows.setdefault(flow, _OfFlow()).lag = lag
+            self._flows.setdefault(flow, _FlowCounts()).lag = lag
 
     def now(self) -> list[FlowProgress]:
         """Every flow as of now."""
         incidents, now = self.incidents(), self._clock()
         with self._use:
-            return [self._told(name, item, now, incidents.get(name, 0)) for name, item in self._flows.items()]
+            return [self._flow_progress(name, item, now, incidents.get(name, 0)) for name, item in self._flows.items()]
 
-    def _told(self, name: str, item: _OfFlow, now: float, incidents: int) -> FlowProgress:
+    def _flow_progress(self, name: str, item: _FlowCounts, now: float, incidents: int) -> FlowProgress:
         _forget(item, now)
         seconds = max(1.0, min(RATE_SECONDS, now - self._began))
         rate = round(sum(count for _, count in item.recent) / seconds, 1)
@@ -133,7 +133,7 @@ class Progress:
         )
 
 
-def _forget(item: _OfFlow, now: float) -> None:
+def _forget(item: _FlowCounts, now: float) -> None:
     """Drop what is too old to count for records per second."""
     while item.recent and item.recent[0][0] < now - RATE_SECONDS:
         item.recent.popleft()

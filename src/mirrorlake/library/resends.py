@@ -72,7 +72,7 @@ class Resends:
         from mirrorlake.library.replicating import stopping
 
         with needs("spark"):
-            from mirrorlake.resend.replay import EXAMPLES, Asked, Replay
+            from mirrorlake.resend.replay import EXAMPLES, Replay, ReplayRequest
 
         _check_rate(rate)
         if max_records is not None and max_records < 1:
@@ -84,7 +84,7 @@ class Resends:
             known.connections.admin(cluster).cluster_id()  # before Spark starts, so that it is reported within seconds
         stage = StageFiles(known.tables)
         source = source or _source_of(known, stage, topic)
-        asked = Asked(
+        asked = ReplayRequest(
             *(source, topic, where, cluster or _target_of(known, source), to, max_records, into_mirror),
             *(start_over, private),
         )
@@ -128,7 +128,7 @@ class Resends:
         from mirrorlake.library.replicating import stopping
 
         with needs("spark"):
-            from mirrorlake.resend.parked import Asked, ParkedReplay
+            from mirrorlake.resend.parked import ParkedReplay, ParkedReplayRequest
 
         _check_rate(rate)
         known = self.internals
@@ -136,7 +136,9 @@ class Resends:
         stage, count, found = StageFiles(known.tables), _counting(report), []
         with stopping(stop) as ending, _in_a_sentence("the replay"):
             for resolved in map(known.topology.flow, names):
-                replay = ParkedReplay(known.tables, known.connections, stage, Asked(resolved, topic, start_over))
+                replay = ParkedReplay(
+                    known.tables, known.connections, stage, ParkedReplayRequest(resolved, topic, start_over)
+                )
                 found.append(
                     planned_answer(replay.plan()) if dry_run else sent_answer(*replay.run(ending, rate, count))
                 )
@@ -189,7 +191,7 @@ class Resends:
         from mirrorlake.resend.extras import ALL
 
         with needs("spark"):
-            from mirrorlake.resend.restore import Asked, Restore
+            from mirrorlake.resend.restore import Restore, RestoreRequest
 
         if as_of is not None and below:
             raise InputError("name a time or offsets, not both")
@@ -205,7 +207,7 @@ class Resends:
         until_ms = None if as_of is None else int(as_of.timestamp() * 1_000)
         if until_ms is not None:
             words = {"as_of_ms": until_ms}
-        asked = Asked(
+        asked = RestoreRequest(
             *(source, target, tuple(topics) or (".*",), rename, words, compacted, start_over),
             frozenset(extras),
             until_ms,
@@ -230,12 +232,12 @@ def _in_a_sentence(what: str) -> Iterator[None]:
     """Say what a broker answered, which nobody has said something about, as an error of ours."""
     from confluent_kafka import KafkaException
 
-    from mirrorlake.spark.causes import in_our_words
+    from mirrorlake.spark.causes import as_mirrorlake_error
 
     try:
         yield
     except KafkaException as error:
-        raise in_our_words(error, what) from error
+        raise as_mirrorlake_error(error, what) from error
 
 
 def _check_rate(rate: int | None) -> None:

@@ -11,8 +11,8 @@ from mirrorlake.errors import InputError
 from mirrorlake.library import html
 from mirrorlake.library.answers import Answer, Rows
 from mirrorlake.library.internals import Internals
-from mirrorlake.trace.facts import Place, Standing
-from mirrorlake.trace.reading import newest_with_key, origin, read_facts, standing_of
+from mirrorlake.trace.facts import FlowState, Place
+from mirrorlake.trace.reading import flow_state_of, newest_with_key, origin, read_facts
 from mirrorlake.trace.story import tell
 
 
@@ -99,12 +99,12 @@ def traced(
     else:
         raise InputError("give a record by its partition and offset, or by its key and the source's topic")
     now = datetime.now(timezone.utc).replace(tzinfo=None)
-    return Trace.of(tell(read_facts(lake, place, _standing(known, place), now)))
+    return Trace.of(tell(read_facts(lake, place, _flow_state(known, place), now)))
 
 
-def _standing(known: Internals, place: Place) -> Standing:
+def _flow_state(known: Internals, place: Place) -> FlowState:
     """How the flow stands: what it is to do, by the topology file as it is now, where there is one."""
-    told = standing_of(known.reader, place.flow, place.topic)
+    told = flow_state_of(known.reader, place.flow, place.topic)
     if not known.has_topology:
         return told
     return replace(told, setting=_setting(known.topology.flow(place.flow), place.topic))

@@ -74,7 +74,7 @@ class Wave:
 
 
 @dataclass(frozen=True)
-class _Found:
+class _WaveGroups:
     """Groups of a wave: states by group, and the positions that are to be moved."""
 
     states: Mapping[str, str]
@@ -143,7 +143,7 @@ def _pairs(
     return pairs, lacking
 
 
-def _groups(connections: Connections, flow: ResolvedFlow, wave: Wave, pairs: Sequence[Pair]) -> _Found:
+def _groups(connections: Connections, flow: ResolvedFlow, wave: Wave, pairs: Sequence[Pair]) -> _WaveGroups:
     """The groups on the target that have positions in the copies which they leave."""
     admin = connections.groups(flow.target)
     listing = admin.listing()
@@ -158,11 +158,11 @@ def _groups(connections: Connections, flow: ResolvedFlow, wave: Wave, pairs: Seq
     }
     having = {group for group, _ in positions} | told.errors.keys()
     states = {group: state for group, state in listing.states.items() if group in having}
-    return _Found(states, positions, told.errors, listing.errors)
+    return _WaveGroups(states, positions, told.errors, listing.errors)
 
 
 def _planned(
-    reader: Reader, connections: Connections, flow: ResolvedFlow, wave: Wave, found: _Found, seconds: float
+    reader: Reader, connections: Connections, flow: ResolvedFlow, wave: Wave, found: _WaveGroups, seconds: float
 ) -> tuple[list[MoveResult], list[str], dict[str, TargetGroup]]:
     """What is to be done about each position, by what each was found, and the groups that it was decided by."""
     located = _located(reader, connections, flow, wave, found, seconds)
@@ -188,7 +188,7 @@ def _planned(
 
 
 def _located(
-    reader: Reader, connections: Connections, flow: ResolvedFlow, wave: Wave, found: _Found, seconds: float
+    reader: Reader, connections: Connections, flow: ResolvedFlow, wave: Wave, found: _WaveGroups, seconds: float
 ) -> dict[tuple[Pair, int], Located]:
     """Where positions lead; waits so long for the other copy to come to those of groups without members."""
     if not found.positions:
@@ -242,7 +242,7 @@ def _withheld(item: MoveResult, wave: Wave) -> MoveResult:
 def _document(
     flow: ResolvedFlow,
     wave: Wave,
-    found: _Found,
+    found: _WaveGroups,
     results: Sequence[MoveResult],
     methods: Sequence[str],
     lacking: Sequence[str],

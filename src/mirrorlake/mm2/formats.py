@@ -18,7 +18,7 @@ _LONGEST_TEXT = 32_767
 
 
 @dataclass(frozen=True)
-class Checkpoint:
+class MirrorCheckpoint:
     """A position of a group on both clusters, a record of `<source>.checkpoints.internal`.
 
     `topic` is named as on the target, `upstream` is the position at the source and `downstream` the one at the target;
@@ -52,20 +52,20 @@ class OffsetSync:
     downstream: int
 
 
-def encode_checkpoint(checkpoint: Checkpoint) -> tuple[bytes, bytes]:
+def encode_checkpoint(checkpoint: MirrorCheckpoint) -> tuple[bytes, bytes]:
     """Key and value. Raises InputError for what the format cannot hold: a text above 32,767 bytes, a number too big."""
     key = _text(checkpoint.group_id) + _text(checkpoint.topic) + _number(_INT, checkpoint.partition)
     offsets = _number(_LONGS, checkpoint.upstream, checkpoint.downstream)
     return key, _TEXT.pack(_VERSION) + offsets + _text(checkpoint.metadata)
 
 
-def decode_checkpoint(key: bytes | None, value: bytes | None) -> Checkpoint:
+def decode_checkpoint(key: bytes | None, value: bytes | None) -> MirrorCheckpoint:
     """The checkpoint of a record. Raises InputError if it is none."""
-    names, facts = _Reader("checkpoint", key), _Reader("checkpoint", value)
+    names, facts = _FieldDecoder("checkpoint", key), _FieldDecoder("checkpoint", value)
     facts.numbers(_TEXT)
     group_id, topic, (partition,) = names.text(), names.text(), names.numbers(_INT)
     upstream, downstream = facts.numbers(_LONGS)
-    return Checkpoint(group_id, topic, partition, upstream, downstream, facts.text())
+    return MirrorCheckpoint(group_id, topic, partition, upstream, downstream, facts.text())
 
 
 def encode_heartbeat(heartbeat: Heartbeat) -> tuple[bytes, bytes]:
@@ -76,7 +76,7 @@ def encode_heartbeat(heartbeat: Heartbeat) -> tuple[bytes, bytes]:
 
 def decode_heartbeat(key: bytes | None, value: bytes | None) -> Heartbeat:
     """The heartbeat of a record. Raises InputError if it is none."""
-    names, facts = _Reader("heartbeat", key), _Reader("heartbeat", value)
+    names, facts = _FieldDecoder("heartbeat", key), _FieldDecoder("heartbeat", value)
     facts.numbers(_TEXT)
     source, target, (timestamp,) = names.text(), names.text(), facts.numbers(_LONG)
     return Heartbeat(source, target, timestamp)
@@ -89,7 +89,7 @@ def encode_offset_sync(sync: OffsetSync) -> tuple[bytes, bytes]:
 
 def decode_offset_sync(key: bytes | None, value: bytes | None) -> OffsetSync:
     """The offset sync of a record. Raises InputError if it is none."""
-    names, facts = _Reader("offset sync", key), _Reader("offset sync", value)
+    names, facts = _FieldDecoder("offset sync", key), _FieldDecoder("offset sync", value)
     topic, (partition,) = names.text(), names.numbers(_INT)
     upstream, downstream = facts.numbers(_LONGS)
     return OffsetSync(topic, partition, upstream, downstream)
@@ -109,7 +109,7 @@ def _number(kind: Struct, *values: int) -> bytes:
         raise InputError(f"{', '.join(map(str, values))} is too big for MirrorMaker 2's format") from None
 
 
-class _Reader:
+class _FieldDecoder:
     """Reads fields one after another; what does not fit is no such record."""
 
     def __init__(self, what: str, data: bytes | None) -> None:

@@ -33,7 +33,7 @@ def is_heartbeat(key: bytes | None, value: bytes | None) -> bool:
         return False
 
 
-def told_by_content(records: Iterable[KeyAndValue], name: str) -> bool:
+def are_heartbeats(records: Iterable[KeyAndValue], name: str) -> bool:
     """Whether a topic holds heartbeats, by the first key and value of its partitions. Of one without a record the name
     decides: `heartbeats` is where those of its cluster are written."""
     found = [is_heartbeat(key, value) for key, value in records]
@@ -56,7 +56,7 @@ def first_records_of(admin: ClusterAdmin, settings: Settings, topics: Collection
 def holds_other_records(admin: ClusterAdmin, settings: Settings, topic: str) -> bool:
     """Whether a topic holds records that are no heartbeats; False where its records may not be read."""
     try:
-        return not told_by_content(first_records_of(admin, settings, [topic])[topic], HEARTBEATS)
+        return not are_heartbeats(first_records_of(admin, settings, [topic])[topic], HEARTBEATS)
     except KafkaException as error:
         if error.args[0].code() != KafkaError.TOPIC_AUTHORIZATION_FAILED:
             raise
@@ -77,7 +77,7 @@ class HeartbeatTopics:
         """`settings` are those of a consumer; `selects` says whether the flow mirrors a topic."""
         self._flow, self._lake, self._admin = flow, lake, admin
         self._settings, self._selects = settings, selects
-        self._told: dict[str, bool] = {}
+        self._by_content: dict[str, bool] = {}
         self._noted: frozenset[str] | None = None
 
     def __contains__(self, topic: object) -> bool:
@@ -87,10 +87,12 @@ class HeartbeatTopics:
         """Look at the topics of such names that were not looked at before, and note what is new. Raises
         ClusterUnusable, KafkaException."""
         named = [name for name in self._admin.topics() if may_be_heartbeats(name) and self._selects(name)]
-        for name, records in first_records_of(self._admin, self._settings(), set(named) - self._told.keys()).items():
+        for name, records in first_records_of(
+            self._admin, self._settings(), set(named) - self._by_content.keys()
+        ).items():
             if records:
-                self._told[name] = told_by_content(records, name)
-        found = frozenset(name for name in {*named, HEARTBEATS} if self._told.get(name, name == HEARTBEATS))
+                self._by_content[name] = are_heartbeats(records, name)
+        found = frozenset(name for name in {*named, HEARTBEATS} if self._by_content.get(name, name == HEARTBEATS))
         if found != self._noted:
             note_heartbeat_topics(self._lake, self._flow, found)
             self._noted = found

@@ -23,7 +23,7 @@ _SETTINGS: Mapping[str, str | int | bool] = {
     "linger.ms": 5,
     "message.timeout.ms": int(ANSWER_SECONDS * 1000),
 }
-_UNANSWERED = frozenset({KafkaError._MSG_TIMED_OUT, KafkaError._TIMED_OUT, KafkaError._ALL_BROKERS_DOWN})
+_NO_ANSWER = frozenset({KafkaError._MSG_TIMED_OUT, KafkaError._TIMED_OUT, KafkaError._ALL_BROKERS_DOWN})
 
 
 class InternalTopic:
@@ -116,7 +116,7 @@ class InternalTopic:
         return self._producer
 
     def _refusal(self, error: KafkaError) -> ClusterUnreachable | TargetRefused:
-        if error.code() in _UNANSWERED:
+        if error.code() in _NO_ANSWER:
             return ClusterUnreachable(
                 f"cluster {self.alias} does not take records of topic {self.name} within "
                 f"{ANSWER_SECONDS:.0f} s; check that the topic's leader runs",

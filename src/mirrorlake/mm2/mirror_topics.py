@@ -10,8 +10,8 @@ from mirrorlake.kafka.connections import Connections
 from mirrorlake.kafka.values import TopicInfo
 from mirrorlake.lake.changes import Change, ChangeLog
 from mirrorlake.mm2.formats import (
-    Checkpoint,
     Heartbeat,
+    MirrorCheckpoint,
     OffsetSync,
     encode_checkpoint,
     encode_heartbeat,
@@ -46,7 +46,7 @@ class CheckpointTopic:
         """Name of the topic."""
         return self._topic.name
 
-    def publish(self, checkpoints: Iterable[Checkpoint]) -> int:
+    def publish(self, checkpoints: Iterable[MirrorCheckpoint]) -> int:
         """Write those that say something else than what was written last for the same group and partition.
 
         Makes the topic, even for no checkpoint: clients wait a minute for one that is not there. Does nothing when

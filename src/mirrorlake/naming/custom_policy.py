@@ -89,7 +89,9 @@ class CustomPolicy:
         try:
             answer = method(*arguments)
         except Exception as error:
-            raise TopologyError(f"policy {self.spec}: {call} failed with {_said(error)}; fix the class") from error
+            raise TopologyError(
+                f"policy {self.spec}: {call} failed with {_kind_and_line(error)}; fix the class"
+            ) from error
         if answer is not None and not isinstance(answer, str):
             kind = type(answer).__name__
             raise TopologyError(f"policy {self.spec}: {call} returned a value of type {kind}, not a string or None")
@@ -147,10 +149,10 @@ def _loaded(spec: str, path: Path) -> _Loaded:
     except OSError as error:
         raise TopologyError(f"policy {spec}: {path} cannot be read ({error.strerror}); correct the path") from error
     except ModuleNotFoundError as error:
-        sentence = f"running {path} failed with {_said(error)}; install what it needs"
+        sentence = f"running {path} failed with {_kind_and_line(error)}; install what it needs"
         raise TopologyError(f"policy {spec}: {sentence}") from error
     except Exception as error:
-        raise TopologyError(f"policy {spec}: running {path} failed with {_said(error)}; fix it") from error
+        raise TopologyError(f"policy {spec}: running {path} failed with {_kind_and_line(error)}; fix it") from error
 
 
 @cache
@@ -169,12 +171,14 @@ def _import(spec: str, module_name: str) -> ModuleType:
         return importlib.import_module(module_name)
     except ModuleNotFoundError as error:
         if error.name is None or not f"{module_name}.".startswith(f"{error.name}."):
-            sentence = f"importing {module_name} failed with {_said(error)}; install what it needs"
+            sentence = f"importing {module_name} failed with {_kind_and_line(error)}; install what it needs"
         else:
             sentence = f"there is no module {error.name}; install it, or name a file, as in naming.py:Class"
         raise TopologyError(f"policy {spec}: {sentence}") from error
     except Exception as error:
-        raise TopologyError(f"policy {spec}: importing {module_name} failed with {_said(error)}; fix it") from error
+        raise TopologyError(
+            f"policy {spec}: importing {module_name} failed with {_kind_and_line(error)}; fix it"
+        ) from error
 
 
 def _construct(spec: str, made_by: type, offered: dict[str, Any]) -> Any:
@@ -187,10 +191,10 @@ def _construct(spec: str, made_by: type, offered: dict[str, Any]) -> Any:
     try:
         return made_by(**{name: value for name, value in offered.items() if takes_all or name in named})
     except Exception as error:
-        raise TopologyError(f"policy {spec}: making it failed with {_said(error)}; fix the class") from error
+        raise TopologyError(f"policy {spec}: making it failed with {_kind_and_line(error)}; fix the class") from error
 
 
-def _said(error: Exception) -> str:
+def _kind_and_line(error: Exception) -> str:
     """Kind and first line of an error's text."""
     kind, line = type(error).__name__, first_line(error)
     return kind if line == kind else f"{kind}: {line}"

@@ -29,7 +29,7 @@ SCHEMA = pa.schema(
 _MAX_SIZE = 2**31 - 1
 
 
-class Room:
+class ColumnBuffers:
     """Memory for what `survey` counted of some messages, by range: to be filled, then taken as a batch. `size` is that
     of keys, values and headers, bytes.
 

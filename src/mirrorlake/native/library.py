@@ -145,7 +145,7 @@ class Place(C.Structure):
     ]
 
 
-class Unusable(Exception):
+class NativeUnavailable(Exception):
     """The native way cannot be taken here; the text says why."""
 
 
@@ -155,7 +155,7 @@ class Library:
     def __init__(self) -> None:
         loops = Path(__file__).with_name(file_name(platform.system(), platform.machine()))
         if not loops.exists():
-            raise Unusable(f"{loops.name} is not there: built without a compiler, or for no such platform")
+            raise NativeUnavailable(f"{loops.name} is not there: built without a compiler, or for no such platform")
         try:
             # The client's own module: its libraries are searched with it, wherever its wheel keeps them.
             found, self._loops = C.CDLL(_cimpl.__file__), C.CDLL(str(loops))
@@ -163,9 +163,9 @@ class Library:
                 setattr(self, name, _function(found, f"rd_kafka_{name}", result, arguments))
             self._api = (_P * len(_BY_RECORD))(*(_address(found, f"rd_kafka_{name}") for name in _BY_RECORD))
         except (OSError, AttributeError) as error:
-            raise Unusable(str(error)) from error
+            raise NativeUnavailable(str(error)) from error
         if self.version() < OLDEST:
-            raise Unusable(f"librdkafka {confluent_kafka.libversion()[0]} is older than 2.0")
+            raise NativeUnavailable(f"librdkafka {confluent_kafka.libversion()[0]} is older than 2.0")
         self._check_sizes()
         self.api = C.addressof(self._api)
         self.survey = _function(self._loops, "survey", _I64, (_P, _P, _I64, _P, _I64, _P))
@@ -184,7 +184,7 @@ class Library:
         pointer = C.sizeof(_P)
         known = [RANGE.itemsize, C.sizeof(Columns), C.sizeof(Binary), C.sizeof(Rows), CURSOR_BYTES]
         if [*told] != [*known, pointer * len(_BY_RECORD), 72, 72]:
-            raise Unusable("the compiled records.c is of another version than library.py")
+            raise NativeUnavailable("the compiled records.c is of another version than library.py")
 
     def client(self, kind: int, settings: dict[str, Any], prepare: Callable[[int], None] = lambda _conf: None) -> int:
         """Make a client, CONSUMER or PRODUCER; `prepare` gets its configuration to add callbacks. Raises KafkaException

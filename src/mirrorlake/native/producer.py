@@ -66,12 +66,12 @@ class Producer:
     def commit_transaction(self, seconds: float) -> None:
         """Commit."""
         self._lib.check(self._lib.commit_transaction(self._client.rk, _ms(seconds)))
-        self._let_go()
+        self._release()
 
     def abort_transaction(self, seconds: float) -> None:
         """Abort."""
         self._lib.check(self._lib.abort_transaction(self._client.rk, _ms(seconds)))
-        self._let_go()
+        self._release()
 
     def failure(self) -> KafkaError | None:
         """The first error after which the open transaction can only be aborted; None where there was none."""
@@ -106,7 +106,7 @@ class Producer:
     def flush(self, seconds: float) -> int:
         """Wait until all rows are acknowledged; returns how many are not when the time is over."""
         self._lib.flush(self._client.rk, _ms(seconds))
-        return self._let_go()
+        return self._release()
 
     def poll(self, seconds: float) -> int:
         """Serve acknowledgements and the like; returns how many events were served."""
@@ -127,7 +127,7 @@ class Producer:
     def __len__(self) -> int:
         return int(self._lib.outq_len(self._client.rk))
 
-    def _let_go(self) -> int:
+    def _release(self) -> int:
         left = len(self)
         if not left:  # each acknowledgement was served, so librdkafka refers to no row
             self._client.kept.clear()

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 from confluent_kafka import KafkaError, KafkaException
 
-from mirrorlake.native.columns import Room
+from mirrorlake.native.columns import ColumnBuffers
 from mirrorlake.native.library import CONSUMER, CURSOR_BYTES, RANGE, library
 
 logger = logging.getLogger(__name__)
@@ -73,7 +73,7 @@ class ClusterSilent(KafkaException):  # type: ignore[misc]
     error."""
 
 
-class Reader:
+class NativeReader:
     """A consumer of no group. For one thread; to be closed.
 
     `keep`: whoever reads on, range after range, finds the next records fetched ahead: partitions stay assigned. Else
@@ -135,7 +135,7 @@ class Reader:
                 raise self._silent()
             self._finish()
 
-    def keep_only(self, keys: Collection[Partition]) -> None:
+    def keep_prefetched(self, keys: Collection[Partition]) -> None:
         """Fetch nothing ahead of any partition but these, and drop what was."""
         if others := [known for known in self._numbers if known not in keys]:
             self._forget(others)
@@ -262,7 +262,7 @@ class Reader:
                     yield key, batch.slice(first, rows)
                     first += rows
 
-    def _surveyed(self, messages: int, count: int) -> tuple[int, Room, np.ndarray, int]:
+    def _surveyed(self, messages: int, count: int) -> tuple[int, ColumnBuffers, np.ndarray, int]:
         """How many of some messages are copied at once, room for them, where they belong, and an error that is about no
         partition. Not all, where that would be more than Arrow's columns hold."""
         lib, before = self._library, self._ranges.copy()
@@ -272,7 +272,7 @@ class Reader:
             places, ranges = np.empty(count, np.int32), self._ranges
             error = lib.survey(lib.api, messages, count, ranges.ctypes.data, len(ranges), places.ctypes.data)
             try:
-                return count, Room(ranges), places, error
+                return count, ColumnBuffers(ranges), places, error
             except OverflowError:
                 if count == 1:
                     raise

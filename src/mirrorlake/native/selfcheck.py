@@ -12,7 +12,17 @@ import numpy as np
 from confluent_kafka import KafkaError, KafkaException
 
 from mirrorlake import native
-from mirrorlake.native.library import CURSOR_BYTES, PRODUCER, RANGE, REFUSED, Columns, Library, Rows, Unusable, library
+from mirrorlake.native.library import (
+    CURSOR_BYTES,
+    PRODUCER,
+    RANGE,
+    REFUSED,
+    Columns,
+    Library,
+    NativeUnavailable,
+    Rows,
+    library,
+)
 
 _TOPIC, _PARTITION, _FIRST = b"selfcheck", 7, 5
 #: timestamp, key, value, headers
@@ -77,12 +87,12 @@ def problem() -> str | None:
 @cache
 def _fault() -> str | None:
     try:
-        return _tried(library())
-    except (Unusable, KafkaException) as error:
+        return _self_check(library())
+    except (NativeUnavailable, KafkaException) as error:
         return str(error)
 
 
-def _tried(lib: Library) -> str | None:
+def _self_check(lib: Library) -> str | None:
     producer = lib.client(PRODUCER, {"log_level": 0}, lambda conf: lib.conf_set_events(conf, _REPORTS))
     topic, queue = lib.topic_new(producer, _TOPIC, None), lib.queue_get_main(producer)
     slots, error, reports = np.zeros(len(_RECORDS), np.int64), C.c_int64(), None

@@ -11,7 +11,7 @@ from mirrorlake.notebook.host import Notebook
 from mirrorlake.notebook.inline import plain_rows
 
 #: (topic, partition, position), the topic as on the side that the position is from.
-Asked = tuple[str, int, int]
+TopicPartitionOffset = tuple[str, int, int]
 
 _RESULT = pa.schema(
     [("topic", pa.string()), ("partition", pa.int32()), ("position", pa.int64()), ("other_topic", pa.string())]
@@ -30,7 +30,7 @@ def of_key(nb: Notebook) -> pa.Table:
     return nb.query("offsets_of_key", flow=nb.flow, topic=nb.topic, key=nb.widget("key"), partition=partition)
 
 
-def asked_for(nb: Notebook) -> list[Asked]:
+def asked_for(nb: Notebook) -> list[TopicPartitionOffset]:
     """The positions of the widget's key, else the widgets' position, else one in the middle of each partition that is
     mapped. Raises InputError where there is none."""
     if nb.widget("key"):
@@ -49,12 +49,12 @@ def asked_for(nb: Notebook) -> list[Asked]:
     return [(nb.topic, row["partition"], (row["source_first"] + row["source_last"]) // 2) for row in rows]
 
 
-def there_and_back(nb: Notebook, asked: Iterable[Asked]) -> pa.Table:
+def there_and_back(nb: Notebook, asked: Iterable[TopicPartitionOffset]) -> pa.Table:
     """Source positions, translated to the target and from there back; `back` is the source position again."""
     return _both_ways(nb, list(asked), False)
 
 
-def back_and_there(nb: Notebook, asked: Iterable[Asked]) -> pa.Table:
+def back_and_there(nb: Notebook, asked: Iterable[TopicPartitionOffset]) -> pa.Table:
     """Target positions, translated to the source and from there back."""
     there = nb.lake.translate_all(nb.flow, list(asked))
     return _both_ways(nb, [(item.topic, item.partition, item.offset) for item in there.values()], True)
@@ -72,7 +72,7 @@ def map_chart(nb: Notebook, partition: int) -> alt.Chart:
     return charts.offsets(found, f"{nb.flow}: {nb.topic}-{partition}")
 
 
-def _both_ways(nb: Notebook, asked: list[Asked], reverse: bool) -> pa.Table:
+def _both_ways(nb: Notebook, asked: list[TopicPartitionOffset], reverse: bool) -> pa.Table:
     there = nb.lake.translate_all(nb.flow, asked, reverse=reverse)
     found = [(item.topic, item.partition, item.offset) for item in there.values()]
     back = nb.lake.translate_all(nb.flow, found, reverse=not reverse)

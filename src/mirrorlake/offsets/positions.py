@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 TopicAndPartition = tuple[str, int]
 """A partition by its topic and its number (`TopicPartition` of Kafka's clients, without more)."""
 
-Asked = tuple[str, int, int]
+TopicPartitionOffset = tuple[str, int, int]
 """A position to translate: topic, as on the side that it is from, partition, offset."""
 
 

@@ -30,8 +30,8 @@ class CountError(ValueError):
 
     def __init__(self, span: Span, count: int) -> None:
         super().__init__(
-            f"offsets {span.first} to {span.last} have {_told(span)} records by the index of the stage, and {count} "
-            "were read"
+            f"offsets {span.first} to {span.last} have {_count_text(span)} records by the index of the stage, "
+            f"and {count} were read"
         )
         self.first, self.last = span.first, span.last
 
@@ -136,5 +136,5 @@ def _size(ranges: Ranges, first: int, last: int) -> int:
     return sum(max(0, min(end, last) - max(start, first) + 1) for start, end in ranges)
 
 
-def _told(span: Span) -> str:
+def _count_text(span: Span) -> str:
     return str(span.min_count) if span.min_count == span.max_count else f"{span.min_count} to {span.max_count}"

@@ -7,10 +7,10 @@ from contextlib import contextmanager
 from mirrorlake.errors import CountDiffers
 from mirrorlake.offsets.spans import CountError, Tally
 from mirrorlake.produce.batch import PartitionPlan
-from mirrorlake.produce.skipped import Rows, Skipped
+from mirrorlake.produce.skipped import PlannedRows, Skipped
 
 
-def counted(rows: Rows, plans: Sequence[PartitionPlan], skipped: Skipped) -> Rows:
+def counted(rows: PlannedRows, plans: Sequence[PartitionPlan], skipped: Skipped) -> PlannedRows:
     """Hand on rows, chunks whose offsets rise, of partitions as they are planned. Raises CountDiffers where there are
     more or fewer of a partition than the plan says; what is `skipped` may be there or not."""
     tallies = {
@@ -21,12 +21,12 @@ def counted(rows: Rows, plans: Sequence[PartitionPlan], skipped: Skipped) -> Row
     for plan, chunk in rows:
         tally = tallies.get((plan.topic, plan.partition))
         if tally is not None:
-            with _told_of(plan):
+            with _as_count_differs(plan):
                 tally.take(chunk.column("offset").to_numpy(zero_copy_only=False))
         yield plan, chunk
     for plan in plans:
         if plan.spans is not None:
-            with _told_of(plan):
+            with _as_count_differs(plan):
                 tallies[plan.topic, plan.partition].end()
 
 
@@ -37,7 +37,7 @@ def check_unread(plans: Sequence[PartitionPlan], skipped: Skipped) -> None:
 
 
 @contextmanager
-def _told_of(plan: PartitionPlan) -> Iterator[None]:
+def _as_count_differs(plan: PartitionPlan) -> Iterator[None]:
     try:
         yield
     except CountError as error:

@@ -11,7 +11,7 @@ from confluent_kafka import KafkaError, KafkaException
 
 from mirrorlake.errors import TargetRefused
 from mirrorlake.kafka.error_classes import ErrorClass, class_of
-from mirrorlake.produce.delivery import NAMING, Delivery
+from mirrorlake.produce.delivery import NAMED_CLASSES, Delivery
 from mirrorlake.produce.record_producer import OffsetsUnknown
 
 
@@ -51,10 +51,10 @@ def check_refused(results: Sequence[Delivery], failure: Callable[[], KafkaError 
     raise KafkaException(reason)
 
 
-def names_a_reason(results: Sequence[Delivery]) -> bool | None:
+def is_reason_known(results: Sequence[Delivery]) -> bool | None:
     """Whether it is known by now what is refused; None where nothing was."""
     kinds = [refusal.kind for refusal in (result.refusal() for result in results) if refusal is not None]
-    return any(kind in NAMING for kind in kinds) if kinds else None
+    return any(kind in NAMED_CLASSES for kind in kinds) if kinds else None
 
 
 def topic_denied(error: KafkaException, right: str) -> TopicDenied | None:

@@ -22,7 +22,7 @@ NEW_PARTITION_SECONDS = 10.0
 _NOT_SEEN_YET = (KafkaError._UNKNOWN_PARTITION, KafkaError._UNKNOWN_TOPIC)
 #: The classes of errors that name what is refused. Rows that were refused for anything else only follow such a one, or
 #: the producer or the cluster has failed.
-NAMING = (ErrorClass.RECORD, ErrorClass.TOPIC)
+NAMED_CLASSES = (ErrorClass.RECORD, ErrorClass.TOPIC)
 
 
 @dataclass
@@ -121,7 +121,7 @@ class Delivery:
         rows = np.flatnonzero(codes)
         order = [int(code) for code in codes[rows[np.sort(np.unique(codes[rows], return_index=True)[1])]]]
         kinds = {code: class_of(self._error(code)) for code in order}
-        code = next((code for kind in NAMING for code in order if kinds[code] is kind), order[0])
+        code = next((code for kind in NAMED_CLASSES for code in order if kinds[code] is kind), order[0])
         rows = np.flatnonzero(codes == code)
         return Refusal(self._error(code), kinds[code], int(rows[0]), int(rows[-1]))
 

@@ -27,7 +27,7 @@ from mirrorlake.produce.counted import check_unread
 from mirrorlake.produce.fencing import fence_all, newest_token, set_back
 from mirrorlake.produce.map_writer import MapWriter, map_rows
 from mirrorlake.produce.ports import BatchWay, MapStore, Stage, Workers
-from mirrorlake.produce.refusals import Refusals
+from mirrorlake.produce.refused_records import RefusedRecords
 from mirrorlake.produce.spec import FlowSpec
 from mirrorlake.produce.task import ShardJob
 from mirrorlake.produce.writer import Target
@@ -82,7 +82,7 @@ class FlowProducer:
         # easier to read: they rise from what the table knows.
         started = store.take_over(time.time_ns() // 1_000_000)
         self._codecs = Codecs(spec.producer)
-        self._refusals = Refusals(store, self._codecs)
+        self._refusals = RefusedRecords(store, self._codecs)
         self._fencing_token = self._fence_other_shards(store)
         ends, newest = store.ends()
         floors = floors_of(ends, spec.remote_topic, spec.targets)
@@ -112,9 +112,9 @@ class FlowProducer:
         return dict(self._floors)
 
     @property
-    def booked(self) -> bool:
+    def has_mapped(self) -> bool:
         """Whether this producer has produced something, and it is in the map."""
-        return self._map_writer.booked
+        return self._map_writer.has_mapped
 
     def step(self) -> BatchReport | None:
         """Produce the next batch; None when the stage holds nothing above the flow's progress."""

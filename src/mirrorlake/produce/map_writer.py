@@ -45,7 +45,7 @@ class MapWriter:
         self._appends = ThreadPoolExecutor(2, thread_name_prefix=f"append {flow}")
         self._running: Future[None] | None = None
         #: Whether rows of a batch have come into the map.
-        self.booked = False
+        self.has_mapped = False
         self._active = False  # guarded by the lock: whether the running append will check the queue again
 
     def add(self, result: pa.Table, batch_id: int, stage_version: int, way: BatchWay) -> None:
@@ -101,7 +101,7 @@ class MapWriter:
             with self._lock:
                 entries = list(self._queue)
             self._append(entries)
-            self.booked = True
+            self.has_mapped = True
             newest = entries[-1].batch_id
             with self._lock:
                 del self._queue[: len(entries)]

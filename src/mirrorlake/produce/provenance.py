@@ -34,10 +34,10 @@ class Provenance:
         return HEADER if self.strip else None
 
 
-Rows = Iterator[tuple[PartitionPlan, pa.RecordBatch]]
+PlannedRows = Iterator[tuple[PartitionPlan, pa.RecordBatch]]
 
 
-def unsent(rows: Rows, provenance: Provenance | None) -> Rows:
+def without_echoes(rows: PlannedRows, provenance: Provenance | None) -> PlannedRows:
     """Leave out the records that have been on the target already."""
     if provenance is None:
         yield from rows

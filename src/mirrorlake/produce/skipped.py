@@ -11,10 +11,10 @@ from mirrorlake.produce.batch import PartitionPlan
 
 #: By source partition: ranges of offsets, first and last inclusive.
 Skipped = Mapping[TopicAndPartition, tuple[tuple[int, int], ...]]
-Rows = Iterator[tuple[PartitionPlan, pa.RecordBatch]]
+PlannedRows = Iterator[tuple[PartitionPlan, pa.RecordBatch]]
 
 
-def without(rows: Rows, skipped: Skipped) -> Rows:
+def without_skipped(rows: PlannedRows, skipped: Skipped) -> PlannedRows:
     """Leave out what is skipped. It stays in the stage and gets no row in the map."""
     bounds = {key: _bounds(ranges) for key, ranges in skipped.items() if ranges}
     for plan, chunk in rows:

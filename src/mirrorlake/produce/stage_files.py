@@ -17,7 +17,7 @@ from mirrorlake.lake.parquet import RARE, open_parquet
 from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.produce.batch import PartitionPlan, ShardPlan
 from mirrorlake.produce.counted import counted
-from mirrorlake.produce.skipped import Rows, Skipped
+from mirrorlake.produce.skipped import PlannedRows, Skipped
 
 COORDINATES = ["source_cluster", "topic", "partition", "generation", "offset"]
 COLUMNS = [*COORDINATES, "timestamp", "key", "value", "headers", "landed_at", "timestamp_ms", "header_names"]
@@ -45,7 +45,7 @@ def read_shard(shard: ShardPlan, skipped: Skipped) -> Iterator[tuple[PartitionPl
     yield from _chunks(shard, COLUMNS)
 
 
-def _rising(rows: Rows) -> Rows:
+def _rising(rows: PlannedRows) -> PlannedRows:
     """The same rows. Raises LayoutError where a partition's chunk does not begin behind the one before it."""
     reached: dict[TopicAndPartition, int] = {}
     for plan, chunk in rows:

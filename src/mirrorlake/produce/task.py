@@ -16,7 +16,7 @@ import pyarrow as pa
 from confluent_kafka import KafkaError, KafkaException
 
 from mirrorlake.errors import MapError, PositionLost, TargetLost, TargetRefused, TopicRefused
-from mirrorlake.kafka.kept import IDLE_SECONDS, Kept
+from mirrorlake.kafka.client_pool import IDLE_SECONDS, ClientPool
 from mirrorlake.kafka.refusals import principal_of
 from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.offsets.runs import CommittedMetadata, decode_written, trim_written
@@ -27,9 +27,9 @@ from mirrorlake.produce.delivery import Chunk, check_rising, halves_of, parts_of
 from mirrorlake.produce.fencing import check_token
 from mirrorlake.produce.pace import Pace
 from mirrorlake.produce.parking import RECORD_REFUSALS, RefusedRecord, Search, size_of_rows
-from mirrorlake.produce.provenance import unsent
+from mirrorlake.produce.provenance import without_echoes
 from mirrorlake.produce.report import Progress, Refused, measure, result_of
-from mirrorlake.produce.skipped import Skipped, without
+from mirrorlake.produce.skipped import Skipped, without_skipped
 from mirrorlake.produce.writer import MetadataFull, ShardWriter, Target, TooSlow, add_written
 
 #: A transaction ends when it holds this many records, or the bytes (Arrow's size of the rows) that the target takes in
@@ -42,9 +42,9 @@ TASK_SECONDS = 30.0
 #: This worker process, so that the driver knows in which one a shard's producer lives.
 WORKER = uuid.uuid4().hex
 #: Its producers, by transactional id: of flows, and of replays, which never come again. Each ends with its last user.
-_writers: Kept[ShardWriter] = Kept()
+_writers: ClientPool[ShardWriter] = ClientPool()
 #: What is known of each target's speed, by transactional id: it outlives producers.
-_paces: Kept[Pace] = Kept(idle_seconds=6 * IDLE_SECONDS)
+_paces: ClientPool[Pace] = ClientPool(idle_seconds=6 * IDLE_SECONDS)
 
 
 @dataclass(frozen=True)
@@ -69,8 +69,8 @@ def produce_shard(job: ShardJob, rows: Iterator[tuple[PartitionPlan, pa.RecordBa
     try:
         writer = _writer(job)
         progress = _progress(job, writer)
-        found = unsent(counted(rows, job.plan.partitions, job.skipped), job.target.provenance)
-        complete = _write_all(writer, progress, without(found, job.skipped))
+        found = without_echoes(counted(rows, job.plan.partitions, job.skipped), job.target.provenance)
+        complete = _write_all(writer, progress, without_skipped(found, job.skipped))
         if complete and job.target.transactional:
             _skip_left_out(writer, progress.values())
         if writer.over:

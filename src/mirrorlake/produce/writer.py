@@ -21,7 +21,7 @@ from mirrorlake.kafka.error_classes import ErrorClass, class_of
 from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.offsets.runs import Segment, Written, encode_written
 from mirrorlake.produce.batch import PartitionPlan
-from mirrorlake.produce.culprit import TopicDenied, check_refused, names_a_reason, refused_again, topic_denied
+from mirrorlake.produce.culprit import TopicDenied, check_refused, is_reason_known, refused_again, topic_denied
 from mirrorlake.produce.deadline import within
 from mirrorlake.produce.delivery import Chunk, Delivery, check_target_rises, size_of
 from mirrorlake.produce.pace import Pace
@@ -332,7 +332,7 @@ class ShardWriter:
         chunks = [result.chunk for result in results]
         count, look, before = sum(len(chunk.offsets) for chunk in chunks), LOOK_SECONDS, 0
         while left := self._producer.flush(look):
-            known = names_a_reason(results) if self.target.transactional else None
+            known = is_reason_known(results) if self.target.transactional else None
             if known or (known is False and left == before):
                 return
             if known is False:

@@ -19,7 +19,7 @@ from mirrorlake.lake.changes import Change
 from mirrorlake.offsets.positions import Committed, TopicAndPartition, Translated
 
 #: A position to translate: topic, partition, offset.
-Asked = tuple[str, int, int]
+TopicPartitionOffset = tuple[str, int, int]
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class GroupsPlanned:
 def standings(
     positions: Mapping[GroupPartition, Committed],
     names: Mapping[str, str],
-    translated: Mapping[Asked, Translated],
+    translated: Mapping[TopicPartitionOffset, Translated],
     ends: Mapping[TopicAndPartition, int],
     moved: Mapping[str, str],
 ) -> list[Standing]:

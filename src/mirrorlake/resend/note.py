@@ -83,7 +83,7 @@ class Resend:
         """Rows of `changes` that say all of it, one a part."""
         common = {"request": dict(self.request), "target_id": self.target_id, "time_zone": self.time_zone}
         return [
-            Change(self.kind, part.target_topic, None, json.dumps({**common, **_said(part)}), "begun")
+            Change(self.kind, part.target_topic, None, json.dumps({**common, **_part_document(part)}), "begun")
             for part in self.parts
         ]
 
@@ -109,7 +109,7 @@ def is_resend(flow: str) -> bool:
     return ":" in flow
 
 
-def _said(part: Part) -> dict[str, Any]:
+def _part_document(part: Part) -> dict[str, Any]:
     ranges = [[item.partition, item.generation, item.first, item.last, item.record_count] for item in part.ranges]
     picked = {"picked": [list(place) for place in part.picked]} if part.picked else {}
     return {"topic": part.topic, "ranges": ranges, "began": list(part.began), **picked}

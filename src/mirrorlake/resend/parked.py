@@ -32,7 +32,7 @@ _SENT = (
 
 
 @dataclass(frozen=True)
-class Asked:
+class ParkedReplayRequest:
     """What of a flow is asked for: parked records of one topic, named as at the source, or of all (None).
 
     One that has begun goes on first, whatever its topic: two at a time would both send what neither has noted yet.
@@ -51,7 +51,7 @@ class Asked:
 class ParkedReplay:
     """One replay of parked records over a lake that was opened by its topology file."""
 
-    def __init__(self, lake: Lake, connections: Connections, stage: StageFiles, asked: Asked) -> None:
+    def __init__(self, lake: Lake, connections: Connections, stage: StageFiles, asked: ParkedReplayRequest) -> None:
         self._lake, self._connections, self._asked = lake, connections, asked
         self._steps = Steps(lake, connections, stage, asked.flow.target)
 

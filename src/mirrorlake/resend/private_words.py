@@ -44,7 +44,7 @@ class PrivateWords:
                 return resend
         return None
 
-    def keep_only(self, begun: Collection[str]) -> None:
+    def delete_except(self, begun: Collection[str]) -> None:
         """Remove the files of all replays but those with these ids, which have not ended."""
         for file in self._folder.iterdir() if self._folder.is_dir() else ():
             if file.name not in begun:

@@ -26,7 +26,7 @@ EXAMPLES = 5
 
 
 @dataclass(frozen=True)
-class Asked:
+class ReplayRequest:
     """What a replay is asked for: records of `topic`, as staged from the cluster `source`, that `where` picks, or the
     first `max_records` of them, to the topic `to` of the cluster `target`.
 
@@ -54,7 +54,7 @@ class Asked:
 class Replay:
     """One replay over a lake that was opened by its topology file."""
 
-    def __init__(self, lake: Lake, connections: Connections, stage: StageFiles, asked: Asked) -> None:
+    def __init__(self, lake: Lake, connections: Connections, stage: StageFiles, asked: ReplayRequest) -> None:
         self._lake, self._connections, self._asked = lake, connections, asked
         self._steps = Steps(lake, connections, stage, asked.target)
         self._words = PrivateWords(lake.checkpoints)
@@ -124,7 +124,7 @@ class Replay:
             if asked.private and not planned.continued:
                 self._words.note(number, asked.where)
             planned, outcome = self._steps.carry_out(planned, sending, stop)
-            self._words.keep_only({item.id for item in read_notes(self._lake.ask("resends", kind="replay"))})
+            self._words.delete_except({item.id for item in read_notes(self._lake.ask("resends", kind="replay"))})
             return planned, outcome
         finally:
             lease.release()

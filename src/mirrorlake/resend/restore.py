@@ -20,7 +20,7 @@ from mirrorlake.lake.source_generations import begun_from
 from mirrorlake.lake.stage_index import StageFiles
 from mirrorlake.lake.states import ALWAYS, states_as_of
 from mirrorlake.lake.topic_states import TopicState
-from mirrorlake.mm2.heartbeat_topics import KeyAndValue, may_be_heartbeats, told_by_content
+from mirrorlake.mm2.heartbeat_topics import KeyAndValue, are_heartbeats, may_be_heartbeats
 from mirrorlake.naming.policy import is_internal
 from mirrorlake.naming.selection import matches_any
 from mirrorlake.offsets.generations import Begun
@@ -55,7 +55,7 @@ class Moment:
 
 
 @dataclass(frozen=True)
-class Asked:
+class RestoreRequest:
     """What a restore is asked for: the topics of the cluster `source` that one of the patterns matches, named by a
     policy (as in a flow), to the cluster `target`, which may be the same one.
 
@@ -83,7 +83,7 @@ class Asked:
 class Restore:
     """One restore over a lake that was opened by its topology file. The source is not asked for anything."""
 
-    def __init__(self, lake: Lake, connections: Connections, stage: StageFiles, asked: Asked) -> None:
+    def __init__(self, lake: Lake, connections: Connections, stage: StageFiles, asked: RestoreRequest) -> None:
         self._lake, self._connections, self._asked = lake, connections, asked
         self._steps = Steps(lake, connections, stage, asked.target)
         settings = Flow(policy=asked.rename)
@@ -166,7 +166,7 @@ class Restore:
         frames, alias = {"offsets": Frame(_OFFSETS, firsts)}, self._asked.source
         for row in self._lake.ask("staged_rows", frames, source_cluster=alias) if firsts else ():
             found[row["topic"]].append((row["key"], row["value"]))
-        return frozenset(name for name, records in found.items() if told_by_content(records, name))
+        return frozenset(name for name, records in found.items() if are_heartbeats(records, name))
 
     def _wants(self, topic: str, heartbeats: Collection[str]) -> bool:
         """Whether a topic is asked for, and is one of people's: ours and Kafka's own are made by who needs them."""

@@ -35,7 +35,7 @@ from mirrorlake.produce.workers import SparkWorkers
 from mirrorlake.resend.extras import ExtrasDone
 from mirrorlake.resend.note import Resend
 from mirrorlake.resend.stage import BoundedStage
-from mirrorlake.spark.causes import in_our_words
+from mirrorlake.spark.causes import as_mirrorlake_error
 from mirrorlake.worker import PAUSES, Failure, Retry, Worker
 
 logger = logging.getLogger(__name__)
@@ -92,7 +92,7 @@ class Sender:
         self._stage = BoundedStage(stage, resend.ranges)
         self._outcome = Outcome()
         retry = Retry(self._ends, self._report_failure)
-        self._worker = Worker(resend.name, self._turn, retry, in_words=in_our_words)
+        self._worker = Worker(resend.name, self._turn, retry, in_words=as_mirrorlake_error)
 
     def send(self, stop: threading.Event) -> Outcome:
         """Send; what was sent by calls before is not sent again. Raises MirrorlakeError for what ended it."""
@@ -135,7 +135,7 @@ class Sender:
         began, sent, rate = time.monotonic(), 0, self._sending.rate
         while not self._worker.stopping.is_set():
             report = producer.step()
-            if producer.booked:
+            if producer.has_mapped:
                 self._worker.came_through()
             if report is None:
                 return False

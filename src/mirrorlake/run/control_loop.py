@@ -20,11 +20,11 @@ from mirrorlake.lake.lake import Lake
 from mirrorlake.landing.source_states import SourceNotes
 from mirrorlake.mm2.heartbeat_topics import HeartbeatTopics
 from mirrorlake.mm2.mirror_topics import CheckpointTopic, Heartbeats, OffsetSyncTopic
-from mirrorlake.run.control_news import ControlNews
+from mirrorlake.run.control_incidents import ControlIncidents
 from mirrorlake.run.flow_worker import FlowWorker
 from mirrorlake.run.offset_syncs import OffsetSyncs
 from mirrorlake.run.samples import FlowLag, Sampler
-from mirrorlake.spark.causes import in_our_words
+from mirrorlake.spark.causes import as_mirrorlake_error
 from mirrorlake.worker import Retry, Worker
 
 HEARTBEATS, SAMPLES, TURN = "heartbeats", "samples", "turn"
@@ -76,12 +76,12 @@ class ControlLoop:
         )
         self._sampled = sampled or (lambda flow, lag: None)
         self.errors: list[ReplicationError] = []
-        self._news = ControlNews(flow.name, event_log)
+        self._incidents = ControlIncidents(flow.name, event_log)
         self._acls_left: Mapping[Acl, str | None] | None = None  # not checked yet
         self._tasks = self._made()
         self._begun: list[Task] | None = None  # those of the thread
-        retry = Retry(report=lambda failure: self._news.failed(TURN, failure.error))
-        self.thread = Worker(f"control of flow {flow.name}", self._turn, retry, in_words=in_our_words)
+        retry = Retry(report=lambda failure: self._incidents.failed(TURN, failure.error))
+        self.thread = Worker(f"control of flow {flow.name}", self._turn, retry, in_words=as_mirrorlake_error)
 
     def _made(self) -> list[Task]:
         settings, flow = self.flow.settings, self.flow
@@ -129,7 +129,7 @@ class ControlLoop:
 
     def run_once(self) -> None:
         """Do every task one time, and those that failed once more. No heartbeats: nobody would mirror them any more."""
-        self._news.not_done([*(task.name for task in self._tasks), SAMPLES])
+        self._incidents.not_done([*(task.name for task in self._tasks), SAMPLES])
         self._do_all([task for task in self._tasks if task.once])
 
     def sample(self) -> None:
@@ -151,10 +151,10 @@ class ControlLoop:
         for task in tasks:
             if not self.thread.stopping.is_set() and time.monotonic() >= task.due:
                 self._do(task)
-                pause = RETRY_SECONDS if self._news.is_failing(task.name) else 0.0
+                pause = RETRY_SECONDS if self._incidents.is_failing(task.name) else 0.0
                 task.due = time.monotonic() + max(pause, task.seconds)
-        if self._news.is_failing(TURN):
-            self._news.came_through(TURN)
+        if self._incidents.is_failing(TURN):
+            self._incidents.came_through(TURN)
         return max(0.05, min(task.due for task in tasks) - time.monotonic())
 
     def _sampling(self) -> Task:
@@ -164,14 +164,14 @@ class ControlLoop:
         sampling = self._sampling()
         sampling.due = time.monotonic() + min(CHECK_SECONDS, sampling.seconds)
         tasks = [*self._tasks, sampling]
-        self._news.not_done(task.name for task in tasks)
+        self._incidents.not_done(task.name for task in tasks)
         return tasks
 
     def _do_all(self, tasks: Sequence[Task]) -> None:
         """Do tasks at the end of a run, which has no next turn."""
         for task in tasks:
             self._do(task)
-        found = [self._do(task) for task in tasks if self._news.is_failing(task.name)]
+        found = [self._do(task) for task in tasks if self._incidents.is_failing(task.name)]
         self.errors += [problem for problem in found if problem is not None]
 
     def _do(self, task: Task) -> ReplicationError | None:
@@ -179,8 +179,8 @@ class ControlLoop:
         try:
             task.work()
         except Exception as error:  # noqa: BLE001 - the other tasks go on, and an operator is told
-            return self._news.failed(task.name, error)
-        self._news.came_through(task.name)
+            return self._incidents.failed(task.name, error)
+        self._incidents.came_through(task.name)
         return None
 
 
@@ -188,7 +188,7 @@ def beat_once(flow: ResolvedFlow, connections: Connections, event_log: EventLog)
     """One heartbeat of a flow for a run with an end, by two attempts; returns what an operator has to know."""
     if not flow.settings.emit_heartbeats_enabled:
         return None
-    news, heartbeats = ControlNews(flow.name, event_log), Heartbeats(flow, connections, event_log)
+    news, heartbeats = ControlIncidents(flow.name, event_log), Heartbeats(flow, connections, event_log)
     for _attempt in range(2):
         try:
             heartbeats.beat()

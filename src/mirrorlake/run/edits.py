@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Callable, Iterable, Sequence
 
-from mirrorlake.checks.preflight import Verdict, judge
+from mirrorlake.checks.preflight import Preflight, judge
 from mirrorlake.config.topology import ResolvedFlow, Topology
 from mirrorlake.errors import ReplicationError, TopologyError
 from mirrorlake.kafka.connections import Connections
@@ -12,7 +12,7 @@ from mirrorlake.lake.event_log import EventLog
 from mirrorlake.lake.incidents import Incident
 from mirrorlake.lake.lake import Lake
 from mirrorlake.run.watch import TopologyWatch
-from mirrorlake.spark.causes import in_our_words
+from mirrorlake.spark.causes import as_mirrorlake_error
 
 logger = logging.getLogger(__name__)
 
@@ -22,7 +22,7 @@ EDIT = "topology_edit"
 
 class Edits:
     """Follows the file that `watch` watches. `chosen` are the flows that `--flow` named, None for all; `apply` makes
-    what runs what a verdict wants."""
+    what runs what a preflight wants."""
 
     def __init__(
         self,
@@ -30,7 +30,7 @@ class Edits:
         lake: Lake,
         event_log: EventLog,
         chosen: tuple[str, ...] | None,
-        apply: Callable[[Verdict], None],
+        apply: Callable[[Preflight], None],
     ) -> None:
         self._watch = watch
         self._lake = lake
@@ -54,10 +54,10 @@ class Edits:
                 return
             wanted = wanted_flows(topology, connections.topology, self._chosen)
             waiting = topology
-            verdict = judge(self._lake, connections.renewed(topology), wanted)
-            self._apply(verdict)
-            in_force(self._event_log, verdict.connections, verdict.flows, [flow.name for flow in flows])
-            self._note(verdict.flows, "done", None)
+            preflight = judge(self._lake, connections.renewed(topology), wanted)
+            self._apply(preflight)
+            in_force(self._event_log, preflight.connections, preflight.flows, [flow.name for flow in flows])
+            self._note(preflight.flows, "done", None)
         except Exception as error:
             if waiting is not None:
                 self._watch.wait(waiting)
@@ -71,7 +71,7 @@ class Edits:
     def _not_in_force(self, flows: Sequence[ResolvedFlow], error: BaseException, later: str) -> None:
         """Say that what runs is not what the file says: in the log once, and as an incident while that is so."""
         path = self._watch.path
-        problem = in_our_words(error, f"the edit of {path}")
+        problem = as_mirrorlake_error(error, f"the edit of {path}")
         if not self._watch.again:
             logger.error("%s; what ran before goes on unchanged%s", problem, later)
             if isinstance(problem, TopologyError):

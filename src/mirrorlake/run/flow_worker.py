@@ -36,7 +36,7 @@ from mirrorlake.run.limits import limits_of
 from mirrorlake.run.samples import reached
 from mirrorlake.run.snapshot import Snapshot, Snapshots, snapshot_of
 from mirrorlake.run.stopped_partitions import StoppedPartitions
-from mirrorlake.spark.causes import in_our_words, said_by
+from mirrorlake.spark.causes import as_mirrorlake_error, message_of
 from mirrorlake.worker import PAUSES, Failure, Retry, Worker
 
 logger = logging.getLogger(__name__)
@@ -50,7 +50,7 @@ COUNT_TRIES = 3
 #: How long somebody who wants to know where the flow is waits for its next poll, seconds.
 SNAPSHOT_SECONDS = 5.0
 #: Incidents of a flow that are over when it comes through again.
-PASSING = ("flow_stopped", "fenced", "flow_waits", "cluster_unreachable")
+TRANSIENT_KINDS = ("flow_stopped", "fenced", "flow_waits", "cluster_unreachable")
 
 
 class FlowWorker:
@@ -74,7 +74,7 @@ class FlowWorker:
     ) -> None:
         self.flow = flow
         retry = Retry(self._ends, self._report_failure)
-        self.thread = Worker(f"flow {flow.name}", self._turn, retry, self._note_closed, in_our_words)
+        self.thread = Worker(f"flow {flow.name}", self._turn, retry, self._note_closed, as_mirrorlake_error)
         self.targets = TargetTopics(flow, lake, connections, event_log, left_out)
         self._lake = lake
         self._stage = stage
@@ -133,7 +133,7 @@ class FlowWorker:
         return self._landing.generations().generation(key)
 
     def _turn(self) -> float | None:
-        return None if self._hold() else 0.0
+        return None if self._with_lease() else 0.0
 
     def _note_closed(self) -> None:
         """At the end, a topic that gets nothing for now is what an operator has to know."""
@@ -156,12 +156,12 @@ class FlowWorker:
             if not isinstance(failure.error, LeaseTaken):  # the flow is healthy: another process does it
                 incidents.tell(self.flow.name, problem.incident_kind, problem)
             return
-        logger.warning("flow %s: %s; trying again", self.flow.name, said_by(failure.error))
+        logger.warning("flow %s: %s; trying again", self.flow.name, message_of(failure.error))
         if failure.attempt >= QUIET_FAILURES:
             kind = "cluster_unreachable" if isinstance(failure.error, InputError) else "flow_waits"
             incidents.tell(self.flow.name, kind, problem)
 
-    def _hold(self) -> bool:
+    def _with_lease(self) -> bool:
         """Produce as the only process that does. True at the end, False to begin again."""
         self._lease.take()
         try:
@@ -175,7 +175,7 @@ class FlowWorker:
         the source does not answer."""
         try:
             self.targets.refresh()
-            self.targets.keep_alike()
+            self.targets.sync_acls_and_configs()
         except ClusterUnusable as error:
             if error.alias != self.flow.source:
                 raise
@@ -212,10 +212,10 @@ class FlowWorker:
                 if report is not None:
                     self._miscounts = 0
                     self._report_batch(self.flow.name, report)
-                if producer.booked:  # a batch whose rows do not come into the map would be made again for ever
+                if producer.has_mapped:  # a batch whose rows do not come into the map would be made again for ever
                     self.thread.came_through()
                 if not told:  # it came through a poll, which does not need to have anything to produce
-                    self._event_log.incidents.came_through([self.flow.name], PASSING)
+                    self._event_log.incidents.came_through([self.flow.name], TRANSIENT_KINDS)
                     told = True
                 last = self.thread.stopping.is_set() or (ended and report is None)
                 if wanted or last:

@@ -21,7 +21,7 @@ UNTOLD_SECONDS = 600.0
 _OF_TOPIC, _OF_BROKER = "max.message.bytes", "message.max.bytes"
 
 
-def limits_told(connections: Connections, flow: ResolvedFlow, plan: Mapping[str, Any]) -> list[Problem]:
+def limit_problems(connections: Connections, flow: ResolvedFlow, plan: Mapping[str, Any]) -> list[Problem]:
     """What is worth knowing about sizes before the first record of a flow. `plan` is its document in that of
     `run.plan.make_plan`: what would become of its topics and their configs. Raises ClusterUnreachable."""
     topics = [topic for topic in plan["topics"] if topic["action"] != "refuse"]

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from mirrorlake.checks.holdings import Holding, holding_problems, holdings, other_maker
-from mirrorlake.checks.preflight import Verdict, check
+from mirrorlake.checks.preflight import Preflight, check
 from mirrorlake.checks.problem import Problem, refused_flows
 from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.control.acl_plan import AclPlan
@@ -19,7 +19,7 @@ from mirrorlake.lake.targets import living_targets
 from mirrorlake.mm2.mirror_topics import Heartbeats
 from mirrorlake.produce.codecs import Codecs
 from mirrorlake.run.flow_spec import producer_settings
-from mirrorlake.run.limits import limits_told
+from mirrorlake.run.limits import limit_problems
 from mirrorlake.run.plan_totals import NothingStaged, Staged, flow_totals
 from mirrorlake.run.totals import Totals, added
 
@@ -47,16 +47,16 @@ def make_plan(
     foreign. A flow that must not start, or has an end that cannot be asked, has no topics. Raises TopologyError,
     ClusterUnreachable, AuthenticationFailed.
     """
-    verdict = check(None, connections, flows)
-    held = {flow.name: _held(verdict, flow, lake) for flow in flows}
-    problems = [*verdict.problems, *(problem for found in held.values() for problem in found.problems)]
-    planned = [_flow(verdict, flow, log or MemoryLog(), held[flow.name], staged or NothingStaged()) for flow in flows]
+    preflight = check(None, connections, flows)
+    held = {flow.name: _held(preflight, flow, lake) for flow in flows}
+    problems = [*preflight.problems, *(problem for found in held.values() for problem in found.problems)]
+    planned = [_flow(preflight, flow, log or MemoryLog(), held[flow.name], staged or NothingStaged()) for flow in flows]
     for flow, document in zip(flows, planned, strict=True):
-        problems += limits_told(verdict.connections, flow, document)
+        problems += limit_problems(preflight.connections, flow, document)
     totals = added(Totals(**item["totals"]) for item in planned)
     conflicts = sum(problem.severity == "refuse" for problem in problems)
     return {
-        "clusters": verdict.ids,
+        "clusters": preflight.ids,
         "problems": [vars(problem) for problem in problems],
         "flows": planned,
         "totals": {**vars(totals), "conflicts": conflicts},
@@ -72,18 +72,18 @@ class _Held(NamedTuple):
     mirrored: frozenset[str] = frozenset()
 
 
-def _held(verdict: Verdict, flow: ResolvedFlow, lake: Reader | None) -> _Held:
-    if flow.name in refused_flows(verdict.problems) or not {flow.source, flow.target} <= verdict.ids.keys():
+def _held(preflight: Preflight, flow: ResolvedFlow, lake: Reader | None) -> _Held:
+    if flow.name in refused_flows(preflight.problems) or not {flow.source, flow.target} <= preflight.ids.keys():
         return _Held()
     known = {} if lake is None else living_targets(lake, flow.name)
-    maker = other_maker(verdict.connections, flow)
+    maker = other_maker(preflight.connections, flow)
     ours = {item.target_topic for item in known.values() if item.lives}
-    found = holdings(verdict.connections, flow, ours, maker)
+    found = holdings(preflight.connections, flow, ours, maker)
     mirrored = frozenset(item.target_topic for item in known.values())
     return _Held({item.topic: item for item in found}, list(holding_problems(flow, found, maker)), mirrored)
 
 
-def _flow(verdict: Verdict, flow: ResolvedFlow, log: ChangeLog, held: _Held, staged: Staged) -> dict[str, Any]:
+def _flow(preflight: Preflight, flow: ResolvedFlow, log: ChangeLog, held: _Held, staged: Staged) -> dict[str, Any]:
     settings = flow.settings
     document: dict[str, Any] = {
         "flow": flow.name,
@@ -92,7 +92,7 @@ def _flow(verdict: Verdict, flow: ResolvedFlow, log: ChangeLog, held: _Held, sta
         "policy": settings.policy,
         "policy_sha256": flow.policy_hash,
         "delivery": settings.delivery,
-        "compression": Codecs(producer_settings(flow, verdict.connections.client(flow.target, "producer"))).of(0),
+        "compression": Codecs(producer_settings(flow, preflight.connections.client(flow.target, "producer"))).of(0),
         "provenance": settings.provenance,
         "paused": settings.paused,
         "topics": [],
@@ -103,15 +103,17 @@ def _flow(verdict: Verdict, flow: ResolvedFlow, log: ChangeLog, held: _Held, sta
         "heartbeats": [],
         "totals": vars(Totals()),
     }
-    if flow.name not in refused_flows(verdict.problems) and {flow.source, flow.target} <= verdict.ids.keys():
-        document.update(_differences(verdict, flow, log, held, staged))
+    if flow.name not in refused_flows(preflight.problems) and {flow.source, flow.target} <= preflight.ids.keys():
+        document.update(_differences(preflight, flow, log, held, staged))
     return document
 
 
-def _differences(verdict: Verdict, flow: ResolvedFlow, log: ChangeLog, held: _Held, staged: Staged) -> dict[str, Any]:
+def _differences(
+    preflight: Preflight, flow: ResolvedFlow, log: ChangeLog, held: _Held, staged: Staged
+) -> dict[str, Any]:
     """What one flow would do to its target: topics, configs of those that are there, ACLs."""
-    connections, settings = verdict.connections, flow.settings
-    plans = observe_topics(flow, connections, verdict.left_out.get(flow.name))
+    connections, settings = preflight.connections, flow.settings
+    plans = observe_topics(flow, connections, preflight.left_out.get(flow.name))
     names = {plan.topic: plan.target_topic for plan in plans if plan.action != "refuse"}
     configs = ConfigSync(flow, connections, MemoryLog(), names.get)
     created = {plan.topic: plan.factor for plan in plans if plan.action == "create"}
@@ -129,7 +131,7 @@ def _differences(verdict: Verdict, flow: ResolvedFlow, log: ChangeLog, held: _He
         "acls": [{"action": item.action, **vars(item.acl)} for item in wanted.changes],
         "acls_withheld": [vars(acl) for acl in wanted.withheld],
         "acls_left": [{**vars(acl), "policy": policy} for acl, policy in wanted.left.items()],
-        "heartbeats": _heartbeats(verdict, flow) if settings.emit_heartbeats_enabled else [],
+        "heartbeats": _heartbeats(preflight, flow) if settings.emit_heartbeats_enabled else [],
         "totals": vars(flow_totals(connections, flow, plans, staged)),
     }
 
@@ -139,8 +141,8 @@ def _holder(held: Holding | None) -> dict[str, Any]:
     return {"holder": held and held.whose, "held_records": 0 if held is None else held.records}
 
 
-def _heartbeats(verdict: Verdict, flow: ResolvedFlow) -> list[dict[str, Any]]:
-    missing = Heartbeats(flow, verdict.connections, MemoryLog()).missing()
+def _heartbeats(preflight: Preflight, flow: ResolvedFlow) -> list[dict[str, Any]]:
+    missing = Heartbeats(flow, preflight.connections, MemoryLog()).missing()
     return [
         {"cluster": alias, "topic": topic.name, "partitions": topic.partitions, "factor": topic.factor}
         for alias, topic in missing

@@ -6,7 +6,7 @@ none, or each its own. Samples are in the lake, which all of them share.
 
 from datetime import datetime
 
-#: How long no new sample may come until nobody runs the flow: so many seconds, or intervals of its samples.
+#: How long no new sample may come until no process runs the flow: so many seconds, or intervals of its samples.
 QUIET_SECONDS, QUIET_INTERVALS = 30.0, 3
 #: How old the newest sample may be, by the clocks of two hosts, until it is not worth waiting for another: so many
 #: times as long.

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from mirrorlake.checks.preflight import Verdict, judge
+from mirrorlake.checks.preflight import Preflight, judge
 from mirrorlake.config.topology import ResolvedFlow, Topology
 from mirrorlake.errors import LeaseTaken, MirrorlakeError, ReplicationError
 from mirrorlake.kafka.connections import Connections
@@ -22,13 +22,13 @@ from mirrorlake.landing.worker import LandingWorker
 from mirrorlake.produce.flow import BatchReport
 from mirrorlake.run.control_loop import ControlLoop, beat_once
 from mirrorlake.run.edits import Edits, in_force
-from mirrorlake.run.elsewhere import run_elsewhere
 from mirrorlake.run.first_start import note_first_starts
 from mirrorlake.run.flow_worker import FlowWorker
+from mirrorlake.run.other_process import run_by_other_process
 from mirrorlake.run.samples import FlowLag
 from mirrorlake.run.upkeep import Upkeep
 from mirrorlake.run.watch import TopologyWatch
-from mirrorlake.spark.causes import in_our_words
+from mirrorlake.spark.causes import as_mirrorlake_error
 
 logger = logging.getLogger(__name__)
 
@@ -111,7 +111,7 @@ class Replicator:
             raise
         except Exception as error:
             logger.debug("where it stopped", exc_info=True)
-            raise in_our_words(error, "the run") from error
+            raise as_mirrorlake_error(error, "the run") from error
         finally:
             self._end()
         for problem in (*self._errors, *self._control_errors, *self._complaints):
@@ -138,7 +138,7 @@ class Replicator:
                 try:
                     edits.take_over(self._connections, self._flows)
                 except Exception as error:  # noqa: BLE001 - what runs goes on; the next look tells what this could not
-                    logger.error("%s; it is tried again", in_our_words(error, "following the topology file"))
+                    logger.error("%s; it is tried again", as_mirrorlake_error(error, "following the topology file"))
 
     def _edits(self, begun_with: Topology) -> Edits | None:
         """Who follows the topology file; None where there is none to follow."""
@@ -153,7 +153,7 @@ class Replicator:
         and fence each other for ever."""
         if locks_work(self.lake):
             return
-        flow = run_elsewhere(self.lake, [item.name for item in self._flows])
+        flow = run_by_other_process(self.lake, [item.name for item in self._flows])
         if flow is not None:
             raise LeaseTaken(
                 f"flow {flow} is run by another process: its samples go on coming; stop that process, or let it do the "
@@ -166,24 +166,24 @@ class Replicator:
             return self._options.once and all(item.thread.ended.is_set() for item in self._landings.values())
         return all(item.worker.thread.ended.is_set() for item in self._running.values())
 
-    def _apply(self, verdict: Verdict) -> None:
+    def _apply(self, preflight: Preflight) -> None:
         """Make what runs what is wanted: flows that are the same go on undisturbed."""
-        self._connections, self._flows = verdict.connections, list(verdict.flows)
-        self._complaints = verdict.complaints()
-        if verdict.to_note:
-            self.event_log.clusters(verdict.to_note)
-        wanted = {flow.name: flow for flow in verdict.flows if not flow.paused}
+        self._connections, self._flows = preflight.connections, list(preflight.flows)
+        self._complaints = preflight.complaints()
+        if preflight.to_note:
+            self.event_log.clusters(preflight.to_note)
+        wanted = {flow.name: flow for flow in preflight.flows if not flow.paused}
         before = list(self._running)
         for name, running in list(self._running.items()):
-            if name not in wanted or running.made_of != _made_of(wanted[name], verdict):
+            if name not in wanted or running.made_of != _made_of(wanted[name], preflight):
                 self._stop_flow(name)
         note_first_starts(self.lake, self._connections, wanted.values())
         if self._options.once:
             self._beat(list(wanted.values()))
-        self._apply_landings(verdict)
+        self._apply_landings(preflight)
         for name, flow in wanted.items():
             if name not in self._running:
-                self._start_flow(flow, verdict)
+                self._start_flow(flow, preflight)
         # After the start of all that takes its time to start: in a new lake this takes as long as the first batch.
         self._note(list(wanted), "once" if self._options.once else "continuous", gone=before)
 
@@ -193,7 +193,7 @@ class Replicator:
         try:
             note_objectives(self.lake, self._connections.topology, dict.fromkeys(flows, mode), gone)
         except Exception as error:  # noqa: BLE001 - of whatever kind: records go on
-            problem = in_our_words(error, "noting the objectives of the flows")
+            problem = as_mirrorlake_error(error, "noting the objectives of the flows")
             logger.error("%s", problem)
             self._errors.append(problem)
 
@@ -202,11 +202,11 @@ class Replicator:
         found = [beat_once(flow, self._connections, self.event_log) for flow in flows]
         self._control_errors += [problem for problem in found if problem is not None]
 
-    def _apply_landings(self, verdict: Verdict) -> None:
+    def _apply_landings(self, preflight: Preflight) -> None:
         readers: dict[str, list[ResolvedFlow]] = {}
         # All flows of the file, not only those chosen: another process may produce the others from this stage.
-        for source, flows in verdict.connections.topology.sources().items():
-            if any(flow.source == source for flow in verdict.flows):
+        for source, flows in preflight.connections.topology.sources().items():
+            if any(flow.source == source for flow in preflight.flows):
                 readers[source] = flows
         for source in [source for source in self._landings if source not in readers]:
             landing = self._landings.pop(source)
@@ -218,11 +218,11 @@ class Replicator:
                 self._landings[source] = LandingWorker(
                     source, self.lake, self._stage, self._connections, self.event_log, self._options.once
                 )
-            self._landings[source].want(flows, self._connections)
+            self._landings[source].set_flows(flows, self._connections)
             if fresh:
                 self._landings[source].thread.start()
 
-    def _start_flow(self, flow: ResolvedFlow, verdict: Verdict) -> None:
+    def _start_flow(self, flow: ResolvedFlow, preflight: Preflight) -> None:
         worker = FlowWorker(
             flow,
             self.lake,
@@ -233,10 +233,10 @@ class Replicator:
             self._report,
             self._options.once,
             self._options.reader,
-            verdict.left_out.get(flow.name),
+            preflight.left_out.get(flow.name),
         )
         control = ControlLoop(flow, self.lake, self._connections, self.event_log, worker, self._sampled)
-        self._running[flow.name] = _Running(worker, control, _made_of(flow, verdict))
+        self._running[flow.name] = _Running(worker, control, _made_of(flow, preflight))
         worker.thread.start()
         if not self._options.once:
             control.thread.start()
@@ -282,8 +282,8 @@ class Replicator:
             self._note(list(self._running), "stopped")
 
 
-def _made_of(flow: ResolvedFlow, verdict: Verdict) -> object:
+def _made_of(flow: ResolvedFlow, preflight: Preflight) -> object:
     """All of a topology that a running flow depends on: if it changes, the flow is restarted."""
-    topology = verdict.connections.topology
+    topology = preflight.connections.topology
     ends = [topology.clusters[alias] for alias in (flow.source, flow.target)]
-    return flow, ends, topology.aliases, dict(verdict.left_out.get(flow.name, {}))
+    return flow, ends, topology.aliases, dict(preflight.left_out.get(flow.name, {}))

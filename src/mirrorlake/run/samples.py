@@ -136,7 +136,7 @@ class Sampler:
             if key in starts
         }
         for key, row in rows.items():
-            _settle(row, log.newest(key))
+            _keep_known(row, log.newest(key))
         self._add_seconds(rows, now)
         # Of those that were not answered too: their lag goes on.
         self._history.keep({snapshot.generations.place(key) for key in target_ends.keys})
@@ -187,11 +187,11 @@ class Sampler:
         }
 
     def _write(self, log: SampleLog[tuple[object, ...]], rows: Mapping[TopicAndPartition, Row], now: datetime) -> None:
-        said = {key: _said(row) for key, row in rows.items()}
+        said = {key: _recorded_values(row) for key, row in rows.items()}
         due = log.due(now.timestamp(), said, {key for key, row in rows.items() if row["lag_records"]})
         lost = log.lost(rows)
         written = [rows[key] for key in due]
-        written += [{**self._named(key, now), **_mirror(values)} for key, values in lost.items()]
+        written += [{**self._named(key, now), **_names_at_target(values)} for key, values in lost.items()]
         self._lake.append("positions", rows_of("positions", written))
         log.note(now.timestamp(), {**{key: said[key] for key in due}, **dict.fromkeys(lost)})
 
@@ -255,7 +255,7 @@ class Sampler:
             if row["source_end"] is None or row["produced_end"] is None:
                 log.note(row["at"], {key: None})
                 continue
-            log.note(row["at"], {key: _said(row)})
+            log.note(row["at"], {key: _recorded_values(row)})
             if (row["source_high_watermark"] or 0) > row["source_end"]:
                 since = row["transaction_since"]
                 seen_at = row["at"] if since is None else since.replace(tzinfo=timezone.utc).timestamp()
@@ -267,7 +267,7 @@ class Sampler:
         return log
 
 
-def _settle(row: Row, written: tuple[object, ...] | None) -> None:
+def _keep_known(row: Row, written: tuple[object, ...] | None) -> None:
     """What was known of a partition stays known while nothing happens to it: a poll that did not find the flow at its
     end everywhere knows less of each."""
     before = dict(zip(_VALUES, written or (), strict=False))
@@ -279,11 +279,11 @@ def _settle(row: Row, written: tuple[object, ...] | None) -> None:
         row["lag_records"] = max(0, end - max(int(str(row["produced_end"])), start))
 
 
-def _mirror(values: tuple[object, ...]) -> Row:
+def _names_at_target(values: tuple[object, ...]) -> Row:
     """What stays known of a partition that cannot be sampled: what it is called at the target."""
     said = dict(zip(_VALUES, values, strict=True))
     return {name: said[name] for name in ("target_topic", "target_generation", "generation")}
 
 
-def _said(row: Mapping[str, object]) -> tuple[object, ...]:
+def _recorded_values(row: Mapping[str, object]) -> tuple[object, ...]:
     return tuple(row[name] for name in _VALUES)

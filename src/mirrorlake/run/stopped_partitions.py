@@ -13,7 +13,7 @@ from mirrorlake.offsets.positions import PartitionGeneration, TopicAndPartition
 from mirrorlake.produce.flow import FlowProducer
 from mirrorlake.produce.trimmed import holes_before
 from mirrorlake.run.snapshot import Snapshot
-from mirrorlake.run.target_losses import Ends, log_ends_below, take_out, told
+from mirrorlake.run.target_losses import Ends, log_ends_below, loss_errors, take_out
 
 logger = logging.getLogger(__name__)
 
@@ -97,20 +97,20 @@ class StoppedPartitions:
             self._targets.check()  # a topic that was made again has an incident of its own
         closed = self._targets.closed()
         news = {key: item for key, item in found.items() if key not in decided.lost and key[0] not in closed}
-        problems = [one for key, item in news.items() for one in self._told(key, item)]
+        problems = [one for key, item in news.items() for one in self._loss_errors(key, item)]
         for problem in problems:
             logger.error("%s", problem)
         self._report(problems)
         lost = {key: item for key, item in decided.lost.items() if key[0] not in closed} | news
         for key, item in lost.items() if self.error is None else ():
-            self.note(self._told(key, item)[0])
+            self.note(self._loss_errors(key, item)[0])
         self._here |= lost.keys()
         producer.spec = replace(producer.spec, blocked=producer.spec.blocked | lost.keys())
         return take_out(self._lake, producer, lost)
 
-    def _told(self, key: TopicAndPartition, lost: Lost, last: tuple[int, int] | None = None) -> list[TargetLost]:
+    def _loss_errors(self, key: TopicAndPartition, lost: Lost, last: tuple[int, int] | None = None) -> list[TargetLost]:
         name = self._targets.remote_topic(key[0]) or key[0]
-        return told(self._lake, self._flow, name, key, lost, last)
+        return loss_errors(self._lake, self._flow, name, key, lost, last)
 
     def _lost_under_way(self, refusals: Sequence[TargetLost]) -> None:
         """Records got offsets below the map's end, in topics that were noted: the flow begins anew, and takes what is
@@ -125,7 +125,7 @@ class StoppedPartitions:
                 key, first = refusal.topic_partition, refusal.first_offset
                 lost = Lost(producer.floors()[key].target_generation, refusal.target_offset)
                 last = None if first is None else (refusal.generation or 0, first - 1)
-                problems += self._told(key, lost, last)
+                problems += self._loss_errors(key, lost, last)
             self._report(problems)
         self._begin_anew()
 

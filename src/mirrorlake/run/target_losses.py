@@ -55,7 +55,7 @@ def _below(
     }
 
 
-def told(
+def loss_errors(
     lake: Lake, flow: str, name: str, key: TopicAndPartition, lost: Lost, written: tuple[int, int] | None = None
 ) -> list[TargetLost]:
     """What operators hear of a loss in the target topic `name`: of each generation of the source topic
@@ -67,10 +67,12 @@ def told(
         part = parts.setdefault(generation, {"first_offset": last, "last_offset": last, "record_count": 0})
         part["last_offset"] = max(part["last_offset"], last)
     nothing: dict[int, dict[str, Any]] = {0: dict.fromkeys(("first_offset", "last_offset")) | {"record_count": 0}}
-    return [_lost(flow, name, key, lost, generation, part) for generation, part in sorted((parts or nothing).items())]
+    return [
+        _loss_error(flow, name, key, lost, generation, part) for generation, part in sorted((parts or nothing).items())
+    ]
 
 
-def _lost(
+def _loss_error(
     flow: str, name: str, key: TopicAndPartition, lost: Lost, generation: int, part: Mapping[str, Any]
 ) -> TargetLost:
     topic, partition = key

@@ -16,7 +16,7 @@ from mirrorlake.lake.incidents import Incidents
 from mirrorlake.lake.path_lake import PathLake
 from mirrorlake.lake.stage_index import StageFiles
 from mirrorlake.lake.young_files import YoungFiles
-from mirrorlake.spark.causes import in_our_words
+from mirrorlake.spark.causes import as_mirrorlake_error
 from mirrorlake.worker import Failure, Retry, Worker
 
 logger = logging.getLogger(__name__)
@@ -35,10 +35,10 @@ class Upkeep:
     def __init__(self, lake: PathLake, stage: StageFiles) -> None:
         self._tables = lake.tables
         self._incidents = Incidents(lake)
-        self._told = True  # by an earlier process, as far as is known
+        self._reported = True  # by an earlier process, as far as is known
         self._young = YoungFiles(lake.root, stage)
         self._replaced: list[tuple[float, Sequence[Path]]] = []
-        self.thread = Worker("upkeep of the lake", self._turn, Retry(report=self._report), in_words=in_our_words)
+        self.thread = Worker("upkeep of the lake", self._turn, Retry(report=self._report), in_words=as_mirrorlake_error)
 
     def look_over(self) -> None:
         """Compact the tables that have become many files, and delete what was replaced long enough ago.
@@ -54,7 +54,7 @@ class Upkeep:
         self.delete_replaced(KEPT_SECONDS)
         give_back()  # else the most that compaction, or a client's records, ever took stays with the process
         for table, first in failed.items():
-            why = in_our_words(first, f"making table {table} few files")
+            why = as_mirrorlake_error(first, f"making table {table} few files")
             raise ReplicationError(f"{why}; records go on, and it is tried again") from first
 
     def _compact(self, table: str) -> None:
@@ -72,14 +72,14 @@ class Upkeep:
 
     def _turn(self) -> float:
         self.look_over()
-        if self._told:
+        if self._reported:
             self._incidents.came_through([WHOLE_LAKE], [FAILED])
-            self._told = False
+            self._reported = False
         return TURN_SECONDS
 
     def _report(self, failure: Failure) -> None:
         """Tell operators: until it comes through, each commit and each answer costs a little more."""
         logger.warning("%s", failure.problem)
         if failure.attempt:  # the first one mostly met another process's commit
-            self._told = True
+            self._reported = True
             self._incidents.tell(WHOLE_LAKE, FAILED, failure.problem)

@@ -63,7 +63,7 @@ def causes_of(error: BaseException | None) -> str:
     return "\nCaused by: ".join(text for text in texts if text)
 
 
-def in_our_words(error: BaseException, what: str) -> MirrorlakeError:
+def as_mirrorlake_error(error: BaseException, what: str) -> MirrorlakeError:
     """An error of ours as it is, also when a task raised it; a library that is missing by the extra that brings it; any
     other as one that says what stopped, and why."""
     if isinstance(error, MirrorlakeError):
@@ -73,10 +73,10 @@ def in_our_words(error: BaseException, what: str) -> MirrorlakeError:
     raised = raised_by_task(error)
     if isinstance(raised, (MapError, PlanOutdated, Fenced, ClusterUnusable)):
         return raised
-    return ReplicationError(f"{what} stopped: {said_by(error)}")
+    return ReplicationError(f"{what} stopped: {message_of(error)}")
 
 
-def said_by(error: BaseException) -> str:
+def message_of(error: BaseException) -> str:
     """What an error says, as a part of a sentence: Kafka's own words where it is one of Kafka's."""
     if isinstance(error, KafkaException) and error.args and isinstance(error.args[0], KafkaError):
         return str(error.args[0].str())
@@ -95,7 +95,7 @@ def raised_by_task(error: BaseException) -> BaseException:
     return error
 
 
-def has_overflown(error: str) -> bool:
+def is_long_overflow(error: str) -> bool:
     """Whether the causes in an error's text are that a number was too large for Java: what Spark's Kafka source says of
     a record's time that is no TIMESTAMP, and nothing else of it."""
     return "java.lang.ArithmeticException: long overflow" in error

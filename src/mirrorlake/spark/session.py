@@ -180,10 +180,10 @@ def open_session(progress: Callable[[str], None] | None = None, short: bool = Tr
 
 def start_workers(spark: SparkSession) -> None:
     """Have a local session start the process that it forks its Python workers from, before somebody waits for it."""
-    spark.range(1, numPartitions=1).mapInArrow(same, "id bigint").collect()
+    spark.range(1, numPartitions=1).mapInArrow(unchanged, "id bigint").collect()
 
 
-def same(batches: Iterable["pa.RecordBatch"]) -> Iterable["pa.RecordBatch"]:
+def unchanged(batches: Iterable["pa.RecordBatch"]) -> Iterable["pa.RecordBatch"]:
     """What a worker is asked for where it is its start that matters: the rows as they are."""
     return batches
 

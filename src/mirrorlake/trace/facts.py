@@ -21,7 +21,7 @@ class Place(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Standing:
+class FlowState:
     """How the flow stands now: `setting` is disabled or paused where somebody wants it so, `mode` that of its last run
     (continuous, once, stopped), `sampled_at` its newest sample; without one for `quiet_seconds` nobody runs it."""
 
@@ -61,7 +61,7 @@ class Facts:
     pauses: Sequence[Row] = ()
     readers: Sequence[Row] = ()
     around: Row | None = None
-    standing: Standing = field(default_factory=Standing)
+    flow_state: FlowState = field(default_factory=FlowState)
 
     @property
     def written_at(self) -> datetime | None:

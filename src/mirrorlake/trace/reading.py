@@ -8,7 +8,7 @@ from typing import Any
 from mirrorlake.errors import InputError, UnknownOffset
 from mirrorlake.lake.reader import Reader
 from mirrorlake.lake.translate import never_seen
-from mirrorlake.trace.facts import Facts, Place, Row, Standing
+from mirrorlake.trace.facts import Facts, FlowState, Place, Row
 
 #: With more than so many ms between two samples nobody ran a flow, by the age of the samples in days: `maintain` leaves
 #: one a minute of those of yesterday, and one an hour of those of last week (`lake/maintain.py`).
@@ -23,7 +23,7 @@ _GREATEST = 2**63 - 1
 _ANY_GENERATION = -1
 
 
-def read_facts(lake: Reader, place: Place, standing: Standing, now: datetime) -> Facts:
+def read_facts(lake: Reader, place: Place, flow_state: FlowState, now: datetime) -> Facts:
     """What is known of a record; `now` is in UTC, without a zone.
 
     Raises UnknownOffset for a partition that the flow has never seen.
@@ -32,7 +32,7 @@ def read_facts(lake: Reader, place: Place, standing: Standing, now: datetime) ->
     record = _first(lake.query_rows("trace_record", **keys))
     generation = 0 if record is None else record["generation"]
     mapped = _first(lake.query_rows("trace_map", generation=generation, **keys))
-    facts = Facts(place, now, record, mapped, standing=standing, newest=_newest_sample(lake, place, now))
+    facts = Facts(place, now, record, mapped, flow_state=flow_state, newest=_newest_sample(lake, place, now))
     around = _first(lake.query_rows("trace_around", **keys)) if record is None else None
     if record is None and mapped is None and facts.newest is None and _is_empty(around):
         raise UnknownOffset(never_seen(place.flow, place.topic, place.partition, False))
@@ -73,11 +73,11 @@ def newest_with_key(lake: Reader, flow: str, topic: str, key: str, since: dateti
     return Place(flow, topic, found["partition"], found["offset"])
 
 
-def standing_of(lake: Reader, flow: str, topic: str) -> Standing:
+def flow_state_of(lake: Reader, flow: str, topic: str) -> FlowState:
     """How a flow stands by the tables alone."""
     (found,) = lake.query_rows("trace_standing", flow=flow, topic=topic)
     setting = "paused" if found["is_paused"] else "disabled" if found["enabled"] is False else None
-    return Standing(setting, found["mode"], found["sampled_at"], found["quiet_seconds"] or Standing.quiet_seconds)
+    return FlowState(setting, found["mode"], found["sampled_at"], found["quiet_seconds"] or FlowState.quiet_seconds)
 
 
 def _batches(lake: Reader, facts: Facts) -> dict[str, Any]:

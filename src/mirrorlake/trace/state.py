@@ -113,22 +113,24 @@ def _waiting(facts: Facts, kinds: frozenset[str], said: str) -> State:
 
 
 def _of_flow(facts: Facts, said: str) -> State:
-    standing = facts.standing
-    if standing.setting is not None:
-        what = "its topic or flow is paused" if standing.setting == "paused" else "its flow is disabled"
-        return State(standing.setting, True, f"{said}: {what}, and it goes on where it was when that ends")
+    state = facts.flow_state
+    if state.setting is not None:
+        what = "its topic or flow is paused" if state.setting == "paused" else "its flow is disabled"
+        return State(state.setting, True, f"{said}: {what}, and it goes on where it was when that ends")
     if not _runs(facts):
-        at = standing.sampled_at or (facts.newest or {}).get("sampled_at")
+        at = state.sampled_at or (facts.newest or {}).get("sampled_at")
         last = "" if at is None else f" (its newest sample is of {at:%Y-%m-%d %H:%M:%S})"
-        scheduled = standing.mode == "once"
-        what = "the flow is run by `run --once`, and the next run brings it" if scheduled else "nobody runs the flow"
+        scheduled = state.mode == "once"
+        what = (
+            "the flow is run by `run --once`, and the next run brings it" if scheduled else "no process runs the flow"
+        )
         return State("not_running", not scheduled, f"{said}: {what}{last}")
     return State("waiting", False, f"{said}: the flow is running, and nothing is known to hold it up")
 
 
 def _runs(facts: Facts) -> bool:
-    at = facts.standing.sampled_at
-    return at is not None and facts.now - at <= timedelta(seconds=facts.standing.quiet_seconds)
+    at = facts.flow_state.sampled_at
+    return at is not None and facts.now - at <= timedelta(seconds=facts.flow_state.quiet_seconds)
 
 
 def _not_staged(facts: Facts) -> State:

@@ -47,10 +47,10 @@ def _stages(facts: Facts) -> Iterator[dict[str, Any]]:
     """written, landed, produced, and each group that read past it; `after_ms` is since the stage before."""
     record, mapped = facts.record, facts.mapped
     if record is not None:
-        yield _stage("written", record["written_at"], None, _said_written(record))
-        yield _stage("landed", record["landed_at"], record["written_at"], _said_landed(facts, record))
+        yield _stage("written", record["written_at"], None, _written_text(record))
+        yield _stage("landed", record["landed_at"], record["written_at"], _landed_text(facts, record))
     if mapped is not None:
-        yield _stage("produced", mapped["produced_at"], facts.landed_at, _said_produced(facts, mapped))
+        yield _stage("produced", mapped["produced_at"], facts.landed_at, _produced_text(facts, mapped))
     for row in sorted((row for row in facts.readers if row["is_past"]), key=lambda row: row["passed_at"]):
         since = facts.written_at if row["side"] == "source" else facts.produced_at
         said = f"group {row['group_id']} is past it at the {row['side']} (position {row['position']})"
@@ -61,7 +61,7 @@ def _stage(name: str, at: datetime | None, before: datetime | None, said: str) -
     return {"stage": name, "at": at, "after_ms": _ms(before, at), "said": said}
 
 
-def _said_written(record: Row) -> str:
+def _written_text(record: Row) -> str:
     by = "appended to the source's log (LogAppendTime)" if record["timestamp_type"] == 1 else "written (CreateTime)"
     key = "no key" if record["key_bytes"] is None else f"a key of {_count(record['key_bytes'], 'byte')}"
     value = "no value" if record["value_bytes"] is None else f"a value of {_count(record['value_bytes'], 'byte')}"
@@ -69,13 +69,13 @@ def _said_written(record: Row) -> str:
     return f"{by}{odd}, {key}, {value}"
 
 
-def _said_landed(facts: Facts, record: Row) -> str:
+def _landed_text(facts: Facts, record: Row) -> str:
     size = facts.batch
     of = f" of {_count(size['record_count'], 'record')}, {size['of_partition']:,} of its partition" if size else ""
     return f"landed in the stage, in batch {record['batch_id']}{of}"
 
 
-def _said_produced(facts: Facts, mapped: Row) -> str:
+def _produced_text(facts: Facts, mapped: Row) -> str:
     where = f"{mapped['target_topic']}-{mapped['target_partition']} offset {mapped['target_offset']}"
     if facts.is_merged:
         return (

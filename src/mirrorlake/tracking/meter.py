@@ -8,7 +8,7 @@ from mirrorlake.run.samples import FlowLag
 
 
 @dataclass
-class _OfFlow:
+class _FlowCounts:
     """What came of one flow since the last taking, and its newest lag."""
 
     records: int = 0
@@ -22,13 +22,13 @@ class Meter:
 
     def __init__(self) -> None:
         self._use = threading.Lock()
-        self._flows: dict[str, _OfFlow] = {}
+        self._flows: dict[str, _FlowCounts] = {}
         self._records = 0
 
     def batch(self, flow: str, report: BatchReport) -> None:
         """A batch was produced."""
         with self._use:
-            item = self._flows.setdefault(flow, _OfFlow())
+            item = self._flows.setdefault(flow, _FlowCounts())
             item.records += report.record_count
             item.batches += 1
             self._records += report.record_count
@@ -40,7 +40,7 @@ class Meter:
     def sampled(self, flow: str, lag: FlowLag) -> None:
         """A sample of positions was written."""
         with self._use:
-            self._flows.setdefault(flow, _OfFlow()).lag = lag
+            self._flows.setdefault(flow, _FlowCounts()).lag = lag
 
     @property
     def records(self) -> int:
@@ -64,7 +64,7 @@ class Meter:
                 if item.lag is not None:
                     metrics[f"{name}/lag_records"] = item.lag.records
                     metrics[f"{name}/lag_seconds"] = item.lag.seconds
-                self._flows[flow] = _OfFlow(lag=item.lag)
+                self._flows[flow] = _FlowCounts(lag=item.lag)
             metrics["records_per_second"] = sum(
                 value for key, value in metrics.items() if key.endswith("/records_per_second")
             )

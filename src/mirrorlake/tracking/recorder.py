@@ -54,7 +54,7 @@ class Recorder:
         self._queue: queue.Queue[Work | None] = queue.Queue(WAITING)
         self._store: Store | None = None
         self._run: str | None = None
-        self._told = False
+        self._reported = False
         self._not_before = 0.0
         self._figures_due = time.monotonic() + tick_seconds
         self._thread = Worker("recording of a run", self._turn)
@@ -131,6 +131,6 @@ class Recorder:
             self._tell(str(error) if isinstance(error, MissingExtra) else type(error).__name__)
 
     def _tell(self, why: str) -> None:
-        if not self._told:
-            self._told = True
+        if not self._reported:
+            self._reported = True
             logger.warning("this run is not recorded in full: MLflow at %s: %s", self._where, why)

@@ -67,11 +67,11 @@ class MlflowStore:
     def begin(self, name: str, tags: Mapping[str, str], started_ms: int) -> str:
         """Begin a run and return its id."""
         if self._experiment_id is None:
-            self._experiment_id = self._found_or_made()
+            self._experiment_id = self._find_or_make_experiment()
         run = self._client.create_run(self._experiment_id, start_time=started_ms, tags=dict(tags), run_name=name)
         return str(run.info.run_id)
 
-    def _found_or_made(self) -> str:
+    def _find_or_make_experiment(self) -> str:
         found = self._client.get_experiment_by_name(self._experiment)
         if found is not None:
             return str(found.experiment_id)

@@ -17,18 +17,18 @@ from mirrorlake.lake.incidents import Incidents
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.stage_index import StageFiles
 from mirrorlake.offsets.positions import PartitionGeneration
-from mirrorlake.run.elsewhere import run_elsewhere
 from mirrorlake.run.flow_spec import provenance_of
+from mirrorlake.run.other_process import run_by_other_process
 from mirrorlake.verify.compaction import to_look_up, with_last_of_key
-from mirrorlake.verify.coverage import unseen
+from mirrorlake.verify.coverage import find_not_compared
 from mirrorlake.verify.digest import Hops
 from mirrorlake.verify.job import Clusters, Compared, Range
+from mirrorlake.verify.not_compared import INTERRUPTED, STOPPED, NotCompared, on_its_way
 from mirrorlake.verify.outcome import Outcome
 from mirrorlake.verify.plan import Choice, Chosen, choose, ranges_of, waves
 from mirrorlake.verify.ranges import Extent
-from mirrorlake.verify.standing import FlowStanding, Standing
+from mirrorlake.verify.scope import FlowScope, PartitionScope
 from mirrorlake.verify.targets import compared_targets
-from mirrorlake.verify.unseen import INTERRUPTED, STOPPED, Unseen, on_its_way
 from mirrorlake.verify.workers import Workers
 
 logger = logging.getLogger(__name__)
@@ -89,39 +89,39 @@ class Auditor:
         def living(row: Mapping[str, Any]) -> bool:
             return row["topic"] not in targets.closed and wanted(row)
 
-        standing = FlowStanding(flow, self._lake, self._connections, living)
+        scope = FlowScope(flow, self._lake, self._connections, living)
         with self._stage.reading() as index:
-            partitions = standing.partitions(index)
-            chosen = choose(standing, partitions, self._lake, choice)
-            held, free = unseen(standing, partitions, index, self._lake, self._connections, choice.bounds)
+            partitions = scope.partitions(index)
+            chosen = choose(scope, partitions, self._lake, choice)
+            held, free = find_not_compared(scope, partitions, index, self._lake, self._connections, choice.bounds)
         outcome.topics |= {name for item in partitions for name in (item.topic, item.target_topic)}
-        outcome.topics |= {name for topic in standing.selected for name in (topic, flow.target_topic(topic))}
+        outcome.topics |= {name for topic in scope.selected for name in (topic, flow.target_topic(topic))}
         outcome.proven_before += _proven_before(partitions, chosen)
-        held += [Unseen(topic, 0, 0, 0, None, STOPPED, "decided of target_recreated") for topic in targets.stopped]
-        outcome.unseen[flow.name], outcome.on_the_way[flow.name] = held, free
-        left = self._compare_all(standing, chosen, self._clusters(flow, bytes_per_s), outcome)
-        held += [Unseen(*one.key, one.generation, *at, INTERRUPTED) for one, extents in left for at in extents]
+        held += [NotCompared(topic, 0, 0, 0, None, STOPPED, "decided of target_recreated") for topic in targets.stopped]
+        outcome.held_up[flow.name], outcome.on_the_way[flow.name] = held, free
+        left = self._compare_all(scope, chosen, self._clusters(flow, bytes_per_s), outcome)
+        held += [NotCompared(*one.key, one.generation, *at, INTERRUPTED) for one, extents in left for at in extents]
         self._settle(flow.name, targets.closed)
 
     def _compare_all(
-        self, standing: FlowStanding, chosen: Sequence[Chosen], clusters: Clusters, outcome: Outcome
-    ) -> list[tuple[Standing, list[Extent]]]:
+        self, scope: FlowScope, chosen: Sequence[Chosen], clusters: Clusters, outcome: Outcome
+    ) -> list[tuple[PartitionScope, list[Extent]]]:
         """Compare wave after wave; returns what was left when it was stopped."""
         workers = self._workers(sum(last - first + 1 for item in chosen for first, last in item.extents))
         rest = waves(chosen, max(WAVE_RANGES, 4 * workers.tasks))
         for wave in rest:
-            self._compare(standing, wave, clusters, workers, outcome)
+            self._compare(scope, wave, clusters, workers, outcome)
             self._report(outcome)
             if self._stop.is_set():
                 break
-        return [(item.standing, item.extents) for wave in rest for item in wave]
+        return [(item.scope, item.extents) for wave in rest for item in wave]
 
     def look_whether_on_the_way(self, outcome: Outcome) -> None:
         """Find out of what nothing holds up whether it is on its way now: whether somebody runs the flow. That takes
         as long as a sample of a flow that runs, and nothing where all was compared."""
         for flow, found in outcome.on_the_way.items():
-            runs = bool(found) and run_elsewhere(self._lake, [flow]) is not None
-            outcome.unseen[flow] += [on_its_way(item, runs) for item in found]
+            runs = bool(found) and run_by_other_process(self._lake, [flow]) is not None
+            outcome.held_up[flow] += [on_its_way(item, runs) for item in found]
         outcome.on_the_way.clear()
 
     def _clusters(self, flow: ResolvedFlow, bytes_per_s: float | None) -> Clusters:
@@ -131,16 +131,16 @@ class Auditor:
         return Clusters(flow.source, flow.target, source, target, bytes_per_s, marks)
 
     def _compare(
-        self, standing: FlowStanding, wave: list[Chosen], clusters: Clusters, workers: Workers, outcome: Outcome
+        self, scope: FlowScope, wave: list[Chosen], clusters: Clusters, workers: Workers, outcome: Outcome
     ) -> None:
         """Compare some ranges and note them, in one commit."""
         done: list[tuple[Range, Compared]] = []
         for attempt in range(_ATTEMPTS):
             with self._stage.reading() as index:
-                ranges = ranges_of(standing, self._lake, index, wave)
+                ranges = ranges_of(scope, self._lake, index, wave)
             known = {(item.topic, item.partition, item.first) for item, _ in done}
             left = [item for item in ranges if (item.topic, item.partition, item.first) not in known]
-            found = self._compared(standing, wave, left, clusters, workers)
+            found = self._compared(scope, wave, left, clusters, workers)
             done += [pair for pair in found if not pair[1].stale]
             if len(done) == len(ranges):
                 break
@@ -149,17 +149,17 @@ class Auditor:
         else:
             raise ReplicationError("files of the stage go on being replaced while they are read; run verify again")
         now = datetime.now(timezone.utc)
-        rows = [_row(standing.flow.name, item, result, now) for item, result in done]
+        rows = [_row(scope.flow.name, item, result, now) for item, result in done]
         failpoints.reached("compared")
         self._lake.append("audits", rows_of("audits", rows))
         failpoints.reached("audited")
         for row, (_, result) in zip(rows, done, strict=True):
             outcome.add(row, result.verdict.excused)
-        self._tell(standing.flow.name, rows)
+        self._tell(scope.flow.name, rows)
 
     def _compared(
         self,
-        standing: FlowStanding,
+        scope: FlowScope,
         wave: Iterable[Chosen],
         ranges: Sequence[Range],
         clusters: Clusters,
@@ -170,8 +170,8 @@ class Auditor:
         doubtful = [item for item, result in found if to_look_up(item, result)]
         if not doubtful:
             return found
-        ends = {one.standing.key: one.standing.end for one in wave}
-        told = with_last_of_key(self._lake, standing.flow.source, doubtful, ends, time.time_ns() // 1_000_000)
+        ends = {one.scope.key: one.scope.end for one in wave}
+        told = with_last_of_key(self._lake, scope.flow.source, doubtful, ends, time.time_ns() // 1_000_000)
         again = iter(zip(told, workers.compare(clusters, told), strict=True))
         return [next(again) if to_look_up(*pair) else pair for pair in found]
 
@@ -218,7 +218,7 @@ class Auditor:
 
 
 def _proven_before(partitions: Iterable[Any], chosen: Sequence[Chosen]) -> int:
-    anew = {item.standing.key: item.extents for item in chosen}
+    anew = {item.scope.key: item.extents for item in chosen}
     return sum(
         one.record_count
         for item in partitions

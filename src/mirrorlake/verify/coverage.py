@@ -12,37 +12,37 @@ from mirrorlake.lake.heartbeats import known_heartbeats
 from mirrorlake.lake.lake import Lake
 from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.offsets.stage_index import PartitionRanges, StageIndex
+from mirrorlake.verify.not_compared import NotCompared, PartitionFacts, Place, maybe_not_staged, not_mapped, reason
 from mirrorlake.verify.ranges import Extent
-from mirrorlake.verify.standing import FlowStanding, Standing
-from mirrorlake.verify.unseen import Known, Place, Unseen, maybe_not_staged, not_mapped, reason
+from mirrorlake.verify.scope import FlowScope, PartitionScope
 
 
-def unseen(
-    standing: FlowStanding,
-    compared: Iterable[Standing],
+def find_not_compared(
+    scope: FlowScope,
+    compared: Iterable[PartitionScope],
     index: StageIndex,
     lake: Lake,
     connections: Connections,
     bounds: Extent,
-) -> tuple[list[Unseen], list[Unseen]]:
+) -> tuple[list[NotCompared], list[NotCompared]]:
     """What was not compared and waits for somebody, and what may be on its way: nothing is known to be in its way.
 
     Args:
-        standing, compared: the flow, and its partitions that are compared up to their ends.
+        scope, compared: the flow, and its partitions that are compared up to their ends.
         index: the stage, as these were made by it.
         lake, connections: where incidents are, and the source.
         bounds: the source offsets that were asked for, inclusive.
 
     Heartbeats are left aside: they go on coming. Raises ClusterUnusable.
     """
-    aside = known_heartbeats(lake, standing.flow.name)
-    facts = list(_facts(standing, {item.key: item for item in compared}, index.topics(standing.flow.source), aside))
+    aside = known_heartbeats(lake, scope.flow.name)
+    facts = list(_facts(scope, {item.key: item for item in compared}, index.topics(scope.flow.source), aside))
     found = [item for one in facts for item in not_mapped(one)]
-    found += _not_staged(standing, [item for one in facts if (item := maybe_not_staged(one))], connections)
-    flow = standing.flow
+    found += _not_staged(scope, [item for one in facts if (item := maybe_not_staged(one))], connections)
+    flow = scope.flow
     incidents = lake.ask("verify_waits", flow=flow.name, prefix=f"{flow.source}->")
-    held: list[Unseen] = []
-    free: list[Unseen] = []
+    held: list[NotCompared] = []
+    free: list[NotCompared] = []
     for item in _within(found, bounds):
         why = reason(item, incidents, flow.pauses(item.topic))
         if why is not None:
@@ -53,33 +53,33 @@ def unseen(
 
 
 def _facts(
-    standing: FlowStanding,
-    compared: Mapping[TopicAndPartition, Standing],
+    scope: FlowScope,
+    compared: Mapping[TopicAndPartition, PartitionScope],
     staged: Mapping[str, Mapping[int, PartitionRanges]],
     aside: Callable[[str], bool],
-) -> Iterable[Known]:
-    keys = {(topic, partition) for topic in standing.selected for partition in staged.get(topic, {})}
-    for key in sorted(key for key in keys | standing.source_partitions if not aside(key[0])):
+) -> Iterable[PartitionFacts]:
+    keys = {(topic, partition) for topic in scope.selected for partition in staged.get(topic, {})}
+    for key in sorted(key for key in keys | scope.source_partitions if not aside(key[0])):
         ranges, one = staged.get(key[0], {}).get(key[1]), compared.get(key)
-        place = standing.floors.get(key, (0, 0)) if one is None else (one.generation, one.end)
+        place = scope.floors.get(key, (0, 0)) if one is None else (one.generation, one.end)
         compared_to = Place(*place)
-        landed = standing.landed(key, ranges)
+        landed = scope.landed(key, ranges)
         if landed.generation == compared_to.generation:
             landed = Place(landed.generation, max(landed.offset, compared_to.offset))
-        yield Known(
+        yield PartitionFacts(
             key,
             compared_to,
             ranges,
-            lambda generation, key=key, one=one: standing.left_out(key, generation, one),  # type: ignore[misc]
+            lambda generation, key=key, one=one: scope.left_out(key, generation, one),  # type: ignore[misc]
             landed,
-            standing.source_bounds.get(key) if key in standing.source_partitions else (0, 0),
-            standing.same_topic(key[0]),
+            scope.source_bounds.get(key) if key in scope.source_partitions else (0, 0),
+            scope.same_topic(key[0]),
         )
 
 
-def _not_staged(standing: FlowStanding, stretches: Sequence[Unseen], connections: Connections) -> list[Unseen]:
+def _not_staged(scope: FlowScope, stretches: Sequence[NotCompared], connections: Connections) -> list[NotCompared]:
     """Those of some stretches of the source's logs that hold a committed record, from the first one on."""
-    flow = standing.flow
+    flow = scope.flow
     asked = {(item.topic, item.partition): item.first for item in stretches if item.last is not None}
     try:
         rows = first_rows(flow.source, connections.client(flow.source, "consumer"), asked) if asked else {}
@@ -96,7 +96,7 @@ def _not_staged(standing: FlowStanding, stretches: Sequence[Unseen], connections
     return found
 
 
-def _within(found: Iterable[Unseen], bounds: Extent) -> Iterable[Unseen]:
+def _within(found: Iterable[NotCompared], bounds: Extent) -> Iterable[NotCompared]:
     """What lies within some source offsets."""
     for item in found:
         first = max(item.first, bounds[0])

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from importlib.resources import files
 from typing import Any
 
-from mirrorlake.verify.unseen import IN_FLIGHT
+from mirrorlake.verify.not_compared import IN_FLIGHT
 
 _RANGE = (
     *("flow", "topic", "partition", "first_offset", "last_offset"),
@@ -37,7 +37,7 @@ def evidence(document: Mapping[str, Any], page: bool) -> str:
         "verdict": f"{document['proven']:,} of {document['records']:,} records proven by content; {said}",
         "tone": "bad" if count or left else "good",
         "summary": _table(("what", "value"), [{"what": name, "value": document[name]} for name in _SUMMARY]),
-        "cut": "".join(f'<p class="bad">{html.escape(said)}</p>' for said in document["told_cut"]),
+        "cut": "".join(f'<p class="bad">{html.escape(said)}</p>' for said in document["cut_sentences"]),
         "excused": _table(
             ("reason", "records"), [{"reason": name, "records": item} for name, item in document["excused"].items()]
         ),

@@ -27,7 +27,7 @@ from mirrorlake.verify.verdict import Allowances, Difference, Verdict
 logger = logging.getLogger(__name__)
 
 #: How many differences of a range are reported.
-MOST_TOLD = 100
+MAX_LISTED = 100
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class Clusters:
 @dataclass(frozen=True)
 class Compared:
     """What came of a range. `untold` are the differences that its verdict does not list, since there are more than
-    MOST_TOLD; `stale` says that its files are gone, so that it has to be planned again."""
+    MAX_LISTED; `stale` says that its files are gone, so that it has to be planned again."""
 
     counts: tuple[int | None, int, int]
     digests: tuple[str | None, str, str]
@@ -117,8 +117,10 @@ class RangeReader:
         target = twins.side(counted.of(rows))
         allowed = replace(item.allowed, source_start=start, target_start=self._target.start)
         found = compare(source, stage, target, mapped(item), item.first, allowed)
-        untold = len(found.differences[MOST_TOLD:])
-        found = replace(found, differences=tuple(self._told(item, one) for one in found.differences[:MOST_TOLD]))
+        untold = len(found.differences[MAX_LISTED:])
+        found = replace(
+            found, differences=tuple(self._with_detail(item, one) for one in found.differences[:MAX_LISTED])
+        )
         sides = (source, stage, target)
         counts = tuple(None if side is None else len(side.digests) for side in sides)
         digests = tuple(None if side is None else range_digest(side.digests) for side in sides)
@@ -142,7 +144,7 @@ class RangeReader:
         plan = PartitionPlan(item.topic, item.partition, item.target_topic, floor, first, last)
         return read_stage(ShardPlan(0, (plan,), item.files, 0, self._clusters.source), plan)
 
-    def _told(self, item: Range, found: Difference) -> Difference:
+    def _with_detail(self, item: Range, found: Difference) -> Difference:
         """A difference with what of its first record is different."""
         if found.detail or found.kind != kinds.CONTENT:
             return found

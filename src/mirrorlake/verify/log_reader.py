@@ -10,7 +10,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 from mirrorlake.errors import ClusterUnreachable, ClusterUnusable
 from mirrorlake.kafka.refusals import Complaints, is_refusal, reason_of, unusable
 from mirrorlake.native.exact import headers_of
-from mirrorlake.native.reader import ClusterSilent, Reader
+from mirrorlake.native.reader import ClusterSilent, NativeReader
 from mirrorlake.native.selfcheck import problem
 from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.verify.digest import as_records
@@ -22,7 +22,7 @@ logger = logging.getLogger(__name__)
 #: How long a cluster may be silent, seconds.
 SILENCE_SECONDS = 60.0
 _UNKNOWN = (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_PARTITION, KafkaError._UNKNOWN_TOPIC)
-_SILENT = (KafkaError._TIMED_OUT, KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN)
+_NO_ANSWER = (KafkaError._TIMED_OUT, KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN)
 
 
 class Bounds(NamedTuple):
@@ -46,11 +46,11 @@ class NativeLog:
     """A `Log` by the compiled loops."""
 
     def __init__(self, settings: Mapping[str, Any], patience_seconds: float) -> None:
-        self._reader = Reader(settings, keep=True, patience_seconds=patience_seconds)
+        self._reader = NativeReader(settings, keep=True, patience_seconds=patience_seconds)
 
     def read(self, key: TopicAndPartition, first: int, end: int) -> Iterator[pa.RecordBatch]:
         """See `Log`."""
-        self._reader.keep_only([key])
+        self._reader.keep_prefetched([key])
         for _, rows in self._reader.read({key: (first, end)}):
             times, headers = rows.column("timestamp").view(pa.int64()), headers_of(rows)  # ms, both
             yield as_records(rows.column("offset"), times, rows.column("key"), rows.column("value"), headers)
@@ -132,7 +132,7 @@ class LogReader:
         complaint = found if isinstance(error, ClusterSilent) else self._complaints.last
         if complaint is not None and (isinstance(error, ClusterSilent) or is_refusal(complaint)):
             return unusable(self._alias, self._settings, complaint)
-        if found.code() not in _SILENT:
+        if found.code() not in _NO_ANSWER:
             return ClusterUnusable(f"cluster {self._alias} cannot be read: {reason_of(found)}", alias=self._alias)
         return ClusterUnreachable(
             f"cluster {self._alias} gives no records of {key[0]}-{key[1]} within {SILENCE_SECONDS:.0f} s; what was "

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from mirrorlake.verify.unseen import Unseen
+from mirrorlake.verify.not_compared import NotCompared
 from mirrorlake.verify.verdict import SUPERSEDED, TARGET_GONE, WHOLE
 
 #: How many rows of `audits` an outcome keeps, the newest ones.
@@ -19,7 +19,7 @@ class Outcome:
 
     `rows` are those of `audits`; `proven_before` are records of ranges that needed no comparison any more, `topics` the
     names, at either side, of what was looked at. `untold_ranges` are those of which the rows are not kept, and
-    `untold_differences` the ones that ranges with very many do not list. `unseen` is what was not compared, by flow;
+    `untold_differences` the ones that ranges with very many do not list. `held_up` is what was not compared, by flow;
     `on_the_way` what of that may be on its way, as long as nobody has looked.
     """
 
@@ -34,13 +34,13 @@ class Outcome:
     topics: set[str] = field(default_factory=set)
     untold_ranges: int = 0
     untold_differences: int = 0
-    unseen: dict[str, list[Unseen]] = field(default_factory=dict)
-    on_the_way: dict[str, list[Unseen]] = field(default_factory=dict)
+    held_up: dict[str, list[NotCompared]] = field(default_factory=dict)
+    on_the_way: dict[str, list[NotCompared]] = field(default_factory=dict)
 
     @property
     def not_compared(self) -> list[dict[str, Any]]:
         """What was selected and not compared, as an answer has it."""
-        parts = (self.unseen, self.on_the_way)
+        parts = (self.held_up, self.on_the_way)
         rows = [item.row(flow) for part in parts for flow, items in part.items() for item in items]
         return sorted(rows, key=lambda row: (*_place(row), row["generation"], row["first_offset"]))
 

@@ -14,7 +14,7 @@ from mirrorlake.offsets.runs import Segment
 from mirrorlake.offsets.stage_index import StageIndex
 from mirrorlake.verify.job import Range
 from mirrorlake.verify.ranges import Extent, cut, sampled, without
-from mirrorlake.verify.standing import FlowStanding, Standing
+from mirrorlake.verify.scope import FlowScope, PartitionScope
 from mirrorlake.verify.verdict import Allowances
 
 _ASKED = (
@@ -47,13 +47,13 @@ class Choice:
 class Chosen:
     """A partition, and the ranges of it that are to be compared."""
 
-    standing: Standing
+    scope: PartitionScope
     extents: list[Extent]
 
 
-def choose(standing: FlowStanding, partitions: Iterable[Standing], lake: Lake, choice: Choice) -> list[Chosen]:
+def choose(scope: FlowScope, partitions: Iterable[PartitionScope], lake: Lake, choice: Choice) -> list[Chosen]:
     """The ranges of each partition that are to be compared; what is proven is left out, unless `again`."""
-    since = _since(lake, standing.flow.name, choice.since)
+    since = _since(lake, scope.flow.name, choice.since)
     found = []
     for item in partitions:
         reached = since.get(item.place, 0 if not choice.since else NO_END)
@@ -78,7 +78,7 @@ def _since(lake: Lake, flow: str, since: datetime | None) -> dict[PartitionGener
     return {PartitionGeneration.of(row): row["source_first"] for row in rows}
 
 
-def _grown_tail(item: Standing, first: int, last: int) -> list[Extent]:
+def _grown_tail(item: PartitionScope, first: int, last: int) -> list[Extent]:
     """The last stretch once more, where all is proven and the target's log has grown behind it all the same."""
     newest = max(item.audited, key=lambda one: one.extent[1], default=None)
     if (
@@ -91,15 +91,15 @@ def _grown_tail(item: Standing, first: int, last: int) -> list[Extent]:
     return [newest.extent]
 
 
-def ranges_of(standing: FlowStanding, lake: Lake, index: StageIndex, wave: Sequence[Chosen]) -> list[Range]:
+def ranges_of(scope: FlowScope, lake: Lake, index: StageIndex, wave: Sequence[Chosen]) -> list[Range]:
     """Make some partitions' ranges ready to be compared: with their part of the map, and the files to read."""
-    maps = _maps(standing, lake, wave)
+    maps = _maps(scope, lake, wave)
     found = []
     for chosen in wave:
-        one = chosen.standing
+        one = chosen.scope
         segments, mapped_before = maps[one.key]
         before = one.target_first if mapped_before is None else mapped_before
-        staged = index.topics(standing.flow.source).get(one.topic, {}).get(one.partition)
+        staged = index.topics(scope.flow.source).get(one.topic, {}).get(one.partition)
         for first, last in chosen.extents:
             files = () if staged is None else {item.file: None for item in staged.within(one.generation, first, last)}
             found.append(
@@ -114,7 +114,7 @@ def ranges_of(standing: FlowStanding, lake: Lake, index: StageIndex, wave: Seque
                     one.asks_source,
                 )
             )
-    return list(_with_others(standing, lake, found))
+    return list(_with_others(scope, lake, found))
 
 
 def _of_range(allowed: Allowances, first: int, last: int) -> Allowances:
@@ -124,17 +124,17 @@ def _of_range(allowed: Allowances, first: int, last: int) -> Allowances:
 
 
 def _maps(
-    standing: FlowStanding, lake: Lake, wave: Sequence[Chosen]
+    scope: FlowScope, lake: Lake, wave: Sequence[Chosen]
 ) -> Mapping[TopicAndPartition, tuple[list[Segment], int | None]]:
     """Of each partition the segments between its first and its last offset in a wave, in order, and the target offset
     behind what is mapped before them."""
     asked = [
         (*item.key, item.generation, item.target_topic, chosen.extents[0][0], chosen.extents[-1][1])
         for chosen in wave
-        for item in [chosen.standing]
+        for item in [chosen.scope]
     ]
     found: dict[TopicAndPartition, tuple[list[Segment], int | None]] = {row[:2]: ([], None) for row in asked}
-    for row in lake.ask("verify_segments", {"wanted": Frame(_ASKED, asked)}, flow=standing.flow.name):
+    for row in lake.ask("verify_segments", {"wanted": Frame(_ASKED, asked)}, flow=scope.flow.name):
         key = (row["topic"], row["partition"])
         segments, before = found[key]
         if row["target_before"] is not None:
@@ -155,14 +155,14 @@ def _reached(segments: Sequence[Segment], offset: int, before: int) -> int:
     return reached
 
 
-def _with_others(standing: FlowStanding, lake: Lake, ranges: Sequence[Range]) -> Iterator[Range]:
+def _with_others(scope: FlowScope, lake: Lake, ranges: Sequence[Range]) -> Iterator[Range]:
     """Tell ranges of topics that other flows write to as well what those wrote."""
-    shared = [item for item in ranges if item.target_topic in standing.shared_targets]
+    shared = [item for item in ranges if item.target_topic in scope.shared_targets]
     others: dict[tuple[str, int], list[Extent]] = defaultdict(list)
     if shared:
         stretches = [(item.target_topic, item.partition, item.target_first, item.target_end - 1) for item in shared]
         rows: Iterable[Mapping[str, Any]] = lake.ask(
-            "verify_others", {"stretches": Frame(_STRETCHES, stretches)}, flow=standing.flow.name
+            "verify_others", {"stretches": Frame(_STRETCHES, stretches)}, flow=scope.flow.name
         )
         for row in rows:
             others[row["target_topic"], row["target_partition"]].append((row["first"], row["last"]))
@@ -179,7 +179,7 @@ def waves(chosen: Iterable[Chosen], max_ranges: int) -> Iterator[list[Chosen]]:
     for item in chosen:
         extents = item.extents
         while extents:
-            wave.append(Chosen(item.standing, extents[:room]))
+            wave.append(Chosen(item.scope, extents[:room]))
             extents, room = extents[room:], room - len(extents[:room])
             if room == 0:
                 yield wave

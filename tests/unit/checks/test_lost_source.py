@@ -12,7 +12,7 @@ import pytest
 from mirrorlake.checks.preflight import judge
 from mirrorlake.config.topology import Topology
 from mirrorlake.errors import AuthenticationFailed, ClusterUnusable
-from mirrorlake.groups.inventory import silence
+from mirrorlake.groups.inventory import why_unreachable
 from mirrorlake.groups.shared_topics import Direction
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.testing import MemoryCluster, MemoryLake
@@ -38,11 +38,11 @@ def test_one_that_refuses_is_as_gone_as_one_that_is_silent(
             del security["ca_file"]
         connections = Connections(topology(address, security))
         flow = connections.topology.flow(FLOW)
-        why = silence(connections, Direction(flow))
+        why = why_unreachable(connections, Direction(flow))
         assert why is not None and said in why and "east" in why
         home = Direction(replace(flow, source="west", target="east"), reverse=True)
         with pytest.raises(AuthenticationFailed):  # nothing can stand for it on the way home
-            silence(connections, home)
+            why_unreachable(connections, home)
 
 
 def connected(*refusing: str) -> Connections:

@@ -59,10 +59,10 @@ def test_it_waits_as_long_as_the_right_is_missing(side: Side) -> None:
     side.rights["east.a"] = frozenset({"READ", "DESCRIBE"})
     for _ in range(3):
         side.now += 1_000
-        denied.let_go(names)
+        denied.resume(names)
         assert list(denied.topics) == ["a"] and side.open
     side.rights["east.a"] = NEEDED
-    denied.let_go(names)
+    denied.resume(names)
     assert not denied.topics and not side.open and side.asked == [["east.a"]] * 4, (
         "what is not refused is not asked for"
     )
@@ -73,15 +73,15 @@ def test_where_rights_do_not_help_it_is_tried_ever_more_seldom(side: Side) -> No
     for pause in (*PAUSES, PAUSES[-1]):
         denied.add([refused("a")])
         side.now += pause - 1
-        denied.let_go(names)
+        denied.resume(names)
         assert list(denied.topics) == ["a"]
         side.now += 1
-        denied.let_go(names)
+        denied.resume(names)
         assert not denied.topics
     side.now += 3 * PAUSES[-1]
     denied.add([refused("a")])
     side.now += PAUSES[0]
-    denied.let_go(names)
+    denied.resume(names)
     assert not denied.topics, "that was another time"
 
 
@@ -89,5 +89,5 @@ def test_one_that_has_no_name_at_the_target_any_more_waits(side: Side) -> None:
     denied = topics(side)
     denied.add([refused("a")])
     side.now += 1_000
-    denied.let_go({})
+    denied.resume({})
     assert list(denied.topics) == ["a"] and not side.asked

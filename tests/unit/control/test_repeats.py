@@ -1,10 +1,10 @@
 """A refusal is told once, waits, and is forgotten when nobody wants the change any more."""
 
-from mirrorlake.control.repeats import CONTESTED_TIMES, Contests, Refusals
+from mirrorlake.control.repeats import CONTESTED_TIMES, Contests, RefusedChanges
 
 
 def test_the_same_refusal_is_told_once() -> None:
-    refusals = Refusals()
+    refusals = RefusedChanges()
     assert refusals.is_news("a", "no")
     assert not refusals.is_news("a", "no")
     assert refusals.is_news("a", "still no, but why")
@@ -12,7 +12,7 @@ def test_the_same_refusal_is_told_once() -> None:
 
 
 def test_what_was_refused_waits_and_is_then_tried_again() -> None:
-    patient, hasty = Refusals(retry_seconds=3600), Refusals(retry_seconds=0)
+    patient, hasty = RefusedChanges(retry_seconds=3600), RefusedChanges(retry_seconds=0)
     for refusals in (patient, hasty):
         assert not refusals.waits("a")
         refusals.is_news("a", "no")
@@ -22,7 +22,7 @@ def test_what_was_refused_waits_and_is_then_tried_again() -> None:
 
 
 def test_what_is_no_longer_wanted_is_forgotten() -> None:
-    refusals = Refusals()
+    refusals = RefusedChanges()
     refusals.is_news("a", "no")
     refusals.keep({"b"})
     assert not refusals.waits("a")

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from mirrorlake.dashboard.data import Snapshots, to_json
+from mirrorlake.dashboard.data_version import data_version
 from mirrorlake.dashboard.model import load_dashboard
-from mirrorlake.dashboard.news import mark_of
 from mirrorlake.dashboard.page import render
 from mirrorlake.dashboard.server import DashboardServer
 from mirrorlake.errors import InputError, LakeError
@@ -112,7 +112,7 @@ def test_a_mark_changes_with_the_tables_of_a_query(tmp_path: Path) -> None:
         (tmp_path / table / "_delta_log" / f"{0:020}.json").touch()
 
     def marks() -> dict[str, object]:
-        return {dataset.name: mark_of(tmp_path, dataset.query) for dataset in load_dashboard().datasets}
+        return {dataset.name: data_version(tmp_path, dataset.query) for dataset in load_dashboard().datasets}
 
     before = marks()
     assert marks() == before
@@ -122,7 +122,7 @@ def test_a_mark_changes_with_the_tables_of_a_query(tmp_path: Path) -> None:
     tells_the_time = {name for name, mark in before.items() if mark is None}
     lags = {"ds_lag", "ds_groups", "ds_group_positions"}  # a lag grows while nobody reads
     assert tells_the_time == {"ds_flows", "ds_open_incidents", "ds_incidents", *lags}
-    assert mark_of(None, "SELECT 1 FROM changes") is None
+    assert data_version(None, "SELECT 1 FROM changes") is None
 
 
 def test_what_stands_in_a_script_cannot_end_it() -> None:

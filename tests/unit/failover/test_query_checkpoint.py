@@ -13,7 +13,7 @@ from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.errors import InputError
 from mirrorlake.failover import query_checkpoint
 from mirrorlake.failover.query_checkpoint import read_checkpoint, translate_query
-from mirrorlake.lake.translate import Asked
+from mirrorlake.lake.translate import TopicPartitionOffset
 from mirrorlake.library.internals import Internals
 from mirrorlake.offsets.positions import Translated
 from mirrorlake.spark.query_files import QueryPosition
@@ -86,7 +86,9 @@ def test_another_folder_is_refused_in_one_sentence(tmp_path: Path, files: dict[s
 def law(monkeypatch: pytest.MonkeyPatch) -> None:
     """Stands for the law: offsets are 1000 more on west; partition 8 is not there yet, 9 was never seen."""
 
-    def translate_all(lake: object, flow: str, asked: Iterable[Asked], reverse: bool) -> dict[Asked, Translated]:
+    def translate_all(
+        lake: object, flow: str, asked: Iterable[TopicPartitionOffset], reverse: bool
+    ) -> dict[TopicPartitionOffset, Translated]:
         asked = list(asked)
         assert all(offset >= 0 for _, _, offset in asked)
         step = -1000 if reverse else 1000

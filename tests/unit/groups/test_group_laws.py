@@ -18,10 +18,10 @@ from mirrorlake.groups.checkpoint_plan import (
     REWOUND,
     TRIMMED,
     Checkpoint,
-    noted,
     plan_checkpoints,
     selects_group,
     to_translate,
+    with_outcome,
 )
 from mirrorlake.groups.moves import (
     MoveResult,
@@ -91,13 +91,13 @@ def test_what_its_owner_set_back_at_the_target_stays_until_the_source_moves_on()
     assert decide(KNOWN, goal) == Keep(REWOUND, there=True)
     assert isinstance(decide(KNOWN, goal, force=True), Move)
     assert isinstance(decide(KNOWN, TargetGroup(None, {})), Move), "positions that the target forgot are set again"
-    rewound = noted(KNOWN, True, REWOUND)
+    rewound = with_outcome(KNOWN, True, REWOUND)
     assert planned(Committed(10, "m"), None, rewound) == []
     (row,) = planned(Committed(10, "n"), None, rewound)
     assert decide(row, goal) == Keep(REWOUND, there=True), "the source has not moved, only its metadata"
     (past,) = planned(Committed(12, "m"), Translated("east.orders", 0, 9, True), rewound)
     assert isinstance(decide(past, goal), Move)
-    held_back = noted(replace(KNOWN, reason=HELD_BACK), True, REWOUND)
+    held_back = with_outcome(replace(KNOWN, reason=HELD_BACK), True, REWOUND)
     (later,) = planned(Committed(10, "m"), Translated("east.orders", 0, 9, False), held_back)
     assert decide(later, goal) == Keep(REWOUND, there=True), "the mirror came nearer, the source did not move"
     assert not later.is_exact
@@ -107,7 +107,7 @@ def test_a_position_ahead_of_the_mirror_is_held_until_the_mirror_is_there() -> N
     held_back = Translated("east.orders", 0, 7, False)
     (row,) = planned(Committed(99), held_back, None)
     assert (row.target_position, row.reason) == (7, HELD_BACK)
-    synced = noted(row, True, None)
+    synced = with_outcome(row, True, None)
     assert synced.reason == HELD_BACK
     assert planned(Committed(99), held_back, synced) == []
     (arrived,) = planned(Committed(99), Translated("east.orders", 0, 60, True), synced)
@@ -135,7 +135,7 @@ def test_a_position_that_is_not_looked_at_now_is_not_gone() -> None:
 def test_what_is_said_of_a_position_stays_beside_what_became_of_it() -> None:
     (row,) = planned(Committed(10, "m"), Translated("east.orders", 0, 40, True, gone=12), None)
     assert (row.target_position, row.reason, row.is_exact) == (40, f"{TRIMMED}: up to 12", True)
-    assert noted(noted(row, False, ACTIVE), True, None).reason == f"{TRIMMED}: up to 12"
+    assert with_outcome(with_outcome(row, False, ACTIVE), True, None).reason == f"{TRIMMED}: up to 12"
     (past,) = planned(Committed(99), Translated("east.orders", 0, 40, True, past=50), None)
     assert (past.reason, past.is_exact) == (f"{PAST_END} (it ends at 50)", False)
 

@@ -11,7 +11,7 @@ from mirrorlake.groups.logs import STARTS_SECONDS, Starts
 from mirrorlake.groups.moves import MoveResult, mark_synced, standing_of
 from mirrorlake.groups.readable import Sides, bounded, readable_positions
 from mirrorlake.groups.sync_plan import READ_ON
-from mirrorlake.offsets.positions import Asked, Committed, LogEnds, TopicAndPartition, Translated
+from mirrorlake.offsets.positions import Committed, LogEnds, TopicAndPartition, TopicPartitionOffset, Translated
 
 ORDERS = ("orders", 0)
 MIRROR = ("east.orders", 0)
@@ -28,7 +28,7 @@ class World:
     done: int | None = None
     asked_origin: int = 0
 
-    def translate(self, asked: Collection[Asked]) -> dict[Asked, Translated]:
+    def translate(self, asked: Collection[TopicPartitionOffset]) -> dict[TopicPartitionOffset, Translated]:
         done = self.mapped if self.done is None else self.done
         return {
             key: Translated(

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import pytest
 
 from mirrorlake.kafka.transactions import OpenTransaction, oldest, request
-from mirrorlake.kafka.wire import BrokerConnection, Scram, Unspoken
+from mirrorlake.kafka.wire import BrokerConnection, Scram, WireUnsupported
 
 #: Producer 4711 is open from offset 7, 12 from 3; 13 has nothing open. By the schema of Kafka's
 #: DescribeProducersResponse.
@@ -46,7 +46,7 @@ def test_scram_is_that_of_rfc_7677() -> None:
     assert scram.final(answer) == f"c=biws,r={nonce},p={proof}".encode()
     assert scram.is_answer(b"v=6rriTRBi23WpRR/wtup+mMhUZUn/dB5nLTJRsjl95G4=")
     assert not scram.is_answer(b"v=" + base64.b64encode(b"another broker"))
-    with pytest.raises(Unspoken):
+    with pytest.raises(WireUnsupported):
         scram.final(b"r=another,s=,i=1")
 
 
@@ -89,7 +89,7 @@ def test_a_login_by_plain_goes_before_the_question() -> None:
 )
 def test_what_is_not_spoken_is_said_and_nothing_stays_open(settings: dict[str, str]) -> None:
     port, asked, end = broker([])
-    with pytest.raises(Unspoken):
+    with pytest.raises(WireUnsupported):
         BrokerConnection("127.0.0.1", port, settings, 5)
     end()
     assert asked == []

@@ -5,7 +5,7 @@ from concurrent.futures import Future
 from typing import Any
 
 from mirrorlake.kafka import groups_worker
-from mirrorlake.kafka.groups_worker import BUDGET_SECONDS, GROUPS_AT_ONCE, in_turn
+from mirrorlake.kafka.groups_worker import BUDGET_SECONDS, GROUPS_AT_ONCE, ask_in_order
 
 
 def test_one_that_waits_holds_up_none_but_itself() -> None:
@@ -21,7 +21,7 @@ def test_one_that_waits_holds_up_none_but_itself() -> None:
         answered.set_result(group)
         return answered
 
-    found = list(in_turn(names, ask))
+    found = list(ask_in_order(names, ask))
     assert [group for group, _ in found[-1:]] == ["g0"]
     assert {group for group, future in found if future is not None} == set(names)
 
@@ -33,7 +33,7 @@ def test_so_many_are_under_way_and_no_more() -> None:
         under_way.append(Future())
         return under_way[-1]
 
-    found = in_turn((f"g{number}" for number in range(2 * GROUPS_AT_ONCE)), ask)
+    found = ask_in_order((f"g{number}" for number in range(2 * GROUPS_AT_ONCE)), ask)
     threading.Timer(0.05, lambda: under_way[0].set_result(None)).start()
     next(found)
     assert len(under_way) == GROUPS_AT_ONCE
@@ -48,7 +48,7 @@ def test_when_its_time_is_over_the_rest_is_told_as_not_asked() -> None:
         answered.set_result(None)
         return answered
 
-    found = list(in_turn(["a", "b", "c", "d", "e", "f"], ask, lambda: now[0]))
+    found = list(ask_in_order(["a", "b", "c", "d", "e", "f"], ask, lambda: now[0]))
     assert [group for group, future in found if future is None] == ["e", "f"]
 
 
@@ -60,5 +60,5 @@ def test_an_id_that_the_client_refuses_is_told_and_the_others_go_on() -> None:
         answered.set_result(group)
         return answered
 
-    found = {group: future and future.exception() for group, future in groups_worker.in_turn(["", "a"], ask)}
+    found = {group: future and future.exception() for group, future in groups_worker.ask_in_order(["", "a"], ask)}
     assert isinstance(found[""], ValueError) and found["a"] is None

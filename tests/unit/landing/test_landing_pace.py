@@ -10,11 +10,11 @@ from mirrorlake.landing.pace import (
     LITTLE_BYTES,
     LONG_SECONDS,
     MOST_BYTES,
-    few_are_cut,
     first_limit,
     in_small_answers,
     limit_after_failure,
     next_limit,
+    reads_few_partitions,
 )
 
 MB = 1 << 20
@@ -44,9 +44,9 @@ def test_a_fast_link_has_large_batches_from_the_third_on() -> None:
 
 
 def test_only_what_is_known_to_be_slow_and_has_a_backlog_is_read_few_partitions_at_a_time() -> None:
-    assert few_are_cut(8 * MB, 8 * MB)
-    assert not few_are_cut(8 * MB, MB), "it has caught up: all partitions are waited at"
-    assert not few_are_cut(None, 8 * MB) and not few_are_cut(MOST_BYTES, MOST_BYTES)
+    assert reads_few_partitions(8 * MB, 8 * MB)
+    assert not reads_few_partitions(8 * MB, MB), "it has caught up: all partitions are waited at"
+    assert not reads_few_partitions(None, 8 * MB) and not reads_few_partitions(MOST_BYTES, MOST_BYTES)
 
 
 def test_little_comes_in_one_batch() -> None:

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from mirrorlake.kafka.values import Row
 from mirrorlake.lake.retention import Removal
+from mirrorlake.landing.excluded import WAIT_SECONDS
 from mirrorlake.landing.plan import LandingPlanner, SourceTopic
-from mirrorlake.landing.refusals import WAIT_SECONDS
 from mirrorlake.landing.source_comparison import Branch, CurrentGenerations, Decision, Loss, TopicGeneration
 from mirrorlake.offsets.positions import LogEnds, PartitionGeneration, TopicAndPartition
 

@@ -6,7 +6,7 @@ import pytest
 
 from mirrorlake.lake.heartbeats import heartbeats_pattern
 from mirrorlake.mm2.formats import Heartbeat, encode_heartbeat
-from mirrorlake.mm2.heartbeat_topics import is_heartbeat, may_be_heartbeats, told_by_content
+from mirrorlake.mm2.heartbeat_topics import are_heartbeats, is_heartbeat, may_be_heartbeats
 
 BEAT = encode_heartbeat(Heartbeat("east", "west", 1_700_000_000_000))
 
@@ -28,9 +28,9 @@ def test_a_heartbeat_is_known_to_its_last_byte(key: bytes | None, value: bytes |
 
 
 def test_a_topic_is_told_by_its_records_and_an_empty_one_by_its_name() -> None:
-    assert told_by_content([BEAT, BEAT], "device.heartbeats")
-    assert not told_by_content([BEAT, (b"k", b"v")], "heartbeats")
-    assert told_by_content([], "heartbeats") and not told_by_content([], "device.heartbeats")
+    assert are_heartbeats([BEAT, BEAT], "device.heartbeats")
+    assert not are_heartbeats([BEAT, (b"k", b"v")], "heartbeats")
+    assert are_heartbeats([], "heartbeats") and not are_heartbeats([], "device.heartbeats")
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from mirrorlake.config.flow import Flow
 from mirrorlake.errors import InputError
 from mirrorlake.mm2.formats import (
-    Checkpoint,
     Heartbeat,
+    MirrorCheckpoint,
     OffsetSync,
     decode_checkpoint,
     decode_heartbeat,
@@ -26,14 +26,14 @@ GOLDEN = [
     (
         encode_checkpoint,
         decode_checkpoint,
-        Checkpoint("grp", "primary.t1", 3, 1234567890123, 42),
+        MirrorCheckpoint("grp", "primary.t1", 3, 1234567890123, 42),
         "0003677270000a7072696d6172792e743100000003",
         "00000000011f71fb04cb000000000000002a0000",
     ),
     (
         encode_checkpoint,
         decode_checkpoint,
-        Checkpoint("gré", "t", 0, 1, 2, "mé"),
+        MirrorCheckpoint("gré", "t", 0, 1, 2, "mé"),
         "00046772c3a900017400000000",
         "00000000000000000001000000000000000200036dc3a9",
     ),
@@ -60,12 +60,12 @@ TEXT = st.text(max_size=300)
 PARTITION = st.integers(0, 2**31 - 1)
 LONG = st.integers(-(2**63), 2**63 - 1)
 RECORDS = st.one_of(
-    st.builds(Checkpoint, TEXT, TEXT, PARTITION, LONG, LONG, TEXT),
+    st.builds(MirrorCheckpoint, TEXT, TEXT, PARTITION, LONG, LONG, TEXT),
     st.builds(Heartbeat, TEXT, TEXT, LONG),
     st.builds(OffsetSync, TEXT, PARTITION, LONG, LONG),
 )
 CODECS = {
-    Checkpoint: (encode_checkpoint, decode_checkpoint),
+    MirrorCheckpoint: (encode_checkpoint, decode_checkpoint),
     Heartbeat: (encode_heartbeat, decode_heartbeat),
     OffsetSync: (encode_offset_sync, decode_offset_sync),
 }
@@ -78,7 +78,7 @@ def test_golden_vectors(encode: Encode, decode: Decode, record: object, key: str
 
 
 @given(RECORDS, st.binary(max_size=5))
-def test_whatever_was_encoded_comes_back(record: Checkpoint | Heartbeat | OffsetSync, behind: bytes) -> None:
+def test_whatever_was_encoded_comes_back(record: MirrorCheckpoint | Heartbeat | OffsetSync, behind: bytes) -> None:
     encode, decode = CODECS[type(record)]
     key, value = encode(record)
     assert decode(key, value) == record
@@ -86,7 +86,7 @@ def test_whatever_was_encoded_comes_back(record: Checkpoint | Heartbeat | Offset
 
 
 @given(RECORDS, st.data())
-def test_what_is_too_short_is_refused(record: Checkpoint | Heartbeat | OffsetSync, data: st.DataObject) -> None:
+def test_what_is_too_short_is_refused(record: MirrorCheckpoint | Heartbeat | OffsetSync, data: st.DataObject) -> None:
     encode, decode = CODECS[type(record)]
     key, value = encode(record)
     with pytest.raises(InputError, match="ends too early"):
@@ -103,17 +103,21 @@ def test_a_tombstone_is_no_record(decode: Decode) -> None:
 
 
 def test_another_version_is_read_as_the_first_and_a_negative_length_is_refused() -> None:
-    key, value = encode_checkpoint(Checkpoint("g", "t", 0, 1, 2, "m"))
-    assert decode_checkpoint(key, b"\x00\x07" + value[2:]) == Checkpoint("g", "t", 0, 1, 2, "m")
+    key, value = encode_checkpoint(MirrorCheckpoint("g", "t", 0, 1, 2, "m"))
+    assert decode_checkpoint(key, b"\x00\x07" + value[2:]) == MirrorCheckpoint("g", "t", 0, 1, 2, "m")
     with pytest.raises(InputError):
         decode_checkpoint(b"\xff\xff" + key[2:], value)
 
 
 @pytest.mark.parametrize(
     "checkpoint",
-    [Checkpoint("g" * 32_768, "t", 0, 1, 2), Checkpoint("g", "t", 2**31, 1, 2), Checkpoint("g", "t", 0, 2**63, 2)],
+    [
+        MirrorCheckpoint("g" * 32_768, "t", 0, 1, 2),
+        MirrorCheckpoint("g", "t", 2**31, 1, 2),
+        MirrorCheckpoint("g", "t", 0, 2**63, 2),
+    ],
 )
-def test_what_the_format_cannot_hold_is_refused(checkpoint: Checkpoint) -> None:
+def test_what_the_format_cannot_hold_is_refused(checkpoint: MirrorCheckpoint) -> None:
     with pytest.raises(InputError, match="MirrorMaker 2's format"):
         encode_checkpoint(checkpoint)
 

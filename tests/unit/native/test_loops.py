@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from mirrorlake.native.columns import Room
+from mirrorlake.native.columns import ColumnBuffers
 from mirrorlake.native.library import CURSOR_BYTES, RANGE, library
 from mirrorlake.native.selfcheck import _Message as Message
 
@@ -59,7 +59,7 @@ def read(given: Sequence[Given], start: int = 0, end: int = 100) -> Read:
     places, cursors = np.zeros(len(given), np.int32), np.zeros(CURSOR_BYTES, np.uint8)
     loop = (C.addressof(api), pointers.ctypes.data, len(given))
     error = lib.survey(*loop, ranges.ctypes.data, 1, places.ctypes.data)
-    room = Room(ranges)
+    room = ColumnBuffers(ranges)
     lib.fill(*loop, places.ctypes.data, ranges.ctypes.data, 1, cursors.ctypes.data, C.addressof(room.columns), 0)
     return Read(error, places.tolist(), ranges[0], room.batch().to_pylist(), asked)
 

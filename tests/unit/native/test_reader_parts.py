@@ -9,7 +9,7 @@ from confluent_kafka import KafkaException, Producer, cimpl
 
 from mirrorlake.native import columns
 from mirrorlake.native.library import PRODUCER, library
-from mirrorlake.native.reader import Reader
+from mirrorlake.native.reader import NativeReader
 
 TOPIC, RECORDS = "t", 500
 
@@ -55,7 +55,7 @@ def test_all_is_read_in_order_and_what_is_behind_the_end_is_kept(
 ) -> None:
     monkeypatch.setattr(columns, "_MAX_SIZE", most)
     both = [(TOPIC, 0), (TOPIC, 1)]
-    used = Reader({"bootstrap.servers": bootstrap, "log_level": 2}, keep=True)
+    used = NativeReader({"bootstrap.servers": bootstrap, "log_level": 2}, keep=True)
     try:
         for first, end in ((0, 123), (123, 200), (200, RECORDS)):
             assert values(used.read(dict.fromkeys(both, (first, end)))) == dict.fromkeys(both, expected(first, end))
@@ -71,7 +71,7 @@ def test_all_is_read_in_order_and_what_is_behind_the_end_is_kept(
 def test_small_answers_have_all_too(bootstrap: str, keep: bool) -> None:
     """Whatever a cluster's client settings say of the largest messages."""
     settings = {"bootstrap.servers": bootstrap, "log_level": 2, "message.max.bytes": 10_000_000}
-    used = Reader(settings, keep=keep, small_answers=True)
+    used = NativeReader(settings, keep=keep, small_answers=True)
     try:
         for first, end in ((0, 123), (123, RECORDS)):
             assert values(used.read({(TOPIC, 0): (first, end)})) == {(TOPIC, 0): expected(first, end)}
@@ -81,7 +81,7 @@ def test_small_answers_have_all_too(bootstrap: str, keep: bool) -> None:
 
 def test_a_record_that_no_column_holds_is_an_error(bootstrap: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(columns, "_MAX_SIZE", 7)
-    used = Reader({"bootstrap.servers": bootstrap, "log_level": 2})
+    used = NativeReader({"bootstrap.servers": bootstrap, "log_level": 2})
     try:
         with pytest.raises(OverflowError):
             values(used.read({(TOPIC, 0): (0, 10)}))
@@ -90,7 +90,7 @@ def test_a_record_that_no_column_holds_is_an_error(bootstrap: str, monkeypatch: 
 
 
 def test_an_error_says_which_offset_was_wanted(bootstrap: str) -> None:
-    used = Reader({"bootstrap.servers": bootstrap, "log_level": 2})
+    used = NativeReader({"bootstrap.servers": bootstrap, "log_level": 2})
     try:
         with pytest.raises(KafkaException, match=f"{TOPIC}-1 cannot be read from offset 9000: "):
             values(used.read({(TOPIC, 1): (9_000, 9_010)}))

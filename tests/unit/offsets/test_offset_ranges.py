@@ -13,7 +13,7 @@ from mirrorlake.offsets.positions import PartitionGeneration
 from mirrorlake.offsets.ranges import OffsetRanges
 from mirrorlake.produce.batch import NOTHING_MAPPED, PartitionPlan
 from mirrorlake.produce.codecs import Codecs
-from mirrorlake.produce.refusals import Refusals
+from mirrorlake.produce.refused_records import RefusedRecords
 from mirrorlake.produce.spec import FlowSpec
 
 PAIRS = st.tuples(st.integers(0, 40), st.integers(0, 40)).map(lambda pair: (min(pair), max(pair)))
@@ -69,7 +69,7 @@ def looks(count: int) -> int:
         skipped={PartitionGeneration("orders", 0, 0): OffsetRanges(ranges)},
         forgotten={PartitionGeneration("orders", 0, 0): OffsetRanges(ranges)},
     )
-    refusals = Refusals(Store(parked), Codecs({}))  # type: ignore[arg-type]
+    refusals = RefusedRecords(Store(parked), Codecs({}))  # type: ignore[arg-type]
     plan = PartitionPlan("orders", 0, "east.orders", NOTHING_MAPPED, 5 * count, 5 * count + 9)
     first = refusals.skipped([plan], spec)  # the first batch of a flow brings them into order
     Looked.times = 0

@@ -11,7 +11,7 @@ from confluent_kafka import KafkaError, KafkaException
 
 from mirrorlake.errors import TargetRefused
 from mirrorlake.kafka.error_classes import CLASSES, ErrorClass
-from mirrorlake.produce.culprit import TopicDenied, check_refused, names_a_reason
+from mirrorlake.produce.culprit import TopicDenied, check_refused, is_reason_known
 from mirrorlake.produce.delivery import Chunk, Delivery
 from mirrorlake.produce.patience import Patience
 from mirrorlake.produce.record_producer import OffsetsUnknown
@@ -43,7 +43,7 @@ def test_what_other_partitions_were_purged_for_is_no_reason(order: int) -> None:
     others = [result(0, [0, PURGED]), result(1, [PURGED] * 3), result(3, [STATE])]
     refusal = raised([*others, result(2, [0, 0, TOO_LARGE, PURGED])][::order])
     assert (refusal.topic_partition, refusal.first_offset, refusal.last_offset) == (("t", 2), 104, 104)
-    assert refusal.reason == "MSG_SIZE_TOO_LARGE" and names_a_reason(others) is False
+    assert refusal.reason == "MSG_SIZE_TOO_LARGE" and is_reason_known(others) is False
 
 
 def test_a_record_is_told_from_the_others_of_its_batch() -> None:
@@ -80,7 +80,7 @@ def test_what_is_not_about_a_record_is_never_blamed_on_one(code: int) -> None:
 
 def test_what_was_taken_is_not_refused() -> None:
     check_refused([result(0, [0, 0])], lambda: KafkaError(TOO_LARGE))
-    assert names_a_reason([result(0, [0])]) is None and names_a_reason([result(0, [0]), result(1, [OLD])]) is True
+    assert is_reason_known([result(0, [0])]) is None and is_reason_known([result(0, [0]), result(1, [OLD])]) is True
 
 
 def test_an_abort_that_waits_for_what_nobody_sends_is_called_again() -> None:

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mirrorlake.produce.batch import NOTHING_MAPPED, PartitionPlan
-from mirrorlake.produce.provenance import HEADER, Provenance, unsent
+from mirrorlake.produce.provenance import HEADER, Provenance, without_echoes
 
 PLAN = PartitionPlan("t", 0, "east.t", NOTHING_MAPPED, 0, 9)
 HEADERS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
@@ -18,7 +18,7 @@ def kept(rows: list[Headers], provenance: Provenance | None = HOP, skip: int = 0
     """The offsets that go on; `skip` rows are cut off in front, as a chunk of a larger batch is."""
     listed = [None if row is None else [{"key": key, "value": value} for key, value in row] for row in rows]
     batch = pa.record_batch({"offset": pa.array(range(len(rows)), pa.int64()), "headers": pa.array(listed, HEADERS)})
-    found = list(unsent(iter([(PLAN, batch.slice(skip))]), provenance))
+    found = list(without_echoes(iter([(PLAN, batch.slice(skip))]), provenance))
     return [offset for _, part in found for offset in part.column("offset").to_pylist()]
 
 

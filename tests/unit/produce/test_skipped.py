@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mirrorlake.produce.batch import NOTHING_MAPPED, PartitionPlan
-from mirrorlake.produce.skipped import without
+from mirrorlake.produce.skipped import without_skipped
 
 PLAN = PartitionPlan("orders", 1, "east.orders", NOTHING_MAPPED, 0, 100)
 RANGES = st.lists(
@@ -18,7 +18,7 @@ def test_only_the_ranges_are_left_out(offsets: list[int], ranges: list[tuple[int
     rows = pa.record_batch({"offset": pa.array(offsets, pa.int64())})
     kept = [
         offset
-        for _, part in without(iter([(PLAN, rows)]), {("orders", 1): tuple(ranges)})
+        for _, part in without_skipped(iter([(PLAN, rows)]), {("orders", 1): tuple(ranges)})
         for offset in part.column("offset").to_pylist()
     ]
     assert kept == [offset for offset in offsets if not any(first <= offset <= last for first, last in ranges)]
@@ -26,4 +26,4 @@ def test_only_the_ranges_are_left_out(offsets: list[int], ranges: list[tuple[int
 
 def test_other_partitions_are_left_alone() -> None:
     rows = pa.record_batch({"offset": pa.array([1, 2, 3], pa.int64())})
-    assert [part.num_rows for _, part in without(iter([(PLAN, rows)]), {("orders", 0): ((1, 3),)})] == [3]
+    assert [part.num_rows for _, part in without_skipped(iter([(PLAN, rows)]), {("orders", 0): ((1, 3),)})] == [3]

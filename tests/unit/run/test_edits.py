@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from mirrorlake.checks.preflight import Verdict
+from mirrorlake.checks.preflight import Preflight
 from mirrorlake.config.topology import load_topology
 from mirrorlake.errors import ClusterUnreachable, TopologyError
 from mirrorlake.kafka.connections import Connections
@@ -68,16 +68,16 @@ class Running:
         """Somebody writes the file."""
         self.path.write_text(FILE % (lake, topic), encoding="utf-8")
 
-    def judge(self, _lake: object, connections: Connections, flows: Any) -> Verdict:
+    def judge(self, _lake: object, connections: Connections, flows: Any) -> Preflight:
         """What the clusters say."""
         if self.refusal is not None:
             raise self.refusal
-        return Verdict(connections, tuple(flows), {})
+        return Preflight(connections, tuple(flows), {})
 
-    def apply(self, verdict: Verdict) -> None:
+    def apply(self, preflight: Preflight) -> None:
         """What is in force from then on."""
-        self.applied += [flow.settings.topics for flow in verdict.flows]
-        self.connections, self.flows = verdict.connections, list(verdict.flows)
+        self.applied += [flow.settings.topics for flow in preflight.flows]
+        self.connections, self.flows = preflight.connections, list(preflight.flows)
 
     def poll(self, seconds: float = RETRY_SECONDS) -> None:
         """The next poll of the file."""

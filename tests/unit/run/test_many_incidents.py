@@ -17,7 +17,7 @@ from mirrorlake.lake.incidents import Incident, Incidents
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.opening import open_lake
 from mirrorlake.lake.targets import close_unfounded, note_targets
-from mirrorlake.landing.losses import LandingNews
+from mirrorlake.landing.landing_incidents import LandingIncidents
 from mirrorlake.landing.plan import Planned, SourceTopic
 from mirrorlake.landing.source_comparison import CurrentGenerations, LandingPlan, Loss
 from mirrorlake.naming.policy import DefaultPolicy
@@ -86,9 +86,9 @@ def _planned(
 def test_what_landing_has_to_tell(lake: Lake, commits: Callable[[Callable[[], object]], int]) -> None:
     """Without a leader: told once, however often it is planned, and closed as far as it is over."""
     event_log = EventLog(lake)
-    news = LandingNews("east", event_log)
-    assert commits(lambda: news.tell(_planned(KEYS), FLOWS)) == 1
-    assert commits(lambda: news.tell(_planned(KEYS), FLOWS)) == 0
+    news = LandingIncidents("east", event_log)
+    assert commits(lambda: news.report_plan(_planned(KEYS), FLOWS)) == 1
+    assert commits(lambda: news.report_plan(_planned(KEYS), FLOWS)) == 0
     assert event_log.incidents.open_counts() == dict.fromkeys(NAMES, PARTITIONS)
     assert commits(lambda: news.came_through(NAMES, _planned(KEYS[:3]))) == 1
     assert {(row["flow"], row["partition"]) for row in lake.ask_table("open_incidents")} == {
@@ -100,7 +100,7 @@ def test_what_landing_has_to_tell(lake: Lake, commits: Callable[[Callable[[], ob
 def test_what_landing_lost(lake: Lake, commits: Callable[[Callable[[], object]], int]) -> None:
     gone = tuple(Loss("source_truncated", *key, 0, 9) for key in KEYS)
     planned = _planned(KEYS[:1], gone[: PARTITIONS // 2], gone[PARTITIONS // 2 :])
-    assert commits(lambda: LandingNews("east", EventLog(lake)).tell(planned, FLOWS)) <= 2
+    assert commits(lambda: LandingIncidents("east", EventLog(lake)).report_plan(planned, FLOWS)) <= 2
     rows = lake.ask_table("incidents")
     assert len(rows) == 2 * (PARTITIONS + 1)
     assert sum(row["resolution"] == "continue" for row in rows) == PARTITIONS

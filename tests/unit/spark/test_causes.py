@@ -15,7 +15,7 @@ from mirrorlake.errors import (
     TargetRefused,
     first_line,
 )
-from mirrorlake.spark.causes import cause_of, causes_of, in_our_words, is_conflict, places_in, raised_by_task
+from mirrorlake.spark.causes import as_mirrorlake_error, cause_of, causes_of, is_conflict, places_in, raised_by_task
 from mirrorlake.spark.failures import SPARK_FAILURES
 
 TASK = """An error occurred while calling o667.getResult.
@@ -34,20 +34,20 @@ def test_a_job_that_fails_on_its_way_to_the_driver_can_be_tried_again() -> None:
 
 
 def test_a_contradiction_that_a_task_found_is_known_as_one() -> None:
-    problem = in_our_words(RuntimeError(TASK), "flow a->b")
+    problem = as_mirrorlake_error(RuntimeError(TASK), "flow a->b")
     assert isinstance(problem, MapError)
     assert str(problem) == "the target's position of a-0 carries metadata that this version cannot read"
 
 
 def test_a_plan_that_is_outdated_is_told_alike_whoever_ran_the_task() -> None:
-    by_spark = in_our_words(Py4JError(TASK.replace("MapError", "PlanOutdated")), "flow a->b")
+    by_spark = as_mirrorlake_error(Py4JError(TASK.replace("MapError", "PlanOutdated")), "flow a->b")
     assert isinstance(by_spark, PlanOutdated) and not isinstance(by_spark, ReplicationError), "it is tried again"
 
 
 def test_an_error_of_ours_stays_as_it_is_and_others_name_their_cause() -> None:
     refusal = TargetRefused("no", topic="t")
-    assert in_our_words(refusal, "flow a->b") is refusal
-    other = in_our_words(RuntimeError("x\nCaused by: java.io.EOFException"), "flow a->b")
+    assert as_mirrorlake_error(refusal, "flow a->b") is refusal
+    other = as_mirrorlake_error(RuntimeError("x\nCaused by: java.io.EOFException"), "flow a->b")
     assert type(other) is ReplicationError
     assert str(other) == "flow a->b stopped: java.io.EOFException"
 
@@ -106,13 +106,15 @@ class Mute(Exception):
 def test_an_error_without_a_text_is_called_by_its_kind(error: Exception) -> None:
     """What makes a sentence of an error runs where an error is handled: it must not raise another one."""
     assert cause_of(error) == first_line(error) == type(error).__name__
-    assert str(in_our_words(error, "flow a->b")) == f"flow a->b stopped: {type(error).__name__}"
+    assert str(as_mirrorlake_error(error, "flow a->b")) == f"flow a->b stopped: {type(error).__name__}"
     assert raised_by_task(error) is error and not is_conflict(error)
     assert not places_in(causes_of(error), {("a", 0)})
 
 
 def test_an_error_of_kafkas_speaks_for_itself() -> None:
-    said = in_our_words(KafkaException(KafkaError(KafkaError._ALL_BROKERS_DOWN, "3/3 brokers are down")), "flow a->b")
+    said = as_mirrorlake_error(
+        KafkaException(KafkaError(KafkaError._ALL_BROKERS_DOWN, "3/3 brokers are down")), "flow a->b"
+    )
     assert str(said) == "flow a->b stopped: 3/3 brokers are down"
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from mirrorlake.durations import duration
-from mirrorlake.trace.facts import Facts, Place, Standing
+from mirrorlake.trace.facts import Facts, FlowState, Place
 from mirrorlake.trace.state import HOLDING_KINDS, state_of
 from mirrorlake.trace.story import tell
 
@@ -36,10 +36,10 @@ SAMPLE = {
     "target_topic": "east.orders",
 }  # fmt: skip
 PARKED = {"reason": "MSG_SIZE_TOO_LARGE", "parked_at": ago(50), "replayed_at": None, "target_topic": "east.orders"}
-RUNS = Standing(None, "continuous", ago(5))
+RUNS = FlowState(None, "continuous", ago(5))
 DELIVERED = Facts(
     PLACE, NOW, RECORD, MAPPED, {"record_count": 1200, "of_partition": 400},
-    {"record_count": 30, "of_partition": 10, "way": "short"}, newest=SAMPLE, standing=RUNS,
+    {"record_count": 30, "of_partition": 10, "way": "short"}, newest=SAMPLE, flow_state=RUNS,
 )  # fmt: skip
 STAGED = replace(DELIVERED, mapped=None, produced=None)
 MISSING = replace(STAGED, record=None, batch=None, around={"before": 41, "behind": 43, "removed_at": None})
@@ -84,10 +84,10 @@ def test_a_record_that_is_at_the_target() -> None:
         (replace(STAGED, incidents=[incident("cluster_unreachable", first_offset=None)]), "blocked", True, "reachable"),
         (replace(STAGED, incidents=[incident("control_acls")]), "waiting", False, "the flow is running"),
         (replace(STAGED, incidents=[incident("landing_failed")]), "waiting", False, "the flow is running"),
-        (replace(STAGED, standing=Standing("paused", "continuous", ago(5))), "paused", True, "is paused"),
-        (replace(STAGED, standing=Standing("disabled")), "disabled", True, "is disabled"),
-        (replace(STAGED, standing=Standing(None, "continuous", ago(61))), "not_running", True, "nobody runs the flow"),
-        (replace(STAGED, standing=Standing(None, "once", None)), "not_running", False, "run --once"),
+        (replace(STAGED, flow_state=FlowState("paused", "continuous", ago(5))), "paused", True, "is paused"),
+        (replace(STAGED, flow_state=FlowState("disabled")), "disabled", True, "is disabled"),
+        (replace(STAGED, flow_state=FlowState(None, "continuous", ago(61))), "not_running", True, "no process runs"),
+        (replace(STAGED, flow_state=FlowState(None, "once", None)), "not_running", False, "run --once"),
         (replace(STAGED, record={**RECORD, "is_echo": True}), "echo", False, "provenance"),
         (replace(STAGED, parked=PARKED), "parked", True, "refused it .MSG_SIZE_TOO_LARGE.*replay --parked"),
         (replace(STAGED, parked={**PARKED, "replayed_at": ago(3)}), "replayed", False, "sent again at"),

@@ -105,7 +105,7 @@ def test_a_store_that_comes_back_gets_the_rest(monkeypatch: pytest.MonkeyPatch) 
     recorder.metrics({"lag": 1})
     assert tried.wait(10)
     deadline = time.monotonic() + 10
-    while recorder._queue.qsize() or not recorder._told:
+    while recorder._queue.qsize() or not recorder._reported:
         assert time.monotonic() < deadline
         time.sleep(0.01)
     store.fails = False

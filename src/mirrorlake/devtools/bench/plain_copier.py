@@ -16,7 +16,7 @@ from confluent_kafka.admin import AdminClient
 from mirrorlake.kafka.admin import ClusterAdmin
 from mirrorlake.kafka.values import TopicInfo
 from mirrorlake.native.producer import Producer
-from mirrorlake.native.reader import Reader
+from mirrorlake.native.reader import NativeReader
 
 _PROCESSES = 2
 _SETTINGS: Mapping[str, str | int | bool] = {
@@ -31,7 +31,7 @@ _SETTINGS: Mapping[str, str | int | bool] = {
 
 def copy(source: str, target: str, target_topic: str, ends: Mapping[tuple[str, int], int]) -> None:
     """Copy partitions from their beginning to some ends."""
-    reader, producer = Reader({"bootstrap.servers": source}), Producer({"bootstrap.servers": target, **_SETTINGS})
+    reader, producer = NativeReader({"bootstrap.servers": source}), Producer({"bootstrap.servers": target, **_SETTINGS})
     for (_, partition), rows in reader.read({key: (0, end) for key, end in ends.items()}):
         shipment = producer.shipment(target_topic, partition, rows)
         while True:

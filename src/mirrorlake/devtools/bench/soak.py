@@ -26,7 +26,7 @@ _LINES = 20
 KEPT = {"retention.bytes": str(512 << 20), "segment.bytes": str(64 << 20)}
 _LOOK_SECONDS = 5.0
 #: After so many looks a line is said.
-_SAID = 12
+_SAMPLES_A_LINE = 12
 #: Into how many stretches the time is divided: memory is compared from the second one on, when all has warmed up.
 _STRETCHES = 6
 #: Whose memory a sample tells.
@@ -65,8 +65,8 @@ def measure_soak(
             if written:
                 begun = begun or time.monotonic()
                 samples.append(_sample(running, time.monotonic() - begun, written))
-                if len(samples) % _SAID == 0:
-                    say(_told(samples[-1]))
+                if len(samples) % _SAMPLES_A_LINE == 0:
+                    say(_progress_line(samples[-1]))
             pause.wait(_LOOK_SECONDS)
     finally:
         feed.end()
@@ -118,7 +118,7 @@ class _Feed:
             self._loading.wait()
 
 
-def _told(one: SoakSample) -> str:
+def _progress_line(one: SoakSample) -> str:
     memory = f"driver {one.driver_mib:,.0f}, JVM {one.jvm_mib:,.0f}, workers {one.workers_mib:,.0f} MiB"
     return f"soak: {one.at / 60:.0f} min, {one.written:,} records, {memory}"
 

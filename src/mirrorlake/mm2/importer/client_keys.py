@@ -5,7 +5,7 @@
 
 from mirrorlake.mm2.importer.entries import Entry
 from mirrorlake.mm2.importer.flow_keys import number
-from mirrorlake.mm2.importer.verdict import Value, Verdict
+from mirrorlake.mm2.importer.setting_outcome import SettingOutcome, Value
 
 #: Names that Kafka's Java clients and librdkafka share, with the same meaning.
 _SHARED = frozenset({
@@ -73,19 +73,21 @@ _LARGEST = 1_000_000_000
 """`message.max.bytes` of `produce/writer.py`."""
 
 
-def translate(entry: Entry, role: str, name: str) -> Verdict | None:
+def translate(entry: Entry, role: str, name: str) -> SettingOutcome | None:
     """Say what a Java client's setting means; `name` is the entry's key without its prefix. None for an unknown name.
 
     Raises InputError for a value that no client would accept.
     """
     if name in NOT_NEEDED:
-        return Verdict(not_needed=NOT_NEEDED[name])
+        return SettingOutcome(not_needed=NOT_NEEDED[name])
     if name in CARRIED[role] or name in RENAMED[role]:
         if "${" in entry.value:
-            return Verdict(not_supported="it is a reference that mirrorlake cannot read here; write the value itself")
-        return Verdict({RENAMED[role].get(name, name): _value(entry.value)})
+            return SettingOutcome(
+                not_supported="it is a reference that mirrorlake cannot read here; write the value itself"
+            )
+        return SettingOutcome({RENAMED[role].get(name, name): _value(entry.value)})
     if name == "interceptor.classes":
-        return Verdict(not_supported=_INTERCEPTORS) if entry.value else Verdict(not_needed="it is empty")
+        return SettingOutcome(not_supported=_INTERCEPTORS) if entry.value else SettingOutcome(not_needed="it is empty")
     return {"consumer": _consumer, "producer": _producer, "admin": _nothing}[role](entry, name)
 
 
@@ -100,38 +102,42 @@ def _value(text: str) -> Value:
     return int(text) if text.lstrip("-").isdecimal() else text
 
 
-def _nothing(entry: Entry, name: str) -> Verdict | None:
-    return Verdict(not_needed="calls have a fixed deadline") if name == "default.api.timeout.ms" else None
+def _nothing(entry: Entry, name: str) -> SettingOutcome | None:
+    return SettingOutcome(not_needed="calls have a fixed deadline") if name == "default.api.timeout.ms" else None
 
 
-def _consumer(entry: Entry, name: str) -> Verdict | None:
+def _consumer(entry: Entry, name: str) -> SettingOutcome | None:
     if name == "isolation.level":
         if entry.value == "read_committed":
-            return Verdict(not_needed="mirrorlake always reads committed records only")
-        return Verdict(not_supported="mirrorlake mirrors no records of open or aborted transactions")
+            return SettingOutcome(not_needed="mirrorlake always reads committed records only")
+        return SettingOutcome(not_supported="mirrorlake mirrors no records of open or aborted transactions")
     if name == "auto.offset.reset":
         if entry.value in ("earliest", "smallest"):
-            return Verdict(not_needed="mirrorlake starts at the oldest record of a topic")
-        return Verdict(
+            return SettingOutcome(not_needed="mirrorlake starts at the oldest record of a topic")
+        return SettingOutcome(
             not_supported="write start: latest into the flow, which holds for topics that are there at its first run; "
             "records that are gone later are an incident, and nothing goes on elsewhere"
         )
     return None
 
 
-def _producer(entry: Entry, name: str) -> Verdict | None:
+def _producer(entry: Entry, name: str) -> SettingOutcome | None:
     if name == "acks":
         if entry.value in ("all", "-1"):
-            return Verdict(not_needed="mirrorlake always waits for all in-sync replicas")
-        return Verdict(not_supported="mirrorlake always waits for all in-sync replicas, which exactly once needs")
+            return SettingOutcome(not_needed="mirrorlake always waits for all in-sync replicas")
+        return SettingOutcome(
+            not_supported="mirrorlake always waits for all in-sync replicas, which exactly once needs"
+        )
     if name == "max.in.flight.requests.per.connection":
         if number(entry) <= 5:
-            return Verdict({name: number(entry)})
-        return Verdict(not_supported="more than 5 requests in flight are not possible with exactly once")
+            return SettingOutcome({name: number(entry)})
+        return SettingOutcome(not_supported="more than 5 requests in flight are not possible with exactly once")
     if name == "max.request.size":
         if number(entry) <= _LARGEST:
-            return Verdict(not_needed="mirrorlake's producer takes 1 GB; the target's brokers decide what is too large")
-        return Verdict(not_supported="librdkafka takes records of up to 1 GB, and so mirrorlake's producer")
+            return SettingOutcome(
+                not_needed="mirrorlake's producer takes 1 GB; the target's brokers decide what is too large"
+            )
+        return SettingOutcome(not_supported="librdkafka takes records of up to 1 GB, and so mirrorlake's producer")
     if name == "buffer.memory":
-        return Verdict({"queue.buffering.max.kbytes": max(1, number(entry) // 1024)})
+        return SettingOutcome({"queue.buffering.max.kbytes": max(1, number(entry) // 1024)})
     return None

@@ -11,7 +11,7 @@ from mirrorlake.mm2.importer.entries import Entry
 from mirrorlake.mm2.importer.report import Report
 from mirrorlake.mm2.importer.secrets import Secrets
 from mirrorlake.mm2.importer.security import SecurityReader
-from mirrorlake.mm2.importer.verdict import Value, Verdict
+from mirrorlake.mm2.importer.setting_outcome import SettingOutcome, Value
 
 _NO_CLIENT = "MirrorMaker 2 passes it to no client from here; write it into a consumer, producer or admin block"
 
@@ -29,7 +29,7 @@ class Rank(IntEnum):
 class _Offer:
     rank: Rank
     entry: Entry
-    verdict: Verdict = field(default_factory=Verdict)
+    outcome: SettingOutcome = field(default_factory=SettingOutcome)
 
 
 @dataclass
@@ -77,11 +77,11 @@ class Draft:
 
     def place_flow_setting(self, flow: str | None, entry: Entry, key: str) -> bool:
         """Place a connector's setting; False if `key` is none."""
-        verdict = flow_keys.translate(entry, key)
-        if verdict is None:
+        outcome = flow_keys.translate(entry, key)
+        if outcome is None:
             return False
-        self._place(verdict, entry)
-        self.set_flow(flow, verdict.fields, entry)
+        self._place(outcome, entry)
+        self.set_flow(flow, outcome.fields, entry)
         return True
 
     def place_client_setting(self, alias: str, role: str | None, entry: Entry, name: str, rank: Rank) -> bool:
@@ -97,13 +97,13 @@ class Draft:
             return False
         if (role, name) == ("consumer", "isolation.level"):
             self._isolation.setdefault(alias, set()).add(entry.value)
-        verdict = client_keys.translate(entry, role, name)
-        if verdict is None:
+        outcome = client_keys.translate(entry, role, name)
+        if outcome is None:
             self.report.refuse(entry, f"it is no setting that a {role} of mirrorlake takes over")
             return True
-        self._place(verdict, entry)
-        for field_name in verdict.fields:
-            cluster.offers.setdefault(f"{role}/{field_name}", []).append(_Offer(rank, entry, verdict))
+        self._place(outcome, entry)
+        for field_name in outcome.fields:
+            cluster.offers.setdefault(f"{role}/{field_name}", []).append(_Offer(rank, entry, outcome))
         return True
 
     def place_known(self, entry: Entry, key: str) -> None:
@@ -130,11 +130,11 @@ class Draft:
         """The clusters that MirrorMaker read by isolation.level = read_committed, as mirrorlake always does."""
         return frozenset(alias for alias, levels in self._isolation.items() if levels == {"read_committed"})
 
-    def _place(self, verdict: Verdict, entry: Entry) -> None:
-        if verdict.not_needed:
-            self.report.skip(entry, verdict.not_needed)
-        if verdict.not_supported:
-            self.report.refuse(entry, verdict.not_supported)
+    def _place(self, outcome: SettingOutcome, entry: Entry) -> None:
+        if outcome.not_needed:
+            self.report.skip(entry, outcome.not_needed)
+        if outcome.not_supported:
+            self.report.refuse(entry, outcome.not_supported)
 
     def _cluster(self, alias: str, cluster: _Cluster) -> dict[str, Any]:
         chosen = {name: self._choose(alias, name, offers) for name, offers in cluster.offers.items()}
@@ -150,7 +150,7 @@ class Draft:
         for name, offer in chosen.items():
             role, slash, key = name.partition("/")
             if slash:
-                content.setdefault(role, {})[key] = offer.verdict.fields[key]
+                content.setdefault(role, {})[key] = offer.outcome.fields[key]
                 self.report.carry(offer.entry, f"clusters.{alias}.{role}.{key}")
         return content
 

@@ -10,7 +10,7 @@ from mirrorlake.config.flow import Flow
 from mirrorlake.config.flow_reasons import normal, reason
 from mirrorlake.config.topology_file import explain
 from mirrorlake.mm2.importer.entries import Entry
-from mirrorlake.mm2.importer.verdict import Value, Verdict
+from mirrorlake.mm2.importer.setting_outcome import SettingOutcome, Value
 
 #: Names that older versions had, and what they are called now.
 RENAMED = {
@@ -47,7 +47,7 @@ _NO_SEPARATOR = "mirrorlake needs one and takes a dot; policy: identity, where n
 _TRANSFORM = "mirrorlake copies records as they are; change them where they are consumed"
 
 
-def translate(entry: Entry, key: str) -> Verdict | None:
+def translate(entry: Entry, key: str) -> SettingOutcome | None:
     """Say what a connector's setting means; `key` is the entry's without its prefix. None for a key that is none.
 
     Raises InputError when the value cannot be what MirrorMaker 2 itself accepts, or what a flow accepts.
@@ -56,18 +56,18 @@ def translate(entry: Entry, key: str) -> Verdict | None:
     if key in CARRIED:
         if "${" in entry.value:
             raise entry.wrong("is a reference that mirrorlake cannot read here; write the value itself")
-        verdict = _carried(entry, key)
-        _check(entry, verdict)
-        return verdict
+        outcome = _carried(entry, key)
+        _check(entry, outcome)
+        return outcome
     for known, decide in _BY_VALUE.items():
         if key == known:
             return decide(entry.value)
     if key.partition(".")[0] in ("transforms", "predicates"):
-        return Verdict(not_supported=_TRANSFORM)
+        return SettingOutcome(not_supported=_TRANSFORM)
     if normal(key) in Flow.model_fields or key.startswith(("ssl.", "sasl.", "security.")):
         return None
     why = reason(key)
-    return Verdict(not_needed=why) if why else None
+    return SettingOutcome(not_needed=why) if why else None
 
 
 def flag(entry: Entry) -> bool:
@@ -85,59 +85,61 @@ def number(entry: Entry) -> int:
         raise entry.wrong("must be a whole number") from None
 
 
-def _carried(entry: Entry, key: str) -> Verdict:
+def _carried(entry: Entry, key: str) -> SettingOutcome:
     name, value = normal(key), entry.value
     if key in LISTS:
         names = names_of(value)
-        return Verdict({name: list(names) if isinstance(names, tuple) else []})
+        return SettingOutcome({name: list(names) if isinstance(names, tuple) else []})
     if key in FLAGS:
-        return Verdict({name: flag(entry)})
+        return SettingOutcome({name: flag(entry)})
     if key in INTERVALS:
         seconds = number(entry)
         # MirrorMaker 2's scheduler never starts what has a negative interval.
-        return Verdict({name: seconds} if seconds >= 0 else {name.replace("_interval_seconds", "_enabled"): False})
+        return SettingOutcome(
+            {name: seconds} if seconds >= 0 else {name.replace("_interval_seconds", "_enabled"): False}
+        )
     if key in FACTORS:
         factor = number(entry)
         if factor == -1:
             ours = "the source topic's own factor" if key == "replication.factor" else "3, or as many as it has brokers"
-            return Verdict(not_supported=f"-1 asks for the target's default factor; mirrorlake takes {ours}")
-        return Verdict({name: factor})
+            return SettingOutcome(not_supported=f"-1 asks for the target's default factor; mirrorlake takes {ours}")
+        return SettingOutcome({name: factor})
     if key == "replication.policy.separator" and not value:
-        return Verdict(not_supported=_NO_SEPARATOR)
-    return Verdict({name: value})
+        return SettingOutcome(not_supported=_NO_SEPARATOR)
+    return SettingOutcome({name: value})
 
 
-def _check(entry: Entry, verdict: Verdict) -> None:
+def _check(entry: Entry, outcome: SettingOutcome) -> None:
     try:
-        Flow.model_validate(dict(verdict.fields))
+        Flow.model_validate(dict(outcome.fields))
     except ValidationError as error:
         at = Path(f"{entry.file}, line {entry.line}" if entry.line else entry.file)
         raise explain(at, error, {}) from None
 
 
-def _policy(value: str) -> Verdict:
+def _policy(value: str) -> SettingOutcome:
     name = value.rpartition(".")[2]
     if name == "DefaultReplicationPolicy":
-        return Verdict({"policy": "default"})
+        return SettingOutcome({"policy": "default"})
     if name == "IdentityReplicationPolicy":  # Kafka's own, and Strimzi's from before KIP-690
-        return Verdict({"policy": "identity"})
-    return Verdict(
+        return SettingOutcome({"policy": "identity"})
+    return SettingOutcome(
         not_supported="it is a Java class: until you set policy to identity, or to a Python class of yours as "
         "package.module:Class, mirrors are named by the default policy"
     )
 
 
-def _only(default: str, not_needed: str, not_supported: str) -> Callable[[str], Verdict]:
+def _only(default: str, not_needed: str, not_supported: str) -> Callable[[str], SettingOutcome]:
     """Decide about a class: MirrorMaker's own one needs no counterpart, another one has none."""
 
-    def decide(value: str) -> Verdict:
+    def decide(value: str) -> SettingOutcome:
         own = value.rpartition(".")[2] in (default, "")
-        return Verdict(not_needed=not_needed) if own else Verdict(not_supported=not_supported)
+        return SettingOutcome(not_needed=not_needed) if own else SettingOutcome(not_supported=not_supported)
 
     return decide
 
 
-def _filter(what: str) -> Callable[[str], Verdict]:
+def _filter(what: str) -> Callable[[str], SettingOutcome]:
     kind = {"topics": "Topic", "groups": "Group", "config_properties": "ConfigProperty"}[what]
     lists = f"{what} and {what}_exclude" if what != "config_properties" else "config_properties_exclude"
     return _only(
@@ -147,19 +149,23 @@ def _filter(what: str) -> Callable[[str], Verdict]:
     )
 
 
-def _delivery(value: str) -> Verdict:
+def _delivery(value: str) -> SettingOutcome:
     if value.lower() in ("enabled", "required"):
-        return Verdict({"delivery": "exactly_once"})
-    return Verdict(not_needed="mirrorlake writes exactly once; set delivery: at_least_once for targets that cannot")
+        return SettingOutcome({"delivery": "exactly_once"})
+    return SettingOutcome(
+        not_needed="mirrorlake writes exactly once; set delivery: at_least_once for targets that cannot"
+    )
 
 
-def _tolerance(value: str) -> Verdict:
+def _tolerance(value: str) -> SettingOutcome:
     if value.lower() == "all":
-        return Verdict(not_supported="mirrorlake skips no record; a refused one stops its partition as an incident")
-    return Verdict(not_needed="mirrorlake skips no record either")
+        return SettingOutcome(
+            not_supported="mirrorlake skips no record; a refused one stops its partition as an incident"
+        )
+    return SettingOutcome(not_needed="mirrorlake skips no record either")
 
 
-_BY_VALUE: dict[str, Callable[[str], Verdict]] = {
+_BY_VALUE: dict[str, Callable[[str], SettingOutcome]] = {
     "replication.policy.class": _policy,
     "topic.filter.class": _filter("topics"),
     "group.filter.class": _filter("groups"),

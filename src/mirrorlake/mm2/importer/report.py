@@ -60,16 +60,16 @@ class Report:
         self._follows.clear()
         notes = [*self.arrives, *self.notes]
         document: dict[str, Any] = {"carried": [], "not_needed": [], "not_supported": [], "notes": notes}
-        for entry, verdict in self._verdicts.items():
+        for entry, outcome in self._verdicts.items():
             place = {"file": entry.file, "line": entry.line, "key": entry.key}
-            if verdict.to:
-                document["carried"].append({**place, "to": ", ".join(verdict.to)})
-            elif verdict.not_needed:
-                document["not_needed"].append({**place, "reason": "; ".join(verdict.not_needed)})
-            elif not verdict.not_supported:
-                verdict.not_supported.append(UNKNOWN)
-            if verdict.not_supported:
-                document["not_supported"].append({**place, "reason": "; ".join(verdict.not_supported)})
+            if outcome.to:
+                document["carried"].append({**place, "to": ", ".join(outcome.to)})
+            elif outcome.not_needed:
+                document["not_needed"].append({**place, "reason": "; ".join(outcome.not_needed)})
+            elif not outcome.not_supported:
+                outcome.not_supported.append(UNKNOWN)
+            if outcome.not_supported:
+                document["not_supported"].append({**place, "reason": "; ".join(outcome.not_supported)})
         return document
 
 

@@ -9,8 +9,8 @@ from pyspark.sql import SparkSession
 
 from mirrorlake.failover.drain import _is_free
 from mirrorlake.lake.lake import Lake
-from mirrorlake.run import elsewhere
-from mirrorlake.run.elsewhere import run_elsewhere
+from mirrorlake.run import other_process
+from mirrorlake.run.other_process import run_by_other_process
 from tests.support.lake_rows import FLOW, ago, append, opened, sample, write_file
 
 
@@ -21,7 +21,7 @@ def lake(spark: SparkSession, tmp_path: Path) -> Lake:
 
 
 def test_a_flow_whose_samples_go_on_coming_is_not_free(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(elsewhere, "LOOK_SECONDS", 0.1)
+    monkeypatch.setattr(other_process, "LOOK_SECONDS", 0.1)
     append(lake, "objectives", [{"flow": FLOW, "mode": "continuous", "enabled": True, "noted_at": ago(60)}])
     append(lake, "positions", [sample(8, 10, 10)])
     ended = threading.Event()
@@ -33,7 +33,7 @@ def test_a_flow_whose_samples_go_on_coming_is_not_free(lake: Lake, monkeypatch: 
     thread = threading.Thread(target=run)
     thread.start()
     try:
-        assert run_elsewhere(lake, ["a->b", FLOW]) == FLOW
+        assert run_by_other_process(lake, ["a->b", FLOW]) == FLOW
     finally:
         ended.set()
         thread.join()
@@ -46,5 +46,5 @@ def test_a_flow_that_was_killed_is_free_when_its_samples_have_ceased(
     monkeypatch.setattr("mirrorlake.run.presence.QUIET_INTERVALS", 0.3)  # of ten seconds each
     append(lake, "objectives", [{"flow": FLOW, "mode": "continuous", "enabled": True, "noted_at": ago(60)}])
     append(lake, "positions", [sample(1, 10, 10)])
-    assert run_elsewhere(lake, [FLOW]) is None
+    assert run_by_other_process(lake, [FLOW]) is None
     assert _is_free(lake, opened(lake.spark, write_file(lake.directory.parent))[1].flow(FLOW)) == (True, None)

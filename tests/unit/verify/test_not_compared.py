@@ -6,8 +6,16 @@ from typing import Any
 import pytest
 
 from mirrorlake.offsets.stage_index import PartitionRanges, StagedRange
+from mirrorlake.verify.not_compared import (
+    NotCompared,
+    PartitionFacts,
+    Place,
+    maybe_not_staged,
+    not_mapped,
+    on_its_way,
+    reason,
+)
 from mirrorlake.verify.ranges import Extent
-from mirrorlake.verify.unseen import Known, Place, Unseen, maybe_not_staged, not_mapped, on_its_way, reason
 
 
 def ranges(*items: tuple[int, int, int]) -> PartitionRanges:
@@ -18,14 +26,14 @@ def ranges(*items: tuple[int, int, int]) -> PartitionRanges:
     return found
 
 
-def known(compared: tuple[int, int], staged: PartitionRanges | None, **facts: Any) -> Known:
+def known(compared: tuple[int, int], staged: PartitionRanges | None, **facts: Any) -> PartitionFacts:
     left_out: Iterable[Extent] = facts.pop("left_out", ())
     landed = Place(*facts.pop("landed", (0, 0)))
     source = facts.pop("source", (0, 0))
-    return Known(("t", 0), Place(*compared), staged, lambda _generation: left_out, landed, source, **facts)
+    return PartitionFacts(("t", 0), Place(*compared), staged, lambda _generation: left_out, landed, source, **facts)
 
 
-def extents(found: list[Unseen]) -> list[tuple[int, int, int | None]]:
+def extents(found: list[NotCompared]) -> list[tuple[int, int, int | None]]:
     return [(item.generation, item.first, item.last) for item in found]
 
 
@@ -63,7 +71,7 @@ def test_what_may_not_be_staged(
 
 
 def test_why() -> None:
-    item = Unseen("t", 0, 0, 5, 9, "not_mapped")
+    item = NotCompared("t", 0, 0, 5, 9, "not_mapped")
 
     def row(
         kind: str, topic: str | None = "t", partition: int | None = 0, is_open: bool = True, generation: int = 0

@@ -7,7 +7,7 @@ Value = str | int | bool | list[str]
 
 
 @dataclass(frozen=True)
-class Verdict:
+class SettingOutcome:
     """Exactly one of: `fields` of the topology with their values, why it is not needed, why it is not supported."""
 
     fields: Mapping[str, Value] = field(default_factory=dict)

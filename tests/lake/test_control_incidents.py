@@ -8,7 +8,7 @@ from pyspark.sql import SparkSession
 from mirrorlake.errors import ReplicationError
 from mirrorlake.lake.event_log import EventLog
 from mirrorlake.lake.lake import Lake
-from mirrorlake.run.control_news import KNOWN_SECONDS, ControlNews
+from mirrorlake.run.control_incidents import KNOWN_SECONDS, ControlIncidents
 from tests.support.lake_rows import now_of
 from tests.support.sample_lake import empty_lake
 
@@ -28,7 +28,7 @@ def kinds(lake: Lake) -> set[tuple[str, str]]:
 
 
 def test_the_second_failure_is_told_and_a_success_closes_it(lake: Lake) -> None:
-    news = ControlNews(FLOW, EventLog(lake))
+    news = ControlIncidents(FLOW, EventLog(lake))
     assert news.failed("group offsets", WHY) is None and not kinds(lake)
     problem = news.failed("group offsets", WHY)
     assert isinstance(problem, ReplicationError) and "group offsets" in str(problem) and "said no" in str(problem)
@@ -41,11 +41,11 @@ def test_the_second_failure_is_told_and_a_success_closes_it(lake: Lake) -> None:
 
 def test_another_process_closes_what_a_killed_one_had_told(lake: Lake) -> None:
     for flow in (FLOW, "west->east"):
-        killed = ControlNews(flow, EventLog(lake))
+        killed = ControlIncidents(flow, EventLog(lake))
         for task in ("configs", "configs", "acls", "acls"):
             killed.failed(task, WHY)
     EventLog(lake).incidents.tell(FLOW, "flow_waits", WHY)
-    news = ControlNews(FLOW, EventLog(lake))
+    news = ControlIncidents(FLOW, EventLog(lake))
     news.came_through("configs")
     left = {("west->east", "control_configs"), ("west->east", "control_acls"), (FLOW, "flow_waits")}
     assert kinds(lake) == left | {(FLOW, "control_acls")}
@@ -55,9 +55,9 @@ def test_another_process_closes_what_a_killed_one_had_told(lake: Lake) -> None:
 
 def test_what_a_process_told_beside_this_one_is_closed_within_a_minute(lake: Lake) -> None:
     now = 0.0
-    news = ControlNews(FLOW, EventLog(lake), lambda: now)
+    news = ControlIncidents(FLOW, EventLog(lake), lambda: now)
     news.came_through("configs")
-    other = ControlNews(FLOW, EventLog(lake))
+    other = ControlIncidents(FLOW, EventLog(lake))
     other.failed("configs", WHY)
     other.failed("configs", WHY)
     now = KNOWN_SECONDS

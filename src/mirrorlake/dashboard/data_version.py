@@ -12,10 +12,10 @@ from pathlib import Path
 from mirrorlake.lake.definitions import TABLES, VIEWS, sql_text
 
 #: The newest commits of a query's tables; None where that cannot be known.
-Mark = tuple[tuple[str, str], ...] | None
+DataVersion = tuple[tuple[str, str], ...] | None
 
 
-def mark_of(directory: Path | None, query: str) -> Mark:
+def data_version(directory: Path | None, query: str) -> DataVersion:
     """The mark of a query over the lake in `directory` (None in a catalog), as of now."""
     words = _words(query)
     if directory is None or "current_timestamp" in words:

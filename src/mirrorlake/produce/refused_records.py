@@ -29,7 +29,7 @@ _NONE = OffsetRanges()
 _PLACE = ("topic", "partition", "generation", "target_topic", "target_generation")
 
 
-class Refusals:
+class RefusedRecords:
     """The refused records of one flow."""
 
     def __init__(self, store: MapStore, codecs: Codecs) -> None:

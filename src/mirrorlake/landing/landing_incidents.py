@@ -22,14 +22,14 @@ FAILED = "landing_failed"
 _LOGGED = 8
 
 
-class LandingNews:
+class LandingIncidents:
     """Writes the incidents and changes of one source cluster, to every flow that they concern."""
 
     def __init__(self, alias: str, event_log: EventLog) -> None:
         self.alias = alias
         self._event_log = event_log
 
-    def tell(self, planned: Planned, flows: Flows) -> MirrorlakeError | None:
+    def report_plan(self, planned: Planned, flows: Flows) -> MirrorlakeError | None:
         """Report what a plan found, before its query runs. Returns what operators have to know, if anything."""
         accepted = [
             Incident(flow, loss.kind, given_up(self.alias, loss))

@@ -17,7 +17,7 @@ _HARMLESS = frozenset({"content_differs", "acls_left", "upkeep_failed", "topolog
 
 
 @dataclass(frozen=True)
-class Unseen:
+class NotCompared:
     """Source offsets `first` to `last`, inclusive (None: nobody says up to where), that were not compared."""
 
     topic: str
@@ -44,7 +44,7 @@ class Place(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Known:
+class PartitionFacts:
     """What is known of one partition.
 
     `compared` is up to where it is compared. `staged` is what the stage holds, `left_out` gives the source offsets of a
@@ -62,9 +62,9 @@ class Known:
     same: bool = True
 
 
-def not_mapped(known: Known) -> list[Unseen]:
+def not_mapped(known: PartitionFacts) -> list[NotCompared]:
     """What is staged, and neither mapped nor passed by the flow's position at its target."""
-    found: list[Unseen] = []
+    found: list[NotCompared] = []
     if known.staged is None:
         return found
     for generation in known.staged.ends():
@@ -74,22 +74,22 @@ def not_mapped(known: Known) -> list[Unseen]:
         staged = merged((max(first, item.first), item.last) for item in known.staged.within(generation, first, NO_END))
         left_out = merged(known.left_out(generation))
         for extent in (part for stretch in staged for part in without(stretch, left_out)):
-            found.append(Unseen(*known.key, generation, *extent, NOT_MAPPED))
+            found.append(NotCompared(*known.key, generation, *extent, NOT_MAPPED))
     return found
 
 
-def maybe_not_staged(known: Known) -> Unseen | None:
+def maybe_not_staged(known: PartitionFacts) -> NotCompared | None:
     """The stretch of the source's log that was not landed. Whether a record is in it has to be looked up: it may hold
     transaction markers alone."""
     generation, landed = known.landed
     if known.source is None:
-        return Unseen(*known.key, generation, landed, None, NO_ANSWER, "its leader does not say what it has")
+        return NotCompared(*known.key, generation, landed, None, NO_ANSWER, "its leader does not say what it has")
     start, end = known.source
     first = max(start, landed) if known.same else start
-    return Unseen(*known.key, generation, first, end - 1, NOT_STAGED) if first < end else None
+    return NotCompared(*known.key, generation, first, end - 1, NOT_STAGED) if first < end else None
 
 
-def reason(found: Unseen, incidents: Sequence[Mapping[str, Any]], paused: bool) -> tuple[str, str] | None:
+def reason(found: NotCompared, incidents: Sequence[Mapping[str, Any]], paused: bool) -> tuple[str, str] | None:
     """Why records were not brought, and what is known of that; None where nothing is in their way.
 
     Args:
@@ -110,14 +110,14 @@ def reason(found: Unseen, incidents: Sequence[Mapping[str, Any]], paused: bool) 
     return (found.reason if held[0]["topic"] is None else REFUSED), told
 
 
-def on_its_way(found: Unseen, runs: bool) -> Unseen:
+def on_its_way(found: NotCompared, runs: bool) -> NotCompared:
     """Records that nothing holds up, once it is known whether some process runs the flow."""
     if runs:
         return replace(found, reason=IN_FLIGHT, detail="the flow is running")
     return replace(found, detail="no process that runs the flow continuously is known")
 
 
-def _is_about(row: Mapping[str, Any], found: Unseen) -> bool:
+def _is_about(row: Mapping[str, Any], found: NotCompared) -> bool:
     if row["kind"] in _HARMLESS or row["kind"].startswith("control_"):
         return False
     if row["partition"] is not None and (row["partition"], row["generation"]) != (found.partition, found.generation):

@@ -10,24 +10,24 @@ WAIT_SECONDS = (10.0, 30.0, 120.0, 600.0)
 
 
 @dataclass(frozen=True)
-class _Refusal:
+class _Exclusion:
     reason: str
     times: int
     until: float
 
 
-class Refusals:
+class ExcludedPartitions:
     """What is left out of landing for now. Times are seconds of any clock that the caller keeps to."""
 
     def __init__(self) -> None:
-        self._excluded: dict[TopicAndPartition, _Refusal] = {}
+        self._excluded: dict[TopicAndPartition, _Exclusion] = {}
 
     def add(self, refused: Mapping[TopicAndPartition, str], now: float) -> None:
         """Note that partitions were refused, and why; each wait is longer than the one before."""
         for key, reason in refused.items():
             times = self._excluded[key].times + 1 if key in self._excluded else 1
             wait = WAIT_SECONDS[min(times, len(WAIT_SECONDS)) - 1]
-            self._excluded[key] = _Refusal(reason, times, now + wait)
+            self._excluded[key] = _Exclusion(reason, times, now + wait)
 
     def excluded(self, now: float) -> dict[TopicAndPartition, str]:
         """What is left out now, with the reason."""

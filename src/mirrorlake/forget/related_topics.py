@@ -18,7 +18,7 @@ Staged = tuple[str, str]
 _CONTENT = frozenset({"key", "value", "headers", "timestamp", "timestamp_ms", "header_names"})
 
 
-def same_records(
+def topics_with_same_records(
     begun: Collection[Staged],
     mirrors: Iterable[tuple[str, str, str]],
     aliases: Mapping[str, str],

@@ -13,7 +13,7 @@ Client = TypeVar("Client")
 IDLE_SECONDS = 600.0
 
 
-class Kept(Generic[Client]):
+class ClientPool(Generic[Client]):
     """Clients by name. Of those that belong to the same one, such as a source whose secret was rotated, the one that
     was put last stays.
 

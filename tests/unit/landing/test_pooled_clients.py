@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from mirrorlake.kafka.kept import IDLE_SECONDS, Kept
+from mirrorlake.kafka.client_pool import IDLE_SECONDS, ClientPool
 from mirrorlake.landing import native_source
 from mirrorlake.native import reader as native_reader
 from mirrorlake.produce import task
@@ -28,7 +28,7 @@ class Clock:
 
 def test_what_is_used_stays_and_the_rest_goes_after_some_time() -> None:
     clock, closed = Clock(), list[str]()
-    kept = Kept[str](closed.append, clock=clock)
+    kept = ClientPool[str](closed.append, clock=clock)
     kept.put("a", "client a")
     kept.put("b", "client b")
     for _ in range(3):
@@ -60,7 +60,7 @@ class Reader:
 
 def test_a_secret_that_rotates_leaves_one_reader_of_its_source(monkeypatch: pytest.MonkeyPatch) -> None:
     """Hourly tokens, for a day, of two sources."""
-    monkeypatch.setattr(native_reader, "Reader", Reader)
+    monkeypatch.setattr(native_reader, "NativeReader", Reader)
     for hour in range(24):
         for alias in ("east", "north"):
             client = {"bootstrap.servers": alias, "sasl.password": f"{alias} {hour}"}
@@ -74,8 +74,8 @@ def test_a_secret_that_rotates_leaves_one_reader_of_its_source(monkeypatch: pyte
 def test_producers_of_replays_end_and_one_of_a_flow_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each replay writes by transactional ids of its own, which never come again. Real producers, without a broker."""
     clock = Clock()
-    monkeypatch.setattr(task, "_writers", Kept[ShardWriter](clock=clock))
-    monkeypatch.setattr(task, "_paces", Kept[Any](idle_seconds=6 * IDLE_SECONDS, clock=clock))
+    monkeypatch.setattr(task, "_writers", ClientPool[ShardWriter](clock=clock))
+    monkeypatch.setattr(task, "_paces", ClientPool[Any](idle_seconds=6 * IDLE_SECONDS, clock=clock))
     flow = _job("flow")
     begun, writers = task._writer(flow), list[weakref.ref[ShardWriter]]()
     for number in range(12):

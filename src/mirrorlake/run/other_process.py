@@ -12,7 +12,7 @@ from mirrorlake.run.presence import Presence
 LOOK_SECONDS = 2.0
 
 
-def run_elsewhere(lake: Lake, flows: Sequence[str]) -> str | None:
+def run_by_other_process(lake: Lake, flows: Sequence[str]) -> str | None:
     """The first of some flows that a process runs now, which is not this one; None if nobody runs any.
 
     To be asked before this process runs them. Takes no time for flows that ended in order, that `run --once` ran, or

@@ -13,7 +13,7 @@ from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.offsets.stage_index import PartitionRanges
 
 
-class Doubt(NamedTuple):
+class StillNeeded(NamedTuple):
     """Offsets of a generation of a partition, from `first` to below `below`, that must stay for a flow."""
 
     flow: str
@@ -32,7 +32,7 @@ class Committed(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Known:
+class FlowPositions:
     """What is known of a flow. `floors` are the ends of its map: (generation, next source offset). `committed` are the
     positions at its target, asked for while nobody else could write; None where that is not so. `mirrors` are topics
     that it produces now, or has begun to produce at some time."""
@@ -43,7 +43,7 @@ class Known:
     mirrors: Collection[str]
 
 
-def doubts(known: Known, staged: Mapping[str, Mapping[int, PartitionRanges]]) -> Iterator[Doubt]:
+def still_needed(known: FlowPositions, staged: Mapping[str, Mapping[int, PartitionRanges]]) -> Iterator[StillNeeded]:
     """What of the staged records of some topics must stay for a flow."""
     for topic, partitions in staged.items():
         for partition, ranges in partitions.items():
@@ -54,7 +54,7 @@ def doubts(known: Known, staged: Mapping[str, Mapping[int, PartitionRanges]]) ->
             for generation, end in ranges.ends().items():
                 bounds = _bounds(generation, end, floor or (0, 0), known.committed, key)
                 if bounds is not None and bounds[0] < bounds[1]:
-                    yield Doubt(known.flow, topic, partition, generation, *bounds)
+                    yield StillNeeded(known.flow, topic, partition, generation, *bounds)
 
 
 def _bounds(

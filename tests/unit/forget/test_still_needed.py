@@ -2,7 +2,7 @@
 
 import pytest
 
-from mirrorlake.forget.doubts import Committed, Doubt, Known, doubts
+from mirrorlake.forget.still_needed import Committed, FlowPositions, StillNeeded, still_needed
 from mirrorlake.offsets.stage_index import PartitionRanges, StagedRange
 
 KEY = ("orders", 0)
@@ -21,9 +21,9 @@ def found(
     floor: tuple[int, int] | None, committed: dict[tuple[str, int], Committed] | None, *generations: tuple[int, int],
     mirrored: bool = True,
 ) -> list[tuple[int, int, int]]:  # fmt: skip
-    known = Known(FLOW, {KEY: floor} if floor else {}, committed, ["orders"] if mirrored else [])
-    items = list(doubts(known, staged(*generations)))
-    assert all(item[:3] == (FLOW, *KEY) for item in items) and all(isinstance(item, Doubt) for item in items)
+    known = FlowPositions(FLOW, {KEY: floor} if floor else {}, committed, ["orders"] if mirrored else [])
+    items = list(still_needed(known, staged(*generations)))
+    assert all(item[:3] == (FLOW, *KEY) for item in items) and all(isinstance(item, StillNeeded) for item in items)
     return [item[3:] for item in items]
 
 

@@ -29,8 +29,8 @@ from mirrorlake.offsets.ranges import NO_END, OffsetRanges
 from mirrorlake.offsets.stage_index import PartitionRanges, StageIndex
 from mirrorlake.verify import verdict as kinds
 from mirrorlake.verify.in_flight import target_positions
+from mirrorlake.verify.not_compared import Place
 from mirrorlake.verify.ranges import Extent
-from mirrorlake.verify.unseen import Place
 from mirrorlake.verify.verdict import Allowances
 
 Row = Mapping[str, Any]
@@ -47,7 +47,7 @@ class Audited:
 
 
 @dataclass(frozen=True)
-class Standing:
+class PartitionScope:
     """One partition of a flow that has something to compare.
 
     Offsets `first` to `end` (exclusive) are those that the flow is done with: they are mapped, or left out on purpose.
@@ -80,7 +80,7 @@ class Standing:
         return self.topic, self.partition
 
 
-class FlowStanding:
+class FlowScope:
     """What there is to compare of one flow, asked once.
 
     The target is asked before the map is read: what lies in front of the end that it said is then in the map, or in the
@@ -146,7 +146,7 @@ class FlowStanding:
             said = f"cluster {flow.target} does not say what it has of flow {flow.name}: {error.args[0].str()}"
             raise ClusterUnusable(said, alias=flow.target) from error
 
-    def partitions(self, index: StageIndex) -> list[Standing]:
+    def partitions(self, index: StageIndex) -> list[PartitionScope]:
         """Every partition of which the stage holds something that the flow is done with, in order."""
         staged = index.topics(self.flow.source)
         rows = {(row["topic"], row["partition"]): row for row in self._rows}
@@ -173,7 +173,7 @@ class FlowStanding:
         ends += [item.below for item in self._removals if item.place == place]
         return Place(generation, max(ends))
 
-    def left_out(self, key: TopicAndPartition, generation: int, compared: Standing | None) -> list[Extent]:
+    def left_out(self, key: TopicAndPartition, generation: int, compared: PartitionScope | None) -> list[Extent]:
         """Source offsets of a generation that the flow leaves out on purpose."""
         if compared is not None and compared.generation == generation:
             return [extent for ranges in compared.allowed.left_out.values() for extent in ranges]
@@ -204,7 +204,7 @@ class FlowStanding:
             **{"source_first": first, "source_end": first, "target_first": target_end, "target_end": target_end},
         }
 
-    def _standing(self, row: Row, staged: PartitionRanges | None) -> Standing | None:
+    def _standing(self, row: Row, staged: PartitionRanges | None) -> PartitionScope | None:
         topic, partition, target_topic = row["topic"], row["partition"], row["target_topic"]
         first = _first_staged(staged, row["generation"])
         if PartitionGeneration.of(row) not in self._left_out[kinds.STAGE_TRIMMED]:
@@ -230,7 +230,7 @@ class FlowStanding:
             return None
         place = (topic, partition, row["generation"], target_topic, row["target_generation"])
         living = row["generation"] == self._generations.generation((topic, partition))
-        return Standing(
+        return PartitionScope(
             *place,
             *(first, end, began, target_end),
             self._allowed(row, () if position is None else position.written),

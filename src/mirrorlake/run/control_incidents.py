@@ -16,7 +16,7 @@ KNOWN_SECONDS = 60.0
 _PREFIX = "control_"
 
 
-class ControlNews:
+class ControlIncidents:
     """Reports tasks that failed twice in a row, and closes what is over, by the lake's open incidents and not by what
     this process has seen. For one thread at a time; `clock` gives seconds."""
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mirrorlake.forget.elsewhere import is_about_content, same_records
+from mirrorlake.forget.related_topics import is_about_content, topics_with_same_records
 
 STAGED = {
     ("east", "orders"), ("east", "other"), ("west", "east.orders"), ("north", "west.east.orders"), ("ost", "orders"),
@@ -20,13 +20,13 @@ ALL = [("north", "west.east.orders"), ("ost", "orders"), ("west", "again"), ("we
 
 
 def test_mirrors_of_mirrors_other_aliases_and_what_was_replayed() -> None:
-    assert same_records({("east", "orders")}, MIRRORS, ALIASES, STAGED) == ALL
+    assert topics_with_same_records({("east", "orders")}, MIRRORS, ALIASES, STAGED) == ALL
 
 
 def test_where_they_come_from() -> None:
-    found = same_records({("north", "west.east.orders")}, MIRRORS, ALIASES, STAGED)
+    found = topics_with_same_records({("north", "west.east.orders")}, MIRRORS, ALIASES, STAGED)
     assert set(found) == {*ALL[1:], ("east", "orders")}
-    assert same_records({("west", "unrelated")}, MIRRORS, ALIASES, STAGED) == []
+    assert topics_with_same_records({("west", "unrelated")}, MIRRORS, ALIASES, STAGED) == []
 
 
 @pytest.mark.parametrize(
