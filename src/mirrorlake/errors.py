@@ -244,10 +244,10 @@ def text_of(error: BaseException | None) -> str:
     if error is None:
         return "unknown error"
     try:
-        said = str(error).strip()
+        text = str(error).strip()
     except Exception:  # noqa: BLE001 - it is on its way to a person, and its own text must not stop it
-        said = ""
-    return said or type(error).__name__
+        text = ""
+    return text or type(error).__name__
 
 
 def first_line(error: BaseException) -> str:

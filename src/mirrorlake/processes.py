@@ -11,12 +11,12 @@ import psutil
 
 def tree_of(roots: Iterable[int]) -> list[psutil.Process]:
     """The processes of these ids that are there, and all that they have started, each once."""
-    found: dict[int, psutil.Process] = {}
+    by_pid: dict[int, psutil.Process] = {}
     for pid in roots:
         with suppress(psutil.NoSuchProcess):
             root = psutil.Process(pid)
-            found |= {one.pid: one for one in (root, *root.children(recursive=True))}
-    return list(found.values())
+            by_pid |= {one.pid: one for one in (root, *root.children(recursive=True))}
+    return list(by_pid.values())
 
 
 def cpu_seconds(roots: Iterable[int]) -> float:

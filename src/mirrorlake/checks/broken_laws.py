@@ -42,7 +42,7 @@ def broken_laws(
         _LogEndsRequest(
             connections,
             flow,
-            [item for item in extents if item.flow == flow.name and _is_living(item, targets)],
+            [extent for extent in extents if extent.flow == flow.name and _is_living(extent, targets)],
             {name: row for (owner, name), row in targets.items() if owner == flow.name and row["lives"]},
         )
         for flow in flows
@@ -50,22 +50,22 @@ def broken_laws(
     alerts = _map_gaps(lake, flows, extents)
     deadline = time.monotonic() + ANSWER_SECONDS
     unchecked = []
-    for item in asked:
-        ends, why = item.answer(deadline - time.monotonic())
+    for request in asked:
+        ends, why = request.answer(deadline - time.monotonic())
         if ends is None:
-            unchecked.append(f"what the target of flow {item.flow.name} holds was not checked: {why}")
+            unchecked.append(f"what the target of flow {request.flow.name} holds was not checked: {why}")
             continue
-        for short in shortfalls(item.extents, mirrored[item.flow.name], ends):
+        for short in shortfalls(request.extents, mirrored[request.flow.name], ends):
             extent = short.extent
             alerts.append(_alert(vars(extent), "target_behind", short.missing, short.detail()))
-        alerts += item.made_again()
+        alerts += request.made_again()
     return alerts, unchecked
 
 
-def _is_living(item: MapExtent, targets: Mapping[tuple[str, str], Any]) -> bool:
+def _is_living(extent: MapExtent, targets: Mapping[tuple[str, str], Any]) -> bool:
     """Whether it is of the living generation of a target topic: one that is over has an incident."""
-    newest = targets.get((item.flow, item.target_topic))
-    return newest is None or (newest["lives"] and newest["target_generation"] == item.target_generation)
+    newest = targets.get((extent.flow, extent.target_topic))
+    return newest is None or (newest["lives"] and newest["target_generation"] == extent.target_generation)
 
 
 def _map_gaps(lake: Reader, flows: Sequence[ResolvedFlow], extents: Sequence[MapExtent]) -> list[dict[str, Any]]:
@@ -79,7 +79,7 @@ def _map_gaps(lake: Reader, flows: Sequence[ResolvedFlow], extents: Sequence[Map
                 ranges += overtaken(flow.name, extents, index.topics(flow.source), stopped, starts)
     if not ranges:
         return []
-    frame = Frame(_RANGES, [tuple(getattr(item, name) for name, _ in _RANGES) for item in ranges])
+    frame = Frame(_RANGES, [tuple(getattr(overtaken_range, name) for name, _ in _RANGES) for overtaken_range in ranges])
     return [
         _alert(
             row,
@@ -95,10 +95,10 @@ def _map_gaps(lake: Reader, flows: Sequence[ResolvedFlow], extents: Sequence[Map
 def _stopped(lake: Reader, flow: str, extents: Iterable[MapExtent]) -> dict[PartitionGeneration, int]:
     """From which offset on generations of partitions are stopped, in the newest generation of their target topics."""
     newest: dict[TopicAndPartition, int] = defaultdict(int)
-    for item in extents:
-        if item.flow == flow:
-            key = (item.topic, item.partition)
-            newest[key] = max(newest[key], item.target_generation)
+    for extent in extents:
+        if extent.flow == flow:
+            key = (extent.topic, extent.partition)
+            newest[key] = max(newest[key], extent.target_generation)
     return {
         PartitionGeneration.of(row): row["first_offset"] or 0
         for row in lake.query_rows("stopped_ends", flow=flow)
@@ -157,7 +157,7 @@ class _LogEndsRequest:
         try:
             admin = self._connections.admin(self.flow.target)
             topics = admin.topics()
-            places = {(item.target_topic, item.target_partition) for item in self.extents}
+            places = {(extent.target_topic, extent.target_partition) for extent in self.extents}
             there = [(name, at) for name, at in places if name in topics and at < topics[name].partitions]
             self._ids = admin.topic_ids(sorted(self._noted.keys() & topics.keys()))
             self._ends = admin.end_offsets(there, committed=False)

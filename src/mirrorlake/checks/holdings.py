@@ -95,11 +95,11 @@ def _whose(mirror: str, records: int, ours: Collection[str], maker: OtherMaker |
     return "MirrorMaker 2" if maker is not None and mirror in maker.names else "foreign"
 
 
-def holding_problems(flow: ResolvedFlow, found: Sequence[Holding], maker: OtherMaker | None) -> list[Problem]:
+def holding_problems(flow: ResolvedFlow, holdings: Sequence[Holding], maker: OtherMaker | None) -> list[Problem]:
     """A refusal where the flow would be a second writer beside MirrorMaker 2, else notes of records that are not its
     own."""
     by: Mapping[Owner, list[Holding]] = {
-        whose: [item for item in found if item.whose == whose] for whose in ("MirrorMaker 2", "foreign")
+        whose: [holding for holding in holdings if holding.whose == whose] for whose in ("MirrorMaker 2", "foreign")
     }
     problems = []
     if by["MirrorMaker 2"] and maker is not None and maker.is_running:
@@ -122,18 +122,21 @@ def holding_problems(flow: ResolvedFlow, found: Sequence[Holding], maker: OtherM
     return problems
 
 
-def _note(flow: ResolvedFlow, found: Sequence[Holding], who: str) -> Problem:
+def _note(flow: ResolvedFlow, holdings: Sequence[Holding], who: str) -> Problem:
     return Problem(
         "foreign-records",
         "note",
         (flow.name,),
-        found[0].target_topic,
-        f"{_topics(found)} on cluster {flow.target} holds {sum(item.records for item in found):,} records that {who}; "
+        holdings[0].target_topic,
+        f"{_topics(holdings)} on cluster {flow.target} holds "
+        f"{sum(holding.records for holding in holdings):,} records that {who}; "
         "whoever reads there reads them, and the flow adds all that the source has",
         "mirror under other names, or delete these topics first",
     )
 
 
-def _topics(found: Sequence[Holding]) -> str:
-    others = len(found) - 1
-    return f"topic {found[0].target_topic}" + (f" (and {others:,} other{'s' if others > 1 else ''})" if others else "")
+def _topics(holdings: Sequence[Holding]) -> str:
+    others = len(holdings) - 1
+    return f"topic {holdings[0].target_topic}" + (
+        f" (and {others:,} other{'s' if others > 1 else ''})" if others else ""
+    )

@@ -56,16 +56,16 @@ def overtaken(
     part of the map, which may start over. What lies below the flow's `starts` is not mirrored.
     """
     newest_parts: dict[tuple[TopicAndPartition, str], tuple[int, int, int]] = {}
-    for item in extents:
-        if item.flow == flow:
-            part = ((item.topic, item.partition), item.target_topic)
-            end_of_part = (item.target_generation, item.generation, item.source_end)
+    for extent in extents:
+        if extent.flow == flow:
+            part = ((extent.topic, extent.partition), extent.target_topic)
+            end_of_part = (extent.target_generation, extent.generation, extent.source_end)
             newest_parts[part] = max(newest_parts.get(part, (0, 0, 0)), end_of_part)
     ends: dict[TopicAndPartition, tuple[int, int]] = {}
     for (key, _), (_, generation, end) in newest_parts.items():
         ends[key] = max(ends.get(key, (0, 0)), (generation, end))
     over = stopped or {}
-    found: dict[PartitionGeneration, OvertakenRange] = {}
+    by_place: dict[PartitionGeneration, OvertakenRange] = {}
     for (topic, partition), (newest, end) in ends.items():
         ranges = staged.get(topic, {}).get(partition, PartitionRanges())
         for at in range(len(ranges)):
@@ -75,10 +75,10 @@ def overtaken(
             place = PartitionGeneration(topic, partition, one.generation)
             if one.last >= over.get(place, NO_END) or one.first < (starts or {}).get(place, 0):
                 continue
-            known = found.get(place, OvertakenRange(flow, *place, one.first, one.last, 0))
+            known = by_place.get(place, OvertakenRange(flow, *place, one.first, one.last, 0))
             first, last = min(known.first, one.first), max(known.last, one.last)
-            found[place] = OvertakenRange(flow, *place, first, last, known.record_count + one.record_count)
-    return list(found.values())
+            by_place[place] = OvertakenRange(flow, *place, first, last, known.record_count + one.record_count)
+    return list(by_place.values())
 
 
 @dataclass(frozen=True)
@@ -90,13 +90,13 @@ class Shortfall:
 
     def detail(self) -> str:
         """One sentence."""
-        item = self.extent
-        name = f"{item.target_topic}-{item.target_partition}"
+        extent = self.extent
+        name = f"{extent.target_topic}-{extent.target_partition}"
         if self.log_end is None:
-            return f"the map says that {name} has records up to offset {item.target_end - 1}, and it is not there"
+            return f"the map says that {name} has records up to offset {extent.target_end - 1}, and it is not there"
         return (
-            f"{name} ends at {self.log_end}, and the map says that it has records up to offset {item.target_end - 1}: "
-            "the target lost them, or the topic was made again"
+            f"{name} ends at {self.log_end}, and the map says that it has records up to offset "
+            f"{extent.target_end - 1}: the target lost them, or the topic was made again"
         )
 
     @property
@@ -116,13 +116,13 @@ def shortfalls(
         log_ends: offsets behind the last record, by target topic and partition; what is not there is missing.
     """
     living: dict[TopicAndPartition, MapExtent] = {}
-    for item in extents:
-        extent_key = (item.target_topic, item.target_partition)
+    for extent in extents:
+        extent_key = (extent.target_topic, extent.target_partition)
         known = living.get(extent_key)
-        if known is None or (item.target_generation, item.target_end) > (known.target_generation, known.target_end):
-            living[extent_key] = item
+        if known is None or (extent.target_generation, extent.target_end) > (known.target_generation, known.target_end):
+            living[extent_key] = extent
     return [
-        Shortfall(item, log_ends.get(extent_key))
-        for extent_key, item in sorted(living.items())
-        if (item.topic, item.partition) in mirrored and log_ends.get(extent_key, -1) < item.target_end
+        Shortfall(extent, log_ends.get(extent_key))
+        for extent_key, extent in sorted(living.items())
+        if (extent.topic, extent.partition) in mirrored and log_ends.get(extent_key, -1) < extent.target_end
     ]

@@ -57,8 +57,8 @@ def judge(
     """
     result = check(lake, connections, flows, lake_exists)
     if lake is not None or not lake_exists:
-        found = second_writers(connections, result, lake)
-        result = replace(result, problems=(*result.problems, *found))
+        writers = second_writers(connections, result, lake)
+        result = replace(result, problems=(*result.problems, *writers))
     refused = refused_flows(result.problems)
     if refused:
         problem = next(iter(refused.values()))
@@ -77,9 +77,9 @@ def second_writers(connections: Connections, result: Preflight, lake: Lake | Non
             maker = other_maker(connections, flow)
             if maker is not None and maker.is_running:
                 known = {} if lake is None else living_targets(lake.reader, flow.name)
-                ours = {item.target_topic for item in known.values() if item.lives}
-                found = holding_problems(flow, holdings(connections, flow, ours, maker), maker)
-                problems += [item for item in found if item.severity == "refuse"]
+                ours = {target.target_topic for target in known.values() if target.lives}
+                noticed = holding_problems(flow, holdings(connections, flow, ours, maker), maker)
+                problems += [problem for problem in noticed if problem.severity == "refuse"]
     return problems
 
 

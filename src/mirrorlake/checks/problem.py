@@ -31,18 +31,18 @@ class Problem:
 
 def refused_flows(problems: Iterable[Problem]) -> dict[str, Problem]:
     """Flows that must not start, each with its first reason."""
-    found: dict[str, Problem] = {}
+    by_flow: dict[str, Problem] = {}
     for problem in problems:
         if problem.severity == "refuse" and problem.topic is None:
             for flow in problem.flows:
-                found.setdefault(flow, problem)
-    return found
+                by_flow.setdefault(flow, problem)
+    return by_flow
 
 
 def left_out(problems: Iterable[Problem], flow: str) -> dict[str, Problem]:
     """Source topics that a flow must not mirror, each with its first reason."""
-    found: dict[str, Problem] = {}
+    by_topic: dict[str, Problem] = {}
     for problem in problems:
         if problem.severity == "refuse" and problem.topic is not None and flow in problem.flows:
-            found.setdefault(problem.topic, problem)
-    return found
+            by_topic.setdefault(problem.topic, problem)
+    return by_topic

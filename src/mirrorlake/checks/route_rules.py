@@ -18,13 +18,13 @@ def check_routes(flows: Sequence[ResolvedFlow], topics: Mapping[str, Collection[
     real, asked = origins(flows, topics)
     # Examples first: they are few, and show what the flows are like, should there be too many topics to follow.
     supposed = [one for origin in asked for one in routes.follow(origin, real=False)]
-    found = [one for origin in real for one in routes.follow(origin)] + supposed
+    loops = [one for origin in real for one in routes.follow(origin)] + supposed
     say = _Words(flows)
     problems = [
-        *_cycles(say, [one for one in found if isinstance(one, Cycle)]),
-        *_doubles(say, [one for one in found if isinstance(one, Double)]),
+        *_cycles(say, [one for one in loops if isinstance(one, Cycle)]),
+        *_doubles(say, [one for one in loops if isinstance(one, Double)]),
         *_too_long(say, routes),
-        *_meetings(say, routes, {one.second[-1].end for one in found if isinstance(one, Double)}),
+        *_meetings(say, routes, {one.second[-1].end for one in loops if isinstance(one, Double)}),
     ]
     return problems if routes.complete else [*problems, _cut_off(flows)]
 

@@ -96,11 +96,11 @@ def size_problems(
 def _grouped(
     limits: Iterable[SizeLimit], wanted: Callable[[SizeLimit], bool]
 ) -> Iterable[tuple[tuple[int, int], list[SizeLimit]]]:
-    found: dict[tuple[int, int], list[SizeLimit]] = {}
+    groups: dict[tuple[int, int], list[SizeLimit]] = {}
     for one in limits:
         if wanted(one):
-            found.setdefault((one.source, one.target), []).append(one)
-    return found.items()
+            groups.setdefault((one.source, one.target), []).append(one)
+    return groups.items()
 
 
 def _topics(group: list[SizeLimit]) -> str:

@@ -23,7 +23,7 @@ def command(
     known: dict[str, typer.core.TyperCommand] = context.parent.command.commands  # type: ignore[attr-defined]
     first, *rest = words_of(f"{name} {arguments}")
     if first not in known or first == context.info_name:
-        shown = sorted(key for key, item in known.items() if not item.hidden)
+        shown = sorted(key for key, command_known in known.items() if not command_known.hidden)
         raise InputError(f"there is no command {first}; known are {', '.join(shown)}")
     with known[first].make_context(first, rest, parent=context.parent) as inner:
         known[first].invoke(inner)

@@ -38,41 +38,43 @@ def forget(
             raise InputError("forget deletes what nothing brings back: look with --dry-run, and say --yes")
         _show(shared, shared.lake.forget(topic, where, source=source, dry_run=True))
         typer.confirm("Delete them?", abort=True)
-    found = shared.lake.forget(topic, where, source=source, dry_run=dry_run)
+    forgotten = shared.lake.forget(topic, where, source=source, dry_run=dry_run)
     if as_json:
-        shared.answer(found.to_dict())
+        shared.answer(forgotten.to_dict())
     else:
-        _show(shared, found)
-    if found.waiting or found.elsewhere:
+        _show(shared, forgotten)
+    if forgotten.waiting or forgotten.elsewhere:
         raise typer.Exit(1)
 
 
-def _show(shared: Context, found: "Forgotten") -> None:
-    verb = "would be deleted" if found.dry_run else "were deleted"
-    shared.out.print(f"{found.records:,} records in {found.files:,} files of the stage {verb}")
-    if found.finished:
-        shared.out.print(f"{found.finished:,} records of a call that was killed were deleted first")
-    if len(found.topics) > 1:
+def _show(shared: Context, forgotten: "Forgotten") -> None:
+    verb = "would be deleted" if forgotten.dry_run else "were deleted"
+    shared.out.print(f"{forgotten.records:,} records in {forgotten.files:,} files of the stage {verb}")
+    if forgotten.finished:
+        shared.out.print(f"{forgotten.finished:,} records of a call that was killed were deleted first")
+    if len(forgotten.topics) > 1:
         table = plain_table("topic", "records", "files", "waiting")
-        for row in found.topics:
+        for row in forgotten.topics:
             table.add_row(row["topic"], *(f"{row[name]:,}" for name in ("records", "files", "waiting")))
         shared.out.print(table)
-    if found.waiting:
-        shared.out.print(f"{found.waiting:,} more are not in the map of each flow yet, and stay; call it again later")
-        for row in found.waits:
+    if forgotten.waiting:
+        shared.out.print(
+            f"{forgotten.waiting:,} more are not in the map of each flow yet, and stay; call it again later"
+        )
+        for row in forgotten.waits:
             shared.out.print(f"  {row['flow']}: {row['why']}", soft_wrap=True)
-    for row in found.elsewhere:
+    for row in forgotten.elsewhere:
         count = "maybe some" if row["records"] is None else f"{row['records']:,}"
         shared.out.print(
             f"{count} of the same records are staged as topic {row['topic']} of cluster {row['source']}, and stay: "
             f"call it again with --from {row['source']} --topic {row['topic']}",
             soft_wrap=True,
         )
-    for name in found.replays:
+    for name in forgotten.replays:
         shared.out.print(f"`changes` keeps the predicate of {name}, which was not --private", soft_wrap=True)
-    if found.gone_after is not None:
+    if forgotten.gone_after is not None:
         shared.out.print(
-            f"the first `mirrorlake maintain` after {found.gone_after:%Y-%m-%d %H:%M} UTC removes the files that still "
-            "hold them; until then they can be read by time travel. Source and target keep theirs",
+            f"the first `mirrorlake maintain` after {forgotten.gone_after:%Y-%m-%d %H:%M} UTC removes the files "
+            "that still hold them; until then they can be read by time travel. Source and target keep theirs",
             soft_wrap=True,
         )

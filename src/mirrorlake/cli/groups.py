@@ -36,14 +36,14 @@ def groups(
     everything."""
     shared: Context = context.obj.by(engine)
     known = shared.lake.flows
-    flows = [known[name] for name in flow] or [item for item in known.values() if item.enabled]
-    found = [shared.lake.groups(item.name, group or None) for item in flows]
+    flows = [known[name] for name in flow] or [known_flow for known_flow in known.values() if known_flow.enabled]
+    answers = [shared.lake.groups(open_flow.name, group or None) for open_flow in flows]
     if as_json:
-        shared.answer({"flows": [item.to_dict() for item in found]})
+        shared.answer({"flows": [answer.to_dict() for answer in answers]})
     else:
-        for item in found:
-            _show_groups(shared, item.to_dict())
-    if not all(item.complete for item in found):
+        for answer in answers:
+            _show_groups(shared, answer.to_dict())
+    if not all(answer.complete for answer in answers):
         raise typer.Exit(1)
 
 
@@ -86,12 +86,12 @@ def failback(
 def divergence(context: typer.Context, flow: str = FLOW, engine: str | None = ENGINE, as_json: bool = AS_JSON) -> None:
     """List the source records that never reached the target of a flow. Exits 1 when there are some."""
     shared: Context = context.obj.by(engine)
-    found = shared.lake.flows[flow].divergence()
+    lost = shared.lake.flows[flow].divergence()
     if as_json:
-        shared.answer(found.to_dict())
+        shared.answer(lost.to_dict())
     else:
-        _show_divergence(shared, found.to_dict())
-    if found.staged_only or found.never_staged:
+        _show_divergence(shared, lost.to_dict())
+    if lost.staged_only or lost.never_staged:
         raise typer.Exit(1)
 
 
@@ -111,10 +111,10 @@ def _tell(shared: Context, done: "mirrorlake.Moves", as_json: bool) -> None:
         raise typer.Exit(1)
 
 
-def _show_groups(shared: Context, found: dict[str, Any]) -> None:
+def _show_groups(shared: Context, answer: dict[str, Any]) -> None:
     columns = ("topic", "position", "lag", "state", "target", "position", "lag", "state", "failover now")
     table = plain_table("group", *columns, keep_first=True)
-    for row in found["groups"]:
+    for row in answer["groups"]:
         table.add_row(
             *_cells(
                 row["group"],
@@ -129,30 +129,30 @@ def _show_groups(shared: Context, found: dict[str, Any]) -> None:
                 _meaning(row),
             )
         )
-    shared.out.print(f"flow {found['flow']}")
+    shared.out.print(f"flow {answer['flow']}")
     shared.out.print(table)
     for alias in ("source", "target"):
-        if found[f"{alias}_unreachable"]:
-            shared.say(found[f"{alias}_unreachable"])
-    for why in found["untold"]:
+        if answer[f"{alias}_unreachable"]:
+            shared.say(answer[f"{alias}_unreachable"])
+    for why in answer["untold"]:
         shared.say(f"not all groups were reported: {why}")
-    for name, why in found["errors"].items():
+    for name, why in answer["errors"].items():
         shared.say(f"group {name} was not reported: {why}")
-    for name, why in found["not_mirrored"].items():
+    for name, why in answer["not_mirrored"].items():
         shared.say(f"group {name} is {why}")
-    for name, why in found["topics_waiting"].items():
+    for name, why in answer["topics_waiting"].items():
         shared.say(f"topic {name}: {why}")
-    for name in sorted({row["group"] for row in found["groups"] if row.get("reads_uncommitted")}):
+    for name in sorted({row["group"] for row in answer["groups"] if row.get("reads_uncommitted")}):
         shared.say(
             f"group {name} has read records at the target that are not committed: its consumers need "
             "isolation.level=read_committed (docs/failover.md)"
         )
 
 
-def _show_moves(shared: Context, found: dict[str, Any]) -> None:
+def _show_moves(shared: Context, moves: dict[str, Any]) -> None:
     columns = ("from", "position", "to", "position", "before", "done", "read again", "what")
     table = plain_table("group", *columns, keep_first=True)
-    for row in found["groups"]:
+    for row in moves["groups"]:
         table.add_row(
             *_cells(
                 row["group"],
@@ -166,25 +166,25 @@ def _show_moves(shared: Context, found: dict[str, Any]) -> None:
                 row["detail"],
             )
         )
-    for item in found["drained"]:
-        said = "is drained" if item["complete"] else "is not drained"
-        shared.say(f"flow {item['flow']} {said} ({item['records']:,} records on the way)")
+    for drained in moves["drained"]:
+        state = "is drained" if drained["complete"] else "is not drained"
+        shared.say(f"flow {drained['flow']} {state} ({drained['records']:,} records on the way)")
     shared.out.print(table)
-    if found["origin_unreachable"]:
-        shared.say(f"{found['origin_unreachable']}; the last checkpoints were used")
-        _show_divergence(shared, found)
-    for line in found["warnings"]:
+    if moves["origin_unreachable"]:
+        shared.say(f"{moves['origin_unreachable']}; the last checkpoints were used")
+        _show_divergence(shared, moves)
+    for line in moves["warnings"]:
         shared.say(line)
-    for line in found["left"]:
+    for line in moves["left"]:
         shared.say(f"left: {line}")
 
 
-def _show_divergence(shared: Context, found: dict[str, Any]) -> None:
+def _show_divergence(shared: Context, lost: dict[str, Any]) -> None:
     table = plain_table("topic", "first", "last", "records", "where")
-    for row in found["staged_only"]:
+    for row in lost["staged_only"]:
         name = f"{row['topic']}-{row['partition']}"
         table.add_row(*_cells(name, row["first_offset"], row["last_offset"], row["record_count"], "only in the lake"))
-    for row in found["never_staged"]:
+    for row in lost["never_staged"]:
         name = f"{row['topic']}-{row['partition']}"
         table.add_row(*_cells(name, row["first_offset"], row["last_offset"], None, f"unknown, at {row['sampled_at']}"))
     shared.out.print(table)

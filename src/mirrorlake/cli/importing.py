@@ -51,16 +51,16 @@ def import_(
     if output is not None and output.exists() and not force:
         raise InputError(f"{output} exists; name another file with -o, or give --force")
     options = Options(whitelist, blacklist, num_streams, source_alias, target_alias)
-    found = import_files([_read(path) for path in files], options, beside)
-    text = topology_text(found.topology, [path.name for path in files], found.variables)
+    imported = import_files([_read(path) for path in files], options, beside)
+    text = topology_text(imported.topology, [path.name for path in files], imported.variables)
     if output is not None:
         _write(output, text)
     if as_json:
-        shared.answer({"topology": found.topology, **found.report})
+        shared.answer({"topology": imported.topology, **imported.report})
         return
     if output is None:
         typer.echo(text, nl=False)
-    _show(shared.out if output is not None else shared.err, found)
+    _show(shared.out if output is not None else shared.err, imported)
 
 
 def _read(path: Path) -> "SourceFile":
@@ -79,11 +79,11 @@ def _write(path: Path, text: str) -> None:
         raise InputError(f"{path} cannot be written: {error.strerror}") from None
 
 
-def _show(console: "Console", found: "Imported") -> None:
+def _show(console: "Console", imported: "Imported") -> None:
     """What changes what arrives first; then what is not as the files say; the rest is for looking things up."""
-    report = found.report
+    report = imported.report
     console.print("What arrives is not what MirrorMaker brings:", style="red")
-    for difference in found.arrives:
+    for difference in imported.arrives:
         console.print(f"- {difference}", soft_wrap=True)
     for title, name, column in (
         ("Not supported", "not_supported", "reason"),
@@ -96,8 +96,8 @@ def _show(console: "Console", found: "Imported") -> None:
         table = plain_table("file, line", "key", column, title=title)
         for row in rows:
             place = f"{Path(row['file']).name}, {row['line']}" if row["line"] else row["file"]
-            said = row[column].replace(", ", "\n") if column == "to" else row[column]
-            table.add_row(place, row["key"], said, style="red" if name == "not_supported" else None)
+            text = row[column].replace(", ", "\n") if column == "to" else row[column]
+            table.add_row(place, row["key"], text, style="red" if name == "not_supported" else None)
         console.print(table)
-    for note in report["notes"][len(found.arrives) :]:
+    for note in report["notes"][len(imported.arrives) :]:
         console.print(f"- {note}", soft_wrap=True)

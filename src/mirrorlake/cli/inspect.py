@@ -27,16 +27,16 @@ def plan(
     """Show everything that would be done, without doing it. Exits 2 when a flow must not run, 1 when a topic is left
     out."""
     shared: Context = context.obj
-    found = shared.lake.plan(flow or None).to_dict()
+    document = shared.lake.plan(flow or None).to_dict()
     if as_json:
-        shared.answer(found)
+        shared.answer(document)
     else:
-        show_plan(shared.out, found)
-    refusals = [problem for problem in found["problems"] if problem["severity"] == "refuse"]
+        show_plan(shared.out, document)
+    refusals = [problem for problem in document["problems"] if problem["severity"] == "refuse"]
     for problem in refusals:
         if problem["topic"] is None:
             raise TopologyError(f"{problem['sentence']}; {problem['fix']}")
-    if refusals or any(topic["action"] == "refuse" for item in found["flows"] for topic in item["topics"]):
+    if refusals or any(topic["action"] == "refuse" for flow_plan in document["flows"] for topic in flow_plan["topics"]):
         raise typer.Exit(1)
 
 
@@ -44,12 +44,12 @@ def status(context: typer.Context, engine: str | None = ENGINE, as_json: bool = 
     """Show what needs attention first, then how each flow stands: lag, latency, proofs. Exits 1 when an alert condition
     holds, or a law of replication is broken: a staged record without a target offset, a target that lost records."""
     shared: Context = context.obj.by(engine)
-    found = shared.lake.status().to_dict()
+    document = shared.lake.status().to_dict()
     if as_json:
-        shared.answer(found)
+        shared.answer(document)
     else:
-        show_status(shared.out, found)
-    if not found["healthy"]:
+        show_status(shared.out, document)
+    if not document["healthy"]:
         raise typer.Exit(1)
 
 
@@ -67,12 +67,12 @@ def translate(
     shared: Context = context.obj.by(engine)
     if offset < 0 or partition < 0:
         raise InputError("--offset and --partition count from 0; give the offset that is read next")
-    found = shared.lake.translate(flow, topic, partition, offset, reverse=reverse)
+    position = shared.lake.translate(flow, topic, partition, offset, reverse=reverse)
     if as_json:
-        shared.answer(found.to_dict())
+        shared.answer(position.to_dict())
     else:
-        sure = "exact" if found.exact else "not replicated yet; this is the highest safe position"
-        shared.out.print(f"{found.topic} partition {found.partition} offset {found.offset} ({sure})")
+        sure = "exact" if position.exact else "not replicated yet; this is the highest safe position"
+        shared.out.print(f"{position.topic} partition {position.partition} offset {position.offset} ({sure})")
 
 
 def sql(

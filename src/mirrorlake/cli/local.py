@@ -42,8 +42,8 @@ def up(
 
     shared: Context = context.obj
     with shared.err.status("starting Kafka…"):
-        found = develop.up(directory, name, brokers, shared.config, load=rate if load else None)
-    _show(shared, found, as_json)
+        statuses = develop.up(directory, name, brokers, shared.config, load=rate if load else None)
+    _show(shared, statuses, as_json)
     if not as_json and shared.config.exists():
         shared.say(f"next: `mirrorlake plan` shows what {shared.config} would do, `mirrorlake run` does it")
 
@@ -61,19 +61,21 @@ def status(context: typer.Context, directory: Path = DIRECTORY, as_json: bool = 
     with needs("spark"):
         from mirrorlake.devtools.local import develop
 
-    found = develop.status(directory)
-    _show(context.obj, found, as_json)
-    if not found or not all(item.running for item in found):
+    statuses = develop.status(directory)
+    _show(context.obj, statuses, as_json)
+    if not statuses or not all(cluster.running for cluster in statuses):
         raise typer.Exit(1)
 
 
-def _show(shared: Context, found: "list[ClusterStatus]", as_json: bool) -> None:
+def _show(shared: Context, statuses: "list[ClusterStatus]", as_json: bool) -> None:
     if as_json:
-        shared.answer([vars(item) for item in found])
+        shared.answer([vars(cluster) for cluster in statuses])
         return
     table = plain_table("cluster", "bootstrap servers", "cluster id", "running", "load", "logs")
-    for item in found:
-        running = "yes" if item.running else "no"
-        load = "-" if item.load_pid is None else f"process {item.load_pid}"
-        table.add_row(item.name, item.bootstrap_servers, item.cluster_id, running, load, str(item.log_directory))
+    for cluster in statuses:
+        running = "yes" if cluster.running else "no"
+        load = "-" if cluster.load_pid is None else f"process {cluster.load_pid}"
+        table.add_row(
+            cluster.name, cluster.bootstrap_servers, cluster.cluster_id, running, load, str(cluster.log_directory)
+        )
     shared.out.print(table)

@@ -104,13 +104,13 @@ def _handler(console: "Callable[[], Console]", form: Form) -> logging.Handler:
 
 def _facts(record: logging.LogRecord, message: str) -> Mapping[str, Any]:
     """What a line is about: what was given with it, the attributes of an error in it, and the flow that it names."""
-    found: dict[str, Any] = dict(getattr(record, "facts", {}))
+    facts: dict[str, Any] = dict(getattr(record, "facts", {}))
     for value in record.args if isinstance(record.args, tuple) else ():
         if isinstance(value, MirrorlakeError):
-            said = {name: fact for name, fact in vars(value).items() if name != "message" and fact is not None}
-            found = {**said, **found}
+            given = {name: fact for name, fact in vars(value).items() if name != "message" and fact is not None}
+            facts = {**given, **facts}
     named = _FLOW.search(message)
-    return found if named is None else {"flow": named.group(1), **found}
+    return facts if named is None else {"flow": named.group(1), **facts}
 
 
 def _plain(value: object) -> object:
@@ -118,9 +118,9 @@ def _plain(value: object) -> object:
     if value is None or isinstance(value, bool | int | float):
         return value
     if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
+        return {str(key): _plain(part) for key, part in value.items()}
     if isinstance(value, list | tuple | set | frozenset):
-        return [_plain(item) for item in value]
+        return [_plain(part) for part in value]
     return _hidden(str(value))
 
 

@@ -28,11 +28,11 @@ def maintain(
     """
     shared: Context = context.obj
     done = shared.lake.maintain(retention_days=retention_days, vacuum_hours=vacuum_hours, dry_run=dry_run)
-    found = done.to_dict()
+    document = done.to_dict()
     if as_json:
-        shared.answer(found)
+        shared.answer(document)
         return
-    records = found["records"]
+    records = document["records"]
     if records["before"] is None:
         shared.say("records are kept for ever; set maintain.retention_days, or give --retention-days")
     else:
@@ -41,10 +41,10 @@ def maintain(
         )
     for flow, count in _retained(records["held"]).items():
         shared.say(f"{flow} has not produced all of what is that old: records of {count} partitions are kept for it")
-    if found["thinned"]:
-        shared.say(f"{found['thinned']:,} old samples are gone: one a minute is left, or one an hour")
+    if document["thinned"]:
+        shared.say(f"{document['thinned']:,} old samples are gone: one a minute is left, or one an hour")
     table = plain_table("table", "files", "bytes")
-    for name, size in found["tables"].items():
+    for name, size in document["tables"].items():
         files, volume = f"{size['files_before']:,} → {size['files']:,}", f"{size['bytes_before']:,} → {size['bytes']:,}"
         table.add_row(name, files, volume)
     shared.out.print(table)
@@ -56,6 +56,6 @@ def _verb(dry_run: bool) -> str:
 
 def _retained(items: list[dict[str, object]]) -> dict[str, int]:
     counts: dict[str, int] = {}
-    for item in items:
-        counts[str(item["flow"])] = counts.get(str(item["flow"]), 0) + 1
+    for retained in items:
+        counts[str(retained["flow"])] = counts.get(str(retained["flow"]), 0) + 1
     return counts

@@ -39,10 +39,10 @@ def migrate(
         raise typer.Exit(1)
 
 
-def _show(shared: Context, found: dict[str, Any]) -> None:
+def _show(shared: Context, migrated: dict[str, Any]) -> None:
     columns = ("from", "position", "to", "position", "was", "exact", "found by", "done", "what")
     table = plain_table("group", *columns, keep_first=True)
-    for row in found["groups"]:
+    for row in migrated["groups"]:
         cells = (
             row["group"],
             f"{row['from_topic']}-{row['partition']}",
@@ -54,9 +54,9 @@ def _show(shared: Context, found: dict[str, Any]) -> None:
             *(row[name] for name in ("method", "done", "detail")),
         )
         table.add_row(*("-" if cell is None else str(cell) for cell in cells))
-    if found["groups"]:
+    if migrated["groups"]:
         shared.out.print(table)
     else:
         shared.say("no group has a position in the topics that it would leave")
-    for line in found["left"]:
+    for line in migrated["left"]:
         shared.say(f"left: {line}")

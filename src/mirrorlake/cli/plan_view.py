@@ -9,13 +9,13 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 
-def show_plan(out: "Console", found: dict[str, Any]) -> None:
+def show_plan(out: "Console", document: dict[str, Any]) -> None:
     """Print the document that `mirrorlake.run.plan.make_plan` makes."""
-    for problem in found["problems"]:
+    for problem in document["problems"]:
         _problem(out, problem)
-    for flow in found["flows"]:
+    for flow in document["flows"]:
         _flow(out, flow)
-    out.print(_totals(found["totals"]), soft_wrap=True)
+    out.print(_totals(document["totals"]), soft_wrap=True)
 
 
 def _problem(out: "Console", problem: dict[str, Any]) -> None:
@@ -32,10 +32,10 @@ def _flow(out: "Console", flow: dict[str, Any]) -> None:
     from rich.text import Text
 
     file = f" (sha256 {flow['policy_sha256']})" if flow["policy_sha256"] else ""
-    told = [f"{flow['policy']}{file} names", flow["delivery"], f"compressed by {flow['compression']}"]
-    told += [f"provenance: {flow['provenance']}"] if flow["provenance"] != "none" else []
-    told += ["paused"] if flow["paused"] is True else []
-    title = f"{flow['flow']}  ({', '.join(told)})"
+    facts = [f"{flow['policy']}{file} names", flow["delivery"], f"compressed by {flow['compression']}"]
+    facts += [f"provenance: {flow['provenance']}"] if flow["provenance"] != "none" else []
+    facts += ["paused"] if flow["paused"] is True else []
+    title = f"{flow['flow']}  ({', '.join(facts)})"
     if not flow["topics"]:
         out.print(f"{title}: no topic to mirror", soft_wrap=True)
         _heartbeats(out, flow)
@@ -97,12 +97,12 @@ def _totals(totals: dict[str, Any]) -> str:
     """What it all comes to, a line each."""
     made, refused = totals["topics_to_create"], totals["topics_refused"]
     parts, waiting = (totals[f"partitions_{name}"] for name in ("to_create", "there", "refused")), []
-    for name, said in (
+    for name, text in (
         ("offsets_at_source", "offsets at the source, not landed yet (at most as many records)"),
         ("records_staged", "records landed, not at the target yet"),
         ("bytes_staged", "bytes of these"),
     ):
-        waiting.append(f"{'unknown' if totals[name] is None else format(totals[name], ',')} {said}")
+        waiting.append(f"{'unknown' if totals[name] is None else format(totals[name], ',')} {text}")
     create, there, out = (f"{count:,}" for count in parts)
     return (
         f"in all: {totals['topics']:,} topics, {made:,} to create, {refused:,} refused\n"

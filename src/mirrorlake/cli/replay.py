@@ -54,7 +54,7 @@ def replay(
         return
     if topic is None or where is None or to is None or flow is not None:
         raise InputError("say which records by --topic and --where, and where they go by --to; or --parked")
-    found = shared.lake.replay(
+    resent = shared.lake.replay(
         topic,
         where,
         to,
@@ -68,58 +68,58 @@ def replay(
         dry_run=dry_run,
         report=report,
     )
-    tell(shared, found, as_json)
+    tell(shared, resent, as_json)
 
 
-def tell(shared: Context, found: "Resent", as_json: bool) -> None:
+def tell(shared: Context, resent: "Resent", as_json: bool) -> None:
     """Show what was sent, or would be; ends the command with 1 where something is left."""
     if as_json:
-        shared.answer(found.to_dict())
+        shared.answer(resent.to_dict())
     else:
-        _show(shared, found)
-    if not (found.complete or found.dry_run):
+        _show(shared, resent)
+    if not (resent.complete or resent.dry_run):
         raise typer.Exit(1)
 
 
-def _show(shared: Context, found: "Resent") -> None:
-    table = plain_table("topic", "to", "would be sent" if found.dry_run else "records at the target")
-    for row in found.topics:
+def _show(shared: Context, resent: "Resent") -> None:
+    table = plain_table("topic", "to", "would be sent" if resent.dry_run else "records at the target")
+    for row in resent.topics:
         table.add_row(row["topic"], row["target_topic"], f"{row['records']:,}")
     shared.out.print(table)
-    if found.examples:
+    if resent.examples:
         examples = plain_table("partition", "offset", "timestamp", "key", "value")
-        for row in found.examples:
-            told = _date(row["timestamp"]), row["key"] or "-", row["value"] or "-"
-            examples.add_row(str(row["partition"]), str(row["offset"]), *told)
+        for row in resent.examples:
+            cells = _date(row["timestamp"]), row["key"] or "-", row["value"] or "-"
+            examples.add_row(str(row["partition"]), str(row["offset"]), *cells)
         shared.out.print(examples)
-    _show_rest(shared, found)
-    for line in found.warnings:
+    _show_rest(shared, resent)
+    for line in resent.warnings:
         shared.say(line)
-    if found.flow is not None and found.complete:
-        shared.say(f"done; {found.flow} is its name in offset_map and changes")
+    if resent.flow is not None and resent.complete:
+        shared.say(f"done; {resent.flow} is its name in offset_map and changes")
 
 
 def _date(at: datetime | None) -> str:
     return "no date" if at is None else f"{at:%Y-%m-%d %H:%M:%S}"
 
 
-def _show_rest(shared: Context, found: "Resent") -> None:
+def _show_rest(shared: Context, resent: "Resent") -> None:
     """What a restore tells beside its records."""
-    if found.reached:
+    if resent.reached:
         ends = plain_table("topic", "partition", "up to offset", "newest record")
-        for row in found.reached:
+        for row in resent.reached:
             ends.add_row(row["topic"], str(row["partition"]), str(row["end"]), _date(row["newest_at"]))
         shared.out.print(ends)
-    if found.configs or found.acls:
+    if resent.configs or resent.acls:
         made = plain_table("topic", "what", "error")
-        for row in found.configs:
+        for row in resent.configs:
             made.add_row(row["topic"], row["after"], row["error"] or "")
-        for row in found.acls:
+        for row in resent.acls:
             made.add_row(row["name"], f"{row['permission']} {row['operation']} {row['principal']}", row["error"] or "")
         shared.out.print(made)
-    if found.groups:
+    if resent.groups:
         groups = plain_table("group", "partition", "position", "restored", "position", "done")
-        for row in found.groups:
+        for row in resent.groups:
             there = "" if row["to_position"] is None else str(row["to_position"])
             place, target = f"{row['topic']}-{row['partition']}", f"{row['to_topic']}-{row['partition']}"
             groups.add_row(row["group"], place, str(row["position"]), target, there, row["done"])

@@ -37,7 +37,7 @@ def resolve(
     for incident in incidents:
         suffix = "" if incident["partition"] is None else f"-{incident['partition']}"
         offsets = "" if incident["first_offset"] is None else f"{incident['first_offset']} to {incident['last_offset']}"
-        told = "\n".join(f"{name}: {meaning}" for name, meaning in incident["choices"].items())
+        choices = "\n".join(f"{name}: {meaning}" for name, meaning in incident["choices"].items())
         cells = (incident["flow"], incident["kind"], f"{incident['topic'] or ''}{suffix}", offsets, incident["detail"])
-        table.add_row(*cells, told if choice is None else choice)
+        table.add_row(*cells, choices if choice is None else choice)
     shared.out.print(table)

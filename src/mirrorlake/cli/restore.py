@@ -40,7 +40,7 @@ def restore(
     The same command goes on where one was ended, by a kill too. The source is asked for nothing.
     """
     shared: Context = context.obj
-    found = shared.lake.restore(
+    resent = shared.lake.restore(
         source,
         target,
         topic,
@@ -53,7 +53,7 @@ def restore(
         dry_run=dry_run,
         report=None if as_json else lambda sent: shared.say(f"{sent:,} records sent"),
     )
-    tell(shared, found, as_json)
+    tell(shared, resent, as_json)
 
 
 def _below(text: str) -> tuple[tuple[str, int], int]:

@@ -41,8 +41,8 @@ def logged(progress: Progress, seconds: float = LINE_SECONDS) -> Iterator[None]:
 
     def tell() -> None:
         while not ended.wait(seconds):
-            for item in progress.now():
-                logger.info("flow %s: %s", item.flow, ", ".join(_words(item)), extra={"facts": vars(item)})
+            for flow in progress.now():
+                logger.info("flow %s: %s", flow.flow, ", ".join(_words(flow)), extra={"facts": vars(flow)})
 
     thread = threading.Thread(target=tell, name="progress", daemon=True)
     thread.start()
@@ -65,21 +65,21 @@ def drawn(progress: Progress, hint: str = "") -> "Group | Text":
         return Text(f"{phase[0]}… {phase[1]:.0f} s")
     table = Table.grid(padding=(0, 2, 0, 0))
     flows = progress.now()
-    for item in flows:
-        style = "red" if item.open_incidents else ""
-        table.add_row(*(Text(cell) for cell in (item.flow, *_words(item)[:-1])), Text(_words(item)[-1], style))
-    replicates = any(item.records or item.lag_records == 0 for item in flows)
+    for flow in flows:
+        style = "red" if flow.open_incidents else ""
+        table.add_row(*(Text(cell) for cell in (flow.flow, *_words(flow)[:-1])), Text(_words(flow)[-1], style))
+    replicates = any(flow.records or flow.lag_records == 0 for flow in flows)
     return Group(table, Text(hint, "dim")) if hint and replicates else Group(table)
 
 
-def _words(item: FlowProgress) -> tuple[str, ...]:
+def _words(flow: FlowProgress) -> tuple[str, ...]:
     """What is shown of a flow; what is not known yet is a dash."""
-    lag = "-" if item.lag_records is None else f"{item.lag_records:,} records, {item.lag_seconds or 0:.0f} s"
-    latency = "-" if item.latency_ms is None else f"{item.latency_ms[0]:,} ms (p99 {item.latency_ms[1]:,} ms)"
+    lag = "-" if flow.lag_records is None else f"{flow.lag_records:,} records, {flow.lag_seconds or 0:.0f} s"
+    latency = "-" if flow.latency_ms is None else f"{flow.latency_ms[0]:,} ms (p99 {flow.latency_ms[1]:,} ms)"
     return (
-        f"{item.records_per_second:,.0f} records/s",
-        f"{item.records:,} records in {item.batches:,} batches ({item.short_batches:,} short)",
+        f"{flow.records_per_second:,.0f} records/s",
+        f"{flow.records:,} records in {flow.batches:,} batches ({flow.short_batches:,} short)",
         f"lag {lag}",
         f"latency {latency}",
-        f"{item.open_incidents} open incidents",
+        f"{flow.open_incidents} open incidents",
     )

@@ -31,16 +31,16 @@ def translate_checkpoint(
     resolved = known.topology.flow(flow)
     policy = resolved.policy
     query = read_checkpoint(directory)  # before a session starts, where the lake needs one
-    found = translate_query(known.reader, resolved, policy, query, reverse)
-    texts = {number: starting_offsets(positions) for number, positions in found.positions.items()}
+    translated = translate_query(known.reader, resolved, policy, query, reverse)
+    texts = {number: starting_offsets(positions) for number, positions in translated.positions.items()}
     if as_json:
         sources = [{"source": number, "starting_offsets": json.loads(text)} for number, text in texts.items()]
-        problems = [vars(problem) for problem in found.problems]
+        problems = [vars(problem) for problem in translated.problems]
         shared.answer({"flow": flow, "batch": query.batch, "sources": sources, "problems": problems})
     else:
         for text in texts.values():
             typer.echo(text)
-        for problem in found.problems:
+        for problem in translated.problems:
             shared.say(f"not exact: source {problem.source}: {problem.reason}")
-    if found.problems:
+    if translated.problems:
         raise typer.Exit(1)

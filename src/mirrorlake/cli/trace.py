@@ -33,13 +33,13 @@ def trace(
         raise InputError("--key stands alone: it is looked for in the whole topic of the source")
     if since is not None and key is None:
         raise InputError("--since goes with --key: one record has one time")
-    found = shared.lake.flows[flow].trace(
+    life = shared.lake.flows[flow].trace(
         topic, partition, offset, key=key, since=None if since is None else time_of("--since", since), reverse=reverse
     )
     if as_json:
-        shared.answer(found.to_dict())
+        shared.answer(life.to_dict())
     else:
-        for line in found.lines():
+        for line in life.lines():
             shared.out.print(line, soft_wrap=True)
-    if found.needs_somebody:
+    if life.needs_somebody:
         raise typer.Exit(1)

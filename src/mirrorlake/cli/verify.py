@@ -48,7 +48,7 @@ def verify(
     for file in report:
         if file.suffix not in (".html", ".json"):
             raise InputError(f"--report {file}: the name has to end with .html or .json")
-    found = shared.lake.verify(
+    verified = shared.lake.verify(
         flow or None,
         topic,
         since=None if since is None else time_of("--since", since),
@@ -60,12 +60,12 @@ def verify(
         report=None if as_json else lambda so_far: _progress(shared, so_far, watch),
     )
     for file in report:
-        found.write(file)
+        verified.write(file)
     if as_json:
-        shared.answer(found.to_dict())
+        shared.answer(verified.to_dict())
     else:
-        _show(shared, found)
-    if not found.complete:
+        _show(shared, verified)
+    if not verified.complete:
         raise typer.Exit(1)
 
 
@@ -75,33 +75,36 @@ def _progress(shared: Context, so_far: "Verified", watch: bool) -> None:
         shared.say(f"so far: {_line(so_far)}")
 
 
-def _show(shared: Context, found: "Verified") -> None:
-    if found.differences:
+def _show(shared: Context, verified: "Verified") -> None:
+    if verified.differences:
         table = plain_table("flow", "partition", "source offsets", "kind", "what")
-        for item in found.differences:
-            offsets = f"{item['first_offset']} to {item['last_offset']}"
-            place = f"{item['topic']}-{item['partition']}"
-            table.add_row(item["flow"], place, offsets, item["kind"], item["detail"] or "")
+        for row in verified.differences:
+            offsets = f"{row['first_offset']} to {row['last_offset']}"
+            place = f"{row['topic']}-{row['partition']}"
+            table.add_row(row["flow"], place, offsets, row["kind"], row["detail"] or "")
         shared.out.print(table)
-    if found.not_compared:
+    if verified.not_compared:
         table = plain_table("flow", "partition", "source offsets", "not compared", "why")
-        for item in found.not_compared:
-            until = "" if item["last_offset"] is None else item["last_offset"]
-            place = f"{item['topic']}-{item['partition']}"
-            table.add_row(item["flow"], place, f"{item['first_offset']} to {until}", item["reason"], item["detail"])
+        for row in verified.not_compared:
+            until = "" if row["last_offset"] is None else row["last_offset"]
+            place = f"{row['topic']}-{row['partition']}"
+            table.add_row(row["flow"], place, f"{row['first_offset']} to {until}", row["reason"], row["detail"])
         shared.out.print(table)
-    for reason, count in found.excused.items():
+    for reason, count in verified.excused.items():
         shared.out.print(f"{count:,} records no difference: {reason}")
-    for sentence in found.cut_sentences:
+    for sentence in verified.cut_sentences:
         shared.out.print(sentence)
-    shared.out.print(_line(found))
+    shared.out.print(_line(verified))
 
 
-def _line(found: "Verified") -> str:
-    before = f", {found.proven_before:,} before" if found.proven_before else ""
-    told = f"{len(found.differences):,} differences" if found.differences else "no difference"
-    told += f", {len(found.not_compared):,} stretches not compared" if found.not_compared else ""
-    return f"{found.proven:,} of {found.records:,} records proven by content in {found.ranges:,} ranges{before}; {told}"
+def _line(verified: "Verified") -> str:
+    before = f", {verified.proven_before:,} before" if verified.proven_before else ""
+    differences = f"{len(verified.differences):,} differences" if verified.differences else "no difference"
+    differences += f", {len(verified.not_compared):,} stretches not compared" if verified.not_compared else ""
+    return (
+        f"{verified.proven:,} of {verified.records:,} records proven by content in {verified.ranges:,} ranges"
+        f"{before}; {differences}"
+    )
 
 
 def _offsets(text: str) -> tuple[int, int]:
@@ -113,9 +116,9 @@ def _offsets(text: str) -> tuple[int, int]:
 
 def _share(text: str) -> float:
     try:
-        found = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
+        share = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
     except ValueError:
-        found = 0.0
-    if not 0 < found <= 1:
+        share = 0.0
+    if not 0 < share <= 1:
         raise InputError(f"--sample {text}: write a part as 1% or 0.01")
-    return found
+    return share

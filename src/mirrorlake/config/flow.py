@@ -41,8 +41,8 @@ def time_of_start(start: str) -> int | None:
     ValueError for what is no time."""
     if start in ("earliest", "latest"):
         return None
-    found = datetime.fromisoformat(start.replace("Z", "+00:00"))
-    return round((found if found.tzinfo else found.replace(tzinfo=timezone.utc)).timestamp() * 1000)
+    moment = datetime.fromisoformat(start.replace("Z", "+00:00"))
+    return round((moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)).timestamp() * 1000)
 
 
 class Flow(Model):

@@ -26,9 +26,9 @@ _REFERENCE = re.compile(r"\$\{[^{}]*\}")
 def redacted(topology: Topology) -> dict[str, Any]:
     """The topology as its file says it, without defaults and without secrets; references to secrets stay."""
     document = topology.model_dump(mode="python", by_alias=True, exclude_defaults=True)
-    found = _redacted(document, False)
-    assert isinstance(found, dict)
-    return found
+    hidden = _redacted(document, False)
+    assert isinstance(hidden, dict)
+    return hidden
 
 
 def topology_hash(topology: Topology) -> str:
@@ -56,9 +56,9 @@ def without_secrets_in_line(text: str) -> str:
 def _redacted(value: object, secret: bool) -> object:
     """One value of a document; `secret` where its key says that it holds one."""
     if isinstance(value, dict):
-        return {key: _redacted(item, secret or bool(_SECRET_KEY.search(str(key)))) for key, item in value.items()}
+        return {key: _redacted(part, secret or bool(_SECRET_KEY.search(str(key)))) for key, part in value.items()}
     if isinstance(value, list | tuple):
-        return [_redacted(item, secret) for item in value]
+        return [_redacted(part, secret) for part in value]
     text = value.get_secret_value() if hasattr(value, "get_secret_value") else value
     secret = secret or text is not value
     if not isinstance(text, str):

@@ -37,7 +37,7 @@ def resolve(text: str, providers: Mapping[str, Provider]) -> str:
     Raises TopologyError that names the reference, and never a value, for an unknown kind, a malformed reference, or one
     whose provider has no value.
     """
-    return _REFERENCE.sub(lambda found: _value(found[0], found[1], providers), text)
+    return _REFERENCE.sub(lambda match: _value(match[0], match[1], providers), text)
 
 
 def _value(reference: str, body: str, providers: Mapping[str, Provider]) -> str:

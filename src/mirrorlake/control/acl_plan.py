@@ -61,8 +61,8 @@ class Mirrors:
 
     def wide(self, prefix: str) -> str | None:
         """The prefix that an ACL on a prefix of the source has on the target, None if it must be written out."""
-        found = self.prefix(prefix)
-        return found if found is not None and self.closed(found) else None
+        mirrored = self.prefix(prefix)
+        return mirrored if mirrored is not None and self.closed(mirrored) else None
 
 
 class Implied(NamedTuple):

@@ -61,7 +61,7 @@ class AclSync:
         log: ChangeLog,
         remote_topic: Callable[[str], str | None],
         mirrored: Callable[[], Collection[str]] = tuple,
-        told: Callable[[frozenset[Acl]], object] = lambda acls: None,
+        on_read: Callable[[frozenset[Acl]], object] = lambda acls: None,
     ) -> None:
         """Prepare; `remote_topic` gives the target topic of a source topic, None where there cannot be one, and
         `mirrored` the target topics that the flow has produced to. `told` is handed the ACLs of the source, each time
@@ -80,7 +80,7 @@ class AclSync:
         self._log = log
         self._remote_topic = remote_topic
         self._mirrored = mirrored
-        self._on_read = told
+        self._on_read = on_read
         self._refusals = RefusedChanges()
         self._folded: dict[str, tuple[Sequence[Change], dict[Acl, str | None]]] = {}
 
@@ -103,16 +103,16 @@ class AclSync:
         self.left = plan.left
         rows = self._not_reported([*untold, *map(self._not_written_out, plan.withheld)], plan.changes)
         due = self._refusals.due(plan.changes)
-        said: dict[AclChange, str | None] = {change: None for change in due if change.action == "forget"}
+        errors: dict[AclChange, str | None] = {change: None for change in due if change.action == "forget"}
         begun = [change for change in due if change.action == "create"]
         fresh = {change for change in begun if change.acl not in owned}
         self._log.record(self.flow.name, [change.begun(self._named_by) for change in begun if change in fresh])
         created = create_acls(self._target, [change.acl for change in begun])
-        said.update({AclChange("create", acl): error for acl, error in created.items()})
+        errors.update({AclChange("create", acl): error for acl, error in created.items()})
         wanted = {change.acl for change in plan.changes if change.action == "create"}
         self.undone = {**lacking, **{acl: created.get(acl) for acl in wanted if created.get(acl, "") is not None}}
-        said.update(self._delete(removals(due, self.undone.keys(), mirrors.closed)))
-        for change, error in said.items():
+        errors.update(self._delete(removals(due, self.undone.keys(), mirrors.closed)))
+        for change, error in errors.items():
             if error is None:
                 self._refusals.accepted(change)
                 rows.append(change.row(None, self._named_by))
@@ -139,9 +139,9 @@ class AclSync:
         """Do what an operator said about the ACLs of another policy: take them away, or leave them to others for good;
         returns how many. Raises ReplicationError when the target refuses, with what it did noted all the same."""
         left = self.compare().left
-        said = self._delete(list(left)) if revoke else {AclChange("forget", acl): None for acl in left}
-        self._log_and_record([change.row(error, left[change.acl]) for change, error in said.items()])
-        refused = [f"{change.acl.name}: {error}" for change, error in said.items() if error is not None]
+        errors = self._delete(list(left)) if revoke else {AclChange("forget", acl): None for acl in left}
+        self._log_and_record([change.row(error, left[change.acl]) for change, error in errors.items()])
+        refused = [f"{change.acl.name}: {error}" for change, error in errors.items() if error is not None]
         if refused:
             raise ReplicationError(
                 f"cluster {self.flow.target} did not take away {len(refused)} of {len(left)} ACLs, such as "
@@ -152,11 +152,11 @@ class AclSync:
     def _delete(self, acls: Sequence[Acl]) -> dict[AclChange, str | None]:
         return {AclChange("delete", acl): error for acl, error in delete_acls(self._target, acls).items()}
 
-    def _not_reported(self, told: Sequence[Change], changes: Sequence[AclChange]) -> list[Change]:
+    def _not_reported(self, rows: Sequence[Change], changes: Sequence[AclChange]) -> list[Change]:
         """Those rows that were not reported before; what is neither reported nor to be changed any more is
         forgotten."""
-        self._refusals.keep({*changes, *(row.resource for row in told)})
-        return [row for row in told if self._refusals.is_news(row.resource, row.error or "")]
+        self._refusals.keep({*changes, *(row.resource for row in rows)})
+        return [row for row in rows if self._refusals.is_news(row.resource, row.error or "")]
 
     def _compare(self) -> _Compared:
         # Asked before and after: whatever the opposite flow made is there, or was, in between.
@@ -165,9 +165,9 @@ class AclSync:
         if not isinstance(source, NoAcls):
             self._on_read(source)
         untold = [
-            self._acls_unreported(admin, told)
-            for admin, told in ((self._source, source), (self._target, target))
-            if isinstance(told, NoAcls)
+            self._acls_unreported(admin, answer)
+            for admin, answer in ((self._source, source), (self._target, target))
+            if isinstance(answer, NoAcls)
         ]
         if isinstance(source, NoAcls) or isinstance(target, NoAcls):
             lacking: Mapping[Acl, str | None] = {}
@@ -223,13 +223,13 @@ class AclSync:
 
         Only the default policy's names show by themselves that they are its own; other names must have been noted so.
         """
-        known, found = set(names.values()), {}
+        known, upstream = set(names.values()), {}
         tells = (self._named_by, None) if isinstance(self._policy, DefaultPolicy) else (self._named_by,)
         for name in {acl.name for acl, policy in owned.items() if acl.prefix is None and policy in tells} - known:
             topic = self._policy.upstream_topic(name)
             if topic is not None and self._remote_topic(topic) == name:
-                found[topic] = name
-        return found
+                upstream[topic] = name
+        return upstream
 
     def _not_written_out(self, acl: Acl) -> Change:
         what = f"{acl.permission} {acl.operation} for {acl.principal} on {acl.pattern} {acl.name}"
@@ -240,11 +240,11 @@ class AclSync:
         )
         return Change(KIND, f"{what} from {acl.host}", None, None, "refused", error)
 
-    def _acls_unreported(self, admin: ClusterAdmin, told: NoAcls) -> Change:
-        if told.disabled:
+    def _acls_unreported(self, admin: ClusterAdmin, answer: NoAcls) -> Change:
+        if answer.disabled:
             error = f"cluster {admin.alias} has no authorizer, so flow {self.flow.name} mirrors no ACLs"
             return Change(KIND, f"cluster {admin.alias}", None, None, "skipped", error)
-        error = f"cluster {admin.alias} does not report its ACLs to flow {self.flow.name}: {told.reason}"
+        error = f"cluster {admin.alias} does not report its ACLs to flow {self.flow.name}: {answer.reason}"
         return Change(KIND, f"cluster {admin.alias}", None, None, "refused", error)
 
     def _log_and_record(self, rows: list[Change]) -> None:

@@ -90,19 +90,19 @@ class ConfigChange:
 def creation_configs(rules: ConfigRules, source: TopicConfigs, factor: int) -> dict[str, str]:
     """Configs to make a mirror with: what was set on the source topic, by the same filters as later, and ALWAYS."""
     own = {
-        key: found.value
-        for key, found in sorted(source.items())
-        if found.origin == "topic"
-        and found.value is not None
-        and _is_mirrored(rules, key, found)
-        and not _refusal(key, found.value, factor)
+        key: value.value
+        for key, value in sorted(source.items())
+        if value.origin == "topic"
+        and value.value is not None
+        and _is_mirrored(rules, key, value)
+        and not _refusal(key, value.value, factor)
     }
     return {**ALWAYS, **own, _TIMES: _KEPT_TIMES}
 
 
 def plan_mirror(rules: ConfigRules, pair: ConfigPair) -> list[ConfigChange]:
     """`plan_configs` for a mirror, which keeps the timestamps of its records."""
-    others = {key: found for key, found in pair.source.items() if key != _TIMES}
+    others = {key: value for key, value in pair.source.items() if key != _TIMES}
     changes = plan_configs(rules, replace(pair, source=others))
     there = pair.target.get(_TIMES)
     if there is None or there.value == _KEPT_TIMES:
@@ -115,30 +115,30 @@ def plan_mirror(rules: ConfigRules, pair: ConfigPair) -> list[ConfigChange]:
 def plan_configs(rules: ConfigRules, pair: ConfigPair) -> list[ConfigChange]:
     """Give the changes after which the topic is as the rules want it, by key; none when nothing differs."""
     changes = []
-    for key, found in sorted(pair.source.items()):
+    for key, value in sorted(pair.source.items()):
         there = pair.target.get(key)
-        if not _is_mirrored(rules, key, found) or (there is not None and there.fixed):
+        if not _is_mirrored(rules, key, value) or (there is not None and there.fixed):
             continue
         before = None if there is None else there.value
-        wanted = _wanted(rules, found)
+        wanted = _wanted(rules, value)
         if wanted is None:
             if there is not None and there.origin == "topic":
                 changes.append(ConfigChange(pair.topic, pair.target_topic, key, before, None))
-        elif before != wanted and (there is not None or found.origin == "topic"):
+        elif before != wanted and (there is not None or value.origin == "topic"):
             refusal = _refusal(key, wanted, pair.factor)
             changes.append(ConfigChange(pair.topic, pair.target_topic, key, before, wanted, refusal))
     return changes
 
 
-def _wanted(rules: ConfigRules, found: ConfigValue) -> str | None:
+def _wanted(rules: ConfigRules, config: ConfigValue) -> str | None:
     """The value that a key of the mirror must have, None for the target's default."""
-    if found.origin == "topic" or (rules.defaults_from == "source" and found.origin != "broker"):
-        return found.value
+    if config.origin == "topic" or (rules.defaults_from == "source" and config.origin != "broker"):
+        return config.value
     return None
 
 
-def _is_mirrored(rules: ConfigRules, key: str, found: ConfigValue) -> bool:
-    return not found.fixed and not matches_any(rules.exclude, key)
+def _is_mirrored(rules: ConfigRules, key: str, config: ConfigValue) -> bool:
+    return not config.fixed and not matches_any(rules.exclude, key)
 
 
 def _refusal(key: str, value: str, factor: int) -> str:

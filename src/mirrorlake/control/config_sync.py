@@ -39,7 +39,7 @@ class ConfigSync:
         connections: Connections,
         log: ChangeLog,
         remote_topic: Callable[[str], str | None],
-        told: Callable[[Mapping[str, TopicConfigs]], object] = lambda configs: None,
+        on_read: Callable[[Mapping[str, TopicConfigs]], object] = lambda configs: None,
     ) -> None:
         """Prepare; `remote_topic` gives the target topic of a source topic, None where there cannot be one. `told` is
         handed what the source says of its topics, each time."""
@@ -52,7 +52,7 @@ class ConfigSync:
         self._target = connections.admin(flow.target)
         self._log = log
         self._remote_topic = remote_topic
-        self._on_read = told
+        self._on_read = on_read
         self._refusals = RefusedChanges()
         self._contests = Contests()
 
@@ -61,15 +61,17 @@ class ConfigSync:
 
         A source topic that is gone, or whose configs the source does not report, gives none of its own.
         """
-        found = describe_topic_configs(self._source, factors).configs
-        self._on_read(found)
-        return {topic: creation_configs(self.rules, found.get(topic, {}), factor) for topic, factor in factors.items()}
+        configs = describe_topic_configs(self._source, factors).configs
+        self._on_read(configs)
+        return {
+            topic: creation_configs(self.rules, configs.get(topic, {}), factor) for topic, factor in factors.items()
+        }
 
     def not_kept(self, topic: str, refused: Mapping[str, tuple[str, str]]) -> None:
         """Report configs that a target topic was made without: what the target does not take, by key, each with its
         value and what the target says about it. A limit that it does not know limits nothing there."""
-        told = {key: said for key, said in refused.items() if key not in UNLIMITED}
-        changes = {ConfigChange(topic, topic, key, None, value): error for key, (value, error) in told.items()}
+        concerned = {key: refusal for key, refusal in refused.items() if key not in UNLIMITED}
+        changes = {ConfigChange(topic, topic, key, None, value): error for key, (value, error) in concerned.items()}
         rows = [change.row(error) for change, error in changes.items() if self._refusals.is_news(_key(change), error)]
         self._log_and_record(rows)
 
@@ -86,10 +88,10 @@ class ConfigSync:
         compared = self._compare()
         self._refusals.keep({_key(change) for change in compared.changes} | {row.resource for row in compared.refused})
         due = [change for change in compared.changes if not self._refusals.waits(_key(change))]
-        said: dict[ConfigChange, str | None] = {change: self._objection(change) for change in due}
-        said.update(alter_topic_configs(self._target, [change for change in due if said[change] is None]))
+        errors: dict[ConfigChange, str | None] = {change: self._objection(change) for change in due}
+        errors.update(alter_topic_configs(self._target, [change for change in due if errors[change] is None]))
         rows = [row for row in compared.refused if self._refusals.is_news(row.resource, row.error or "")]
-        for change, error in said.items():
+        for change, error in errors.items():
             if error is None:
                 self._contests.made(_key(change))
             if error is None or self._refusals.is_news(_key(change), error):

@@ -38,8 +38,8 @@ class DeniedTopics:
         for topic in fresh:
             count, last = self._refused.get(topic, (0, now))
             self._refused[topic] = (1 if now - last > 2 * PAUSES[-1] else count + 1, now)
-        told = [TopicRefused(f"{error}; the flow goes on without it", topic=topic) for topic, error in fresh.items()]
-        self._incidents.tell_all(self._flow, TopicRefused.incident_kind, told)
+        errors = [TopicRefused(f"{error}; the flow goes on without it", topic=topic) for topic, error in fresh.items()]
+        self._incidents.tell_all(self._flow, TopicRefused.incident_kind, errors)
         self.topics = dict(sorted({**self.topics, **fresh}.items()))
 
     def resume(self, names: Mapping[str, str]) -> None:

@@ -38,17 +38,17 @@ class RefusedChanges:
         """Forget a refusal, and all for the same reason: they are worth trying."""
         if key in self._known:
             reason = self._known[key][0]
-            self._known = {other: told for other, told in self._known.items() if told[0] != reason}
+            self._known = {other: known for other, known in self._known.items() if known[0] != reason}
 
     def is_news(self, key: Hashable, error: str) -> bool:
         """Remember a refusal; False if the same was reported before."""
-        told = self._known.get(key)
+        known = self._known.get(key)
         self._known[key] = (error, time.monotonic() + self._retry)
-        return told is None or told[0] != error
+        return known is None or known[0] != error
 
     def keep(self, keys: Collection[Hashable]) -> None:
         """Forget all but these: what comes back later is reported again."""
-        self._known = {key: told for key, told in self._known.items() if key in keys}
+        self._known = {key: known for key, known in self._known.items() if key in keys}
 
 
 class Contests:

@@ -60,30 +60,30 @@ def compare_targets(
         noted: the newest generation of each target topic.
         decisions: what operators decided, oldest first.
     """
-    said = {(item.topic, item.generation): item.resolution for item in decisions}
+    choices = {(decision.topic, decision.generation): decision.resolution for decision in decisions}
     living: dict[str, NotedTarget] = {}
     begin: dict[str, tuple[int, Begins]] = {}
     losses: list[TargetLoss] = []
     waiting, stopped, unfounded = set(), set(), set()
     for topic, target in names.items():
-        told = target in ids or target in missing
+        is_known = target in ids or target in missing
         known = noted.get(target)
         if known is None:
             begin[topic] = (0, "stage")
             continue
         key = (topic, known.number)
-        if said.get(key) == "stop":
+        if choices.get(key) == "stop":
             stopped.add(topic)
         elif known.topic_id and ids.get(target) == known.topic_id:
             living[topic] = known
-            if key in said and (said[key] is None or said[key] in BEGINNINGS):
+            if key in choices and (choices[key] is None or choices[key] in BEGINNINGS):
                 unfounded.add(topic)
-        elif not told and known.topic_id and said.get(key, "") not in (None, *BEGINNINGS):
+        elif not is_known and known.topic_id and choices.get(key, "") not in (None, *BEGINNINGS):
             living[topic] = known
-        elif (choice := said.get(key)) in BEGINNINGS:
+        elif (choice := choices.get(key)) in BEGINNINGS:
             begin[topic] = (known.number + 1, BEGINNINGS[str(choice)])
         else:
             waiting.add(topic)
-            if key not in said or choice is not None:
+            if key not in choices or choice is not None:
                 losses.append(TargetLoss(topic, target, known.number, target in ids))
     return TargetComparison(living, begin, tuple(losses), frozenset(waiting), frozenset(stopped), frozenset(unfounded))

@@ -87,12 +87,12 @@ class TargetGenerations:
         noted = self._load()
         self._note_previous({topic: target for topic, target in names.items() if target not in noted})
         asked = sorted({target for target in names.values() if target in noted})
-        found, missing = self._target.identities(asked)
-        comparison = self._compared(names, found, missing)
+        identities, missing = self._target.identities(asked)
+        comparison = self._compared(names, identities, missing)
         gone = {loss.target_topic for loss in comparison.losses if not loss.made_again}
         if gone:
             confirmed, still = self._until_known(gone, GONE_SECONDS)
-            comparison = self._compared(names, {**found, **confirmed}, (missing - gone) | still)
+            comparison = self._compared(names, {**identities, **confirmed}, (missing - gone) | still)
         unfounded = {topic: comparison.living[topic].number for topic in comparison.unfounded}
         close_unfounded(self._lake, self._flow, unfounded)
         self._apply(names, comparison)
@@ -106,11 +106,11 @@ class TargetGenerations:
         """
         if not names:
             return {}
-        found, _ = self._until_known(set(names.values()), MADE_SECONDS)
-        ends = self._ends({target: found[target].partitions for target in names.values() if target in found})
+        identities, _ = self._until_known(set(names.values()), MADE_SECONDS)
+        ends = self._ends({target: identities[target].partitions for target in names.values() if target in identities})
         begun = {
             (topic, target): NotedTarget(
-                comparison.begin[topic][0], found[target].topic_id, comparison.begin[topic][1], ends[target]
+                comparison.begin[topic][0], identities[target].topic_id, comparison.begin[topic][1], ends[target]
             )
             for topic, target in names.items()
             if target in ends
@@ -124,9 +124,9 @@ class TargetGenerations:
         return self._noted
 
     def _compared(
-        self, names: Mapping[str, str], found: Mapping[str, TopicIdentity], missing: Collection[str]
+        self, names: Mapping[str, str], identities: Mapping[str, TopicIdentity], missing: Collection[str]
     ) -> TargetComparison:
-        ids = {target: topic.topic_id for target, topic in found.items()}
+        ids = {target: topic.topic_id for target, topic in identities.items()}
         noted = {target: items[-1] for target, items in self._load().items()}
         same = all(ids.get(target) in (None, noted[target].topic_id) for target in names.values() if target in noted)
         if noted and (self._decisions is None or not same or missing or self.waiting or self.stopped):
@@ -177,24 +177,27 @@ class TargetGenerations:
         self._never_mapped |= unknown.keys() - written.keys()
         if not written:
             return
-        found, _ = self._target.identities(sorted(written.values()))
-        ends = self._ends({target: topic.partitions for target, topic in found.items()})
+        identities, _ = self._target.identities(sorted(written.values()))
+        ends = self._ends({target: topic.partitions for target, topic in identities.items()})
         lost = {
             (topic, target): NotedTarget(0, "")
             for topic, target in written.items()
-            if any(item.end > _end(ends.get(target, ()), item.partition) for item in mapped[target])
+            if any(
+                mapped_target.end > _end(ends.get(target, ()), mapped_target.partition)
+                for mapped_target in mapped[target]
+            )
         }
         self._note(lost)
 
     def _until_known(self, topics: Collection[str], seconds: float) -> tuple[dict[str, TopicIdentity], frozenset[str]]:
         """Topics by name, and those that the cluster did not know for so long."""
         deadline = time.monotonic() + seconds
-        found, missing = self._target.identities(sorted(topics))
+        identities, missing = self._target.identities(sorted(topics))
         while missing and time.monotonic() < deadline:
             time.sleep(_PAUSE_SECONDS)
             again, missing = self._target.identities(sorted(missing))
-            found |= again
-        return found, missing
+            identities |= again
+        return identities, missing
 
     def _ends(self, partitions: Mapping[str, int]) -> dict[str, tuple[int, ...]]:
         """The log ends of topics. Those of which no leader answers yet are asked again, and left out in the end."""
@@ -215,7 +218,7 @@ class TargetGenerations:
         problems = []
         for loss in losses:
             about = (loss.topic, loss.generation)
-            parts = [item for item in mapped.get(loss.target_topic, []) if (item.topic, item.generation) == about]
+            parts = [part for part in mapped.get(loss.target_topic, []) if (part.topic, part.generation) == about]
             problems.append(_lost(self._flow, self._target.alias, loss, parts))
         for problem in problems:
             logger.error("%s", problem)
@@ -242,19 +245,19 @@ def closed_targets(lake: Reader, connections: Connections, flow: ResolvedFlow) -
     """Source topics whose target topic is not, or not any more, the one that the flow writes to, and why: target
     offsets of theirs mean nothing. Without an answer of the target, as the lake knows it."""
     living = living_targets(lake, flow.name)
-    found: dict[str, TopicIdentity] = {}
+    identities: dict[str, TopicIdentity] = {}
     missing: frozenset[str] = frozenset()
     try:
-        names = sorted({item.target_topic for item in living.values()})
-        found, missing = connections.admin(flow.target).identities(names)
+        names = sorted({target.target_topic for target in living.values()})
+        identities, missing = connections.admin(flow.target).identities(names)
     except (ClusterUnusable, KafkaException) as error:
         logger.warning("%s", error)
     closed = {}
-    for topic, item in living.items():
-        there = found.get(item.target_topic)
-        if not item.lives or item.target_topic in missing or (there and there.topic_id != item.topic_id):
+    for topic, target in living.items():
+        there = identities.get(target.target_topic)
+        if not target.lives or target.target_topic in missing or (there and there.topic_id != target.topic_id):
             closed[topic] = (
-                f"{item.target_topic} at cluster {flow.target} is gone, or not the topic that flow {flow.name} wrote "
+                f"{target.target_topic} at cluster {flow.target} is gone, or not the topic that flow {flow.name} wrote "
                 "to; run the flow, and decide with mirrorlake resolve"
             )
     return closed
@@ -266,8 +269,8 @@ def _end(ends: Sequence[int], partition: int) -> int:
 
 def _lost(flow: str, alias: str, loss: TargetLoss, mapped: Sequence[MappedTarget]) -> TargetRecreated:
     """What was lost, and what can be decided."""
-    count = sum(item.record_count for item in mapped)
-    parts = [f"partition {item.partition}: {item.first} to {item.last}" for item in mapped[:_NAMED_PARTITIONS]]
+    count = sum(part.record_count for part in mapped)
+    parts = [f"partition {part.partition}: {part.first} to {part.last}" for part in mapped[:_NAMED_PARTITIONS]]
     more = f" and {len(mapped) - _NAMED_PARTITIONS} partitions more" if len(mapped) > _NAMED_PARTITIONS else ""
     what = f"{count} records of {loss.topic} (source offsets, {', '.join(parts)}{more})" if mapped else "nothing yet"
     happened = "was deleted and made again" if loss.made_again else "was deleted"
@@ -276,7 +279,7 @@ def _lost(flow: str, alias: str, loss: TargetLoss, mapped: Sequence[MappedTarget
         f"until you decide: mirrorlake resolve --flow '{flow}' --topic '{loss.topic}' --choice again "
         "(or continue, or stop)",
         topic=loss.topic,
-        first_offset=min((item.first for item in mapped), default=None),
-        last_offset=max((item.last for item in mapped), default=None),
+        first_offset=min((part.first for part in mapped), default=None),
+        last_offset=max((part.last for part in mapped), default=None),
         target_generation=loss.generation,
     )

@@ -127,8 +127,8 @@ class TargetTopics:
         self._there = self._connections.admin(self.flow.source).topics()
         return compare_topics(self.flow, self._connections, self.left_out, self._there)
 
-    def _note_configs(self, told: Mapping[str, TopicConfigs]) -> None:
-        note_configs(self._event_log.states, self.flow.source, self._there, told)
+    def _note_configs(self, configs: Mapping[str, TopicConfigs]) -> None:
+        note_configs(self._event_log.states, self.flow.source, self._there, configs)
 
     def refresh(self, begins: bool = True) -> list[TopicPlan]:
         """Make what is missing; returns the plans that were carried out or refused.
@@ -138,15 +138,15 @@ class TargetTopics:
         """
         with self._use:
             plans = self._planned(begins)
-            found = self._comparison({plan.topic: plan.target_topic for plan in plans if plan.action != "refuse"})
-            later = found.waiting | found.stopped | (frozenset() if begins else found.decided)
+            comparison = self._comparison({plan.topic: plan.target_topic for plan in plans if plan.action != "refuse"})
+            later = comparison.waiting | comparison.stopped | (frozenset() if begins else comparison.decided)
             plans = [plan for plan in plans if plan.topic not in later]
             bare = self._protected.make({plan.topic: plan.target_topic for plan in plans if plan.action == "create"})
             refused = bare | self._carry_out([plan for plan in plans if plan.topic not in bare])
             wanted = [plan for plan in plans if plan.action != "refuse" and plan.topic not in refused]
-            refused |= self._begin(found, {plan.topic: plan.target_topic for plan in wanted})
+            refused |= self._begin(comparison, {plan.topic: plan.target_topic for plan in wanted})
             if begins:
-                refused |= self._begin_decided(found, {plan.topic for plan in plans})
+                refused |= self._begin_decided(comparison, {plan.topic for plan in plans})
             for plan in plans:
                 if plan.target_topic in self.generations.living and plan.topic not in refused:
                     self._ready[plan.target_topic] = plan.partitions
@@ -200,9 +200,9 @@ class TargetTopics:
         except ClusterUnusable as error:
             if error.alias == self.flow.source:
                 self._silent = True
-                found = self._comparison({})
+                comparison = self._comparison({})
                 if begins:
-                    self._unmade.topics.update(self._begin_decided(found, ()))
+                    self._unmade.topics.update(self._begin_decided(comparison, ()))
             raise
 
     def _comparison(self, names: Mapping[str, str]) -> TargetComparison:
@@ -213,22 +213,24 @@ class TargetTopics:
             if self.selection.selects(topic) and self.remote_topic(topic) == target
         }
         wanted = {**noted, **names}
-        found = self.generations.comparison(wanted)
-        for topic in wanted.keys() - found.living.keys():
+        comparison = self.generations.comparison(wanted)
+        for topic in wanted.keys() - comparison.living.keys():
             self._ready.pop(wanted[topic], None)
-        return found
+        return comparison
 
-    def _begin(self, found: TargetComparison, names: Mapping[str, str]) -> dict[str, TargetRefused]:
+    def _begin(self, comparison: TargetComparison, names: Mapping[str, str]) -> dict[str, TargetRefused]:
         """Note the generations that begin now of topics that are there; returns those of which that cannot be done."""
-        return self.generations.begin(found, {topic: target for topic, target in names.items() if topic in found.begin})
+        return self.generations.begin(
+            comparison, {topic: target for topic, target in names.items() if topic in comparison.begin}
+        )
 
-    def _begin_decided(self, found: TargetComparison, told: Collection[str]) -> dict[str, TargetRefused]:
+    def _begin_decided(self, comparison: TargetComparison, planned: Collection[str]) -> dict[str, TargetRefused]:
         """Begin what an operator has decided about topics of which the source has not `told`: it does not answer, or
         they are gone there. Returns those of which that cannot be done."""
         left = {
             topic: target
             for topic, target in self.generations.names().items()
-            if topic in found.decided and topic not in told
+            if topic in comparison.decided and topic not in planned
         }
         if not left:
             return {}
@@ -236,7 +238,7 @@ class TargetTopics:
         needed = {target: max(1, self.generations.partitions(target)) for target in left.values()}
         refused = self._make_by_states({t: name for t, name in left.items() if name not in there}, needed)
         made = {topic: target for topic, target in left.items() if target not in refused}
-        untold = self._begin(found, made)
+        untold = self._begin(comparison, made)
         for target in self.generations.living.keys() & set(made.values()):
             self._ready[target] = there[target].partitions if target in there else needed[target]
         return {**{topic: refused[target] for topic, target in left.items() if target in refused}, **untold}
@@ -302,12 +304,14 @@ class TargetTopics:
         lacking = {topic: target for topic, target in names.items() if needed[target] > self._ready.get(target, 0)}
         if not lacking:
             return
-        found = self._comparison(lacking)
-        first = {topic: target for topic, target in lacking.items() if topic in found.begin.keys() - found.decided}
+        comparison = self._comparison(lacking)
+        first = {
+            topic: target for topic, target in lacking.items() if topic in comparison.begin.keys() - comparison.decided
+        }
         seen = self._target.topics()
         refused = self._make_by_states({t: name for t, name in first.items() if name not in seen}, needed)
         unmade = {topic: refused[target] for topic, target in first.items() if target in refused}
-        unmade |= self._begin(found, {topic: target for topic, target in first.items() if topic not in unmade})
+        unmade |= self._begin(comparison, {topic: target for topic, target in first.items() if topic not in unmade})
         for topic, target in lacking.items():
             if target not in self.generations.living or topic in unmade:
                 continue

@@ -36,9 +36,9 @@ class UnmadeTopics:
     def tell_plans(self, plans: Sequence[TopicPlan]) -> list[TopicPlan]:
         """Report planned topics that must not be mirrored; returns the plans except those reported before."""
         fresh = [plan for plan in plans if plan not in self._reported]
-        found = refusals(fresh)
-        self._reported.update(found)
-        self._incidents.tell_all(self._flow, _KIND, [_refused(self._flow, plan) for plan in found])
+        refused = refusals(fresh)
+        self._reported.update(refused)
+        self._incidents.tell_all(self._flow, _KIND, [_refused(self._flow, plan) for plan in refused])
         return fresh
 
     def _tell(self, refused: Mapping[str, TargetRefused]) -> None:

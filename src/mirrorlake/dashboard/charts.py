@@ -57,12 +57,12 @@ def _xy(spec: XYSpec, columns: _Columns) -> Any:
         base = _folded(base, made.y, columns)
         order = alt.Order("rank", type="quantitative")  # the first of them lies at the bottom
         y = _axis(alt.Y, "value", made.y.scale, made.y.axis, made.y.format)
-        color = alt.Color("series", type="nominal", sort=[item.displayName for item in made.y.fields], title=None)
+        color = alt.Color("series", type="nominal", sort=[series.displayName for series in made.y.fields], title=None)
         tips = [_tip(made.x, columns), *_series_tips(made.y)]
     else:
         y = _positional(alt.Y, made.y, columns)
         color = _color(made.color, columns)
-        tips = [_tip(item, columns) for item in (made.x, made.color, made.y) if item is not None]
+        tips = [_tip(channel, columns) for channel in (made.x, made.color, made.y) if channel is not None]
     x = _positional(alt.X, made.x, columns, bars=spec.widgetType == "bar")
     if spec.widgetType == "line":
         return _lines(base, x, y, color, tips)
@@ -105,7 +105,7 @@ def _heatmap(spec: HeatmapSpec, columns: _Columns) -> Any:
         scale=alt.Scale(zero=True, interpolate="rgb"),
         legend=legend,
     )
-    tips = [_tip(item, columns) for item in (made.y, made.x, made.color)]
+    tips = [_tip(channel, columns) for channel in (made.y, made.x, made.color)]
     return alt.Chart().mark_rect(cornerRadius=2).encode(x=x, y=y, color=color, tooltip=tips)
 
 
@@ -120,7 +120,7 @@ def _pie(spec: PieSpec, columns: _Columns) -> Any:
 def _combo(spec: ComboSpec, columns: _Columns) -> Any:
     """Bars on the left axis, lines on the right one; the colour says which is which."""
     made = spec.encodings
-    names = [item.displayName for side in (made.y.primary, made.y.secondary) for item in side.fields]
+    names = [series.displayName for side in (made.y.primary, made.y.secondary) for series in side.fields]
     bars, lines = _folded(alt.Chart(), made.y.primary, columns), _folded(alt.Chart(), made.y.secondary, columns)
     sides = []
     for side, marked in (
@@ -136,7 +136,7 @@ def _combo(spec: ComboSpec, columns: _Columns) -> Any:
 
 def _folded(base: Any, side: Series, columns: _Columns) -> Any:
     """Several fields of a row as several rows with `series` (the name that people read) and `value`."""
-    names = {columns.names[item.fieldName]: item.displayName for item in side.fields}
+    names = {columns.names[series.fieldName]: series.displayName for series in side.fields}
     text = "{" + ", ".join(f"{column}: {_quoted(name)}" for column, name in names.items()) + "}"
     ranks = "{" + ", ".join(f"{column}: {rank}" for rank, column in enumerate(names)) + "}"
     folded = base.transform_fold(list(names), as_=["column", "value"])
@@ -147,10 +147,12 @@ def _quoted(text: str) -> str:
     return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 
-def _positional(kind: Any, item: Channel, columns: _Columns, bars: bool = False) -> Any:
-    made = _axis(kind, columns.names[item.fieldName], item.scale, item.axis, item.format, item.displayName)
-    if bars and item.fieldName in columns.units:
-        made["timeUnit"] = columns.units[item.fieldName]
+def _positional(kind: Any, channel: Channel, columns: _Columns, bars: bool = False) -> Any:
+    made = _axis(
+        kind, columns.names[channel.fieldName], channel.scale, channel.axis, channel.format, channel.displayName
+    )
+    if bars and channel.fieldName in columns.units:
+        made["timeUnit"] = columns.units[channel.fieldName]
     return made
 
 
@@ -174,22 +176,24 @@ def _sort(scale: Scale) -> str:
     return f"-{axis}" if falling else axis
 
 
-def _color(item: Channel | None, columns: _Columns) -> Any:
-    if item is None:
+def _color(channel: Channel | None, columns: _Columns) -> Any:
+    if channel is None:
         return alt.Undefined
-    pairs = item.scale.mappings
+    pairs = channel.scale.mappings
     scale = alt.Scale(domain=[pair.value for pair in pairs], range=[pair.color for pair in pairs])
-    return alt.Color(columns.names[item.fieldName], type="nominal", title=None, scale=scale if pairs else alt.Undefined)
+    return alt.Color(
+        columns.names[channel.fieldName], type="nominal", title=None, scale=scale if pairs else alt.Undefined
+    )
 
 
-def _tip(item: Channel, columns: _Columns) -> Any:
-    column = columns.names[item.fieldName]
-    if item.scale.type == "temporal":
-        return alt.Tooltip(column, type="temporal", title=item.displayName, format="", formatType=INSTANT)
-    if item.scale.type == "categorical":
-        return alt.Tooltip(column, type="nominal", title=item.displayName)
+def _tip(channel: Channel, columns: _Columns) -> Any:
+    column = columns.names[channel.fieldName]
+    if channel.scale.type == "temporal":
+        return alt.Tooltip(column, type="temporal", title=channel.displayName, format="", formatType=INSTANT)
+    if channel.scale.type == "categorical":
+        return alt.Tooltip(column, type="nominal", title=channel.displayName)
     return alt.Tooltip(
-        column, type="quantitative", title=item.displayName, format=_written(item.format), formatType=QUANTITY
+        column, type="quantitative", title=channel.displayName, format=_written(channel.format), formatType=QUANTITY
     )
 
 

@@ -62,11 +62,11 @@ class DashboardReader:
         began = time.monotonic()
         self._lake.refresh()
         times = self._dashboard.time_columns()
-        found = {}
+        datasets = {}
         for dataset in self._dashboard.datasets:
-            found[dataset.name] = self._read(dataset, times.get(dataset.name))
+            datasets[dataset.name] = self._read(dataset, times.get(dataset.name))
         now = datetime.now(timezone.utc)
-        return {"at": int(now.timestamp() * 1000), "seconds": round(time.monotonic() - began, 2), "datasets": found}
+        return {"at": int(now.timestamp() * 1000), "seconds": round(time.monotonic() - began, 2), "datasets": datasets}
 
     def _read(self, dataset: Dataset, time_column: str | None) -> dict[str, Any]:
         mark = data_version(self._lake.directory, dataset.query)  # before the query, so that no commit is missed

@@ -33,14 +33,14 @@ class FieldPlan:
 
 def parse_expression(text: str) -> FieldPlan:
     """Take an expression apart. Raises ValueError, with a sentence, for one that is none of ours."""
-    if found := _PLAIN.fullmatch(text):
-        return FieldPlan("plain", found["column"])
-    if found := _DISTINCT.fullmatch(text):
-        return FieldPlan("countdistinct", found["column"])
-    if found := _TRUNC.fullmatch(text):
-        return FieldPlan("trunc", found["column"], found["unit"])
-    if found := _AGGREGATE.fullmatch(text):
+    if match := _PLAIN.fullmatch(text):
+        return FieldPlan("plain", match["column"])
+    if match := _DISTINCT.fullmatch(text):
+        return FieldPlan("countdistinct", match["column"])
+    if match := _TRUNC.fullmatch(text):
+        return FieldPlan("trunc", match["column"], match["unit"])
+    if match := _AGGREGATE.fullmatch(text):
         kinds: dict[str, Kind] = {"SUM": "sum", "AVG": "avg", "MIN": "min", "MAX": "max", "COUNT": "count"}
-        if found["column"] != "*" or found["function"] == "COUNT":
-            return FieldPlan(kinds[found["function"]], found["column"])
+        if match["column"] != "*" or match["function"] == "COUNT":
+            return FieldPlan(kinds[match["function"]], match["column"])
     raise ValueError(f"the expression {text} is not one of those that dashboards have; put the logic into a view")

@@ -49,9 +49,9 @@ class Dashboard(Part):
 def plan_fields(widget: Widget, query: Query) -> dict[str, FieldPlan]:
     """What each field of a query is, by name. Raises InputError for an expression that is not known."""
     plans = {}
-    for item in query.fields:
+    for query_field in query.fields:
         try:
-            plans[item.name] = parse_expression(item.expression)
+            plans[query_field.name] = parse_expression(query_field.expression)
         except ValueError as error:
             raise InputError(f"widget {widget.name} of the dashboard cannot be shown: {error}") from error
     return plans
@@ -62,11 +62,11 @@ def filter_targets(widget: Widget) -> list[tuple[str, str]]:
     spec = widget.spec
     if not isinstance(spec, ValuesFilterSpec | RangeFilterSpec):
         return []
-    queries = {item.name: item.query for item in widget.queries}
+    queries = {named.name: named.query for named in widget.queries}
     targets = []
-    for item in spec.encodings.fields:
-        query = queries[item.queryName]
-        plan = plan_fields(widget, query)[item.fieldName]
+    for filter_field in spec.encodings.fields:
+        query = queries[filter_field.queryName]
+        plan = plan_fields(widget, query)[filter_field.fieldName]
         targets.append((query.datasetName, plan.column))
     return targets
 
@@ -78,11 +78,11 @@ def load_dashboard(text: str | None = None) -> Dashboard:
     """
     content = shipped_text() if text is None else text
     try:
-        found = Dashboard.model_validate_json(content)
+        dashboard = Dashboard.model_validate_json(content)
     except ValidationError as error:
         raise InputError(f"the dashboard cannot be shown: {_sentence(content, error)}") from error
-    _check(found)
-    return found
+    _check(dashboard)
+    return dashboard
 
 
 def shipped_text() -> str:
@@ -98,16 +98,16 @@ def shipped_text() -> str:
 
 
 def _check(dashboard: Dashboard) -> None:
-    datasets = {item.name for item in dashboard.datasets}
-    _refuse_twice("dataset", [item.name for item in dashboard.datasets])
-    _refuse_twice("page", [item.name for item in dashboard.pages])
-    _refuse_twice("widget", [item.name for item in dashboard.widgets()])
+    datasets = {dataset.name for dataset in dashboard.datasets}
+    _refuse_twice("dataset", [dataset.name for dataset in dashboard.datasets])
+    _refuse_twice("page", [page.name for page in dashboard.pages])
+    _refuse_twice("widget", [placed.name for placed in dashboard.widgets()])
     for widget in dashboard.widgets():
         if (widget.spec is None) == (widget.multilineTextboxSpec is None):
             raise _wrong(widget, "it must have either a spec or a text")
         if widget.spec is None:
             continue
-        by_query = {item.name: item.query for item in widget.queries}
+        by_query = {named.name: named.query for named in widget.queries}
         if not by_query:
             raise _wrong(widget, "it has no query")
         for query in by_query.values():
@@ -121,12 +121,14 @@ def _hold_law(widget: Widget, queries: dict[str, Query]) -> None:
     """Each fieldName is the name of a field of the query that it is about."""
     spec = widget.spec
     if isinstance(spec, ValuesFilterSpec | RangeFilterSpec):
-        for item in spec.encodings.fields:
-            query = queries.get(item.queryName)
+        for filter_field in spec.encodings.fields:
+            query = queries.get(filter_field.queryName)
             if query is None:
-                raise _wrong(widget, f"it has no query {item.queryName}")
-            if item.fieldName not in {field.name for field in query.fields}:
-                raise _wrong(widget, f"no field of its query {item.queryName} is named {item.fieldName}")
+                raise _wrong(widget, f"it has no query {filter_field.queryName}")
+            if filter_field.fieldName not in {field.name for field in query.fields}:
+                raise _wrong(
+                    widget, f"no field of its query {filter_field.queryName} is named {filter_field.fieldName}"
+                )
         return
     if len(queries) != 1 or spec is None:
         raise _wrong(widget, "it must have one query")
@@ -144,8 +146,8 @@ def field_names(encodings: Any) -> Iterator[str]:
             yield encodings["fieldName"]
         encodings = list(encodings.values())
     if isinstance(encodings, list | tuple):
-        for item in encodings:
-            yield from field_names(item)
+        for encoding in encodings:
+            yield from field_names(encoding)
 
 
 def _refuse_twice(kind: str, names: list[str]) -> None:

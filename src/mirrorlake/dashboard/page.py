@@ -60,8 +60,8 @@ def document(dashboard: Dashboard) -> dict[str, Any]:
 
 
 def _page(page: Page) -> dict[str, Any]:
-    placed = sorted(page.layout, key=lambda item: (item.position.y, item.position.x))
-    widgets = [_widget(item) for item in placed if not _is_filter(item.widget)]
+    placed = sorted(page.layout, key=lambda placed_widget: (placed_widget.position.y, placed_widget.position.x))
+    widgets = [_widget(placed_widget) for placed_widget in placed if not _is_filter(placed_widget.widget)]
     return {"name": page.name, "title": page.displayName, "widgets": widgets}
 
 

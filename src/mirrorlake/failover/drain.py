@@ -85,16 +85,16 @@ def _held(
 ) -> list[str]:
     keys = _open(ends, marks)
     known = connections.open_transactions(flow.source, keys)
-    said = []
+    sentences = []
     for key in sorted(keys):
         whose = f"producer id {known[key].producer_id}" if key in known else "a producer that is not known"
         written = known[key].written_ms / 1000 if key in known else None
         since = "" if written is None else f", which wrote last {time.time() - written:.0f} s ago"
-        said.append(
+        sentences.append(
             f"a transaction of {whose}{since}, is open at offset {ends[key]} of {key[0]}-{key[1]} on {flow.source}: "
             f"{marks[key] - ends[key]:,} offsets behind it are mirrored when it ends"
         )
-    return said
+    return sentences
 
 
 def _is_free(lake: Lake, flow: ResolvedFlow) -> tuple[bool, str | None]:
@@ -124,5 +124,5 @@ def _wait(lake: Lake, flow: ResolvedFlow, ends: dict[TopicAndPartition, int]) ->
 def _missing(translator: Translator, ends: dict[TopicAndPartition, int]) -> list[str]:
     """Partitions of which something is not mapped yet: an end that translates exactly has been reached."""
     asked = [(topic, partition, end) for (topic, partition), end in ends.items() if end > 0]
-    found = translator.translate(asked, None)
-    return [f"{key[0]}-{key[1]}" for key in asked if key not in found or not found[key].exact]
+    translated = translator.translate(asked, None)
+    return [f"{key[0]}-{key[1]}" for key in asked if key not in translated or not translated[key].exact]

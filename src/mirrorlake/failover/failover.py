@@ -66,37 +66,41 @@ def move_groups(lake: Lake, connections: Connections, direction: Direction, opti
     connections.admin(direction.goal).cluster_id()
     gone = why_unreachable(connections, direction)
     drained = _catch_up(lake, connections, direction) if options.drain and not gone else []
-    found = take_inventory(lake.now, connections, direction, options.groups, gone)
+    inventory = take_inventory(lake.now, connections, direction, options.groups, gone)
     with sole_mover(lake, direction.flow, SYNC_SECONDS):  # group sync would move the same groups beside us
-        results, goals = _planned(lake.now, connections, direction, found, options.force)
+        results, goals = _planned(lake.now, connections, direction, inventory, options.force)
         results = carry_out(connections.groups(direction.goal), results, goals, options.force)
         _note_down(lake, direction, results)
-    return _document(lake.reader, direction, found, results, drained)
+    return _document(lake.reader, direction, inventory, results, drained)
 
 
 def planned_moves(lake: Reader, connections: Connections, direction: Direction, options: MoveOptions) -> dict[str, Any]:
     """What `move_groups` would do, as the same document: changes nothing. Raises as that does."""
     connections.admin(direction.goal).cluster_id()
-    found = take_inventory(lake, connections, direction, options.groups, why_unreachable(connections, direction))
-    results = _planned(lake, connections, direction, found, options.force)[0]
-    return {**_document(lake, direction, found, results, []), "dry_run": True}
+    inventory = take_inventory(lake, connections, direction, options.groups, why_unreachable(connections, direction))
+    results = _planned(lake, connections, direction, inventory, options.force)[0]
+    return {**_document(lake, direction, inventory, results, []), "dry_run": True}
 
 
 def _document(
-    lake: Reader, direction: Direction, found: GroupInventory, results: Sequence[MoveResult], drained: Sequence[Drained]
+    lake: Reader,
+    direction: Direction,
+    inventory: GroupInventory,
+    results: Sequence[MoveResult],
+    drained: Sequence[Drained],
 ) -> dict[str, Any]:
-    left = _left(direction, found, results, drained)
+    left = _left(direction, inventory, results, drained)
     return {
         "flow": direction.flow.name,
         "command": _word(direction),
         "dry_run": False,
         "complete": not left,
-        "origin_unreachable": found.gone,
-        "drained": [asdict(item) for item in drained],
+        "origin_unreachable": inventory.gone,
+        "drained": [asdict(flow_drained) for flow_drained in drained],
         "groups": documents(results),
-        "warnings": _warnings(lake, direction, found),
+        "warnings": _warnings(lake, direction, inventory),
         "left": left,
-        **({} if found.gone is None else divergence_of(lake, direction.flow.name)),
+        **({} if inventory.gone is None else divergence_of(lake, direction.flow.name)),
     }
 
 
@@ -106,7 +110,7 @@ def _catch_up(lake: Lake, connections: Connections, direction: Direction) -> lis
     opposite = opposite_name(direction.flow)
     if direction.reverse and opposite in connections.topology.flows:
         flows.append(connections.topology.flow(opposite))
-    return [item for flow in flows if (item := _drained(lake, connections, flow)) is not None]
+    return [flow_drained for flow in flows if (flow_drained := _drained(lake, connections, flow)) is not None]
 
 
 def _drained(lake: Lake, connections: Connections, flow: ResolvedFlow) -> Drained | None:
@@ -125,40 +129,42 @@ def _drained(lake: Lake, connections: Connections, flow: ResolvedFlow) -> Draine
 
 
 def _planned(
-    lake: Reader, connections: Connections, direction: Direction, found: GroupInventory, force: bool
+    lake: Reader, connections: Connections, direction: Direction, inventory: GroupInventory, force: bool
 ) -> tuple[list[MoveResult], dict[str, TargetGroup]]:
     """What is to be done, and the groups at the goal that it was decided by."""
-    starts = logs.starts(connections.admin(direction.goal), {item.checkpoint.target for item in found.standings})
-    names = {item.checkpoint.group_id for item in found.standings}
+    starts = logs.starts(
+        connections.admin(direction.goal), {standing.checkpoint.target for standing in inventory.standings}
+    )
+    names = {standing.checkpoint.group_id for standing in inventory.standings}
     goals, errors = target_groups(connections.groups(direction.goal), names, starts)
-    newest = {key: item for key, (item, _) in newest_checkpoints(lake, direction.flow.name).items()}
-    return plan_moves(mark_synced(found.standings, newest, direction.reverse), goals, errors, force), goals
+    newest = {key: checkpoint for key, (checkpoint, _) in newest_checkpoints(lake, direction.flow.name).items()}
+    return plan_moves(mark_synced(inventory.standings, newest, direction.reverse), goals, errors, force), goals
 
 
 def carry_out(
     goal: GroupAdmin, results: Sequence[MoveResult], goals: Mapping[str, TargetGroup], force: bool
 ) -> list[MoveResult]:
     """Send what is to be moved, group by group, and read it back. `goals` are the groups that it was decided by."""
-    moving = [item.standing.checkpoint for item in results if item.done == "would move"]
+    moving = [result.standing.checkpoint for result in results if result.done == "would move"]
     sent: dict[GroupPartition, Sent] = {}
     for step in move_in_steps(goal, goals, moving, force, at_once=1):
-        sent.update({item.checkpoint.group_partition: item for item in step})
+        sent.update({move.checkpoint.group_partition: move for move in step})
         failpoints.reached("group-moved")
-    now = _read_back(goal, {item.group_id for item in moving})
+    now = _read_back(goal, {checkpoint.group_id for checkpoint in moving})
     return [
-        item if item.done != "would move" else _done(item, sent[item.standing.checkpoint.group_partition], now)
-        for item in results
+        result if result.done != "would move" else _done(result, sent[result.standing.checkpoint.group_partition], now)
+        for result in results
     ]
 
 
 def _done(result: MoveResult, sent: Sent, now: GroupPositions) -> MoveResult:
-    item = sent.checkpoint
+    checkpoint = sent.checkpoint
     if sent.kept is not None:
         return kept(result.standing, sent.before, sent.kept)
     refused = sent.refused
-    if item.group_id in now.errors:
-        refused = refused or f"not read back: {now.errors[item.group_id]}"
-    position = now.positions.get(item.group_id, {}).get(item.target)
+    if checkpoint.group_id in now.errors:
+        refused = refused or f"not read back: {now.errors[checkpoint.group_id]}"
+    position = now.positions.get(checkpoint.group_id, {}).get(checkpoint.target)
     return verified(replace(result, before=sent.before, to=sent.to or result.to), refused, position)
 
 
@@ -171,31 +177,39 @@ def _read_back(goal: GroupAdmin, groups: set[str]) -> GroupPositions:
 
 def _note_down(lake: Lake, direction: Direction, results: Sequence[MoveResult]) -> None:
     # What is there and was never noted was moved by a run that was killed before it came to this.
-    changed = [item for item in results if item.done != "there" or not item.standing.checkpoint.synced]
-    EventLog(lake).record(direction.flow.name, [item.change() for item in changed])
+    changed = [result for result in results if result.done != "there" or not result.standing.checkpoint.synced]
+    EventLog(lake).record(direction.flow.name, [result.change() for result in changed])
     # What failback did not move is no position of the source, and so no checkpoint.
     noted = ("moved", "there") if direction.reverse else ("moved", "there", "kept", "failed")
-    rows = [item.checkpoint(direction.reverse, _word(direction)) for item in changed if item.done in noted]
+    rows = [result.checkpoint(direction.reverse, _word(direction)) for result in changed if result.done in noted]
     append_checkpoints(lake, direction.flow.name, rows)
 
 
 def _left(
-    direction: Direction, found: GroupInventory, results: Sequence[MoveResult], drained: Sequence[Drained]
+    direction: Direction, inventory: GroupInventory, results: Sequence[MoveResult], drained: Sequence[Drained]
 ) -> list[str]:
     """What is not as it should be, one sentence each."""
-    left = [f"flow {item.flow} was not drained: {_why(item)}" for item in drained if item.detail or item.missing]
-    left += [f"flow {item.flow} was not drained: {said}" for item in drained for said in item.held]
-    left += [f"cluster {direction.origin} did not report all its groups: {why}" for why in found.untold]
-    left += [f"group {group} was not reported: {why}" for group, why in sorted(found.errors.items())]
-    left += [f"topic {topic}: {why}" for topic, why in found.closed.items()]
-    left += _without_counterpart(direction, found)
-    return left + [_left_over(direction, item) for item in results if item.is_left]
+    left = [
+        f"flow {flow_drained.flow} was not drained: {_why(flow_drained)}"
+        for flow_drained in drained
+        if flow_drained.detail or flow_drained.missing
+    ]
+    left += [
+        f"flow {flow_drained.flow} was not drained: {sentence}"
+        for flow_drained in drained
+        for sentence in flow_drained.held
+    ]
+    left += [f"cluster {direction.origin} did not report all its groups: {why}" for why in inventory.untold]
+    left += [f"group {group} was not reported: {why}" for group, why in sorted(inventory.errors.items())]
+    left += [f"topic {topic}: {why}" for topic, why in inventory.closed.items()]
+    left += _without_counterpart(direction, inventory)
+    return left + [_left_over(direction, result) for result in results if result.is_left]
 
 
-def _without_counterpart(direction: Direction, found: GroupInventory) -> list[str]:
+def _without_counterpart(direction: Direction, inventory: GroupInventory) -> list[str]:
     """Positions that lead nowhere, those of a group in a topic as one."""
     places: dict[tuple[str, str], list[tuple[int, int]]] = {}
-    for (group, topic, partition), position in sorted(found.lost.items()):
+    for (group, topic, partition), position in sorted(inventory.lost.items()):
         places.setdefault((group, topic), []).append((partition, position))
     return [
         f"group {group} has no position at {direction.goal} for {topic}, where it stands at "
@@ -212,46 +226,48 @@ def _unmirrored(direction: Direction, topic: str) -> str:
     return "nothing of it was ever mirrored; `mirrorlake plan` says whether it is refused"
 
 
-def _left_over(direction: Direction, item: MoveResult) -> str:
+def _left_over(direction: Direction, result: MoveResult) -> str:
     """What is not as it should be about one position."""
-    standing, checkpoint = item.standing, item.standing.checkpoint
+    standing, checkpoint = result.standing, result.standing.checkpoint
     where = f"group {checkpoint.group_id}, {checkpoint.target_topic}-{checkpoint.partition}"
-    if item.done in ("kept", "failed"):
-        return f"{where}: {item.detail}"
-    said = []
+    if result.done in ("kept", "failed"):
+        return f"{where}: {result.detail}"
+    reasons = []
     if standing.past is not None:
         place = f"{checkpoint.topic}-{checkpoint.partition} on {direction.origin} ({standing.past})"
-        said.append(f"its position {checkpoint.source_position} lies behind the end of {place}, where no record is")
+        reasons.append(f"its position {checkpoint.source_position} lies behind the end of {place}, where no record is")
     if standing.gone:
-        said.append(f"up to {standing.gone:,} records that it has not read are not there any more")
+        reasons.append(f"up to {standing.gone:,} records that it has not read are not there any more")
     if standing.cut:
-        said.append(f"the log ends {standing.cut:,} offsets in front of what it has read")
-    if said:
-        return f"{where}: at {item.to_position}, since {' and '.join(said)}"
+        reasons.append(f"the log ends {standing.cut:,} offsets in front of what it has read")
+    if reasons:
+        return f"{where}: at {result.to_position}, since {' and '.join(reasons)}"
     late = "the opposite flow has not caught up"
     meaning = f"up to {standing.again} records will be read again" if standing.again else late
     paused = not direction.reverse and direction.flow.pauses(checkpoint.topic)
-    return f"{where}: held back at {item.to_position}, {'since the topic is paused; ' if paused else ''}{meaning}"
+    return f"{where}: held back at {result.to_position}, {'since the topic is paused; ' if paused else ''}{meaning}"
 
 
-def _why(item: Drained) -> str:
-    if item.detail is not None:
-        return item.detail
-    return f"{len(item.missing)} partitions are not at their end, such as {item.missing[0]}"
+def _why(drained: Drained) -> str:
+    if drained.detail is not None:
+        return drained.detail
+    return f"{len(drained.missing)} partitions are not at their end, such as {drained.missing[0]}"
 
 
-def _warnings(lake: Reader, direction: Direction, found: GroupInventory) -> list[str]:
+def _warnings(lake: Reader, direction: Direction, inventory: GroupInventory) -> list[str]:
     """What an operator should know before consumers start: members left at the origin, open incidents of the flow."""
     warnings = [
         f"group {group} still has members on {direction.origin}: stop them, then run this again, or they read on there"
-        for group, state in sorted(found.states.items())
+        for group, state in sorted(inventory.states.items())
         if may_have_members(state)
     ]
-    warnings += [f"group {group or repr(group)} is not moved: it is {why}" for group, why in found.not_moved.items()]
+    warnings += [
+        f"group {group or repr(group)} is not moved: it is {why}" for group, why in inventory.not_moved.items()
+    ]
     warnings += [
         f"group {group} also stands in {', '.join(topics[:_NAMED])}{' and others' if len(topics) > _NAMED else ''}, "
         f"which flow {direction.flow.name} does not select: it has no position there at {direction.goal}"
-        for group, topics in found.unselected.items()
+        for group, topics in inventory.unselected.items()
     ]
     incidents = lake.query_rows("open_incidents_of", flow=direction.flow.name)
     return warnings + [f"open incident {row['kind']}: {row['detail']}" for row in incidents]

@@ -48,8 +48,8 @@ def read_checkpoint(directory: Path) -> QueryPosition:
         offsets = None if batch is None else _text(directory / "offsets" / str(batch))
         return read_position(batch, offsets, _began(directory / "sources"))
     except (InputError, OSError) as error:
-        said = error.strerror if isinstance(error, OSError) else error
-        raise InputError(f"checkpoint {directory} cannot be translated: {said}") from error
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise InputError(f"checkpoint {directory} cannot be translated: {reason}") from error
 
 
 def translate_query(
@@ -61,34 +61,36 @@ def translate_query(
     safe one, and is a problem as well as one that was never seen.
     """
     asked = {(*key, offset) for positions in query.sources.values() for key, offset in positions.items()}
-    known = translate_living(lake, flow.name, [item for item in asked if item[2] not in (EARLIEST, LATEST)], reverse)
-    known.update(_marks(flow, policy, [item for item in asked if item[2] in (EARLIEST, LATEST)], reverse))
-    found = Translated({}, [])
+    known = translate_living(
+        lake, flow.name, [position for position in asked if position[2] not in (EARLIEST, LATEST)], reverse
+    )
+    known.update(_marks(flow, policy, [position for position in asked if position[2] in (EARLIEST, LATEST)], reverse))
+    translated = Translated({}, [])
     for number, positions in query.sources.items():
-        there = found.positions.setdefault(number, {})
+        there = translated.positions.setdefault(number, {})
         for (topic, partition), offset in sorted(positions.items()):
             translation = known.get((topic, partition, offset))
             if translation is None:
                 reason = never_seen(flow.name, topic, partition, reverse)
-                found.problems.append(Problem(number, topic, partition, offset, reason))
+                translated.problems.append(Problem(number, topic, partition, offset, reason))
                 continue
             there[translation.topic, partition] = translation.offset
             if translation.gone or not translation.exact:
                 reason = _inexact(flow, topic, partition, offset, translation)
-                found.problems.append(Problem(number, topic, partition, offset, reason))
-    return found
+                translated.problems.append(Problem(number, topic, partition, offset, reason))
+    return translated
 
 
 def _marks(
     flow: ResolvedFlow, policy: ReplicationPolicy, asked: Sequence[TopicPartitionOffset], reverse: bool
 ) -> dict[TopicPartitionOffset, Translation]:
     """EARLIEST and LATEST, which need only the topic's name there; a topic that is no mirror is left out."""
-    found = {}
+    marks = {}
     for topic, partition, mark in asked:
         name = policy.upstream_topic(topic) if reverse else policy.remote_topic(flow.source, topic)
         if name is not None:
-            found[topic, partition, mark] = Translation(name, partition, mark, True)
-    return found
+            marks[topic, partition, mark] = Translation(name, partition, mark, True)
+    return marks
 
 
 def _inexact(flow: ResolvedFlow, topic: str, partition: int, offset: int, translation: Translation) -> str:

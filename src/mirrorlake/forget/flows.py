@@ -51,7 +51,7 @@ class Flows:
     def held(self, names: Iterable[str], stack: ExitStack, waits: dict[str, str]) -> list[FlowPositions]:
         """The same of some flows that this call sees to it nobody produces until `stack` is closed. Of those that
         somebody does, or whose target does not answer, only the tables are known; `waits` is told why."""
-        found = []
+        positions = []
         for name in names:
             committed = None
             try:
@@ -65,8 +65,8 @@ class Flows:
                 waits[name] = str(error)
             except KafkaException as error:
                 waits[name] = f"its target does not say how far it is: {error.args[0].str()}"
-            found.append(self._known(name, committed))
-        return found
+            positions.append(self._known(name, committed))
+        return positions
 
     def _known(self, name: str, committed: Mapping[TopicAndPartition, Committed] | None) -> FlowPositions:
         flow = self._file.get(name)
@@ -104,13 +104,13 @@ class Flows:
 
     def _places(self, name: str, flow: ResolvedFlow | None) -> dict[TopicAndPartition, TopicAndPartition]:
         """Source partitions by target partition."""
-        found = {(target, key[1]): key for key, target in self._mapped.get(name, {}).items()}
+        sources = {(target, key[1]): key for key, target in self._mapped.get(name, {}).items()}
         if flow is not None:
             for topic, info in self._connections.admin(flow.target).topics().items():
                 for source in self._topics:
                     if flow.target_topic(source) == topic:
-                        found.update({(topic, at): (source, at) for at in range(info.partitions)})
-        return found
+                        sources.update({(topic, at): (source, at) for at in range(info.partitions)})
+        return sources
 
     def _positions(
         self,
@@ -123,13 +123,13 @@ class Flows:
         consumer = Consumer({**client, **settings, "logger": logger})
         try:
             asked = [TopicPartition(*place) for place in sorted(places)]
-            found = {}
-            for item in consumer.committed(asked, _ANSWER_SECONDS) if asked else ():
-                if item.error is not None:
-                    raise KafkaException(item.error)
-                if item.offset >= 0:
-                    generation = decode_written(item.metadata or "").generation
-                    found[places[item.topic, item.partition]] = Committed(generation, item.offset)
-            return found
+            positions = {}
+            for committed in consumer.committed(asked, _ANSWER_SECONDS) if asked else ():
+                if committed.error is not None:
+                    raise KafkaException(committed.error)
+                if committed.offset >= 0:
+                    generation = decode_written(committed.metadata or "").generation
+                    positions[places[committed.topic, committed.partition]] = Committed(generation, committed.offset)
+            return positions
         finally:
             consumer.close()

@@ -103,7 +103,7 @@ class _Request:
             topics = sorted(topic for other, topic in places if other == alias)
             wanted = wanted | ((F.col("source_cluster") == alias) & F.col("topic").isin(topics))
         try:
-            found = (
+            matching = (
                 records.where(wanted)
                 .where(f"(\n{self._where}\n)")
                 .select(
@@ -115,10 +115,10 @@ class _Request:
                     F.col("_metadata.file_path").alias("path"),
                 )
             )
-            found.columns  # noqa: B018 - with Spark Connect a query is looked into when this is asked
+            matching.columns  # noqa: B018 - with Spark Connect a query is looked into when this is asked
         except (AnalysisException, ParseException) as error:
             raise InputError(f"the predicate cannot be run: {first_line(error)}") from error
-        return found
+        return matching
 
     def elsewhere(self, index: StageIndex) -> list[dict[str, Any]]:
         """How many records of other topics of the stage, which come from the same ones, the predicate picks as well."""
@@ -130,8 +130,8 @@ class _Request:
         places = topics_with_same_records(mine, mirrors, aliases, staged)
         counts: dict[Staged, int | None] = dict.fromkeys(places)
         if places and is_about_content(self._where):
-            found = self._matching(index.version, places).groupBy("source_cluster", "topic").count().collect()
-            counts = {(row["source_cluster"], row["topic"]): row["count"] for row in found}
+            counted = self._matching(index.version, places).groupBy("source_cluster", "topic").count().collect()
+            counts = {(row["source_cluster"], row["topic"]): row["count"] for row in counted}
         return [{"source": alias, "topic": topic, "records": count} for (alias, topic), count in sorted(counts.items())]
 
     def replays(self) -> list[str]:
@@ -141,9 +141,9 @@ class _Request:
 
     def picked(self, stood: "_Snapshot") -> "DataFrame":
         """What the predicate picks. Raises InputError."""
-        found = self._matching(stood.version, [(self.alias, topic) for topic in self.topics]).drop("source_cluster")
-        frame = self.lake.spark.createDataFrame([tuple(item) for item in stood.needed], _NEEDED)
-        return self.lake.query_over("forget_picked", {"found": found, "still_needed": frame})
+        matching = self._matching(stood.version, [(self.alias, topic) for topic in self.topics]).drop("source_cluster")
+        frame = self.lake.spark.createDataFrame([tuple(needed) for needed in stood.needed], _NEEDED)
+        return self.lake.query_over("forget_picked", {"found": matching, "still_needed": frame})
 
     def counts(self, stood: "_Snapshot") -> list[dict[str, Any]]:
         """How many records may go, and how many have to wait, by topic."""
@@ -159,12 +159,12 @@ class _Snapshot(NamedTuple):
 
 
 def _forget(request: _Request, stage: StageFiles, held: ExitStack, finished: int) -> dict[str, Any]:
-    told: dict[str, str] = {}
+    reasons: dict[str, str] = {}
     stood = _snapshot(request, stage, request.flows.by_their_maps())
     counts = request.counts(stood)
     if any(row["waiting"] for row in counts):
         # Only now are flows kept from producing, and targets asked: mostly all is mapped.
-        known = request.flows.held(dict.fromkeys(item.flow for item in stood.needed), held, told)
+        known = request.flows.held(dict.fromkeys(needed.flow for needed in stood.needed), held, reasons)
         stood = _snapshot(request, stage, known)
         counts = request.counts(stood)
     with stage.reading() as index:
@@ -175,7 +175,7 @@ def _forget(request: _Request, stage: StageFiles, held: ExitStack, finished: int
         "forget_id": None,
         **{name: sum(row[name] for row in counts) for name in ("records", "files", "waiting")},
         "topics": counts,
-        "waits": _waits(stood.needed, told) if any(row["waiting"] for row in counts) else [],
+        "waits": _waits(stood.needed, reasons) if any(row["waiting"] for row in counts) else [],
         "elsewhere": elsewhere,
         "replays": request.replays(),
         "finished": finished,
@@ -195,13 +195,13 @@ def _forget(request: _Request, stage: StageFiles, held: ExitStack, finished: int
 def _snapshot(request: _Request, stage: StageFiles, flows: Sequence[FlowPositions]) -> _Snapshot:
     with stage.reading() as index:
         staged = {topic: index.topics(request.alias)[topic] for topic in request.topics}
-        return _Snapshot(index.version, [item for known in flows for item in still_needed(known, staged)])
+        return _Snapshot(index.version, [needed for known in flows for needed in still_needed(known, staged)])
 
 
-def _waits(waiting: Sequence[StillNeeded], told: dict[str, str]) -> list[dict[str, str]]:
+def _waits(waiting: Sequence[StillNeeded], reasons: dict[str, str]) -> list[dict[str, str]]:
     """Which flows records wait for, and why."""
     why = "what it has produced is not all in its map yet: run it once"
-    return [{"flow": name, "why": told.get(name, why)} for name in dict.fromkeys(item.flow for item in waiting)]
+    return [{"flow": name, "why": reasons.get(name, why)} for name in dict.fromkeys(needed.flow for needed in waiting)]
 
 
 def _source(index: StageIndex, topics: Sequence[str], source: str | None) -> str:

@@ -38,14 +38,14 @@ def topics_with_same_records(
         one, other = (source.rpartition(":")[2], topic), (target, target_topic)
         near[one].add(other)
         near[other].add(one)
-    found, left = set(begun), list(begun)
+    related, left = set(begun), list(begun)
     while left:
         alias, topic = place = left.pop()
         twins = {(other, topic) for other, cluster in aliases.items() if cluster == aliases.get(alias)}
-        fresh = (near[place] | twins) - found
-        found |= fresh
+        fresh = (near[place] | twins) - related
+        related |= fresh
         left += fresh
-    return sorted((found & set(staged)) - set(begun))
+    return sorted((related & set(staged)) - set(begun))
 
 
 def is_about_content(where: str) -> bool:

@@ -169,19 +169,21 @@ def plan_checkpoints(
     return changed
 
 
-def _checkpoint(key: GroupPartition, position: Committed, found: Translated | None) -> Checkpoint:
+def _checkpoint(key: GroupPartition, position: Committed, translated: Translated | None) -> Checkpoint:
     group, topic, partition = key
-    if found is None:
+    if translated is None:
         return Checkpoint(group, topic, partition, position.offset, "", -1, position.metadata, False, NO_MIRROR)
-    place = found.topic, found.offset
-    return Checkpoint(group, topic, partition, position.offset, *place, position.metadata, False, inexact_reason(found))
+    place = translated.topic, translated.offset
+    return Checkpoint(
+        group, topic, partition, position.offset, *place, position.metadata, False, inexact_reason(translated)
+    )
 
 
-def inexact_reason(found: Translated) -> str | None:
+def inexact_reason(translated: Translated) -> str | None:
     """What is to be known of a translated position: that it is not exact, or not all there; None where it is both."""
-    behind = [f"{PAST_END} (it ends at {found.past})"] if found.past is not None else []
-    behind += [HELD_BACK] if not found.exact and found.past is None else []
-    return "; ".join([*behind, *([trimmed_reason(found.gone)] if found.gone else [])]) or None
+    behind = [f"{PAST_END} (it ends at {translated.past})"] if translated.past is not None else []
+    behind += [HELD_BACK] if not translated.exact and translated.past is None else []
+    return "; ".join([*behind, *([trimmed_reason(translated.gone)] if translated.gone else [])]) or None
 
 
 def trimmed_reason(gone: int) -> str:
@@ -195,9 +197,9 @@ def _still_rewound(fresh: Checkpoint, known: Checkpoint | None) -> Checkpoint:
     return with_outcome(fresh, True, REWOUND)
 
 
-def with_outcome(checkpoint: Checkpoint, synced: bool, told: str | None) -> Checkpoint:
+def with_outcome(checkpoint: Checkpoint, synced: bool, outcome: str | None) -> Checkpoint:
     """The checkpoint with what became of it at the target; what is said of the position itself stays."""
-    reason = "; ".join(part for part in (checkpoint.own_reason, told) if part) or None
+    reason = "; ".join(part for part in (checkpoint.own_reason, outcome) if part) or None
     return replace(checkpoint, synced=synced, reason=reason)
 
 

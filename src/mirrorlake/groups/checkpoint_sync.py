@@ -106,11 +106,11 @@ class Checkpoints:
         """
         listing = self._listing()
         # Those that are not listed any more are asked for too: only their coordinator knows whether they are gone.
-        known = {key[0] for key, item in self._known().items() if not item.is_gone}
+        known = {key[0] for key, newest in self._known().items() if not newest.is_gone}
         groups = [group for group in known | listing.states.keys() if selects_group(self.flow.settings, group)]
         read_at = datetime.now(timezone.utc)
-        told = self._source.positions(groups)
-        everything = _by_partition(told.positions)
+        reported = self._source.positions(groups)
+        everything = _by_partition(reported.positions)
         committed = self._selected(everything)
         self._begin_generations({key[1:] for key in committed})
         newest = self._known()
@@ -119,7 +119,7 @@ class Checkpoints:
         committed = {key: position for key, position in committed.items() if key[1] in generations}
         wanted = to_translate(committed, newest)
         translated = readable_positions(wanted, self._sides) if wanted else {}
-        asked = told.positions.keys() - told.errors.keys()
+        asked = reported.positions.keys() - reported.errors.keys()
         changed = [
             replace(row, target_generation=generations[row.topic], generation=self._landed[row.topic, row.partition])
             for row in plan_checkpoints(committed, translated, newest, asked, everything.keys() - committed.keys())
@@ -129,7 +129,7 @@ class Checkpoints:
         failpoints.reached("checkpointed")
         self._publish(changed)
         self._note_left_out(listing)
-        problems = [*listing.errors, *_named(told.errors)]
+        problems = [*listing.errors, *_named(reported.errors)]
         if problems:
             raise ReplicationError(
                 f"cluster {self.flow.source} did not report the positions of some groups ({'; '.join(problems)}); "
@@ -152,26 +152,28 @@ class Checkpoints:
 
     def _sync(self) -> list[Checkpoint]:
         checkpoints = self._movable()
-        starts = self._starts.of({item.target for item in checkpoints})
-        groups, errors = target_groups(self._target, {item.group_id for item in checkpoints}, starts)
+        starts = self._starts.of({checkpoint.target for checkpoint in checkpoints})
+        groups, errors = target_groups(self._target, {checkpoint.group_id for checkpoint in checkpoints}, starts)
         rows, moves = [], []
-        for item in checkpoints:
-            if item.group_id not in groups or (item.synced and item.target not in starts):
+        for checkpoint in checkpoints:
+            if checkpoint.group_id not in groups or (checkpoint.synced and checkpoint.target not in starts):
                 continue
-            decision = decide(item, groups[item.group_id]) if item.target in starts else Keep(NOT_THERE)
+            decision = (
+                decide(checkpoint, groups[checkpoint.group_id]) if checkpoint.target in starts else Keep(NOT_THERE)
+            )
             if isinstance(decision, Move):
-                moves.append(item)
+                moves.append(checkpoint)
             else:
-                rows.append(_kept(item, decision))
+                rows.append(_kept(checkpoint, decision))
         moves = self._still_movable(moves)
-        sent = [item for step in move_in_steps(self._target, groups, moves) for item in step]
-        tried = [item for item in sent if item.kept is None]
-        rows += [_kept(item.checkpoint, item.kept) for item in sent if item.kept is not None]
-        rows += [with_outcome(_as_set(item), item.refused is None, item.refused) for item in tried]
+        sent = [move for step in move_in_steps(self._target, groups, moves) for move in step]
+        tried = [move for move in sent if move.kept is None]
+        rows += [_kept(move.checkpoint, move.kept) for move in sent if move.kept is not None]
+        rows += [with_outcome(_as_set(move), move.refused is None, move.refused) for move in tried]
         self._write(changed := [row for row in rows if row != self._known()[row.group_partition]])
         self._unpublished.update({row.group_partition: row for row in map(_as_set, tried) if row.own_reason})
-        self._log.record(self.flow.name, [change_of(*_tried(item)) for item in tried])
-        refused = [item.refused for item in tried if item.refused is not None]
+        self._log.record(self.flow.name, [change_of(*_tried(move)) for move in tried])
+        refused = [move.refused for move in tried if move.refused is not None]
         if tried:
             logger.info("flow %s: set %d positions on %s", self.flow.name, len(tried) - len(refused), self.flow.target)
         problems = [*_named(errors), *refused]
@@ -185,41 +187,49 @@ class Checkpoints:
         """The newest checkpoints, except those of groups that the flow does not mirror (any more), and of generations
         of target topics, or of source topics, that are over: they say nothing."""
         if self._newest is None:
-            found = newest_checkpoints(self._lake.now, self.flow.name)
-            ours = {key for key in found if selects_group(self.flow.settings, key[0])}
-            self._newest = {key: found[key][0] for key in ours}
+            newest = newest_checkpoints(self._lake.now, self.flow.name)
+            ours = {key for key in newest if selects_group(self.flow.settings, key[0])}
+            self._newest = {key: newest[key][0] for key in ours}
             self._unpublished = dict(self._newest)  # a process before this one may have died between the two
         living = self._generations(key[1] for key in self._newest)
         self._begin_generations({key[1:] for key in self._newest})
-        other = {key: item for key, item in self._newest.items() if item.generation != self._landed[key[1:]]}
+        other = {
+            key: checkpoint
+            for key, checkpoint in self._newest.items()
+            if checkpoint.generation != self._landed[key[1:]]
+        }
         self._newest.update(carried := self._carried_over(other) if other else {})
-        over = {key for key, item in self._newest.items() if living.get(key[1]) != item.target_generation}
+        over = {key for key, checkpoint in self._newest.items() if living.get(key[1]) != checkpoint.target_generation}
         for key in over | other.keys() - carried.keys():
             self._translator.forget(key[1])
             del self._newest[key]
             self._unpublished.pop(key, None)
         return self._newest
 
-    def _carried_over(self, items: Mapping[GroupPartition, Checkpoint]) -> dict[GroupPartition, Checkpoint]:
+    def _carried_over(self, checkpoints: Mapping[GroupPartition, Checkpoint]) -> dict[GroupPartition, Checkpoint]:
         """Checkpoints of earlier generations that are as good in those that are landed now: a log that went back is
         the same up to where it did."""
         known = source_generations(self._lake.now, self.flow.name)
         return {
-            key: replace(item, generation=self._landed[key[1:]])
-            for key, item in items.items()
-            if item.generation < self._landed[key[1:]] == known.newest(key[1:])
-            and known.living(item.place, item.source_position) == item.source_position
+            key: replace(checkpoint, generation=self._landed[key[1:]])
+            for key, checkpoint in checkpoints.items()
+            if checkpoint.generation < self._landed[key[1:]] == known.newest(key[1:])
+            and known.living(checkpoint.place, checkpoint.source_position) == checkpoint.source_position
         }
 
     def _generations(self, topics: Iterable[str]) -> dict[str, int]:
         """The generations that topics are produced to; those without one are left out."""
-        found = {topic: self._running.target_generation(topic) for topic in set(topics)}
-        return {topic: generation for topic, generation in found.items() if generation is not None}
+        generations = {topic: self._running.target_generation(topic) for topic in set(topics)}
+        return {topic: generation for topic, generation in generations.items() if generation is not None}
 
     def _movable(self) -> list[Checkpoint]:
         known = self._known().values()
-        refused = {topic for topic in {item.topic for item in known} if self._running.refuses(topic)}
-        return [item for item in known if item.has_counterpart and not item.is_gone and item.topic not in refused]
+        refused = {topic for topic in {checkpoint.topic for checkpoint in known} if self._running.refuses(topic)}
+        return [
+            checkpoint
+            for checkpoint in known
+            if checkpoint.has_counterpart and not checkpoint.is_gone and checkpoint.topic not in refused
+        ]
 
     def _still_movable(self, moves: Sequence[Checkpoint]) -> list[Checkpoint]:
         """Those whose target topic is the one that it was, as the target says now."""
@@ -227,12 +237,16 @@ class Checkpoints:
             return []
         self._running.check_targets()
         known = self._known()
-        return [item for item in moves if item.group_partition in known]
+        return [checkpoint for checkpoint in moves if checkpoint.group_partition in known]
 
     def _publish(self, changed: Sequence[Checkpoint]) -> None:
         """What changed, and what an earlier turn could not publish."""
         self._unpublished.update({row.group_partition: row for row in changed})
-        there = [item for item in self._unpublished.values() if item.has_counterpart and not item.is_gone]
+        there = [
+            checkpoint
+            for checkpoint in self._unpublished.values()
+            if checkpoint.has_counterpart and not checkpoint.is_gone
+        ]
         self._topic.publish(map(_published, there))
         self._unpublished = {}
 
@@ -266,15 +280,15 @@ class Checkpoints:
         if known is None:
             known = left_out_groups(self._lake.now, self.flow.name)
         left_out = {group for group in listing.states.keys() | known.keys() if leaves_out(self.flow.settings, group)}
-        told = self._source.positions(left_out) if left_out else GroupPositions({})
-        found = {
+        committed = self._source.positions(left_out) if left_out else GroupPositions({})
+        places = {
             group: min(ours)
-            for group, positions in told.positions.items()
+            for group, positions in committed.positions.items()
             if (ours := [key for key in positions if self._running.mirrors(key[0])])
         }
-        fresh = {group: place for group, place in found.items() if group not in known}
-        answered = told.positions.keys() - told.errors.keys()
-        gone = {group: known[group] for group in (known.keys() & answered) - found.keys()}
+        fresh = {group: place for group, place in places.items() if group not in known}
+        answered = committed.positions.keys() - committed.errors.keys()
+        gone = {group: known[group] for group in (known.keys() & answered) - places.keys()}
         note_left_out(self._lake, self.flow.name, fresh, gone)
         self._left_out = {group: place for group, place in {**known, **fresh}.items() if group not in gone}
 
@@ -284,8 +298,8 @@ class Checkpoints:
 
     def _translate(self, asked: Collection[TopicPartitionOffset]) -> dict[TopicPartitionOffset, Translated]:
         reached = self._running.reached({(topic, partition) for topic, partition, _ in asked})
-        found = self._translator.translate(asked, reached)
-        return joined(self._lake.now, self._connections, Direction(self.flow), found)
+        translated = self._translator.translate(asked, reached)
+        return joined(self._lake.now, self._connections, Direction(self.flow), translated)
 
     def _target_logs(self, wanted: Collection[TopicAndPartition]) -> dict[TopicAndPartition, LogEnds]:
         """Where mirrors begin. They end behind all that the map leads to: what they lost leaves it."""
@@ -314,10 +328,10 @@ def _by_partition(
 
 def _as_set(sent: Sent) -> Checkpoint:
     """The checkpoint of a position that was set; where its log begins behind it by now, at that start."""
-    item, to = sent.checkpoint, sent.to
-    if to is None or to.offset <= item.target_position:
-        return item
-    return replace(item, target_position=to.offset, reason=trimmed_reason(to.offset - item.target_position))
+    checkpoint, to = sent.checkpoint, sent.to
+    if to is None or to.offset <= checkpoint.target_position:
+        return checkpoint
+    return replace(checkpoint, target_position=to.offset, reason=trimmed_reason(to.offset - checkpoint.target_position))
 
 
 def _tried(sent: Sent) -> tuple[Checkpoint, Committed | None, str | None, int]:
@@ -325,12 +339,14 @@ def _tried(sent: Sent) -> tuple[Checkpoint, Committed | None, str | None, int]:
     return sent.checkpoint, sent.before, sent.refused, to
 
 
-def _published(item: Checkpoint) -> PublishedCheckpoint:
+def _published(checkpoint: Checkpoint) -> PublishedCheckpoint:
     """As MirrorMaker 2's clients read it."""
-    positions = item.source_position, item.target_position
-    return PublishedCheckpoint(item.group_id, item.target_topic, item.partition, *positions, item.metadata)
+    positions = checkpoint.source_position, checkpoint.target_position
+    return PublishedCheckpoint(
+        checkpoint.group_id, checkpoint.target_topic, checkpoint.partition, *positions, checkpoint.metadata
+    )
 
 
-def _kept(item: Checkpoint, decision: Keep) -> Checkpoint:
-    told = decision.reason == REWOUND or not decision.there
-    return with_outcome(item, decision.there, decision.reason if told else None)
+def _kept(checkpoint: Checkpoint, decision: Keep) -> Checkpoint:
+    is_noted = decision.reason == REWOUND or not decision.there
+    return with_outcome(checkpoint, decision.there, decision.reason if is_noted else None)

@@ -12,14 +12,14 @@ from mirrorlake.offsets.positions import Committed, TopicAndPartition
 
 def newest_checkpoints(lake: Reader, flow: str) -> dict[GroupPartition, tuple[Checkpoint, datetime]]:
     """The newest checkpoint of every group and partition of a flow, with the time (UTC) it was written."""
-    found = {}
+    newest = {}
     nowhere = {"target_topic": "", "target_position": -1}
     for values in lake.query_rows("newest_checkpoints", flow=flow):
         at = values.pop("checkpointed_at").replace(tzinfo=timezone.utc)
         place = nowhere if values["target_position"] is None else {}
         checkpoint = Checkpoint(**{**values, **place, "metadata": values["metadata"] or ""})
-        found[checkpoint.group_partition] = (checkpoint, at)
-    return found
+        newest[checkpoint.group_partition] = (checkpoint, at)
+    return newest
 
 
 def positions_as_of(lake: Reader, cluster: str, until_ms: int) -> dict[GroupPartition, tuple[Committed, int | None]]:
@@ -42,7 +42,9 @@ def append_checkpoints(
     now = datetime.now(timezone.utc)
     common = {"flow": flow, "checkpointed_at": now, "read_at": read_at}
     nowhere = {"target_topic": None, "target_position": None}
-    rows = [{**common, **vars(item), **({} if item.has_counterpart else nowhere)} for item in checkpoints]
+    rows = [
+        {**common, **vars(checkpoint), **({} if checkpoint.has_counterpart else nowhere)} for checkpoint in checkpoints
+    ]
     lake.append("checkpoints", rows_of("checkpoints", rows))
 
 
@@ -53,14 +55,14 @@ def left_out_groups(lake: Reader, flow: str) -> dict[str, TopicAndPartition]:
 
 
 def note_left_out(
-    lake: Lake, flow: str, found: Mapping[str, TopicAndPartition], gone: Mapping[str, TopicAndPartition]
+    lake: Lake, flow: str, left_out: Mapping[str, TopicAndPartition], gone: Mapping[str, TopicAndPartition]
 ) -> None:
     """Note groups that the settings of a flow leave out, and those that were and have no positions any more: in rows
     without a position, since none of theirs is followed."""
     common = {"flow": flow, "checkpointed_at": datetime.now(timezone.utc)}
     rows = [
         {**common, "group_id": group, "topic": topic, "partition": partition, "synced": False, "reason": reason}
-        for groups, reason in ((found, EXCLUDED), (gone, GONE))
+        for groups, reason in ((left_out, EXCLUDED), (gone, GONE))
         for group, (topic, partition) in groups.items()
     ]
     lake.append("checkpoints", rows_of("checkpoints", rows))

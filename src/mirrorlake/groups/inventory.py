@@ -69,21 +69,21 @@ def take_inventory(
         ClusterUnusable: a cluster that is needed does not answer.
     """
     if gone is not None:
-        found = _by_checkpoints(lake, connections, direction, named, gone)
+        inventory = _by_checkpoints(lake, connections, direction, named, gone)
     else:
-        found = _by_cluster(lake, connections, direction, named)
-    return _without_closed(found, closed_targets(lake, connections, direction.flow), direction.reverse)
+        inventory = _by_cluster(lake, connections, direction, named)
+    return _without_closed(inventory, closed_targets(lake, connections, direction.flow), direction.reverse)
 
 
-def _without_closed(found: GroupInventory, closed: Mapping[str, str], reverse: bool) -> GroupInventory:
-    def topic(item: Standing) -> str:
-        return item.checkpoint.target_topic if reverse else item.checkpoint.topic
+def _without_closed(inventory: GroupInventory, closed: Mapping[str, str], reverse: bool) -> GroupInventory:
+    def topic(standing: Standing) -> str:
+        return standing.checkpoint.target_topic if reverse else standing.checkpoint.topic
 
-    kept = tuple(item for item in found.standings if topic(item) not in closed)
-    nowhere = set() if reverse else {name for _, name, _ in found.lost}
-    left = ({topic(item) for item in found.standings} | nowhere) & closed.keys()
-    lost = {key: position for key, position in found.lost.items() if key[1] not in left}
-    return replace(found, standings=kept, closed={name: closed[name] for name in sorted(left)}, lost=lost)
+    kept = tuple(standing for standing in inventory.standings if topic(standing) not in closed)
+    nowhere = set() if reverse else {name for _, name, _ in inventory.lost}
+    left = ({topic(standing) for standing in inventory.standings} | nowhere) & closed.keys()
+    lost = {key: position for key, position in inventory.lost.items() if key[1] not in left}
+    return replace(inventory, standings=kept, closed={name: closed[name] for name in sorted(left)}, lost=lost)
 
 
 def why_unreachable(connections: Connections, direction: Direction) -> str | None:
@@ -108,36 +108,39 @@ def _by_cluster(
     if named is None:
         # Who is not listed any more is gone only if its coordinator says so.
         known = listing.states.keys() | _checkpointed(lake, direction)
-        told = _positions_of(admin, [group for group in known if selects_group(direction.flow.settings, group)])
+        reported = _positions_of(admin, [group for group in known if selects_group(direction.flow.settings, group)])
     else:
         _refuse_own(named)
         _refuse_other_kinds(named, others)
-        told = _positions_of(admin, named)
-        having = {group for group, positions in told.positions.items() if positions}
-        _refuse_unknown(named, listing.states.keys() | told.errors.keys() | having, direction.origin)
+        reported = _positions_of(admin, named)
+        having = {group for group, positions in reported.positions.items() if positions}
+        _refuse_unknown(named, listing.states.keys() | reported.errors.keys() | having, direction.origin)
     everything = {
-        (group, *place): position for group, items in told.positions.items() for place, position in items.items()
+        (group, *place): position for group, items in reported.positions.items() for place, position in items.items()
     }
     mirrors = _mirrors(connections, direction, {key[1] for key in everything})
     committed = {key: position for key, position in everything.items() if key[1] in mirrors}
-    found = readable_positions(
+    translated = readable_positions(
         {(key[1], key[2], position.offset) for key, position in committed.items()}, _sides(lake, connections, direction)
     )
-    counterparts = {key: found.get((key[1], key[2], position.offset)) for key, position in committed.items()}
+    counterparts = {key: translated.get((key[1], key[2], position.offset)) for key, position in committed.items()}
     generations = source_generations(lake, direction.flow.name)
     return GroupInventory(
         tuple(
             standing_of(
-                key, committed[key], item, generations.newest((item.topic if direction.reverse else key[1], key[2]))
+                key,
+                committed[key],
+                counterpart,
+                generations.newest((counterpart.topic if direction.reverse else key[1], key[2])),
             )
-            for key, item in sorted(counterparts.items())
-            if item is not None
+            for key, counterpart in sorted(counterparts.items())
+            if counterpart is not None
         ),
-        {group: listing.states[group] for group in told.positions if group in listing.states},
-        told.errors,
+        {group: listing.states[group] for group in reported.positions if group in listing.states},
+        reported.errors,
         listing.errors,
         not_moved=_not_moved(connections, direction, listing, others) if named is None else {},
-        lost={key: committed[key].offset for key, item in sorted(counterparts.items()) if item is None},
+        lost={key: committed[key].offset for key, counterpart in sorted(counterparts.items()) if counterpart is None},
         unselected={} if direction.reverse else _by_group(everything.keys() - committed.keys()),
     )
 
@@ -155,7 +158,11 @@ def _checkpointed(lake: Reader, direction: Direction) -> set[str]:
     groups."""
     if direction.reverse:
         return set()
-    return {key[0] for key, (item, _) in newest_checkpoints(lake, direction.flow.name).items() if not item.is_gone}
+    return {
+        key[0]
+        for key, (checkpoint, _) in newest_checkpoints(lake, direction.flow.name).items()
+        if not checkpoint.is_gone
+    }
 
 
 def _mirrors(connections: Connections, direction: Direction, topics: Collection[str]) -> set[str]:
@@ -179,14 +186,14 @@ def _not_moved(
 ) -> dict[str, str]:
     """Groups that no command moves, which would be if they could, or if the flow's settings did not leave them out."""
     settings = direction.flow.settings
-    found = {group: why for group, why in others.items() if not group or selects_group(settings, group)}
+    reasons = {group: why for group, why in others.items() if not group or selects_group(settings, group)}
     if not direction.reverse:
         left_out = [group for group in listing.states.keys() - others.keys() if leaves_out(settings, group)]
-        told = _positions_of(connections.groups(direction.origin), left_out)
-        for group, positions in told.positions.items():
+        reported = _positions_of(connections.groups(direction.origin), left_out)
+        for group, positions in reported.positions.items():
             if _mirrors(connections, direction, {topic for topic, _ in positions}):
-                found[group] = EXCLUDED
-    return dict(sorted(found.items()))
+                reasons[group] = EXCLUDED
+    return dict(sorted(reasons.items()))
 
 
 def _by_checkpoints(
@@ -197,58 +204,72 @@ def _by_checkpoints(
         _refuse_own(named)
         _refuse_unknown(named, {key[0] for key in newest}, "the table checkpoints")
     chosen = {
-        key: (item, at)
-        for key, (item, at) in newest.items()
+        key: (checkpoint, at)
+        for key, (checkpoint, at) in newest.items()
         if (
             key[0] in named
             if named is not None
-            else selects_group(direction.flow.settings, key[0]) and not item.is_gone
+            else selects_group(direction.flow.settings, key[0]) and not checkpoint.is_gone
         )
     }
     known = source_generations(lake, direction.flow.name)
-    over = {key: item for key, (item, _) in chosen.items() if item.has_counterpart and _is_gone(item, known)}
-    asked = {place: (item.topic, item.partition, item.source_position) for place, (item, _) in chosen.items()}
+    over = {
+        key: checkpoint
+        for key, (checkpoint, _) in chosen.items()
+        if checkpoint.has_counterpart and _is_gone(checkpoint, known)
+    }
+    asked = {
+        place: (checkpoint.topic, checkpoint.partition, checkpoint.source_position)
+        for place, (checkpoint, _) in chosen.items()
+    }
     sides = _sides(lake, connections, direction, gone)
-    found = readable_positions(frozenset(asked.values()), sides)
+    translated = readable_positions(frozenset(asked.values()), sides)
     noted = {
         # What was never sampled has its checkpoint still: a partition without records, and position 0.
-        place: Translated(item.target_topic, item.partition, item.target_position, item.is_exact, ahead=False)
-        for place, (item, _) in chosen.items()
-        if asked[place] not in found and item.has_counterpart and not item.is_over
+        place: Translated(
+            checkpoint.target_topic, checkpoint.partition, checkpoint.target_position, checkpoint.is_exact, ahead=False
+        )
+        for place, (checkpoint, _) in chosen.items()
+        if asked[place] not in translated and checkpoint.has_counterpart and not checkpoint.is_over
     }
     there = bounded({**noted, **_as_written(lake, direction, over)}, sides)
     standings, lost = [], {}
-    for place, (item, at) in sorted(chosen.items()):
-        leads_to = there.get(place, found.get(asked[place]))
+    for place, (checkpoint, at) in sorted(chosen.items()):
+        leads_to = there.get(place, translated.get(asked[place]))
         if leads_to is not None:
-            standings.append(standing_by_checkpoint(item, leads_to, at))
-        elif not item.has_counterpart:
-            lost[place] = item.source_position
+            standings.append(standing_by_checkpoint(checkpoint, leads_to, at))
+        elif not checkpoint.has_counterpart:
+            lost[place] = checkpoint.source_position
     left_out = left_out_groups(lake, direction.flow.name) if named is None else ()
     not_moved = {group: EXCLUDED for group in sorted(left_out) if leaves_out(direction.flow.settings, group)}
     return GroupInventory(tuple(standings), gone=gone, not_moved=not_moved, lost=lost)
 
 
-def _is_gone(item: Checkpoint, known: SourceGenerations) -> bool:
+def _is_gone(checkpoint: Checkpoint, known: SourceGenerations) -> bool:
     """Whether a checkpoint is of a log that the source had no more when it was last seen."""
-    newest = known.newest((item.topic, item.partition))
-    return item.generation < newest and known.living(item.place, item.source_position) != item.source_position
+    newest = known.newest((checkpoint.topic, checkpoint.partition))
+    return (
+        checkpoint.generation < newest
+        and known.living(checkpoint.place, checkpoint.source_position) != checkpoint.source_position
+    )
 
 
 def _as_written(
-    lake: Reader, direction: Direction, items: Mapping[GroupPartition, Checkpoint]
+    lake: Reader, direction: Direction, checkpoints: Mapping[GroupPartition, Checkpoint]
 ) -> dict[GroupPartition, Translated]:
     """Where positions lead in logs that the source had no more: where their checkpoints say; in a new target topic, to
     its start. How far the groups came since nobody knows."""
     starts = {
-        key: (item.target_topic, item.partition, 0 if item.is_over else item.target_position)
-        for key, item in items.items()
+        key: (checkpoint.target_topic, checkpoint.partition, 0 if checkpoint.is_over else checkpoint.target_position)
+        for key, checkpoint in checkpoints.items()
     }
     ends = translate_all(lake, direction.flow.name, starts.values(), reverse=True)
     again = {key: max(0, ends[start].end - start[2]) if start in ends else 0 for key, start in starts.items()}
     return {
-        key: Translated(*starts[key], item.is_exact and not item.is_over, ahead=again[key] > 0, again=again[key])
-        for key, item in items.items()
+        key: Translated(
+            *starts[key], checkpoint.is_exact and not checkpoint.is_over, ahead=again[key] > 0, again=again[key]
+        )
+        for key, checkpoint in checkpoints.items()
     }
 
 

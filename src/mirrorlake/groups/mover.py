@@ -80,18 +80,18 @@ def target_groups(
     if not wanted:
         return {}, {}
     listing = admin.listing()
-    found = {group: TargetGroup(listing.states.get(group), {}, starts or {}) for group in wanted}
-    told = admin.positions([group for group in wanted if not found[group].is_active])
-    for group, positions in told.positions.items():
-        found[group] = replace(found[group], positions=positions)
-    left = {group: item for group, item in found.items() if group not in told.errors}
-    return left, told.errors
+    at_target = {group: TargetGroup(listing.states.get(group), {}, starts or {}) for group in wanted}
+    reported = admin.positions([group for group in wanted if not at_target[group].is_active])
+    for group, positions in reported.positions.items():
+        at_target[group] = replace(at_target[group], positions=positions)
+    left = {group: target_group for group, target_group in at_target.items() if group not in reported.errors}
+    return left, reported.errors
 
 
 def move_in_steps(
     admin: GroupAdmin,
     groups: Mapping[str, TargetGroup],
-    items: Sequence[Checkpoint],
+    checkpoints: Sequence[Checkpoint],
     force: bool = False,
     at_once: int = STEP_GROUPS,
 ) -> Iterator[list[Sent]]:
@@ -100,38 +100,40 @@ def move_in_steps(
     A step whose coordinators do not answer is refused, and the next ones are tried.
     """
     by_name: dict[str, list[Checkpoint]] = {}
-    for item in items:
-        by_name.setdefault(item.group_id, []).append(item)
+    for checkpoint in checkpoints:
+        by_name.setdefault(checkpoint.group_id, []).append(checkpoint)
     names = list(by_name)
     for start in range(0, len(names), at_once):
-        step = [item for name in names[start : start + at_once] for item in by_name[name]]
+        step = [checkpoint for name in names[start : start + at_once] for checkpoint in by_name[name]]
         try:
             yield _step(admin, groups, step, force)
         except ClusterUnusable as error:
-            yield [Sent(item, None, refused=str(error)) for item in step]
+            yield [Sent(checkpoint, None, refused=str(error)) for checkpoint in step]
 
 
-def _step(admin: GroupAdmin, groups: Mapping[str, TargetGroup], items: Sequence[Checkpoint], force: bool) -> list[Sent]:
-    told = admin.positions({item.group_id for item in items})
+def _step(
+    admin: GroupAdmin, groups: Mapping[str, TargetGroup], checkpoints: Sequence[Checkpoint], force: bool
+) -> list[Sent]:
+    reported = admin.positions({checkpoint.group_id for checkpoint in checkpoints})
     sent, moving = [], []
-    for item in items:
-        now = replace(groups[item.group_id], positions=told.positions.get(item.group_id, {}))
-        before = now.positions.get(item.target)
-        decision = decide(item, now, force)
-        if item.group_id in told.errors:
-            sent.append(Sent(item, before, refused=told.errors[item.group_id]))
+    for checkpoint in checkpoints:
+        now = replace(groups[checkpoint.group_id], positions=reported.positions.get(checkpoint.group_id, {}))
+        before = now.positions.get(checkpoint.target)
+        decision = decide(checkpoint, now, force)
+        if checkpoint.group_id in reported.errors:
+            sent.append(Sent(checkpoint, before, refused=reported.errors[checkpoint.group_id]))
         elif isinstance(decision, Keep):
-            sent.append(Sent(item, before, kept=decision))
+            sent.append(Sent(checkpoint, before, kept=decision))
         else:
-            moving.append(Sent(item, before, to=decision.to))
+            moving.append(Sent(checkpoint, before, to=decision.to))
     refused = admin.move(_by_group(moving))
-    answers = [refused.get((item.checkpoint.group_id, *item.checkpoint.target)) for item in moving]
-    return sent + [replace(item, refused=why) for item, why in zip(moving, answers, strict=True)]
+    answers = [refused.get((move.checkpoint.group_id, *move.checkpoint.target)) for move in moving]
+    return sent + [replace(move, refused=why) for move, why in zip(moving, answers, strict=True)]
 
 
 def _by_group(moving: Iterable[Sent]) -> dict[str, dict[TopicAndPartition, Committed]]:
     moves: dict[str, dict[TopicAndPartition, Committed]] = {}
-    for item in moving:
-        if item.to is not None:
-            moves.setdefault(item.checkpoint.group_id, {})[item.checkpoint.target] = item.to
+    for move in moving:
+        if move.to is not None:
+            moves.setdefault(move.checkpoint.group_id, {})[move.checkpoint.target] = move.to
     return moves

@@ -67,13 +67,13 @@ class MoveResult:
 
     def document(self) -> dict[str, Any]:
         """As the command shows it."""
-        item, standing = self.standing.checkpoint, self.standing
+        checkpoint, standing = self.standing.checkpoint, self.standing
         return {
-            "group": item.group_id,
-            "topic": item.topic,
-            "partition": item.partition,
-            "position": item.source_position,
-            "to_topic": item.target_topic,
+            "group": checkpoint.group_id,
+            "topic": checkpoint.topic,
+            "partition": checkpoint.partition,
+            "position": checkpoint.source_position,
+            "to_topic": checkpoint.target_topic,
             "to_position": self.to_position,
             "before": None if self.before is None else self.before.offset,
             "done": self.done,
@@ -92,9 +92,9 @@ class MoveResult:
 
     def checkpoint(self, reverse: bool, word: str) -> Checkpoint:
         """As a row of `checkpoints`, whose source is always the flow's; `word` is the command."""
-        item = self.standing.checkpoint
+        checkpoint = self.standing.checkpoint
         synced = self.done in ("moved", "there")
-        row = with_outcome(item, synced, "; ".join(part for part in (word, self.detail) if part))
+        row = with_outcome(checkpoint, synced, "; ".join(part for part in (word, self.detail) if part))
         return flipped(row) if reverse else row
 
 
@@ -117,32 +117,42 @@ def flipped(checkpoint: Checkpoint) -> Checkpoint:
     )
 
 
-def standing_of(key: GroupPartition, position: Committed, found: Translated, generation: int = 0) -> Standing:
+def standing_of(key: GroupPartition, position: Committed, translated: Translated, generation: int = 0) -> Standing:
     """Where a live group stands: what is not replicated yet comes later, and is then read a second time.
     `generation` is of the topic at the flow's source: the one that the position there is of."""
     group, topic, partition = key
-    place = found.topic, found.offset
-    item = Checkpoint(group, topic, partition, position.offset, *place, position.metadata, reason=inexact_reason(found))
-    item = replace(item, generation=generation)
-    return Standing(item, found.exact, _again(position.offset, found), None, found.gone, found.past, found.cut)
+    place = translated.topic, translated.offset
+    checkpoint = Checkpoint(
+        group, topic, partition, position.offset, *place, position.metadata, reason=inexact_reason(translated)
+    )
+    checkpoint = replace(checkpoint, generation=generation)
+    return Standing(
+        checkpoint,
+        translated.exact,
+        _again(position.offset, translated),
+        None,
+        translated.gone,
+        translated.past,
+        translated.cut,
+    )
 
 
-def _again(position: int, found: Translated) -> int:
+def _again(position: int, translated: Translated) -> int:
     """How many records at most are read a second time, once they have come."""
-    read = position if found.past is None else found.past
-    return found.again + (0 if found.exact else max(0, read - found.end))
+    read = position if translated.past is None else translated.past
+    return translated.again + (0 if translated.exact else max(0, read - translated.end))
 
 
-def standing_by_checkpoint(checkpoint: Checkpoint, found: Translated, since: datetime) -> Standing:
+def standing_by_checkpoint(checkpoint: Checkpoint, translated: Translated, since: datetime) -> Standing:
     """Where a group stands whose cluster is gone, by its last checkpoint, translated again.
 
     What it read after the checkpoint nobody knows: at most all that is mirrored behind the position is read again.
     """
-    item = replace(checkpoint, target_topic=found.topic, target_position=found.offset)
-    item = replace(item, synced=False, reason=inexact_reason(found))
-    behind = max(0, found.end - checkpoint.source_position)
-    again = behind + _again(checkpoint.source_position, found)
-    return Standing(item, found.exact, again, since, found.gone, found.past, found.cut)
+    now = replace(checkpoint, target_topic=translated.topic, target_position=translated.offset)
+    now = replace(now, synced=False, reason=inexact_reason(translated))
+    behind = max(0, translated.end - checkpoint.source_position)
+    again = behind + _again(checkpoint.source_position, translated)
+    return Standing(now, translated.exact, again, since, translated.gone, translated.past, translated.cut)
 
 
 def join_opposite(primary: Translated, other: Translated | None, reverse: bool, settled: bool) -> Translated:
@@ -160,7 +170,7 @@ def join_opposite(primary: Translated, other: Translated | None, reverse: bool, 
     if other is None or not other.mapped or other.topic != primary.topic:
         return primary
     onward, back = (other, primary) if reverse else (primary, other)
-    bounds = [item.offset for item in (onward, back) if item.ahead]
+    bounds = [position.offset for position in (onward, back) if position.ahead]
     if not back.ahead and not settled:
         bounds.append(back.offset)
     end = max(onward.offset, back.offset)  # all that was read, of either kind, lies before it
@@ -183,14 +193,14 @@ def plan_moves(
     """
     results = []
     for standing in standings:
-        item = standing.checkpoint
-        if item.group_id not in goals:
-            detail = f"the cluster did not report the group: {errors.get(item.group_id, 'no answer')}"
+        checkpoint = standing.checkpoint
+        if checkpoint.group_id not in goals:
+            detail = f"the cluster did not report the group: {errors.get(checkpoint.group_id, 'no answer')}"
             results.append(MoveResult(standing, "failed", None, detail))
             continue
-        group = goals[item.group_id]
-        before = group.positions.get(item.target)
-        decision = decide(item, group, force)
+        group = goals[checkpoint.group_id]
+        before = group.positions.get(checkpoint.target)
+        decision = decide(checkpoint, group, force)
         if isinstance(decision, Move):
             backwards = "backwards" if decision.backwards else None
             results.append(MoveResult(standing, "would move", before, backwards, decision.to))
@@ -216,11 +226,11 @@ def mark_synced(
 
 
 def _mark_synced(standing: Standing, newest: Mapping[GroupPartition, Checkpoint], reverse: bool) -> Standing:
-    item = flipped(standing.checkpoint) if reverse else standing.checkpoint
-    known = newest.get(item.group_partition)
+    checkpoint = flipped(standing.checkpoint) if reverse else standing.checkpoint
+    known = newest.get(checkpoint.group_partition)
     if known is None or not known.synced or (FAILBACK in (known.reason or "")) is not reverse:
         return standing
-    if (known.place, known.target) != (item.place, item.target):
+    if (known.place, known.target) != (checkpoint.place, checkpoint.target):
         return standing
     there, here = known.target_position, known.source_position
     there, here = (here, there) if reverse else (there, here)

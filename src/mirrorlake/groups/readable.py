@@ -36,10 +36,10 @@ def readable_positions(asked: Collection[TopicPartitionOffset], sides: Sides) ->
     mirrored, since it may lie behind all that there is, and where something is gone, since it may be
     gone at the origin too.
     """
-    found = dict(sides.translate(asked))
-    found.update(_behind_all({key: item for key, item in found.items() if not item.exact}, sides))
-    there = bounded(found, sides)
-    return there | _lost_at_both({key: item for key, item in there.items() if item.gone}, found, sides)
+    translated = dict(sides.translate(asked))
+    translated.update(_behind_all({key: position for key, position in translated.items() if not position.exact}, sides))
+    there = bounded(translated, sides)
+    return there | _lost_at_both({key: position for key, position in there.items() if position.gone}, translated, sides)
 
 
 def bounded(found: Mapping[Key, Translated], sides: Sides) -> dict[Key, Translated]:
@@ -50,22 +50,24 @@ def bounded(found: Mapping[Key, Translated], sides: Sides) -> dict[Key, Translat
 
 
 def _behind_all(
-    found: Mapping[TopicPartitionOffset, Translated], sides: Sides
+    translated: Mapping[TopicPartitionOffset, Translated], sides: Sides
 ) -> dict[TopicPartitionOffset, Translated]:
     """Positions behind the end of their log: as that end, behind which nothing can have been read."""
-    ends = sides.origin_ends({(topic, partition) for topic, partition, _ in found}) if found else {}
-    behind = {key: ends[key[:2]] for key in found if key[:2] in ends and key[2] > ends[key[:2]]}
+    ends = sides.origin_ends({(topic, partition) for topic, partition, _ in translated}) if translated else {}
+    behind = {key: ends[key[:2]] for key in translated if key[:2] in ends and key[2] > ends[key[:2]]}
     at_ends = sides.translate({(*key[:2], end) for key, end in behind.items()}) if behind else {}
-    return {key: replace(at_ends.get((*key[:2], end), found[key]), past=end) for key, end in behind.items()}
+    return {key: replace(at_ends.get((*key[:2], end), translated[key]), past=end) for key, end in behind.items()}
 
 
-def _bounded(item: Translated, log: LogEnds | None) -> Translated:
+def _bounded(position: Translated, log: LogEnds | None) -> Translated:
     if log is None:
-        return item
-    if item.offset < log.start:
+        return position
+    if position.offset < log.start:
         # With no mapped record behind the position nothing of it is gone: what was there are markers, or strangers'.
-        return replace(item, offset=log.start, gone=item.gone + (log.start - item.offset if item.ahead else 0))
-    return replace(item, offset=log.end, cut=item.offset - log.end) if item.offset > log.end else item
+        return replace(
+            position, offset=log.start, gone=position.gone + (log.start - position.offset if position.ahead else 0)
+        )
+    return replace(position, offset=log.end, cut=position.offset - log.end) if position.offset > log.end else position
 
 
 def _lost_at_both(
@@ -76,10 +78,10 @@ def _lost_at_both(
     starts = sides.origin_starts({(topic, partition) for topic, partition, _ in lost}) if lost else {}
     ahead = {key: starts[key[:2]] for key in lost if key[:2] in starts and key[2] < starts[key[:2]]}
     at_starts = sides.translate({(*key[:2], start) for key, start in ahead.items()}) if ahead else {}
-    found = {}
+    still_lost = {}
     for key, start in ahead.items():
         first = at_starts.get((*key[:2], start))
         if first is not None:
             missed = lost[key].offset - max(mapped[key].offset, first.offset) if first.ahead else 0
-            found[key] = replace(lost[key], gone=first.gone + max(0, missed))
-    return found
+            still_lost[key] = replace(lost[key], gone=first.gone + max(0, missed))
+    return still_lost

@@ -31,24 +31,30 @@ class Direction:
 
 
 def joined(
-    lake: Reader, connections: Connections, direction: Direction, found: Mapping[TopicPartitionOffset, Translated]
+    lake: Reader, connections: Connections, direction: Direction, translated: Mapping[TopicPartitionOffset, Translated]
 ) -> dict[TopicPartitionOffset, Translated]:
     """Translations by the flow of a way, made to hold for the opposite flow's records in the same topics too.
 
     Asks nobody where there is no opposite flow, or where it names topics otherwise. Raises ClusterUnreachable when the
     goal does not answer.
     """
-    shared = {key: item for key, item in found.items() if _is_shared(connections, direction, key[0], item.topic)}
+    shared = {
+        key: position
+        for key, position in translated.items()
+        if _is_shared(connections, direction, key[0], position.topic)
+    }
     if not shared:
-        return dict(found)
+        return dict(translated)
     others = translate_living(lake, opposite_name(direction.flow), shared, not direction.reverse)
-    concerned = {(item.topic, item.partition) for key, item in shared.items() if key in others}
+    concerned = {(position.topic, position.partition) for key, position in shared.items() if key in others}
     settled = _settled(lake, connections, direction, concerned)
     ways = {
-        key: join_opposite(item, others.get(key), direction.reverse, (item.topic, item.partition) in settled)
-        for key, item in shared.items()
+        key: join_opposite(
+            position, others.get(key), direction.reverse, (position.topic, position.partition) in settled
+        )
+        for key, position in shared.items()
     }
-    return {**found, **ways}
+    return {**translated, **ways}
 
 
 def _is_shared(connections: Connections, direction: Direction, origin_topic: str, goal_topic: str) -> bool:
@@ -68,4 +74,4 @@ def _settled(
     ends = connections.admin(direction.goal).end_offsets(partitions, skip_silent=True)
     asked = {(topic, partition, end) for (topic, partition), end in ends.items()}
     flow = direction.flow.name if direction.reverse else opposite_name(direction.flow)
-    return {(key[0], key[1]) for key, item in translate_all(lake, flow, asked).items() if item.exact}
+    return {(key[0], key[1]) for key, position in translate_all(lake, flow, asked).items() if position.exact}

@@ -33,73 +33,77 @@ def read_groups(
     What an unreachable cluster would report is null. Raises InputError for a group that is nowhere.
     """
     direction = Direction(flow)
-    found = take_inventory(lake, connections, direction, named, why_unreachable(connections, direction))
-    listing, told, silent = _target(connections, flow, sorted({item.checkpoint.group_id for item in found.standings}))
-    source_ends = (
-        {} if found.gone else logs.ends(connections.admin(flow.source), [_source(item) for item in found.standings])
+    inventory = take_inventory(lake, connections, direction, named, why_unreachable(connections, direction))
+    listing, reported, silent = _target(
+        connections, flow, sorted({standing.checkpoint.group_id for standing in inventory.standings})
     )
-    wanted = [item.checkpoint.target for item in found.standings]
+    source_ends = (
+        {}
+        if inventory.gone
+        else logs.ends(connections.admin(flow.source), [_source(standing) for standing in inventory.standings])
+    )
+    wanted = [standing.checkpoint.target for standing in inventory.standings]
     target_ends = {} if silent else logs.ends(connections.admin(flow.target), wanted)
-    newest = {key: item for key, (item, _) in newest_checkpoints(lake, flow.name).items()}
-    hasty = {} if silent else _uncommitted(connections.admin(flow.target), told, target_ends)
+    newest = {key: checkpoint for key, (checkpoint, _) in newest_checkpoints(lake, flow.name).items()}
+    hasty = {} if silent else _uncommitted(connections.admin(flow.target), reported, target_ends)
     return {
         "flow": flow.name,
-        "source_unreachable": found.gone,
+        "source_unreachable": inventory.gone,
         "target_unreachable": silent,
-        "untold": [*found.untold, *listing.errors],
-        "errors": {**found.errors, **told.errors},
-        "not_mirrored": dict(found.not_moved),
-        "topics_waiting": found.closed,
+        "untold": [*inventory.untold, *listing.errors],
+        "errors": {**inventory.errors, **reported.errors},
+        "not_mirrored": dict(inventory.not_moved),
+        "topics_waiting": inventory.closed,
         "groups": [
             {
-                **_row(found, item, listing, told, source_ends, target_ends, newest),
-                "reads_uncommitted": item.checkpoint.target in hasty.get(item.checkpoint.group_id, ()),
+                **_row(inventory, standing, listing, reported, source_ends, target_ends, newest),
+                "reads_uncommitted": standing.checkpoint.target in hasty.get(standing.checkpoint.group_id, ()),
             }
-            for item in found.standings
+            for standing in inventory.standings
         ]
-        + [_nowhere(found, key, position) for key, position in found.lost.items()],
+        + [_nowhere(inventory, key, position) for key, position in inventory.lost.items()],
     }
 
 
 def _row(
-    found: GroupInventory,
+    inventory: GroupInventory,
     standing: Standing,
     listing: Listing,
-    told: GroupPositions,
+    reported: GroupPositions,
     source_ends: Mapping[TopicAndPartition, int],
     target_ends: Mapping[TopicAndPartition, int],
     newest: dict[GroupPartition, Checkpoint],
 ) -> dict[str, Any]:
-    item = standing.checkpoint
-    known = newest.get(item.group_partition)
-    at_target = told.positions.get(item.group_id, {}).get(item.target)
+    checkpoint = standing.checkpoint
+    known = newest.get(checkpoint.group_partition)
+    at_target = reported.positions.get(checkpoint.group_id, {}).get(checkpoint.target)
     position = None if at_target is None else at_target.offset
     return {
-        "group": item.group_id,
-        "topic": item.topic,
-        "partition": item.partition,
-        "source_state": found.states.get(item.group_id),
-        "source_position": item.source_position,
-        "source_lag": _lag(source_ends.get(_source(standing)), item.source_position),
-        "target_topic": item.target_topic,
-        "translated_position": item.target_position,
-        "target_state": listing.states.get(item.group_id),
+        "group": checkpoint.group_id,
+        "topic": checkpoint.topic,
+        "partition": checkpoint.partition,
+        "source_state": inventory.states.get(checkpoint.group_id),
+        "source_position": checkpoint.source_position,
+        "source_lag": _lag(source_ends.get(_source(standing)), checkpoint.source_position),
+        "target_topic": checkpoint.target_topic,
+        "translated_position": checkpoint.target_position,
+        "target_state": listing.states.get(checkpoint.group_id),
         "target_position": position,
-        "target_lag": _lag(target_ends.get(item.target), position),
+        "target_lag": _lag(target_ends.get(checkpoint.target), position),
         "exact": standing.is_whole,
         "read_again_at_most": standing.again,
         "gone_at_most": standing.gone,
         "seen_at": standing.since,
         "synced": known is not None and known.synced,
-        "reason": _reason(known, position) or item.reason,
+        "reason": _reason(known, position) or checkpoint.reason,
     }
 
 
-def _nowhere(found: GroupInventory, key: GroupPartition, position: int) -> dict[str, Any]:
+def _nowhere(inventory: GroupInventory, key: GroupPartition, position: int) -> dict[str, Any]:
     """The row of a position that leads nowhere."""
     group, topic, partition = key
     checkpoint = Checkpoint(group, topic, partition, position, "", -1, reason=NO_MIRROR)
-    row = _row(found, Standing(checkpoint, False, 0), Listing({}), GroupPositions({}), {}, {}, {})
+    row = _row(inventory, Standing(checkpoint, False, 0), Listing({}), GroupPositions({}), {}, {}, {})
     unknown = dict.fromkeys(("target_topic", "translated_position", "read_again_at_most", "gone_at_most"))
     return {**row, **unknown, "reads_uncommitted": False}
 
@@ -133,14 +137,18 @@ def _target(
 
 
 def _uncommitted(
-    admin: ClusterAdmin, told: GroupPositions, stable: Mapping[TopicAndPartition, int]
+    admin: ClusterAdmin, reported: GroupPositions, stable: Mapping[TopicAndPartition, int]
 ) -> dict[str, set[TopicAndPartition]]:
     """By group, where its position lies behind the last stable offset, and not behind the log's end: nobody who reads
     committed records alone gets there, since that offset was asked for after the position, and only grows. Where no
     transaction is open nothing is known: no broker tells how a group reads."""
     behind = {
-        group: {key: item.offset for key, item in positions.items() if key in stable and item.offset > stable[key]}
-        for group, positions in told.positions.items()
+        group: {
+            key: position.offset
+            for key, position in positions.items()
+            if key in stable and position.offset > stable[key]
+        }
+        for group, positions in reported.positions.items()
     }
     asked = {key for places in behind.values() for key in places}
     ends = admin.log_ends(asked) if asked else {}

@@ -21,7 +21,7 @@ def topic_rights(client: AdminClient, topics: Collection[str]) -> dict[str, froz
     A topic that is not there, or whose cluster does not answer, is None. Raises KafkaException when nobody answers.
     """
     names = sorted(topics)
-    found: dict[str, frozenset[str] | None] = {}
+    rights: dict[str, frozenset[str] | None] = {}
     for chunk in chunks(names, _AT_ONCE):
         futures = client.describe_topics(
             TopicCollection(list(chunk)),
@@ -30,19 +30,19 @@ def topic_rights(client: AdminClient, topics: Collection[str]) -> dict[str, froz
         )
         for name, future in futures.items():
             try:
-                found[name] = _names(future.result().authorized_operations)
+                rights[name] = _names(future.result().authorized_operations)
             except KafkaException as error:
                 code = error.args[0].code()
                 if code not in (KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.UNKNOWN_TOPIC_OR_PART):
                     raise
-                found[name] = frozenset() if code == KafkaError.TOPIC_AUTHORIZATION_FAILED else None
-    return found
+                rights[name] = frozenset() if code == KafkaError.TOPIC_AUTHORIZATION_FAILED else None
+    return rights
 
 
 def described(client: AdminClient, topics: Collection[str]) -> dict[str, tuple[str, bool]]:
     """Kafka's id of each topic, and whether the principal may read it; those that are gone, or that nobody may describe
     here, are missing. Raises KafkaException when nobody answers."""
-    found = {}
+    topics_seen = {}
     for chunk in chunks(sorted(topics), _AT_ONCE):
         futures = client.describe_topics(
             TopicCollection(list(chunk)), include_authorized_operations=True, request_timeout=ANSWER_SECONDS
@@ -56,8 +56,8 @@ def described(client: AdminClient, topics: Collection[str]) -> dict[str, tuple[s
                     raise
                 continue
             allowed = _names(topic.authorized_operations)
-            found[name] = (str(topic.topic_id), allowed is None or "READ" in allowed)
-    return found
+            topics_seen[name] = (str(topic.topic_id), allowed is None or "READ" in allowed)
+    return topics_seen
 
 
 def refused_creations(client: AdminClient, topics: Collection[str]) -> set[str]:

@@ -65,25 +65,25 @@ class ClusterAdmin:
 
     def topics(self) -> dict[str, TopicInfo]:
         """All topics by name."""
-        found = {}
+        infos = {}
         for name, topic in self._connection.metadata().topics.items():
             if topic.error is None and topic.partitions:
                 factor = len(topic.partitions[min(topic.partitions)].replicas)
                 leaderless = frozenset(number for number, partition in topic.partitions.items() if partition.leader < 0)
-                found[name] = TopicInfo(name, len(topic.partitions), factor, leaderless=leaderless)
-        return found
+                infos[name] = TopicInfo(name, len(topic.partitions), factor, leaderless=leaderless)
+        return infos
 
     def leaders(self, partitions: Iterable[TopicAndPartition]) -> dict[tuple[str, int], list[TopicAndPartition]]:
         """Partitions by the address (host, port) of their leader; those without one are missing."""
         metadata = self._connection.metadata()
-        found: dict[tuple[str, int], list[TopicAndPartition]] = {}
+        by_broker: dict[tuple[str, int], list[TopicAndPartition]] = {}
         for topic, number in partitions:
             known = metadata.topics.get(topic)
             partition = None if known is None else known.partitions.get(number)
             broker = None if partition is None else metadata.brokers.get(partition.leader)
             if broker is not None:
-                found.setdefault((broker.host, broker.port), []).append((topic, number))
-        return found
+                by_broker.setdefault((broker.host, broker.port), []).append((topic, number))
+        return by_broker
 
     def start_offsets(
         self, partitions: Iterable[TopicAndPartition], skip_silent: bool = False
@@ -120,8 +120,8 @@ class ClusterAdmin:
         """The first offset of each partition with a record of that time (ms) or later; those that have none, and those
         whose leader does not answer, are missing."""
         asked = admin_offsets.ask(self._connection, partitions, OffsetSpec.for_timestamp(at_ms), True)
-        found = admin_offsets.answered(self._connection, asked)
-        return {key: offset for key, offset in found.items() if offset >= 0}
+        offsets = admin_offsets.answered(self._connection, asked)
+        return {key: offset for key, offset in offsets.items() if offset >= 0}
 
     def create_topics(self, topics: Sequence[TopicInfo]) -> None:
         """As `try_create_topics`; raises the first refusal, after all have been tried."""
@@ -145,10 +145,10 @@ class ClusterAdmin:
 
     def topic_ids(self, topics: Sequence[str]) -> dict[str, str]:
         """Topic ids by name: a topic that was deleted and made again has another one. One that is gone has none."""
-        found, missing = self.identities(topics)
-        for name in set(topics) - found.keys() - missing:
+        identities, missing = self.identities(topics)
+        for name in set(topics) - identities.keys() - missing:
             raise KafkaException(KafkaError(KafkaError.TOPIC_AUTHORIZATION_FAILED, f"{name} may not be described"))
-        return {name: topic.topic_id for name, topic in found.items()}
+        return {name: topic.topic_id for name, topic in identities.items()}
 
     def identities(self, topics: Sequence[str]) -> tuple[dict[str, TopicIdentity], frozenset[str]]:
         """Topics by name, and the names that no topic has. What these clients may not see is in neither."""
@@ -156,11 +156,11 @@ class ClusterAdmin:
             return {}, frozenset()
         connection = self._connection.connected()
         futures = connection.client.describe_topics(TopicCollection(list(topics)), request_timeout=ANSWER_SECONDS)
-        found, missing = {}, set()
+        identities, missing = {}, set()
         for name, future in futures.items():
             try:
                 topic = future.result()
-                found[name] = TopicIdentity(str(topic.topic_id), len(topic.partitions))
+                identities[name] = TopicIdentity(str(topic.topic_id), len(topic.partitions))
             except KafkaException as error:
                 code = error.args[0].code()
                 if code == KafkaError.UNKNOWN_TOPIC_OR_PART:
@@ -169,4 +169,4 @@ class ClusterAdmin:
                     raise self._connection.unanswered(connection, error, ANSWER_SECONDS) from error
                 elif code != KafkaError.TOPIC_AUTHORIZATION_FAILED:
                     raise
-        return found, frozenset(missing)
+        return identities, frozenset(missing)

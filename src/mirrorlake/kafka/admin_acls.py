@@ -46,8 +46,8 @@ def _describe(admin: ClusterAdmin) -> frozenset[Acl]:
     everything = AclBindingFilter(
         ResourceType.TOPIC, None, ResourcePatternType.ANY, None, None, AclOperation.ANY, AclPermissionType.ANY
     )
-    found = answer_of(admin, admin.client.describe_acls(everything, request_timeout=ANSWER_SECONDS))
-    return frozenset(_acl(binding) for binding in found)
+    bindings = answer_of(admin, admin.client.describe_acls(everything, request_timeout=ANSWER_SECONDS))
+    return frozenset(_acl(binding) for binding in bindings)
 
 
 def _why_none(admin: ClusterAdmin) -> NoAcls | None:

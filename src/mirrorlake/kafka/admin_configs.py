@@ -59,15 +59,15 @@ class Described:
 
 def describe_topic_configs(admin: ClusterAdmin, topics: Iterable[str]) -> Described:
     """Ask for the configs of topics, all requests at once. Raises ClusterUnreachable."""
-    found = Described()
+    described = Described()
     resources = [ConfigResource(ResourceType.TOPIC, topic) for topic in topics]
     for resource, future in _send(admin.client.describe_configs, resources):
         error = refusal_of(admin, future)
         if error is None:
-            found.configs[resource.name] = {key: _value(entry) for key, entry in future.result().items()}
+            described.configs[resource.name] = {key: _value(entry) for key, entry in future.result().items()}
         elif error.code() != KafkaError.UNKNOWN_TOPIC_OR_PART:
-            found.refused[resource.name] = error_text(error)
-    return found
+            described.refused[resource.name] = error_text(error)
+    return described
 
 
 def broker_config(admin: ClusterAdmin, key: str) -> str | None:
@@ -91,13 +91,13 @@ def alter_topic_configs(admin: ClusterAdmin, changes: Sequence[Edit]) -> dict[Ed
     by_topic: dict[str, list[Edit]] = {}
     for change in changes:
         by_topic.setdefault(change.target_topic, []).append(change)
-    said = _alter(admin, by_topic)
-    answers = {change: said[topic] for topic, grouped in by_topic.items() for change in grouped}
-    again = [grouped for topic, grouped in by_topic.items() if said[topic] is not None and len(grouped) > 1]
+    errors = _alter(admin, by_topic)
+    answers = {change: errors[topic] for topic, grouped in by_topic.items() for change in grouped}
+    again = [grouped for topic, grouped in by_topic.items() if errors[topic] is not None and len(grouped) > 1]
     for turn in range(max(map(len, again), default=0)):
         single = {grouped[turn].target_topic: [grouped[turn]] for grouped in again if turn < len(grouped)}
-        said = _alter(admin, single)
-        answers.update({change: said[topic] for topic, (change,) in single.items()})
+        errors = _alter(admin, single)
+        answers.update({change: errors[topic] for topic, (change,) in single.items()})
     return answers
 
 

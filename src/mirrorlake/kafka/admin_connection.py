@@ -83,7 +83,7 @@ class AdminConnection:
         current = self.connected()
         while True:
             try:
-                found = current.client.list_topics(timeout=step)
+                metadata = current.client.list_topics(timeout=step)
             except KafkaException as error:
                 current.client.poll(0)
                 waited += step
@@ -96,7 +96,7 @@ class AdminConnection:
                 current.refused.clear()
                 current.nobody = False
                 self._answered = True
-                return found
+                return metadata
 
     def unanswered(
         self, current: Client, error: KafkaException, waited: float

@@ -56,7 +56,7 @@ def log_ends(
     """What is there of some partitions, up to the high watermark; those that do not answer are missing."""
     starts = ask(connection, partitions, OffsetSpec.earliest(), False)
     ends = ask(connection, partitions, OffsetSpec.latest(), False)
-    found = {}
+    logs = {}
     for key in partitions:
         try:
             start, end = starts[key].result(), ends[key].result()
@@ -64,15 +64,15 @@ def log_ends(
             logger.warning("cluster %s: offsets of %s-%d: %s", connection.alias, *key, reason_of(error.args[0]))
             continue
         epoch = end.leader_epoch
-        found[key] = LogEnds(start.offset, end.offset, None if epoch is None or epoch < 0 else epoch)
-    return found
+        logs[key] = LogEnds(start.offset, end.offset, None if epoch is None or epoch < 0 else epoch)
+    return logs
 
 
 def newest_times(
     connection: AdminConnection, partitions: Collection[TopicAndPartition]
 ) -> dict[TopicAndPartition, int]:
     """The newest timestamp (ms) of each partition; those without records, and those that do not answer, are missing."""
-    found = {}
+    times = {}
     for key, future in ask(connection, partitions, OffsetSpec.max_timestamp(), False).items():
         try:
             timestamp = future.result().timestamp
@@ -80,5 +80,5 @@ def newest_times(
             logger.warning("cluster %s: newest record of %s-%d: %s", connection.alias, *key, reason_of(error.args[0]))
             continue
         if timestamp >= 0:
-            found[key] = timestamp
-    return found
+            times[key] = timestamp
+    return times

@@ -41,8 +41,8 @@ def create_topics(
     """As `ClusterAdmin.try_create_topics` says."""
     refused: list[TargetRefused] = []
     odd = [topic for chunk in _chunks(topics) for topic in _create(connection, chunk, refused)]
-    found = _AcceptedConfigs(connection)
-    split = {topic.name: found.split(topic) for topic in odd}
+    accepted = _AcceptedConfigs(connection)
+    split = {topic.name: accepted.split(topic) for topic in odd}
     again = [replace(topic, configs=split[topic.name][0]) for topic in odd]
     left = [topic for chunk in _chunks(again) for topic in _create(connection, chunk, refused)]
     refused += [_refused_at_last(connection, topic.name) for topic in left]
@@ -72,9 +72,9 @@ class _AcceptedConfigs:
     def split(self, topic: TopicInfo) -> tuple[dict[str, str], dict[str, tuple[str, str]]]:
         """The configs that a topic can be made with, as many as go together; and the others, each with its value and
         why not."""
-        for item in sorted(topic.configs.items() - self._alone.keys()):
-            self._alone[item] = self._refusal(topic, dict([item]))
-        alone = {item: self._alone[item] for item in sorted(topic.configs.items())}
+        for config in sorted(topic.configs.items() - self._alone.keys()):
+            self._alone[config] = self._refusal(topic, dict([config]))
+        alone = {config: self._alone[config] for config in sorted(topic.configs.items())}
         refused = {key: (value, why) for (key, value), why in alone.items() if why is not None}
         kept = {key: value for (key, value), why in alone.items() if why is None}
         if self._refusal(topic, kept) is None:

@@ -39,18 +39,18 @@ class ClientPool(Generic[Client]):
     def get(self, name: str) -> Client | None:
         """The client of a name, which stays here."""
         with self._use:
-            found = self._known.get(name)
-            if found is not None:
-                self._known[name] = (*found[:2], self._clock())
+            entry = self._known.get(name)
+            if entry is not None:
+                self._known[name] = (*entry[:2], self._clock())
         self._sweep()
-        return None if found is None else found[0]
+        return None if entry is None else entry[0]
 
     def take(self, name: str) -> Client | None:
         """The client of a name, which is the caller's from now on."""
         with self._use:
-            found = self._known.pop(name, None)
+            entry = self._known.pop(name, None)
         self._sweep()
-        return None if found is None else found[0]
+        return None if entry is None else entry[0]
 
     def put(self, name: str, client: Client, belongs_to: str | None = None) -> None:
         """Keep a client; one before it, of the same name or that belongs to the same one, is let go of."""

@@ -190,8 +190,8 @@ def _jvm_tls(alias: str, security: Security, resolve: Resolve, pem: Resolve) -> 
 
 def _check_key(alias: str, key: str) -> None:
     """Refuse a private key that Kafka's Java client cannot read, where librdkafka can; its own error says nothing."""
-    found = re.search(r"-----BEGIN ([A-Z ]*)PRIVATE KEY-----([^-]*)-----END", key)
-    kind, body = (found[1].strip(), found[2]) if found else ("", "")
+    match = re.search(r"-----BEGIN ([A-Z ]*)PRIVATE KEY-----([^-]*)-----END", key)
+    kind, body = (match[1].strip(), match[2]) if match else ("", "")
     convert = "convert it with `openssl pkcs8 -topk8"
     if kind not in ("", "ENCRYPTED"):
         raise TopologyError(

@@ -108,7 +108,7 @@ def class_of(error: KafkaError | int) -> ErrorClass:
     is not lost.
     """
     code = error if isinstance(error, int) else int(error.code())
-    found = CLASSES.get(code, ErrorClass.CLUSTER)
-    if not isinstance(error, int) and error.fatal() and found is not ErrorClass.CLUSTER:
+    kind = CLASSES.get(code, ErrorClass.CLUSTER)
+    if not isinstance(error, int) and error.fatal() and kind is not ErrorClass.CLUSTER:
         return ErrorClass.PRODUCER
-    return found
+    return kind

@@ -76,12 +76,12 @@ class GroupAdmin:
         """All consumer groups of every type that the brokers list, the new protocol's (KIP-848) too."""
         topics = self._admin.topics()  # says who refused us, or that nobody is there, better and sooner than a listing
         try:
-            found = self._admin.client.list_consumer_groups(request_timeout=ANSWER_SECONDS).result()
+            listed = self._admin.client.list_consumer_groups(request_timeout=ANSWER_SECONDS).result()
         except KafkaException as error:
             raise self._silent(reason_of(error.args[0])) from error
-        states = {item.group_id: item.state.name for item in found.valid or ()}
+        states = {group.group_id: group.state.name for group in listed.valid or ()}
         # These are bare errors, though confluent-kafka's documentation says that they are exceptions.
-        errors = [reason_of(getattr(error, "args", [error])[0]) for error in found.errors or ()]
+        errors = [reason_of(getattr(error, "args", [error])[0]) for error in listed.errors or ()]
         homeless = sorted(topics[_POSITIONS_TOPIC].leaderless) if _POSITIONS_TOPIC in topics else []
         if homeless:
             named = ", ".join(str(number) for number in homeless[:5])
@@ -95,22 +95,22 @@ class GroupAdmin:
         Its old listing names groups of all kinds, and describes as dead those that it does not understand.
         """
         try:
-            found = self._admin.client.list_groups(timeout=ANSWER_SECONDS)
+            listed = self._admin.client.list_groups(timeout=ANSWER_SECONDS)
         except KafkaException as error:
             logger.info("cluster %s: groups of other kinds: %s", self._admin.alias, reason_of(error.args[0]))
             return frozenset()
-        return frozenset(item.id for item in found if item.state == "Dead" and item.id not in listing.states)
+        return frozenset(group.id for group in listed if group.state == "Dead" and group.id not in listing.states)
 
     def positions(self, groups: Iterable[str]) -> GroupPositions:
         """What groups have committed; a group that is not there has no positions. One request a group."""
-        found, why = self._ask("offsets", dict.fromkeys(groups))
+        answers, why = self._ask("offsets", dict.fromkeys(groups))
         return GroupPositions(
             {
                 group: {
                     (topic, partition): Committed(offset, metadata)
                     for topic, partition, offset, metadata in answer["positions"]
                 }
-                for group, answer in found.items()
+                for group, answer in answers.items()
                 if "positions" in answer
             },
             why,
@@ -126,22 +126,22 @@ class GroupAdmin:
             group: [[topic, partition, *position] for (topic, partition), position in items.items()]
             for group, items in moves.items()
         }
-        found, why = self._ask("alter", document)
+        answers, why = self._ask("alter", document)
         silent = {(group, *place): text for group, text in why.items() for place in moves[group]}
-        told = {
+        refused = {
             (group, topic, partition): text
-            for group, answer in found.items()
+            for group, answer in answers.items()
             for topic, partition, text in answer.get("refused", ())
         }
-        return {**silent, **told}
+        return {**silent, **refused}
 
     def rights(self, group: str) -> frozenset[str] | None:
         """The operations (READ, ...) that the client is allowed on a group (KIP-430); none when it may not even be
         described, None when the cluster does not report them."""
         deadline, pause = time.monotonic() + ANSWER_SECONDS, threading.Event()
         while True:
-            found, why = self._ask("rights", {group: None})
-            answer = found[group]
+            answers, why = self._ask("rights", {group: None})
+            answer = answers[group]
             if "operations" in answer:
                 operations = answer["operations"]
                 return None if operations is None else frozenset(operations)

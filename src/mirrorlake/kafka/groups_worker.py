@@ -66,15 +66,15 @@ def ask_in_order(
 
 
 def _ask_rights(client: AdminClient, seconds: float, group: str, _nothing: object) -> "Future[Any]":
-    found: Future[Any] = client.describe_consumer_groups(
+    future: Future[Any] = client.describe_consumer_groups(
         [group], include_authorized_operations=True, request_timeout=seconds
     )[group]
-    return found
+    return future
 
 
-def _rights(told: ConsumerGroupDescription) -> Mapping[str, object]:
+def _rights(description: ConsumerGroupDescription) -> Mapping[str, object]:
     """The operations allowed on a group; None when the cluster does not report them."""
-    operations = told.authorized_operations
+    operations = description.authorized_operations
     return {"operations": [operation.name for operation in operations] if operations else None}
 
 
@@ -90,21 +90,21 @@ def _ask_safely(ask: Callable[[str], "Future[Any]"], group: str) -> "Future[Any]
 def _ask_offsets(client: AdminClient, seconds: float, group: str, _nothing: object) -> "Future[Any]":
     # `require_stable` waits for positions of transactions that are still being committed (KIP-447).
     request = [ConsumerGroupTopicPartitions(group)]
-    found: Future[Any] = client.list_consumer_group_offsets(request, require_stable=True, request_timeout=seconds)[
+    future: Future[Any] = client.list_consumer_group_offsets(request, require_stable=True, request_timeout=seconds)[
         group
     ]
-    return found
+    return future
 
 
-def _positions(told: ConsumerGroupTopicPartitions) -> Mapping[str, object]:
+def _positions(answer: ConsumerGroupTopicPartitions) -> Mapping[str, object]:
     """Positions, each [topic, partition, offset, metadata]; and the error of the first partition that has one."""
-    found = told.topic_partitions
-    bad = [item for item in found if item.error is not None]
+    partitions = answer.topic_partitions
+    bad = [partition for partition in partitions if partition.error is not None]
     return {
         "positions": [
-            [item.topic, item.partition, item.offset, item.metadata or ""]
-            for item in found
-            if item.offset >= 0 and item.error is None
+            [partition.topic, partition.partition, partition.offset, partition.metadata or ""]
+            for partition in partitions
+            if partition.offset >= 0 and partition.error is None
         ],
         **({"error": f"{bad[0].topic}-{bad[0].partition}: {bad[0].error.str()}"} if bad else {}),
     }
@@ -113,14 +113,14 @@ def _positions(told: ConsumerGroupTopicPartitions) -> Mapping[str, object]:
 def _ask_alter(client: AdminClient, seconds: float, group: str, wanted: list[list[Any]]) -> "Future[Any]":
     places = [TopicPartition(t, p, offset, metadata=text) for t, p, offset, text in wanted]
     request = [ConsumerGroupTopicPartitions(group, places)]
-    found: Future[Any] = client.alter_consumer_group_offsets(request, request_timeout=seconds)[group]
-    return found
+    future: Future[Any] = client.alter_consumer_group_offsets(request, request_timeout=seconds)[group]
+    return future
 
 
-def _refused(told: ConsumerGroupTopicPartitions) -> Mapping[str, object]:
+def _refused(answer: ConsumerGroupTopicPartitions) -> Mapping[str, object]:
     """The refusals, each [topic, partition, reason]."""
-    bad = [item for item in told.topic_partitions if item.error is not None]
-    return {"refused": [[item.topic, item.partition, str(item.error.str())] for item in bad]}
+    bad = [partition for partition in answer.topic_partitions if partition.error is not None]
+    return {"refused": [[partition.topic, partition.partition, str(partition.error.str())] for partition in bad]}
 
 
 _WORK: Mapping[str, tuple[Callable[..., "Future[Any]"], Callable[..., Mapping[str, object]]]] = {

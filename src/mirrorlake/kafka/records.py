@@ -36,7 +36,7 @@ def first_rows(
     complaints = Complaints()
     group = {"group.id": f"mirrorlake-land-{alias}-compare", "error_cb": complaints.note}
     consumer = Consumer({**settings, **_SETTINGS, **group})
-    waiting, found = dict(offsets), dict[TopicAndPartition, Row]()
+    waiting, rows = dict(offsets), dict[TopicAndPartition, Row]()
     deadline = time.monotonic() + READ_SECONDS
     try:
         consumer.assign([TopicPartition(*key, offset) for key, offset in offsets.items()])
@@ -53,12 +53,12 @@ def first_rows(
             error = message.error()
             if error is None:
                 epoch = message.leader_epoch()
-                found[key] = Row(message.offset(), message.timestamp()[1], message.key(), message.value(), epoch)
+                rows[key] = Row(message.offset(), message.timestamp()[1], message.key(), message.value(), epoch)
             elif error.code() not in (KafkaError._PARTITION_EOF, KafkaError._AUTO_OFFSET_RESET):
                 raise KafkaException(error)
     finally:
         consumer.close()
-    return found
+    return rows
 
 
 def first_records(
@@ -76,7 +76,7 @@ def first_records(
     own = {**_SETTINGS, "fetch.message.max.bytes": 1 << 20, "queued.min.messages": 100_000}
     group = {"group.id": f"mirrorlake-land-{alias}-compare", "error_cb": complaints.note}
     consumer = Consumer({**settings, **own, **group})
-    waiting, found = dict(bounds), dict[TopicAndPartition, tuple[int, int]]()
+    waiting, matching = dict(bounds), dict[TopicAndPartition, tuple[int, int]]()
     heard = time.monotonic()
     try:
         consumer.assign([TopicPartition(*key, first) for key, (first, _) in bounds.items()])
@@ -93,13 +93,13 @@ def first_records(
                 if key not in waiting:
                     continue
                 if error is None and message.offset() < waiting[key][1] and wanted(message.timestamp()[1]):
-                    found[key] = (message.offset(), message.timestamp()[1])
-                if error is not None or key in found or message.offset() >= waiting[key][1] - 1:
+                    matching[key] = (message.offset(), message.timestamp()[1])
+                if error is not None or key in matching or message.offset() >= waiting[key][1] - 1:
                     del waiting[key]
                     consumer.incremental_unassign([TopicPartition(*key)])
     finally:
         consumer.close()
-    return found
+    return matching
 
 
 def _silent(

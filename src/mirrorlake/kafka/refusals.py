@@ -47,8 +47,8 @@ def refusal_text(error: KafkaError, client: Mapping[str, str | int | bool]) -> s
     text = reason_of(error)
     if "certificate verify failed" in text:
         return f"its certificate is not trusted: {_certificate_problem(client) or text}; check ca_file"
-    if found := re.search(r"alert ([a-z ]+): SSL alert number", text):
-        return f"it refused {principal_of(client)} (TLS: {found[1]}); check certificate_file and key_file"
+    if alert := re.search(r"alert ([a-z ]+): SSL alert number", text):
+        return f"it refused {principal_of(client)} (TLS: {alert[1]}); check certificate_file and key_file"
     if "OAUTHBEARER token" in text:
         url = client.get("sasl.oauthbearer.token.endpoint.url")
         return f"{url} gave {principal_of(client)} no token ({text}); check token_endpoint, client_id and client_secret"

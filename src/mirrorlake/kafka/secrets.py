@@ -60,8 +60,8 @@ class KeyringSecrets:
 
     def read(self, scope: str, key: str) -> str | None:
         """The password, or None."""
-        found: str | None = import_module("keyring").get_password(scope, key)
-        return found
+        secret: str | None = import_module("keyring").get_password(scope, key)
+        return secret
 
     def where(self, scope: str, key: str) -> str:
         """The command that would put it there."""
@@ -74,13 +74,13 @@ class DatabricksSecrets:
     def read(self, scope: str, key: str) -> str | None:
         """The secret; what the workspace answers when there is none differs by runtime, so any refusal says where."""
         try:
-            found: str = import_module("databricks.sdk.runtime").dbutils.secrets.get(scope=scope, key=key)
+            secret: str = import_module("databricks.sdk.runtime").dbutils.secrets.get(scope=scope, key=key)
         except Exception as error:  # noqa: BLE001 (the workspace's own errors, whose text is not ours to vouch for)
             raise Unresolved(
                 f"{self.where(scope, key)} did not give it ({type(error).__name__}); check that it exists and that "
                 "this job may read it"
             ) from None
-        return found
+        return secret
 
     def where(self, scope: str, key: str) -> str:
         """Scope and key."""

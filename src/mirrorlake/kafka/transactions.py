@@ -42,18 +42,18 @@ def open_transactions(
         settings: of librdkafka, for the cluster.
         wanted: the partitions.
     """
-    found: dict[TopicAndPartition, OpenTransaction] = {}
+    transactions: dict[TopicAndPartition, OpenTransaction] = {}
     for (host, port), keys in admin.leaders(wanted).items():
         try:
             with BrokerConnection(host, port, settings, _ANSWER_SECONDS) as broker:
                 answer = broker.ask(_DESCRIBE_PRODUCERS, 0, request(keys), flexible=True)
-            found.update(oldest(answer))
+            transactions.update(oldest(answer))
         except (OSError, WireUnsupported, struct.error, IndexError, UnicodeDecodeError) as error:
             logger.info(
                 "cluster %s: broker %s:%d does not tell its open transactions: %s",
                 *(admin.alias, host, port, error),
             )
-    return found
+    return transactions
 
 
 def request(keys: Collection[TopicAndPartition]) -> bytes:
@@ -73,7 +73,7 @@ def oldest(answer: bytes) -> dict[TopicAndPartition, OpenTransaction]:
     """The oldest open transaction of each partition that an answer has one of."""
     reader = _AnswerDecoder(answer)
     reader.skip(4)  # throttled for so long
-    found: dict[TopicAndPartition, OpenTransaction] = {}
+    transactions: dict[TopicAndPartition, OpenTransaction] = {}
     for _ in reader.items():
         topic = reader.text() or ""
         for _ in reader.items():
@@ -82,12 +82,12 @@ def oldest(answer: bytes) -> dict[TopicAndPartition, OpenTransaction]:
             for _ in reader.items():
                 producer, _epoch, _last, written, _coordinator, first = reader.numbers(">qiiqiq")
                 reader.tags()
-                known = found.get((topic, partition))
+                known = transactions.get((topic, partition))
                 if first >= 0 and (known is None or first < known.first_offset):
-                    found[topic, partition] = OpenTransaction(producer, first, written)
+                    transactions[topic, partition] = OpenTransaction(producer, first, written)
             reader.tags()
         reader.tags()
-    return found
+    return transactions
 
 
 def _count(number: int) -> bytes:
@@ -110,9 +110,9 @@ class _AnswerDecoder:
         self._at += size
 
     def numbers(self, form: str) -> tuple[int, ...]:
-        found: tuple[int, ...] = struct.unpack_from(form, self._data, self._at)
+        values: tuple[int, ...] = struct.unpack_from(form, self._data, self._at)
         self._at += struct.calcsize(form)
-        return found
+        return values
 
     def count(self) -> int:
         number = shift = 0

@@ -38,11 +38,11 @@ def staged_as_of(reader: Reader, source: str, until_ms: int) -> dict[TopicAndPar
         "first_ms": max(0, first - _AROUND_MS),
         "last_ms": max(until_ms, row["horizon"] or 0) + _AROUND_MS,
     }
-    found = _generations_of(reader.query_rows("as_of_parts", until_ms=until_ms, **window))
+    generations = _generations_of(reader.query_rows("as_of_parts", until_ms=until_ms, **window))
     noted = {row["batch_id"]: read_ends(row["open_ends"]) for row in reader.query_rows("as_of_batches", **window)}
-    cuts = cut_as_of({key: [part for part, _ in staged] for key, (_, staged) in found.items()}, noted)
+    cuts = cut_as_of({key: [part for part, _ in staged] for key, (_, staged) in generations.items()}, noted)
     return {
-        key: StagedEnd(found[key][0], end, _newest(found[key][1], end), key not in cuts.unproven)
+        key: StagedEnd(generations[key][0], end, _newest(generations[key][1], end), key not in cuts.unproven)
         for key, end in cuts.ends.items()
     }
 
@@ -54,21 +54,21 @@ _Parts = list[tuple[LandedPart, int | None]]
 def _generations_of(rows: Iterable[Mapping[str, Any]]) -> dict[TopicAndPartition, tuple[int, _Parts]]:
     """The newest generation of each partition that has something by the time, or its first one, and what batches hold
     of it."""
-    found: dict[TopicAndPartition, dict[int, _Parts]] = {}
+    by_partition: dict[TopicAndPartition, dict[int, _Parts]] = {}
     for row in rows:
         part = LandedPart(
             row["batch"], row["first"], row["last"], row["record_count"], row["batch_end"], row["late_first"]
         )
-        generations = found.setdefault((row["topic"], row["partition"]), {})
+        generations = by_partition.setdefault((row["topic"], row["partition"]), {})
         generations.setdefault(row["generation"], []).append((part, row["newest_ms"]))
     begun = {
         key: max(
             (number for number, parts in generations.items() if any(newest is not None for _, newest in parts)),
             default=min(generations),
         )
-        for key, generations in found.items()
+        for key, generations in by_partition.items()
     }
-    return {key: (number, found[key][number]) for key, number in begun.items()}
+    return {key: (number, by_partition[key][number]) for key, number in begun.items()}
 
 
 def _newest(parts: _Parts, end: int) -> int | None:

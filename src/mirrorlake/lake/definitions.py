@@ -107,11 +107,11 @@ def definition(table: str) -> Definition:
     """The definition of a table of the lake."""
     statement = sqlglot.parse_one(sql_text("tables", table), read="databricks")
     properties, comment = {}, ""
-    for item in statement.args["properties"].expressions:
-        if isinstance(item, exp.SchemaCommentProperty):
-            comment = item.this.name
-        elif type(item) is exp.Property:
-            properties[item.name] = item.args["value"].name
+    for property_ in statement.args["properties"].expressions:
+        if isinstance(property_, exp.SchemaCommentProperty):
+            comment = property_.this.name
+        elif type(property_) is exp.Property:
+            properties[property_.name] = property_.args["value"].name
     return Definition(table, tuple(map(_column, statement.this.expressions)), comment, properties)
 
 
@@ -132,9 +132,9 @@ def rows_with_all_columns(table: str, rows: pa.Table) -> pa.Table:
 
 def _column(given: exp.ColumnDef) -> Column:
     kind = given.args["kind"]
-    constraints = [item.kind for item in given.args.get("constraints") or ()]
-    comments = [item.name for item in constraints if isinstance(item, exp.CommentColumnConstraint)]
-    required = any(isinstance(item, exp.NotNullColumnConstraint) for item in constraints)
+    constraints = [constraint.kind for constraint in given.args.get("constraints") or ()]
+    comments = [constraint.name for constraint in constraints if isinstance(constraint, exp.CommentColumnConstraint)]
+    required = any(isinstance(constraint, exp.NotNullColumnConstraint) for constraint in constraints)
     return Column(given.name, kind.sql("databricks"), _arrow(kind), required, next(iter(comments), None))
 
 

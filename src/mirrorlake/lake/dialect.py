@@ -68,7 +68,7 @@ def to_duckdb(text: str) -> DuckQuery:
     except (ParseError, TokenError, UnsupportedError) as error:
         raise InputError(f"it cannot be translated for DuckDB: {first_line(error)}") from error
     named = {table.name.lower() for table in tree.find_all(exp.Table) if not table.db}
-    parameters = {str(item.this) for item in tree.find_all(exp.Placeholder) if item.this}
+    parameters = {str(placeholder.this) for placeholder in tree.find_all(exp.Placeholder) if placeholder.this}
     return DuckQuery(query, frozenset(named), frozenset(parameters))
 
 
@@ -89,7 +89,9 @@ def change_to_duckdb(text: str) -> DuckChange:
     ruled = tree.transform(_ruled)
     assert ruled is not None
     statement = ruled.sql(dialect="duckdb", comments=False, unsupported_level=ErrorLevel.RAISE)
-    return DuckChange(statement, table, frozenset(str(item.this) for item in tree.find_all(exp.Placeholder)))
+    return DuckChange(
+        statement, table, frozenset(str(placeholder.this) for placeholder in tree.find_all(exp.Placeholder))
+    )
 
 
 @cache
@@ -98,7 +100,9 @@ def columns_of(text: str) -> tuple[tuple[str, str], ...]:
     (tree,) = parse(text, dialect=_Spark)
     assert tree is not None
     return tuple(
-        (item.name, _type(item.args["kind"])) for item in tree.find_all(exp.ColumnDef) if item.parent is tree.this
+        (column.name, _type(column.args["kind"]))
+        for column in tree.find_all(exp.ColumnDef)
+        if column.parent is tree.this
     )
 
 
@@ -126,10 +130,10 @@ def _only_query(statements: Sequence[exp.Expr]) -> exp.Expr:
 def _named(tree: exp.Expr) -> exp.Expr:
     """What has no name of its own is named as Spark names it, such as `count(1)`."""
     if isinstance(tree, exp.Select):
-        for item in tree.selects:
-            if not isinstance(item, (exp.Alias, exp.Column, exp.Star, exp.Dot)) and not item.is_star:
-                name = item.sql(dialect="databricks", normalize_functions="lower").replace("count(*)", "count(1)")
-                item.replace(exp.alias_(item.copy(), name, quoted=True))
+        for selected in tree.selects:
+            if not isinstance(selected, (exp.Alias, exp.Column, exp.Star, exp.Dot)) and not selected.is_star:
+                name = selected.sql(dialect="databricks", normalize_functions="lower").replace("count(*)", "count(1)")
+                selected.replace(exp.alias_(selected.copy(), name, quoted=True))
     return tree
 
 

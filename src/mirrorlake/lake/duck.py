@@ -73,11 +73,11 @@ class DuckLake:
         """See `Reader.rows`."""
         with self._use:
             try:
-                found = self._relation(text, args or {}, frames or {})
-                found = found if limit is None else found.limit(limit)
-                found = _plain(found)
-                columns = found.columns
-                return QueryRows((dict(zip(columns, row, strict=True)) for row in found.fetchall()), columns)
+                relation = self._relation(text, args or {}, frames or {})
+                relation = relation if limit is None else relation.limit(limit)
+                relation = _plain(relation)
+                columns = relation.columns
+                return QueryRows((dict(zip(columns, row, strict=True)) for row in relation.fetchall()), columns)
             except duckdb.Error as error:
                 raise InputError(first_line(error)) from error
 
@@ -146,40 +146,40 @@ class DuckLake:
             self._connection.execute(f'CREATE TEMP VIEW "{name}" AS SELECT {empty} WHERE false')
             return
         # Files written before a column was added lack it.
-        found = self._connection.read_parquet(files, union_by_name=True, hive_partitioning=False)
-        kinds = dict(zip(found.columns, map(str, found.types), strict=True))
+        relation = self._connection.read_parquet(files, union_by_name=True, hive_partitioning=False)
+        kinds = dict(zip(relation.columns, map(str, relation.types), strict=True))
         columns = [_column(column, kinds.get(column), kind) for column, kind in wanted.items()]
         columns += [f'"{column}"' for column in kinds if column not in wanted]
-        found.project(", ".join(columns)).create_view(name)
+        relation.project(", ".join(columns)).create_view(name)
 
 
-def _column(name: str, found: str | None, wanted: str) -> str:
+def _column(name: str, kind: str | None, wanted: str) -> str:
     """A column as the layout has it; a cast, where it is needed, keeps a predicate from skipping files."""
-    if found is None:
+    if kind is None:
         return f'CAST(NULL AS {wanted}) AS "{name}"'
-    return f'"{name}"' if _same(found, wanted) else f'CAST("{name}" AS {wanted}) AS "{name}"'
+    return f'"{name}"' if _same(kind, wanted) else f'CAST("{name}" AS {wanted}) AS "{name}"'
 
 
-def _same(found: str, wanted: str) -> bool:
+def _same(kind: str, wanted: str) -> bool:
     short = {"TEXT": "VARCHAR", "TIMESTAMPTZ": _ZONED, "INT": "INTEGER"}
-    return found == short.get(wanted, wanted) or not wanted.isalpha()  # parts of nested ones are what they are
+    return kind == short.get(wanted, wanted) or not wanted.isalpha()  # parts of nested ones are what they are
 
 
-def _plain(found: duckdb.DuckDBPyRelation) -> duckdb.DuckDBPyRelation:
+def _plain(relation: duckdb.DuckDBPyRelation) -> duckdb.DuckDBPyRelation:
     """Times in UTC without a zone, at any depth, and sums as Spark has them: the types of both engines are the same."""
-    return _cast(found, lambda kind: _HUGE.sub("BIGINT", kind.replace(_ZONED, "TIMESTAMP")))
+    return _cast(relation, lambda kind: _HUGE.sub("BIGINT", kind.replace(_ZONED, "TIMESTAMP")))
 
 
-def _without_huge(found: duckdb.DuckDBPyRelation) -> duckdb.DuckDBPyRelation:
-    return _cast(found, lambda kind: _HUGE.sub("BIGINT", kind))
+def _without_huge(relation: duckdb.DuckDBPyRelation) -> duckdb.DuckDBPyRelation:
+    return _cast(relation, lambda kind: _HUGE.sub("BIGINT", kind))
 
 
-def _cast(found: duckdb.DuckDBPyRelation, wanted: Callable[[str], str]) -> duckdb.DuckDBPyRelation:
-    kinds = [str(kind) for kind in found.types]
-    if all(wanted(kind) == kind for kind in kinds) or len(set(found.columns)) < len(kinds):
-        return found
+def _cast(relation: duckdb.DuckDBPyRelation, wanted: Callable[[str], str]) -> duckdb.DuckDBPyRelation:
+    kinds = [str(kind) for kind in relation.types]
+    if all(wanted(kind) == kind for kind in kinds) or len(set(relation.columns)) < len(kinds):
+        return relation
     columns = []
-    for name, kind in zip(found.columns, kinds, strict=True):
+    for name, kind in zip(relation.columns, kinds, strict=True):
         quoted = '"' + name.replace('"', '""') + '"'
         columns.append(quoted if wanted(kind) == kind else f"CAST({quoted} AS {wanted(kind)}) AS {quoted}")
-    return found.project(", ".join(columns))
+    return relation.project(", ".join(columns))

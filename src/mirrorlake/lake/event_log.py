@@ -44,8 +44,8 @@ class EventLog:
             known = self._histories.get((flow, kind))
             if known is None or known[0] != version:
                 rows = self._lake.ask("changes_of", flow=flow, kind=kind)
-                found = tuple(Change(**row) for row in rows)
-                known = (version, known[1] if known is not None and known[1] == found else found)
+                changes = tuple(Change(**row) for row in rows)
+                known = (version, known[1] if known is not None and known[1] == changes else changes)
                 self._histories[flow, kind] = known
             return known[1]
 

@@ -16,10 +16,10 @@ from mirrorlake.offsets.ranges import OffsetRanges
 
 def forgotten_from(lake: Lake, source_cluster: str) -> Mapping[PartitionGeneration, OffsetRanges]:
     """Ranges of source offsets (inclusive) that were deleted, or are about to be, of what was landed from a cluster."""
-    found: dict[PartitionGeneration, list[tuple[int, int]]] = defaultdict(list)
+    ranges_by_place: dict[PartitionGeneration, list[tuple[int, int]]] = defaultdict(list)
     for row in lake.ask("forgotten_of", source_cluster=source_cluster):
-        found[PartitionGeneration.of(row)].append((row["first_offset"], row["last_offset"]))
-    return {place: OffsetRanges(ranges) for place, ranges in found.items()}
+        ranges_by_place[PartitionGeneration.of(row)].append((row["first_offset"], row["last_offset"]))
+    return {place: OffsetRanges(ranges) for place, ranges in ranges_by_place.items()}
 
 
 def forgotten_ends(lake: Lake, source_cluster: str) -> Mapping[PartitionGeneration, int]:

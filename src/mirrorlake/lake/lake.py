@@ -173,7 +173,9 @@ class Lake(ABC):
     def add_columns(self, table: str) -> None:
         """Add the columns that a table lacks because an earlier version made it."""
         known = set(self.table(table).columns)
-        missing = [f"{item.name} {item.spark_type}" for item in definition(table).columns if item.name not in known]
+        missing = [
+            f"{column.name} {column.spark_type}" for column in definition(table).columns if column.name not in known
+        ]
         if missing:
             self.sql(f"ALTER TABLE {table} ADD COLUMNS ({', '.join(missing)})")
 
@@ -207,8 +209,8 @@ class Lake(ABC):
 
         text, made = frames_in(self.spark, text, frames or {})
         try:
-            found = self._over(text, made, args or {}) if made else self.sql(text, args)
-            return rows_from_arrow((found if limit is None else found.limit(limit)).toArrow())
+            frame = self._over(text, made, args or {}) if made else self.sql(text, args)
+            return rows_from_arrow((frame if limit is None else frame.limit(limit)).toArrow())
         except (AnalysisException, ParseException) as error:
             raise InputError(first_line(error)) from error
 

@@ -121,7 +121,7 @@ def _note(handle: int, holder: Holder | None) -> None:
 def _holder(handle: int) -> Holder | None:
     """Who is noted, None for nobody."""
     try:
-        found = json.loads(os.pread(handle, 1_000, 0))
-        return Holder(found["host"], found["pid"], found["since"])
+        document = json.loads(os.pread(handle, 1_000, 0))
+        return Holder(document["host"], document["pid"], document["since"])
     except (ValueError, KeyError):
         return None

@@ -83,9 +83,9 @@ def _retain_records(lake: Lake, topology: Topology, kept: Maintenance, dry_run: 
         table_upkeep.note_removals(lake, removals_of(staged, cuts))
     removed = table_upkeep.remove_records(lake, cuts, _ms(cutoff), dry_run)
     if removed and not dry_run:
-        said = f"{removed} records landed before {cutoff.isoformat(timespec='seconds')} were deleted"
-        EventLog(lake).record(WHOLE_LAKE, [Change("retention", "records", None, said, "done", None)])
-    return {"before": cutoff, "removed": removed, "held": [asdict(item) for item in retained]}
+        summary = f"{removed} records landed before {cutoff.isoformat(timespec='seconds')} were deleted"
+        EventLog(lake).record(WHOLE_LAKE, [Change("retention", "records", None, summary, "done", None)])
+    return {"before": cutoff, "removed": removed, "held": [asdict(partition) for partition in retained]}
 
 
 def _summary(document: Mapping[str, Any]) -> str:

@@ -42,8 +42,10 @@ def note_objectives(lake: Lake, topology: Topology, modes: Mapping[str, Mode], g
     changed = [row for row in rows if _says_more(row, known.get(str(row["flow"])))]
     if changed:  # a MERGE that changes nothing takes longer than a short run
         columns = [column for column in definition("objectives").columns if column.name not in _NOTED_APART]
-        said = [tuple(row.get(column.name) for column in columns) for row in changed]
-        lake.change("note_objectives", {"said": Frame(tuple((item.name, item.spark_type) for item in columns), said)})
+        values = [tuple(row.get(column.name) for column in columns) for row in changed]
+        lake.change(
+            "note_objectives", {"said": Frame(tuple((column.name, column.spark_type) for column in columns), values)}
+        )
 
 
 def _says_more(row: Mapping[str, object], known: Mapping[str, object] | None) -> bool:

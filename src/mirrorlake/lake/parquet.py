@@ -50,8 +50,8 @@ def ranges_of_files(
     Reads coordinates, never the payload; and neither the source cluster nor the generation where it is said that all
     rows of all files have these. Raises OSError.
     """
-    said = {"source_cluster": source_cluster, "generation": generation}
-    wanted = pa.schema([field for field in _COORDINATES if said.get(field.name) is None])
+    constants = {"source_cluster": source_cluster, "generation": generation}
+    wanted = pa.schema([field for field in _COORDINATES if constants.get(field.name) is None])
     parts = [_read(_local(path), wanted.names) for path in paths]
     files = np.repeat(np.arange(len(parts)), [part.num_rows for part in parts])
     # The empty one: files written before there were generations lack the column.
@@ -64,12 +64,12 @@ def ranges_of_files(
         "file", pa.Array.from_buffers(pa.int64(), len(files), [None, pa.py_buffer(files)])
     ).group_by(keys, use_threads=False)
     columns = grouped.aggregate([("offset", how) for how in ("min", "max", "count")]).to_pydict()
-    columns |= {name: [value] * len(columns["file"]) for name, value in said.items() if value is not None}
-    found: list[list[StagedRange]] = [[] for _ in paths]
+    columns |= {name: [value] * len(columns["file"]) for name, value in constants.items() if value is not None}
+    by_file: list[list[StagedRange]] = [[] for _ in paths]
     ranges = map(StagedRange, *(columns[name] for name in (*_PLACE, "offset_min", "offset_max", "offset_count")))
-    for file, item in zip(columns["file"], ranges, strict=True):
-        found[file].append(item)
-    return found
+    for file, staged_range in zip(columns["file"], ranges, strict=True):
+        by_file[file].append(staged_range)
+    return by_file
 
 
 def _read(path: str, columns: Sequence[str]) -> pa.Table:

@@ -46,10 +46,15 @@ class PathTables:
 
     def create(self, table: str, properties: Mapping[str, str] | None = None) -> None:
         """Make a table as its definition says, with more properties; one that is there already stays as it is."""
-        found = definition(table)
+        layout = definition(table)
         fields = [
-            pa.field(item.name, item.arrow_type, not item.required, {"comment": item.comment} if item.comment else None)
-            for item in found.columns
+            pa.field(
+                column.name,
+                column.arrow_type,
+                not column.required,
+                {"comment": column.comment} if column.comment else None,
+            )
+            for column in layout.columns
         ]
         try:
             DeltaTable.create(
@@ -57,8 +62,8 @@ class PathTables:
                 schema=Schema.from_arrow(pa.schema(fields)),
                 mode="ignore",
                 name=table,
-                description=found.comment,
-                configuration={**found.properties, **LOG_RETENTION, **(properties or {})},
+                description=layout.comment,
+                configuration={**layout.properties, **LOG_RETENTION, **(properties or {})},
                 raise_if_key_not_exists=False,  # properties of our own
             )
         except DeltaError:
@@ -98,8 +103,8 @@ class PathTables:
     def add_files(self, table: str, files: Sequence[AddAction], application: str, version: int) -> None:
         """Make Parquet files that lie in the table's directory a part of it, in one commit; idempotent as `append`."""
 
-        def commit(found: DeltaTable, properties: CommitProperties | None) -> None:
-            found.create_write_transaction(list(files), "append", found.schema(), commit_properties=properties)
+        def commit(delta: DeltaTable, properties: CommitProperties | None) -> None:
+            delta.create_write_transaction(list(files), "append", delta.schema(), commit_properties=properties)
 
         self._committed(table, commit, application, version)
 
@@ -107,10 +112,10 @@ class PathTables:
         """Replace the rows of a small table by what `change` makes of them; None leaves them as they are. What others
         commit meanwhile is not lost: then it is asked again."""
 
-        def replaced(found: DeltaTable) -> None:
-            rows = change(found.to_pyarrow_table())
+        def replaced(delta: DeltaTable) -> None:
+            rows = change(delta.to_pyarrow_table())
             if rows is not None:
-                write_deltalake(found, in_layout(rows, pa.schema(found.schema().to_arrow())), mode="overwrite")
+                write_deltalake(delta, in_layout(rows, pa.schema(delta.schema().to_arrow())), mode="overwrite")
 
         self._commit_with_retries(table, replaced)
 
@@ -121,12 +126,12 @@ class PathTables:
     def take_over(self, table: str, application: str, least: int) -> int:
         """See `Lake.take_over`."""
 
-        def taken(found: DeltaTable) -> int:
-            known = found.transaction_version(application)
+        def taken(delta: DeltaTable) -> int:
+            known = delta.transaction_version(application)
             number = least if known is None else max(least, known + OWNER_NUMBERS)
-            none = in_layout(definition(table).rows.empty_table(), pa.schema(found.schema().to_arrow()))
+            none = in_layout(definition(table).rows.empty_table(), pa.schema(delta.schema().to_arrow()))
             owner = CommitProperties(app_transactions=[Transaction(application, number)])
-            write_deltalake(found, none, mode="append", commit_properties=owner)
+            write_deltalake(delta, none, mode="append", commit_properties=owner)
             self._commits[table] = self._commits.get(table, 0) + 1
             return number
 
@@ -141,17 +146,17 @@ class PathTables:
         """Make one file of many small ones, the newest rows first; returns those that were replaced, which are no part
         of the table any more and still there."""
         with self._lock(table):
-            found = self._now(table)
-            before = set(files_of(found))
-            found.optimize.compact()
-            return [self.directory / table / path for path in sorted(before - set(files_of(found)))]
+            delta = self._now(table)
+            before = set(files_of(delta))
+            delta.optimize.compact()
+            return [self.directory / table / path for path in sorted(before - set(files_of(delta)))]
 
     def checkpoint(self, table: str) -> None:
         """Write a checkpoint of a table's log, so that it opens fast, and delete what the log need not keep."""
         with self._lock(table):
-            found = self._now(table)
-            found.create_checkpoint()
-            found.cleanup_metadata()
+            delta = self._now(table)
+            delta.create_checkpoint()
+            delta.cleanup_metadata()
             self._commits[table] = 0
 
     def due(self) -> list[str]:
@@ -160,9 +165,9 @@ class PathTables:
         return [table for table, count in commits.items() if count >= COMPACT_AFTER]
 
     def _commit(self, table: str, rows: pa.Table, application: str | None, version: int) -> None:
-        def commit(found: DeltaTable, properties: CommitProperties | None) -> None:
-            layout = pa.schema(found.schema().to_arrow())
-            write_deltalake(found, in_layout(rows, layout), mode="append", commit_properties=properties)
+        def commit(delta: DeltaTable, properties: CommitProperties | None) -> None:
+            layout = pa.schema(delta.schema().to_arrow())
+            write_deltalake(delta, in_layout(rows, layout), mode="append", commit_properties=properties)
 
         self._committed(table, commit, application, version)
 
@@ -176,16 +181,16 @@ class PathTables:
         """Commit, unless the application has come as far; again where another process commits at the same time. Raises
         Fenced where it has come further."""
 
-        def committed(found: DeltaTable) -> None:
+        def committed(delta: DeltaTable) -> None:
             properties = None
             if application is not None:
-                known = found.transaction_version(application)
+                known = delta.transaction_version(application)
                 if known == version:
                     return  # by an attempt before: no two owners of an application have a number in common
                 if known is not None and known > version:
                     raise fenced(table, application, known, version)
                 properties = CommitProperties(app_transactions=[Transaction(application, version)])
-            commit(found, properties)
+            commit(delta, properties)
             self._commits[table] = self._commits.get(table, 0) + 1
 
         self._commit_with_retries(table, committed)
@@ -228,12 +233,12 @@ def in_layout(rows: pa.Table, layout: pa.Schema) -> pa.Table:
     return pa.table(columns, names=layout.names)
 
 
-def _add_missing_columns(found: DeltaTable, table: str) -> None:
+def _add_missing_columns(delta: DeltaTable, table: str) -> None:
     """Give a table that an earlier version made the columns that it lacks, and let its log be short."""
-    there = {field.name for field in found.schema().fields}
-    missing = [item for item in definition(table).columns if item.name not in there]
+    there = {field.name for field in delta.schema().fields}
+    missing = [column for column in definition(table).columns if column.name not in there]
     if missing:
-        added = Schema.from_arrow(pa.schema([(item.name, item.arrow_type) for item in missing]))
-        found.alter.add_columns(added.fields)
-    if not LOG_RETENTION.items() <= found.metadata().configuration.items():
-        found.alter.set_table_properties(dict(LOG_RETENTION))
+        added = Schema.from_arrow(pa.schema([(column.name, column.arrow_type) for column in missing]))
+        delta.alter.add_columns(added.fields)
+    if not LOG_RETENTION.items() <= delta.metadata().configuration.items():
+        delta.alter.set_table_properties(dict(LOG_RETENTION))

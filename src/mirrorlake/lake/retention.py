@@ -123,10 +123,10 @@ def produced_end(reader: ConsumingFlow, extent: Staged) -> int:
 def removals_of(staged: Iterable[Staged], cuts: Iterable[Cut]) -> list[Removal]:
     """What cuts take away: what lies below them and is old enough."""
     extents = {(extent.source_cluster, extent.topic, extent.partition, extent.generation): extent for extent in staged}
-    found = []
+    removals = []
     for cut in cuts:
         key = (cut.source_cluster, cut.topic, cut.partition, cut.generation)
         extent = extents[key]
         if extent.old_last is not None and min(cut.below, extent.old_last + 1) > extent.first:
-            found.append(Removal(*key, extent.first, min(cut.below, extent.old_last + 1)))
-    return found
+            removals.append(Removal(*key, extent.first, min(cut.below, extent.old_last + 1)))
+    return removals

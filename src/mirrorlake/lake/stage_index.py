@@ -90,8 +90,8 @@ class _LocalStage:
         paths = [f"{self._log.table}/{path}" for path in files["path"].to_pylist()]
         index.apply((), set(index.paths()) - set(paths), index.version)
         fresh = [at for at, path in enumerate(paths) if path not in index.numbers()]
-        told = _ranges_from_statistics(files.take(int64s(fresh)))
-        left = [number for at, number in enumerate(fresh) if at not in told]
+        by_statistics = _ranges_from_statistics(files.take(int64s(fresh)))
+        left = [number for at, number in enumerate(fresh) if at not in by_statistics]
         constants = _constants(files.take(int64s(left)))
         counts = files["num_records"].take(int64s(left)).to_pylist() if "num_records" in files.column_names else []
         del files  # of every file more than the index keeps
@@ -99,11 +99,11 @@ class _LocalStage:
         unread = _ranges([paths[number] for number in left], counts or [None] * len(left), constants)
         for start in range(0, len(fresh), _AT_ONCE):
             picked = range(start, min(start + _AT_ONCE, len(fresh)))
-            index.apply(((paths[fresh[at]], told.get(at) or next(unread)) for at in picked), (), index.version)
-            if any(at not in told for at in picked):
+            index.apply(((paths[fresh[at]], by_statistics.get(at) or next(unread)) for at in picked), (), index.version)
+            if any(at not in by_statistics for at in picked):
                 self._copy.write(index)
         index.apply((), (), version)  # only now: an index that is not complete must not be followed
-        read = len(fresh) - len(told)
+        read = len(fresh) - len(by_statistics)
         logger.info("index of the stage: %d files at version %d, %d of them read", len(paths), version, read)
         return index
 
@@ -118,12 +118,14 @@ class _LocalStage:
 
     def _take(self, index: StageIndex, commit: Commit) -> None:
         paths = [str(self._log.table / path) for path in commit.added]
-        told = [_ranges_from_commit(stats) for stats in commit.added.values()]
-        unread = [path for path, ranges in zip(commit.added, told, strict=True) if ranges is None]
+        by_statistics = [_ranges_from_commit(stats) for stats in commit.added.values()]
+        unread = [path for path, ranges in zip(commit.added, by_statistics, strict=True) if ranges is None]
         read = _ranges(
             [str(self._log.table / path) for path in unread], [_count(commit.added[path]) for path in unread]
         )
-        added = [(path, next(read) if ranges is None else ranges) for path, ranges in zip(paths, told, strict=True)]
+        added = [
+            (path, next(read) if ranges is None else ranges) for path, ranges in zip(paths, by_statistics, strict=True)
+        ]
         index.apply(added, [str(self._log.table / path) for path in commit.removed], index.version + 1)
         self._copy.note(index, len(added))
 
@@ -133,19 +135,19 @@ def _ranges(
 ) -> Iterator[list[StagedRange]]:
     """What files hold, one after another, of so many records each by the log, that have a source cluster and a
     generation in common where it is said: while one part is taken over, a thread reads the next one."""
-    found = _read(paths, constants)
+    read = _read(paths, constants)
     for path, count in zip(paths, counts, strict=True):
-        yield _as_landed(path, next(found), count)
+        yield _as_landed(path, next(read), count)
 
 
 def _as_landed(path: str, ranges: list[StagedRange], count: int | None) -> list[StagedRange]:
     """Ranges as they were before a file lost records that the log says it has. Of which partition they were nobody
     knows: so each range counts them, and what has gaps is not taken for whole by whoever reads it."""
-    lacking = (count or 0) - sum(item.record_count for item in ranges)
+    lacking = (count or 0) - sum(staged_range.record_count for staged_range in ranges)
     if lacking <= 0:
         return ranges
     logger.error("%s lacks %d of the records that the log of the stage says it has", path, lacking)
-    return [item._replace(record_count=item.record_count + lacking) for item in ranges]
+    return [staged_range._replace(record_count=staged_range.record_count + lacking) for staged_range in ranges]
 
 
 def _read(paths: Sequence[str], constants: tuple[str | None, int | None]) -> Iterator[list[StagedRange]]:
@@ -161,15 +163,15 @@ def _read(paths: Sequence[str], constants: tuple[str | None, int | None]) -> Ite
 def _constants(files: pa.Table) -> tuple[str | None, int | None]:
     """The source cluster and the generation that all rows of some files have, by the log's statistics; None where they
     have several, or nobody knows."""
-    found = []
+    values_of_file = []
     for name in ("source_cluster", "generation"):
         sides = [f"{side}.{name}" for side in ("min", "max")]
         if not {*sides, f"null_count.{name}"} <= set(files.column_names) or not files.num_rows:
             return None, None
         values = pc.unique(pa.chunked_array([*files[sides[0]].chunks, *files[sides[1]].chunks])).to_pylist()
         nulls = pc.sum(fill_null(files[f"null_count.{name}"], int64(1))).as_py()
-        found.append(values[0] if len(values) == 1 and nulls == 0 else None)
-    cluster, generation = found
+        values_of_file.append(values[0] if len(values) == 1 and nulls == 0 else None)
+    cluster, generation = values_of_file
     return None if cluster is None or len(cluster) > _EXACT_TEXT else cluster, generation
 
 
@@ -182,16 +184,16 @@ def _ranges_from_commit(stats: str) -> list[StagedRange] | None:
     """What a commit's statistics say of a file with one partition; None where the file itself has to be asked."""
     if not stats:
         return None
-    found = json.loads(stats)
-    if "ranges" in found:  # by whom we wrote it (landing/stage_file.py)
-        return [StagedRange(*item) for item in found["ranges"]]
-    low, high, nulls = (found.get(name, {}) for name in ("minValues", "maxValues", "nullCount"))
+    statistics = json.loads(stats)
+    if "ranges" in statistics:  # by whom we wrote it (landing/stage_file.py)
+        return [StagedRange(*values) for values in statistics["ranges"]]
+    low, high, nulls = (statistics.get(name, {}) for name in ("minValues", "maxValues", "nullCount"))
     if any(low.get(name) is None or low[name] != high.get(name) or nulls.get(name) for name in _PLACE):
         return None
     if len(low["topic"]) > _EXACT_TEXT or len(low["source_cluster"]) > _EXACT_TEXT or "offset" not in low:
         return None
     key = (low["source_cluster"], low["topic"], low["partition"], low["generation"])
-    return [StagedRange(*key, low["offset"], high["offset"], found["numRecords"])]
+    return [StagedRange(*key, low["offset"], high["offset"], statistics["numRecords"])]
 
 
 def _ranges_from_statistics(files: pa.Table) -> dict[int, list[StagedRange]]:
@@ -257,11 +259,11 @@ class _CatalogStage:
 
     def build(self, index: StageIndex) -> StageIndex:
         """Bring an index to what is there, by the coordinates of the whole table."""
-        found: dict[str, list[StagedRange]] = {}
+        by_path: dict[str, list[StagedRange]] = {}
         for row in self._lake.query_rows("staged_ranges"):
             path = row.pop("path")
-            found.setdefault(path, []).append(StagedRange(**row))
-        index.apply(found.items(), set(index.paths()), index.version)
+            by_path.setdefault(path, []).append(StagedRange(**row))
+        index.apply(by_path.items(), set(index.paths()), index.version)
         return index
 
     def follow(self, index: StageIndex) -> None:

@@ -46,12 +46,12 @@ class States:
                 self._known[cluster] = states_as_of(self._lake.now, cluster)
             return dict(self._known[cluster])
 
-    def note(self, cluster: str, found: Mapping[str, TopicState]) -> None:
+    def note(self, cluster: str, states: Mapping[str, TopicState]) -> None:
         """Note those that are other than they were. ACLs that are not told are those that were told last."""
         with self._use:
             known = self.of(cluster)
-            found = {topic: self._with_acls(cluster, topic, state) for topic, state in found.items()}
-            fresh = {topic: state for topic, state in found.items() if known.get(topic) != state}
+            states = {topic: self._with_acls(cluster, topic, state) for topic, state in states.items()}
+            fresh = {topic: state for topic, state in states.items() if known.get(topic) != state}
             now = datetime.now(timezone.utc)
             rows = [
                 {

@@ -94,19 +94,19 @@ def floors_of(
 
 def oldest_parked(lake: Lake, flow: str) -> dict[TopicAndPartition, tuple[int, int]]:
     """The first parked record of each partition that was not sent since: (generation, source offset)."""
-    found: dict[TopicAndPartition, tuple[int, int]] = {}
+    oldest: dict[TopicAndPartition, tuple[int, int]] = {}
     for row in lake.ask("parked_oldest", flow=flow):
         key, at = (row["topic"], row["partition"]), (row["generation"], row["offset"])
-        found[key] = min(found.get(key, at), at)
-    return found
+        oldest[key] = min(oldest.get(key, at), at)
+    return oldest
 
 
 def note_removals(lake: Lake, removals: Sequence[Removal]) -> None:
     """Note what is about to be deleted of the stage, or will not be in it. What is known is not written again."""
-    known = {cluster: removals_from(lake, cluster) for cluster in {item.source_cluster for item in removals}}
-    fresh = [item for item in removals if not any(one.covers(item) for one in known[item.source_cluster])]
+    known = {cluster: removals_from(lake, cluster) for cluster in {removal.source_cluster for removal in removals}}
+    fresh = [removal for removal in removals if not any(one.covers(removal) for one in known[removal.source_cluster])]
     if fresh:
-        rows = [tuple(vars(item).values()) for item in fresh]
+        rows = [tuple(vars(removal).values()) for removal in fresh]
         lake.change("note_removals", {"removals": Frame(_REMOVALS, rows)})
 
 
@@ -158,11 +158,11 @@ def merge_map(lake: Lake, cutoff_ms: int, max_segments: int = MAX_SEGMENTS) -> M
 
 def sizes(lake: Lake) -> dict[str, TableSize]:
     """How large every table is."""
-    found = {}
+    by_table = {}
     for table in TABLES:
         row = lake.spark.sql(f"DESCRIBE DETAIL {lake.name(table)}").collect()[0]
-        found[table] = TableSize(row["numFiles"], row["sizeInBytes"])
-    return found
+        by_table[table] = TableSize(row["numFiles"], row["sizeInBytes"])
+    return by_table
 
 
 def optimize(lake: Lake, table: str) -> None:

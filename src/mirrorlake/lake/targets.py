@@ -77,12 +77,12 @@ def mapped_targets(lake: Lake, flow: str, topics: Collection[str]) -> dict[str, 
     names = {f"topic{number}": name for number, name in enumerate(sorted(topics))}
     one_of = ", ".join(f":{name}" for name in names)
     runs = f"SELECT * FROM offset_map WHERE flow = :flow AND topic IN ({one_of})"
-    found: dict[str, list[MappedTarget]] = {}
+    by_target: dict[str, list[MappedTarget]] = {}
     for row in lake.ask("mapped_targets", {"runs": runs}, flow=flow, **names) if names else ():
         key = (row["topic"], row["target_partition"], row["target_generation"])
         mapped = MappedTarget(*key, row["source_first"], row["source_last"], row["record_count"], row["target_end"])
-        found.setdefault(row["target_topic"], []).append(mapped)
-    return found
+        by_target.setdefault(row["target_topic"], []).append(mapped)
+    return by_target
 
 
 def close_unfounded(lake: Lake, flow: str, noted: Mapping[str, int]) -> None:

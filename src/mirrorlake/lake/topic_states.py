@@ -19,11 +19,11 @@ class TopicState:
     acls: tuple[Acl, ...] | None = None
 
 
-def own_configs(found: TopicConfigs) -> dict[str, str]:
+def own_configs(configs: TopicConfigs) -> dict[str, str]:
     """What is set on a topic itself, by what its cluster reports; never what is read-only or sensitive."""
     return {
         key: each.value
-        for key, each in sorted(found.items())
+        for key, each in sorted(configs.items())
         if each.origin == "topic" and each.value is not None and not each.fixed
     }
 

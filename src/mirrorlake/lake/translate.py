@@ -74,11 +74,11 @@ def translate(lake: Reader, flow: str, topic: str, partition: int, offset: int, 
         UnknownOffset: what was never seen.
     """
     asked = (topic, partition, offset)
-    found = translate_all(lake, flow, [asked], reverse).get(asked)
-    if found is None:
-        said = never_seen(flow, topic, partition, reverse)
-        raise UnknownOffset(said)
-    return Translation(found.topic, found.partition, found.offset, found.exact)
+    translated = translate_all(lake, flow, [asked], reverse).get(asked)
+    if translated is None:
+        reason = never_seen(flow, topic, partition, reverse)
+        raise UnknownOffset(reason)
+    return Translation(translated.topic, translated.partition, translated.offset, translated.exact)
 
 
 def never_seen(flow: str, topic: str, partition: int, reverse: bool) -> str:
@@ -106,8 +106,8 @@ def translate_all(
         "runs": f"SELECT * FROM offset_translation {where}",
         "samples": f"SELECT * FROM ({lake.with_all_columns('positions')}) AS samples {where}",
     }
-    found = lake.query_rows("translate_reverse" if reverse else "translate_forward", frames, flow=flow, **topics)
-    return {key: item for key, (item, known) in _translations(found).items() if known}
+    answer = lake.query_rows("translate_reverse" if reverse else "translate_forward", frames, flow=flow, **topics)
+    return {key: translated for key, (translated, known) in _translations(answer).items() if known}
 
 
 def translate_living(
@@ -115,24 +115,28 @@ def translate_living(
 ) -> dict[TopicPartitionOffset, Translated]:
     """The same for who moves a reader there: back at the source, a position in a generation that is gone becomes the
     start of what took its place, and `gone` is how many records of the old one were left to read."""
-    found = translate_all(lake, flow, asked, reverse)
-    if not reverse or not found:
-        return found
+    translated = translate_all(lake, flow, asked, reverse)
+    if not reverse or not translated:
+        return translated
     known = source_generations(lake, flow)
-    over = {key: (item, place) for key, item in found.items() if (place := _gone_place(item, known)) is not None}
+    over = {
+        key: (position, place)
+        for key, position in translated.items()
+        if (place := _gone_place(position, known)) is not None
+    }
     unread = _unread(lake, flow, {key: place for key, (_, place) in over.items()}, known)
     moved = {
-        key: replace(item, offset=known.living(place, item.offset), gone=unread.get(key, 0))
-        for key, (item, place) in over.items()
+        key: replace(position, offset=known.living(place, position.offset), gone=unread.get(key, 0))
+        for key, (position, place) in over.items()
     }
-    return {**found, **moved}
+    return {**translated, **moved}
 
 
-def _gone_place(found: Translated, known: SourceGenerations) -> PartitionGeneration | None:
+def _gone_place(translated: Translated, known: SourceGenerations) -> PartitionGeneration | None:
     """What a position at the source is of, where that is not the newest generation."""
-    key = (found.topic, found.partition)
-    is_over = found.generation is not None and found.generation < known.newest(key)
-    return PartitionGeneration(*key, found.generation or 0) if is_over else None
+    key = (translated.topic, translated.partition)
+    is_over = translated.generation is not None and translated.generation < known.newest(key)
+    return PartitionGeneration(*key, translated.generation or 0) if is_over else None
 
 
 def _unread(
@@ -146,8 +150,8 @@ def _unread(
     ]
     if not rows:
         return {}
-    found = lake.query_rows("unread_gone", {"gone": Frame(_GONE, rows)}, flow=flow)
-    return {(row["topic"], row["partition"], row["offset"]): row["record_count"] for row in found}
+    unread = lake.query_rows("unread_gone", {"gone": Frame(_GONE, rows)}, flow=flow)
+    return {(row["topic"], row["partition"], row["offset"]): row["record_count"] for row in unread}
 
 
 class Translator:
@@ -186,10 +190,10 @@ class Translator:
             "positions": self._lake.reader.with_all_columns("positions"),
             "bounds": Frame(_BOUNDS, bounds),
         }
-        found = _translations(self._lake.ask("translate_forward", frames, flow=self._flow, **names))
-        for (topic, partition, _), (item, _) in found.items():
-            ends[topic, partition] = item.end
-        return {key: item for key, (item, known) in found.items() if known or item.mapped}
+        translated = _translations(self._lake.ask("translate_forward", frames, flow=self._flow, **names))
+        for (topic, partition, _), (position, _) in translated.items():
+            ends[topic, partition] = position.end
+        return {key: position for key, (position, known) in translated.items() if known or position.mapped}
 
     def _known_ends(self) -> dict[TopicAndPartition, int]:
         """Where the map of each partition ends, as far as is known; asked of the lake at first, by a few columns.
@@ -235,8 +239,16 @@ def _samples(reached: Mapping[TopicAndPartition, Reached], topics: Collection[st
     """How far a flow is now, as samples."""
     now = datetime.now(timezone.utc)
     rows = [
-        (*key, now, item.produced_end, item.mapped_end, item.target_topic, item.target_generation, item.generation)
-        for key, item in reached.items()
+        (
+            *key,
+            now,
+            sample.produced_end,
+            sample.mapped_end,
+            sample.target_topic,
+            sample.target_generation,
+            sample.generation,
+        )
+        for key, sample in reached.items()
         if key[0] in topics
     ]
     return Frame(_SAMPLES, rows)

@@ -128,16 +128,16 @@ def warehouse_lake(location: Location, resolve: Callable[[str], str]) -> Warehou
 
     Raises MissingExtra where the connector is not installed.
     """
-    found = location.warehouse
-    assert found is not None
+    warehouse = location.warehouse
+    assert warehouse is not None
     with needs("databricks"):
         connector, errors = import_module("databricks.sql"), import_module("databricks.sql.exc")
 
     def connect() -> Connection:
         made: Connection = connector.connect(
-            server_hostname=resolve(found.server_hostname),
-            http_path=resolve(found.http_path),
-            access_token=resolve(found.access_token.get_secret_value()),
+            server_hostname=resolve(warehouse.server_hostname),
+            http_path=resolve(warehouse.http_path),
+            access_token=resolve(warehouse.access_token.get_secret_value()),
             catalog=location.catalog,
             schema=location.schema_name,
             session_configuration={"timezone": "UTC"},

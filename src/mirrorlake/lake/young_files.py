@@ -79,9 +79,9 @@ class YoungFiles:
 
     def _in_memory(self, path: str) -> int:
         """About how many bytes a file's rows are in memory."""
-        told = pq.read_metadata(self._table / path)
-        groups = (told.row_group(index).total_byte_size for index in range(told.num_row_groups))
-        return int(sum(groups) + _ROW_BYTES * told.num_rows)
+        metadata = pq.read_metadata(self._table / path)
+        groups = (metadata.row_group(index).total_byte_size for index in range(metadata.num_row_groups))
+        return int(sum(groups) + _ROW_BYTES * metadata.num_rows)
 
     def _replace(self, table: DeltaTable, paths: Sequence[str], sizes: Sequence[int]) -> bool:
         """Write the one file and commit it; False where another commit took one of the files away."""

@@ -31,11 +31,11 @@ class ExcludedPartitions:
 
     def excluded(self, now: float) -> dict[TopicAndPartition, str]:
         """What is left out now, with the reason."""
-        return {key: item.reason for key, item in self._excluded.items() if now < item.until}
+        return {key: exclusion.reason for key, exclusion in self._excluded.items() if now < exclusion.until}
 
     def over(self, since: float, now: float) -> bool:
         """Whether a wait came to its end behind `since`."""
-        return any(since < item.until <= now for item in self._excluded.values())
+        return any(since < exclusion.until <= now for exclusion in self._excluded.values())
 
     def forget(self, keys: Collection[TopicAndPartition]) -> None:
         """They were read: the next refusal is a first one."""

@@ -104,20 +104,20 @@ class LakeLandingStore:
         """How far landing was seen to have come, by samples, which know of transaction markers and of partitions
         without a record too. Those never seen are missing."""
         rows = self._lake.ask("covered_ends", prefix=f"{self._alias}->")
-        found = {PartitionGeneration.of(row): row["covered"] for row in rows if row["covered"] is not None}
-        return {place: found[place] for place in places if place in found}
+        covered = {PartitionGeneration.of(row): row["covered"] for row in rows if row["covered"] is not None}
+        return {place: covered[place] for place in places if place in covered}
 
     def staged_firsts(self, since: Mapping[TopicAndPartition, int]) -> Mapping[TopicAndPartition, int]:
         """The first offset staged of each partition in the generations since one."""
-        found = {}
+        firsts = {}
         with self._stage.reading() as index:
             topics = index.topics(self._alias)
             for key, generation in since.items():
                 ranges = topics.get(key[0], {}).get(key[1])
                 first = None if ranges is None else next(ranges.above(generation, 0), None)
                 if first is not None:
-                    found[key] = first.first
-        return found
+                    firsts[key] = first.first
+        return firsts
 
     def staged_rows(
         self, offsets: Mapping[TopicAndPartition, int], since: Mapping[TopicAndPartition, int]
@@ -126,16 +126,16 @@ class LakeLandingStore:
         where none has."""
         asked = [(*key, offset, since[key]) for key, offset in offsets.items()]
         rows = self._lake.ask("staged_rows", {"offsets": Frame(_OFFSETS, asked)}, source_cluster=self._alias)
-        found = {
+        by_key = {
             (row["topic"], row["partition"]): Row(row["offset"], row["ms"], row["key"], row["value"]) for row in rows
         }
-        lacking = offsets.keys() - found.keys()
+        lacking = offsets.keys() - by_key.keys()
         forgotten = forgotten_from(self._lake, self._alias) if lacking else {}
         for (topic, partition, generation), ranges in forgotten.items():
             place, offset = (topic, partition), offsets.get((topic, partition), -1)
             if place in lacking and generation >= since[place] and ranges.within(offset, offset):
-                found[place] = Row(offset, 0, None, None, forgotten=True)
-        return found
+                by_key[place] = Row(offset, 0, None, None, forgotten=True)
+        return by_key
 
     def epochs(self) -> Mapping[TopicAndPartition, int]:
         """The leader epochs up to which logs were found to be what is staged of them; none where the file is lost."""

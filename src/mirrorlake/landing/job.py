@@ -105,7 +105,7 @@ class LandJob:
 
 def document(offsets: Mapping[TopicAndPartition, int]) -> dict[str, dict[str, int]]:
     """Offsets as Spark's own Kafka source writes them into a checkpoint."""
-    found: dict[str, dict[str, int]] = {}
+    by_topic: dict[str, dict[str, int]] = {}
     for (topic, partition), offset in sorted(offsets.items()):
-        found.setdefault(topic, {})[str(partition)] = offset
-    return found
+        by_topic.setdefault(topic, {})[str(partition)] = offset
+    return by_topic

@@ -37,7 +37,7 @@ class LandingIncidents:
             for flow in _concerned(flows, loss.topic)
         ]
         self._event_log.incidents.note(accepted, "continue")
-        found = [
+        incidents = [
             *(
                 Incident(flow, loss.kind, lost(self.alias, flow, loss))
                 for loss in planned.losses
@@ -49,15 +49,15 @@ class LandingIncidents:
                 for flow in _concerned(flows, key[0])
             ),
         ]
-        for incident in found[:_LOGGED]:
+        for incident in incidents[:_LOGGED]:
             logger.error("%s", incident.error)
-        if len(found) > _LOGGED:
-            logger.error("landing from cluster %s: %d incidents more", self.alias, len(found) - _LOGGED)
-        self._event_log.incidents.report(found)
+        if len(incidents) > _LOGGED:
+            logger.error("landing from cluster %s: %d incidents more", self.alias, len(incidents) - _LOGGED)
+        self._event_log.incidents.report(incidents)
         self._tell_gone(flows, planned.current_generations.topics.keys() - planned.topics.keys())
         if planned.open:
             return waiting(self.alias, planned.open)
-        return found[0].error if found else None
+        return incidents[0].error if incidents else None
 
     def failed(self, flows: Collection[str], problem: MirrorlakeError) -> None:
         """Landing as a whole failed."""
@@ -79,11 +79,11 @@ class LandingIncidents:
     def _tell_gone(self, flows: Flows, gone: Collection[str]) -> None:
         """A topic that was deleted at the source stays on the target; it is said once."""
         for flow, selection in flows if gone else ():
-            told = {change.resource for change in self._event_log.history(flow, "topic") if change.outcome == "gone"}
-            news = sorted(name for name in set(gone) - told if selection.selects(name))
-            for name in news:
+            known = {change.resource for change in self._event_log.history(flow, "topic") if change.outcome == "gone"}
+            fresh = sorted(name for name in set(gone) - known if selection.selects(name))
+            for name in fresh:
                 logger.warning("topic %s is not at cluster %s any more; its mirror stays", name, self.alias)
-            rows = [Change("topic", name, None, None, "gone", "deleted at the source") for name in news]
+            rows = [Change("topic", name, None, None, "gone", "deleted at the source") for name in fresh]
             self._event_log.record(flow, rows)
 
 
@@ -102,22 +102,22 @@ def waiting(alias: str, names: Collection[str]) -> SourceDataLost:
 def lost(alias: str, flow: str, loss: Loss) -> SourceDataLost:
     """What was lost, and what can be decided."""
     if loss.kind == "topic_recreated":
-        said = f"topic {loss.topic} was deleted and made again at cluster {alias}, so its offsets start over"
+        loss_text = f"topic {loss.topic} was deleted and made again at cluster {alias}, so its offsets start over"
         waits, choice = "the topic", "new-generation"
     elif loss.kind == "source_rewound":
-        said = (
+        loss_text = (
             f"the log of {loss.topic}-{loss.partition} at cluster {alias} went back: offsets {loss.first} to "
             f"{loss.last} were staged and are gone there, or are other records now"
         )
         waits, choice = "the partition", "new-generation"
     else:
-        said = (
+        loss_text = (
             f"offsets {loss.first} to {loss.last} of {loss.topic}-{loss.partition} were gone at cluster {alias} before "
             "they were landed"
         )
         waits, choice = "the partition", "continue"
     return SourceDataLost(
-        f"{said}; {waits} waits until you decide: mirrorlake resolve --flow '{flow}' --topic '{loss.topic}' "
+        f"{loss_text}; {waits} waits until you decide: mirrorlake resolve --flow '{flow}' --topic '{loss.topic}' "
         f"--choice {choice} (or stop)",
         topic=loss.topic,
         partition=loss.partition,

@@ -181,9 +181,9 @@ class NativeSink:
 
     def _learn(self, files: Sequence[Mapping[str, Any]]) -> None:
         """Note how large the topics' records are, for the next batches, where they are not as they were."""
-        known, found = self._record_bytes, dict[str, float]()
+        known, sizes = self._record_bytes, dict[str, float]()
         for file in files:
-            found.update(json.loads(file["topic_bytes"]))
-        if any(not 0.8 * size <= known.get(topic, 0.0) <= 1.25 * size for topic, size in found.items()):
-            self._record_bytes = {**known, **found}
+            sizes.update(json.loads(file["topic_bytes"]))
+        if any(not 0.8 * size <= known.get(topic, 0.0) <= 1.25 * size for topic, size in sizes.items()):
+            self._record_bytes = {**known, **sizes}
             self._job.keep_record_bytes(self._record_bytes)

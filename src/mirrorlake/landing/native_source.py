@@ -102,21 +102,21 @@ class _StreamReader(DataSourceStreamReader):
         due = time.monotonic() - self._quiet_since >= job.waiting_seconds
         ends = job.final if job.final is not None else self._log_ends()
         waiting, limit = () if due else job.waiting, job.limit()
-        found = next_ends(self._reached, ends, job.max_records, waiting, job.record_bytes(), limit)
-        if any(found[key] != self._reached[key] for key in job.waiting):
+        reached = next_ends(self._reached, ends, job.max_records, waiting, job.record_bytes(), limit)
+        if any(reached[key] != self._reached[key] for key in job.waiting):
             self._quiet_since = time.monotonic()
-        if found != self._reached:
-            write_open_ends(Path(job.checkpoint), document(found), self._noted(found, ends))
-        self._reached = found
-        return document(found)
+        if reached != self._reached:
+            write_open_ends(Path(job.checkpoint), document(reached), self._noted(reached, ends))
+        self._reached = reached
+        return document(reached)
 
-    def _noted(self, found: Mapping[TopicAndPartition, int], ends: Mapping[TopicAndPartition, int]) -> str | None:
+    def _noted(self, reached: Mapping[TopicAndPartition, int], ends: Mapping[TopicAndPartition, int]) -> str | None:
         """What a batch notes of logs that go on behind it; None where it does not reach the ends of all."""
-        if any(ends.get(key) != end for key, end in found.items()):
+        if any(ends.get(key) != end for key, end in reached.items()):
             return None
         if self._admin is None:
             return self._job.final_noted
-        return noted_ends(found, self._admin.end_offsets(list(found), committed=False, skip_silent=True))
+        return noted_ends(reached, self._admin.end_offsets(list(reached), committed=False, skip_silent=True))
 
     def _log_ends(self) -> Mapping[TopicAndPartition, int]:
         """The last stable offsets. Raises ClusterUnreachable when no leader answers for long; a partition whose leader
@@ -145,7 +145,13 @@ class _StreamReader(DataSourceStreamReader):
         noted = read_open_ends(Path(self._job.checkpoint), end)
         parts = shared_out(ranges, self._job.tasks, self._job.record_bytes())
         small = in_small_answers(self._job.limit())
-        ends = [{(item.topic, item.partition): behind[item.topic, item.partition] for item in part} for part in parts]
+        ends = [
+            {
+                (offset_range.topic, offset_range.partition): behind[offset_range.topic, offset_range.partition]
+                for offset_range in part
+            }
+            for part in parts
+        ]
         return [_Part(part, now, each, noted, small) for part, each in zip(parts, ends, strict=True)]
 
     def read(self, partition: InputPartition) -> "Iterator[pa.RecordBatch]":
@@ -160,7 +166,10 @@ class _StreamReader(DataSourceStreamReader):
         job = self._job
         batch = Batch(job.alias, partition.landed_at, job.generations, partition.ends, partition.noted)
         file = StageFile(Path(job.directory), job.schema, batch, "task")
-        ranges = {(item.topic, item.partition): (item.first, item.end) for item in partition.ranges}
+        ranges = {
+            (offset_range.topic, offset_range.partition): (offset_range.first, offset_range.end)
+            for offset_range in partition.ranges
+        }
         began = time.monotonic()
         try:
             for key, rows in read_ranges(job.alias, job.client, ranges, partition.small_answers):

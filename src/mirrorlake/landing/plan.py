@@ -147,8 +147,8 @@ class LandingPlanner:
         unanswered = frozenset(keys) - log.keys()
         refused |= dict.fromkeys(unanswered, "the cluster does not report its offsets")
         staged = self._store.staged_ends()
-        found = {key: position_of(key, current, staged) for key in log}
-        positions = {key: position for key, position in found.items() if position is not None}
+        known = {key: position_of(key, current, staged) for key in log}
+        positions = {key: position for key, position in known.items() if position is not None}
         covered = self._still_covered(covered, log, current)
         seen = self._seen(log, positions, covered, decisions, current)
         rewound = self._rewound(log, positions, current, decisions)
@@ -158,10 +158,10 @@ class LandingPlanner:
         losses = (*remade, *_in_generations(result.losses, current))
         generations = {key: current.generation(key) for key in result.starts if current.generation(key)}
         plan = LandingPlan(self.alias, result.starts, generations)
-        told = {key: why for key, why in refused.items() if topics[key[0]].readable}
+        reported = {key: why for key, why in refused.items() if topics[key[0]].readable}
         waiting, still_open = _waiting(decisions, losses), _named(decisions, ids)
         return Planned(
-            *(plan, topics, log, losses, _in_generations(result.given_up, current), told, unanswered, current),
+            *(plan, topics, log, losses, _in_generations(result.given_up, current), reported, unanswered, current),
             *(still_open, waiting, covered),
             passed_over=tuple(
                 Removal(self.alias, *key, current.generation(key), log[key].start, start)
@@ -272,14 +272,14 @@ def _waiting(
     decisions: Collection[Decision], losses: Collection[Loss]
 ) -> tuple[frozenset[str], frozenset[TopicAndPartition]]:
     """The topics and partitions that wait for an operator once these losses are reported."""
-    told = [Decision(loss.topic, loss.partition, loss.kind, loss.last, True, None) for loss in losses]
-    return blocked([*decisions, *told])
+    open_losses = [Decision(loss.topic, loss.partition, loss.kind, loss.last, True, None) for loss in losses]
+    return blocked([*decisions, *open_losses])
 
 
 def _named(decisions: Collection[Decision], topics: Collection[str]) -> frozenset[str]:
     """What waits for an operator, of the topics that are there, by name."""
     return frozenset(
-        item.topic if item.partition is None else f"{item.topic}-{item.partition}"
-        for item in decisions
-        if item.open and item.topic in topics
+        decision.topic if decision.partition is None else f"{decision.topic}-{decision.partition}"
+        for decision in decisions
+        if decision.open and decision.topic in topics
     )

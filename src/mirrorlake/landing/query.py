@@ -60,8 +60,8 @@ class LandingQuery:
 
     def exception(self) -> Exception | None:
         """What ended one of them, if it did not end in order."""
-        found = (query.exception() for query in self._queries if not query.isActive)
-        return next((error for error in found if error is not None), None)
+        errors = (query.exception() for query in self._queries if not query.isActive)
+        return next((error for error in errors if error is not None), None)
 
     def covered(self) -> dict[TopicAndPartition, int]:
         """How far each partition is covered, by the queries' own report."""

@@ -92,13 +92,13 @@ def shared_out(
     """
     known = dict(record_bytes or {})
     usual = sum(known.values()) / len(known) if known else 1.0
-    sizes = [item.count * known.get(item.topic, usual) for item in ranges]
+    sizes = [offset_range.count * known.get(offset_range.topic, usual) for offset_range in ranges]
     share = sum(sizes) / max(1, tasks)
     parts: list[list[OffsetRange]] = [[]]
     room = share
-    for item, size in zip(ranges, sizes, strict=True):
-        left, each = item, size / max(1, item.count)
-        while len(parts) < tasks and left.count * each > room and item.count > UNDIVIDED:
+    for offset_range, size in zip(ranges, sizes, strict=True):
+        left, each = offset_range, size / max(1, offset_range.count)
+        while len(parts) < tasks and left.count * each > room and offset_range.count > UNDIVIDED:
             taken = min(left.count, int(room / each))
             if taken:
                 parts[-1].append(OffsetRange(left.topic, left.partition, left.first, left.first + taken))

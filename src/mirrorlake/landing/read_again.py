@@ -71,8 +71,8 @@ def _first_staged(lake: Lake, alias: str, key: TopicAndPartition, generation: in
     """The first staged offset at or above one, of the same generation."""
     with StageFiles(lake).reading() as index:
         ranges = index.topics(alias).get(key[0], {}).get(key[1])
-        found = next(ranges.above(generation, offset), None) if ranges is not None else None
-    return max(found.first, offset) if found is not None and found.generation == generation else None
+        staged = next(ranges.above(generation, offset), None) if ranges is not None else None
+    return max(staged.first, offset) if staged is not None and staged.generation == generation else None
 
 
 def _generation(
@@ -82,7 +82,8 @@ def _generation(
     key, topic, current = place.topic_partition, place.topic, generations_of(lake, alias)
     generation, branch = current.generation(key), current.branches.get(key, Branch(0, 0))
     staged = any(
-        item.place == place and item.first_offset <= first and last < item.below for item in removals_from(lake, alias)
+        removal.place == place and removal.first_offset <= first and last < removal.below
+        for removal in removals_from(lake, alias)
     )
     same = (
         topic in current.topics

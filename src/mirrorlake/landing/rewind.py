@@ -31,19 +31,19 @@ def first_offsets(
     """
     left = {key: bound for key, bound in bounds.items() if bound[0] < bound[1]}
     asked = {key: end - 1 for key, (_, end) in left.items()}
-    found, ends = set(beyond), {key: end for key, (_, end) in bounds.items()}
+    done, ends = set(beyond), {key: end for key, (_, end) in bounds.items()}
     while left:
-        told = {key: row for key, row in rows(asked).items() if row.offset < left[key][1]}
-        true = holds(told)
+        probed = {key: row for key, row in rows(asked).items() if row.offset < left[key][1]}
+        true = holds(probed)
         for key, (low, high) in list(left.items()):
-            if key in told and key not in true:
-                low = told[key].offset + 1
+            if key in probed and key not in true:
+                low = probed[key].offset + 1
             else:  # it holds, or there is no record from here on: compacted, or aborted
                 high = asked[key]
                 if key in true:
-                    found.add(key)
+                    done.add(key)
             ends[key] = high
             left[key], asked[key] = (low, high), (low + high) // 2
         left = {key: bound for key, bound in left.items() if bound[0] < bound[1]}
         asked = {key: asked[key] for key in left}
-    return {key: ends[key] for key in found}
+    return {key: ends[key] for key in done}

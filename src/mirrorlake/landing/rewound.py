@@ -74,11 +74,11 @@ class RewindCheck:
         starts = {key: max(log[key].start, firsts.get(key, 0)) for key in doubtful}
         shorter = [key for key in doubtful if log[key].end < staged[key]]
         bounds = {key: (starts[key], ends[key]) for key in doubtful}
-        found = first_offsets(bounds, self._source.rows, differing, shorter)
+        went_back = first_offsets(bounds, self._source.rows, differing, shorter)
         bounds = {key: (log[key].start, ends[key]) for key in later}
         began = first_offsets(bounds, self._source.rows, written_since)
-        found.update({key: began[key] for key in differing(self._source.rows(began))} if began else {})
-        return found
+        went_back.update({key: began[key] for key in differing(self._source.rows(began))} if began else {})
+        return went_back
 
     def note(self, epochs: Mapping[TopicAndPartition, int | None]) -> None:
         """Note the leaders of logs that were found to be what is staged of them."""

@@ -29,14 +29,14 @@ class ClusterSource:
     def topics(self) -> dict[str, SourceTopic]:
         """The selected topics that are there. Raises ClusterUnreachable."""
         admin, selections = self._admin(), self._selections()
-        found = {
+        infos = {
             name: info
             for name, info in admin.topics().items()
             if any(selection.lands(name) for selection in selections)
         }
         return {
-            name: SourceTopic(topic_id, found[name].partitions, found[name].leaderless, readable)
-            for name, (topic_id, readable) in described(admin.client, found.keys()).items()
+            name: SourceTopic(topic_id, infos[name].partitions, infos[name].leaderless, readable)
+            for name, (topic_id, readable) in described(admin.client, infos.keys()).items()
         }
 
     def ends(self, keys: Collection[TopicAndPartition]) -> Mapping[TopicAndPartition, LogEnds]:

@@ -110,11 +110,11 @@ class SourceComparison:
 
 def recreated(ids: Mapping[str, str], current: CurrentGenerations, decisions: Iterable[Decision]) -> tuple[Loss, ...]:
     """The topics that have another id than their newest generation, as far as nobody knows yet."""
-    told = {item.topic for item in decisions if item.kind == "topic_recreated" and waits(item)}
+    reported = {decision.topic for decision in decisions if decision.kind == "topic_recreated" and waits(decision)}
     return tuple(
         Loss("topic_recreated", topic, generation=current.topics[topic].generation)
         for topic, topic_id in sorted(ids.items())
-        if topic in current.topics and current.topics[topic].topic_id != topic_id and topic not in told
+        if topic in current.topics and current.topics[topic].topic_id != topic_id and topic not in reported
     )
 
 
@@ -175,19 +175,21 @@ def waits(decision: Decision) -> bool:
 
 def blocked(decisions: Iterable[Decision]) -> tuple[frozenset[str], frozenset[TopicAndPartition]]:
     """The topics, and the partitions, that wait for an operator or were stopped by one."""
-    waiting = [item for item in decisions if waits(item)]
-    topics = frozenset(item.topic for item in waiting if item.partition is None)
-    return topics, frozenset((item.topic, item.partition) for item in waiting if item.partition is not None)
+    waiting = [decision for decision in decisions if waits(decision)]
+    topics = frozenset(decision.topic for decision in waiting if decision.partition is None)
+    return topics, frozenset(
+        (decision.topic, decision.partition) for decision in waiting if decision.partition is not None
+    )
 
 
 def accepted_starts(decisions: Iterable[Decision]) -> dict[TopicAndPartition, int]:
     """Where partitions go on behind ranges whose loss was accepted."""
-    found: dict[TopicAndPartition, int] = {}
-    for item in decisions:
-        if item.resolution == "continue" and item.partition is not None and item.last_offset is not None:
-            key = (item.topic, item.partition)
-            found[key] = max(found.get(key, 0), item.last_offset + 1)
-    return found
+    starts: dict[TopicAndPartition, int] = {}
+    for decision in decisions:
+        if decision.resolution == "continue" and decision.partition is not None and decision.last_offset is not None:
+            key = (decision.topic, decision.partition)
+            starts[key] = max(starts.get(key, 0), decision.last_offset + 1)
+    return starts
 
 
 def position_of(

@@ -30,13 +30,13 @@ def note_fresh_topics(states: States, source: ClusterAdmin, ids: Mapping[str, st
     fresh = [topic for topic, topic_id in ids.items() if topic not in known or known[topic].topic_id != topic_id]
     if not fresh:
         return
-    told = describe_topic_configs(source, fresh).configs if with_configs else {}
+    configs = describe_topic_configs(source, fresh).configs if with_configs else {}
     there = source.topics()
     states.note(
         source.alias,
         {
             topic: TopicState(
-                there[topic].partitions, there[topic].factor, own_configs(told.get(topic, {})), ids[topic]
+                there[topic].partitions, there[topic].factor, own_configs(configs.get(topic, {})), ids[topic]
             )
             for topic in fresh
             if topic in there
@@ -45,7 +45,7 @@ def note_fresh_topics(states: States, source: ClusterAdmin, ids: Mapping[str, st
 
 
 def note_configs(
-    states: States, cluster: str, topics: Mapping[str, TopicInfo], told: Mapping[str, TopicConfigs]
+    states: States, cluster: str, topics: Mapping[str, TopicInfo], configs_by_topic: Mapping[str, TopicConfigs]
 ) -> None:
     """Note the configs that a source told of some of its `topics`."""
     known = states.of(cluster)
@@ -58,7 +58,7 @@ def note_configs(
                 own_configs(configs),
                 known[topic].topic_id if topic in known else None,
             )
-            for topic, configs in told.items()
+            for topic, configs in configs_by_topic.items()
             if topic in topics
         },
     )
@@ -88,8 +88,8 @@ class SourceNotes:
         if not self._flow.settings.sync_topic_configs_enabled:
             note_configs(self._states, self._source.alias, may, describe_topic_configs(self._source, may).configs)
         if may and not (self._flow.settings.sync_topic_acls_enabled or self._acls_refused):
-            told = describe_topic_acls(self._source)
-            if isinstance(told, NoAcls):
-                self._acls_refused = not told.disabled
+            acls = describe_topic_acls(self._source)
+            if isinstance(acls, NoAcls):
+                self._acls_refused = not acls.disabled
             else:
-                self._states.note_acls(self._source.alias, told)
+                self._states.note_acls(self._source.alias, acls)

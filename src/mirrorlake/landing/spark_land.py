@@ -122,7 +122,7 @@ def land_again_by_spark(
     rows = _as_records(source.load(), plan)
     for (topic, partition), ranges in forgotten.items():
         if (topic, partition) in plan.starts:
-            gone = reduce(or_, (F.col("offset").between(*item) for item in ranges))
+            gone = reduce(or_, (F.col("offset").between(*extent) for extent in ranges))
             rows = rows.where(~((F.col("topic") == topic) & (F.col("partition") == partition) & gone))
     writer = rows.write.format("delta").mode("append").option("txnAppId", application)
     writer.option("txnVersion", "1").saveAsTable(lake.name("records"))
@@ -167,9 +167,9 @@ def _as_records(source: DataFrame, plan: LandingPlan) -> DataFrame:
 def _as_it_was() -> Column:
     """A time, unless it is of before 1900: Spark's source takes that for one of Java's old calendar, and changes it."""
     where = F.concat_ws("-", "topic", "partition")
-    said = F.lit(f" cannot be staged, since {NOT_BY_SPARK}, from offset ")
+    reason = F.lit(f" cannot be staged, since {NOT_BY_SPARK}, from offset ")
     return F.when(F.unix_millis("timestamp") >= SPARK_FIRST_MS, F.col("timestamp")).otherwise(
-        F.raise_error(F.concat(where, said, F.col("offset").cast("string"))).cast("timestamp")
+        F.raise_error(F.concat(where, reason, F.col("offset").cast("string"))).cast("timestamp")
     )
 
 

@@ -23,9 +23,9 @@ def beyond_spark(
 ) -> dict[TopicAndPartition, str]:
     """The partitions that have a record with such a time within some offsets (first, and the one behind the last), and
     what is said of the first one. Raises ClusterUnreachable."""
-    found = first_records(alias, settings, bounds, lambda ms: not SPARK_FIRST_MS <= ms <= SPARK_LAST_MS)
+    records = first_records(alias, settings, bounds, lambda ms: not SPARK_FIRST_MS <= ms <= SPARK_LAST_MS)
     return {
         key: f"it cannot be staged from offset {offset}, since its record there has a time of {ms} ms, which Spark's "
         "Kafka source cannot take"
-        for key, (offset, ms) in found.items()
+        for key, (offset, ms) in records.items()
     }

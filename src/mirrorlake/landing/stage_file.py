@@ -76,9 +76,9 @@ class StageFile:
         self._waiting.setdefault(key, []).append(rows)
         size = rows.nbytes
         self._size += size
-        found = self._topic_bytes.setdefault(key[0], [0, 0])
-        found[0] += size
-        found[1] += rows.num_rows
+        counted = self._topic_bytes.setdefault(key[0], [0, 0])
+        counted[0] += size
+        counted[1] += rows.num_rows
         first, last = rows.column("offset")[0].as_py(), rows.column("offset")[-1].as_py()
         known = self._ranges.setdefault(key, [first, last, 0])
         known[1], known[2] = last, known[2] + rows.num_rows
@@ -92,7 +92,7 @@ class StageFile:
             return None
         self._writer.close()
         sizes = {topic: total / count for topic, (total, count) in self._topic_bytes.items()}
-        size, records = (sum(found[place] for found in self._topic_bytes.values()) for place in (0, 1))
+        size, records = (sum(counted[place] for counted in self._topic_bytes.values()) for place in (0, 1))
         row = [self._path.name, self._path.stat().st_size, self._stats(), records, size, json.dumps(sizes)]
         return pa.RecordBatch.from_pylist([dict(zip(ADDED.names, row, strict=True))], schema=ADDED)
 
@@ -150,21 +150,21 @@ class StageFile:
                 rows = rows.slice(0, middle)
         return int(rows["offset"][0].as_py())
 
-    def _rows(self, key: TopicAndPartition, found: pa.Table) -> pa.Table:
+    def _rows(self, key: TopicAndPartition, rows: pa.Table) -> pa.Table:
         """The columns of `records`, for rows of one partition."""
-        count = found.num_rows
+        count = rows.num_rows
         same = self._batch.columns(key)
-        times, exact = split_times(found["timestamp"])
-        read = {**dict(zip(found.column_names, found.columns, strict=True)), "timestamp": times, "timestamp_ms": exact}
+        times, exact = split_times(rows["timestamp"])
+        read = {**dict(zip(rows.column_names, rows.columns, strict=True)), "timestamp": times, "timestamp_ms": exact}
         columns = []
-        for item in self._schema:
-            column = read.get(item.name)
-            if item.name in same:
-                columns.append(_repeated(same[item.name], item.type, count))
+        for schema_field in self._schema:
+            column = read.get(schema_field.name)
+            if schema_field.name in same:
+                columns.append(_repeated(same[schema_field.name], schema_field.type, count))
             elif column is None:
-                columns.append(pa.nulls(count, item.type))
+                columns.append(pa.nulls(count, schema_field.type))
             else:
-                columns.append(column if column.type == item.type else column.cast(item.type))
+                columns.append(column if column.type == schema_field.type else column.cast(schema_field.type))
         return pa.table(columns, self._schema.names)
 
     def _stats(self) -> str:
@@ -172,19 +172,19 @@ class StageFile:
         not have to open it (lake/stage_index.py)."""
         generation = self._batch.generations
         ranges = [
-            [self._batch.source_cluster, *key, generation.get(key, 0), *found]
-            for key, found in sorted(self._ranges.items())
+            [self._batch.source_cluster, *key, generation.get(key, 0), *bounds]
+            for key, bounds in sorted(self._ranges.items())
         ]
         columns: dict[str, list[Any]] = {
             "source_cluster": [self._batch.source_cluster],
-            "topic": [item[1] for item in ranges],
-            "partition": [item[2] for item in ranges],
-            "offset": [offset for item in ranges for offset in item[4:6]],
+            "topic": [values[1] for values in ranges],
+            "partition": [values[2] for values in ranges],
+            "offset": [offset for values in ranges for offset in values[4:6]],
             "batch_id": [self._batch.landed_at],
-            "generation": [item[3] for item in ranges],
+            "generation": [values[3] for values in ranges],
         }
         stats: dict[str, object] = {
-            "numRecords": sum(found[2] for found in self._ranges.values()),
+            "numRecords": sum(bounds[2] for bounds in self._ranges.values()),
             "minValues": {name: min(values) for name, values in columns.items()},
             "maxValues": {name: max(values) for name, values in columns.items()},
             "nullCount": dict.fromkeys(columns, 0),

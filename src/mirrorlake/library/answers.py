@@ -120,8 +120,8 @@ class Status(Answer):
     attention: list[str] = field(default_factory=list)
 
     def _repr_html_(self) -> str:
-        said = "healthy" if self.healthy else f"not healthy: {len(self.alerts)} alerts"
-        parts = [html.heading(said, self.healthy), html.table(self.flows, "flows", _FLOW)]
+        title = "healthy" if self.healthy else f"not healthy: {len(self.alerts)} alerts"
+        parts = [html.heading(title, self.healthy), html.table(self.flows, "flows", _FLOW)]
         parts += [html.table(rows, name) for name, rows in (("incidents", self.incidents), ("alerts", self.alerts))]
         return "".join([*parts, html.sentences(self.unchecked, "unchecked"), html.table(self.topics, "topics")])
 
@@ -163,9 +163,9 @@ class Forgotten(Answer):
     gone_after: datetime | None
 
     def _repr_html_(self) -> str:
-        said = f"{self.records:,} records {'would be' if self.dry_run else 'were'} deleted; {self.waiting:,} wait"
+        title = f"{self.records:,} records {'would be' if self.dry_run else 'were'} deleted; {self.waiting:,} wait"
         tables = html.table(self.topics) + html.table(self.waits, "waits") + html.table(self.elsewhere, "elsewhere")
-        return html.heading(said, not (self.waiting or self.elsewhere)) + tables
+        return html.heading(title, not (self.waiting or self.elsewhere)) + tables
 
 
 @dataclass(frozen=True)
@@ -198,14 +198,14 @@ class Groups(Answer):
     @property
     def complete(self) -> bool:
         """Whether both sides reported everything, and no topic waits."""
-        told = self.source_unreachable is None and self.target_unreachable is None and not self.untold
-        return told and not self.errors and not self.topics_waiting
+        is_reported = self.source_unreachable is None and self.target_unreachable is None and not self.untold
+        return is_reported and not self.errors and not self.topics_waiting
 
     def _repr_html_(self) -> str:
-        said = [line for line in (self.source_unreachable, self.target_unreachable) if line] + self.untold
-        said += [f"group {name}: {why}" for name, why in {**self.errors, **self.not_mirrored}.items()]
-        said += [f"topic {name}: {why}" for name, why in self.topics_waiting.items()]
-        return html.table(self.groups, f"flow {self.flow}") + html.sentences(said, "to know")
+        sentences = [line for line in (self.source_unreachable, self.target_unreachable) if line] + self.untold
+        sentences += [f"group {name}: {why}" for name, why in {**self.errors, **self.not_mirrored}.items()]
+        sentences += [f"topic {name}: {why}" for name, why in self.topics_waiting.items()]
+        return html.table(self.groups, f"flow {self.flow}") + html.sentences(sentences, "to know")
 
 
 @dataclass(frozen=True)
@@ -262,8 +262,8 @@ class Moves(Answer):
         return {name: value for name, value in super().to_dict().items() if name not in unasked}
 
     def _repr_html_(self) -> str:
-        said = f"{self.command} of {self.flow}" + (", a dry run: nothing was changed" if self.dry_run else "")
-        parts = [html.heading(said, self.complete), html.table(self.groups)]
+        title = f"{self.command} of {self.flow}" + (", a dry run: nothing was changed" if self.dry_run else "")
+        parts = [html.heading(title, self.complete), html.table(self.groups)]
         parts += [html.sentences(self.warnings, "to know"), html.sentences(self.left, "left")]
         for name, rows in (("staged only", self.staged_only), ("never staged", self.never_staged)):
             parts += [] if rows is None else [html.table(rows, name)]
@@ -292,9 +292,9 @@ class Migrated(Answer):
     left: list[str]
 
     def _repr_html_(self) -> str:
-        said = f"groups of {self.flow} " + ("back to MirrorMaker 2's copies" if self.rollback else "to our copies")
-        said += ", a dry run: nothing was changed" if self.dry_run else ""
-        return html.heading(said, self.complete) + html.table(self.groups) + html.sentences(self.left, "left")
+        title = f"groups of {self.flow} " + ("back to MirrorMaker 2's copies" if self.rollback else "to our copies")
+        title += ", a dry run: nothing was changed" if self.dry_run else ""
+        return html.heading(title, self.complete) + html.table(self.groups) + html.sentences(self.left, "left")
 
 
 @dataclass(frozen=True)
@@ -363,19 +363,19 @@ class Verified(Answer):
     @property
     def cut_sentences(self) -> list[str]:
         """What the answer leaves out for its size, and how to get it: a sentence each."""
-        said = []
+        sentences = []
         if self.cut.get("differences"):
-            said.append(
+            sentences.append(
                 f"{self.cut['differences']:,} differences more are not listed, since their ranges have over 100 each: "
                 "compare fewer offsets at a time, by mirrorlake verify --again --topic TOPIC --offsets FIRST:LAST"
             )
         if self.cut.get("ranges"):
-            said.append(
+            sentences.append(
                 f"{self.cut['ranges']:,} ranges more were compared than are listed as evidence; the table audits has "
                 f'all: mirrorlake sql "SELECT * FROM audits WHERE audited_at >= '
                 f"CAST('{self.began.isoformat(sep=' ', timespec='seconds')}' AS TIMESTAMP)\""
             )
-        return said
+        return sentences
 
     def write(self, file: Path) -> None:
         """Write the evidence: one self-contained page for `.html`, else JSON. Raises OSError."""
@@ -385,9 +385,9 @@ class Verified(Answer):
         file.write_text(evidence(document, file.suffix == ".html"), encoding="utf-8")
 
     def _repr_html_(self) -> str:
-        said = f"{self.proven:,} of {self.records:,} records proven by content"
+        title = f"{self.proven:,} of {self.records:,} records proven by content"
         tables = html.table(self.differences, "differences") + html.table(self.not_compared, "not compared")
-        return html.heading(said, self.complete) + tables
+        return html.heading(title, self.complete) + tables
 
 
 @dataclass(frozen=True)
@@ -413,5 +413,5 @@ class Upkeep(Answer):
     tables: dict[str, dict[str, int]]
 
     def _repr_html_(self) -> str:
-        said = f"{self.records['removed']:,} records" + (" would be deleted" if self.dry_run else " were deleted")
-        return html.heading(said) + html.table([{"table": name, **size} for name, size in self.tables.items()])
+        title = f"{self.records['removed']:,} records" + (" would be deleted" if self.dry_run else " were deleted")
+        return html.heading(title) + html.table([{"table": name, **size} for name, size in self.tables.items()])

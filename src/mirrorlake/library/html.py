@@ -41,7 +41,7 @@ def text_of(value: object) -> str:
     if isinstance(value, datetime):
         return value.isoformat(sep=" ", timespec="milliseconds")
     if isinstance(value, Mapping):
-        return "\n".join(f"{key}: {text_of(item)}" for key, item in value.items())
+        return "\n".join(f"{key}: {text_of(part)}" for key, part in value.items())
     return str(value)
 
 

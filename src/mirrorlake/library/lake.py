@@ -104,13 +104,13 @@ class OpenLake(Resends):
         """
         reader = self.internals.reader
         try:
-            found = Rows(reader.rows(query, parameters, limit=None if limit is None else limit + 1))
+            rows = Rows(reader.rows(query, parameters, limit=None if limit is None else limit + 1))
         except InputError as error:
             raise _refused(reader, error) from error
         if limit is not None:
-            found.truncated = len(found) > limit
-            del found[limit:]
-        return found
+            rows.truncated = len(rows) > limit
+            del rows[limit:]
+        return rows
 
     def arrow(self, query: str, /, **parameters: object) -> "pa.Table":
         """The same as `rows`, as a table of Arrow: columns have their types without a row too, and times their zone.
@@ -183,8 +183,11 @@ class OpenLake(Resends):
             Each position's translation; one that the flow has never seen is left out.
         """
         self._check(flow)
-        found = translate_all(self.internals.reader, flow, positions, reverse)
-        return {key: Position(item.topic, item.partition, item.offset, item.exact) for key, item in found.items()}
+        translated = translate_all(self.internals.reader, flow, positions, reverse)
+        return {
+            key: Position(position.topic, position.partition, position.offset, position.exact)
+            for key, position in translated.items()
+        }
 
     def status(self) -> Status:
         """How the replication is: flows, lag, open incidents and alerts.
@@ -375,12 +378,12 @@ class OpenLake(Resends):
         from mirrorlake.lake.maintain import maintain
 
         topology = self.internals.topology
-        said = topology.maintain
+        settings = topology.maintain
         kept = Maintenance(
-            retention_days=said.retention_days if retention_days is None else retention_days,
-            disabled_hold_days=said.disabled_hold_days,
-            history_days=said.history_days,
-            vacuum_hours=said.vacuum_hours if vacuum_hours is None else vacuum_hours,
+            retention_days=settings.retention_days if retention_days is None else retention_days,
+            disabled_hold_days=settings.disabled_hold_days,
+            history_days=settings.history_days,
+            vacuum_hours=settings.vacuum_hours if vacuum_hours is None else vacuum_hours,
         )
         return Upkeep.of(maintain(self.internals.tables, topology, kept, dry_run))
 

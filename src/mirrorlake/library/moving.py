@@ -29,11 +29,11 @@ def moved(
     facts = {"flow": flow, "dry_run": "false", "force": str(force).lower()}
     with tracked(known.topology, "failback" if reverse else "failover", facts) as tracking:
         began = time.monotonic()
-        found = move_groups(known.tables, known.connections, direction, options)
+        moves = move_groups(known.tables, known.connections, direction, options)
         seconds = {"seconds": time.monotonic() - began}
-        tracking.metrics({**seconds, "positions": len(found["groups"]), "left": len(found["left"])})
-        tracking.report(found)
-    return Moves.of(found)
+        tracking.metrics({**seconds, "positions": len(moves["groups"]), "left": len(moves["left"])})
+        tracking.report(moves)
+    return Moves.of(moves)
 
 
 def migrated(known: Internals, flow: str, wave: "Wave") -> Migrated:

@@ -58,5 +58,5 @@ class _StagedFiles:
         if not places or count > COUNTED_RECORDS:
             return count, None if places else 0
         frames = {"places": Frame(_PLACES, places)}
-        (found,) = self._lake.query_rows("waiting_records", frames, source_cluster=alias)
-        return found["record_count"], found["byte_count"]
+        (counts,) = self._lake.query_rows("waiting_records", frames, source_cluster=alias)
+        return counts["record_count"], counts["byte_count"]

@@ -90,15 +90,15 @@ class Progress:
         """A batch was produced."""
         now = self._clock()
         with self._use:
-            item = self._flows.setdefault(flow, _FlowCounts())
-            first = item.records == 0 and report.record_count > 0
-            item.records += report.record_count
-            item.batches += 1
-            item.short_batches += report.way == "short"
-            item.recent.append((now, report.record_count))
-            _forget(item, now)
+            counts = self._flows.setdefault(flow, _FlowCounts())
+            first = counts.records == 0 and report.record_count > 0
+            counts.records += report.record_count
+            counts.batches += 1
+            counts.short_batches += report.way == "short"
+            counts.recent.append((now, report.record_count))
+            _forget(counts, now)
             if report.replication_ms is not None:
-                item.latency_ms = report.replication_ms[0], report.replication_ms[-1]
+                counts.latency_ms = report.replication_ms[0], report.replication_ms[-1]
         if first:
             seconds = round(now - self._began, 1)
             facts = {"flow": flow, "seconds": seconds}
@@ -113,27 +113,29 @@ class Progress:
         """Every flow as of now."""
         incidents, now = self.incidents(), self._clock()
         with self._use:
-            return [self._flow_progress(name, item, now, incidents.get(name, 0)) for name, item in self._flows.items()]
+            return [
+                self._flow_progress(name, counts, now, incidents.get(name, 0)) for name, counts in self._flows.items()
+            ]
 
-    def _flow_progress(self, name: str, item: _FlowCounts, now: float, incidents: int) -> FlowProgress:
-        _forget(item, now)
+    def _flow_progress(self, name: str, counts: _FlowCounts, now: float, incidents: int) -> FlowProgress:
+        _forget(counts, now)
         seconds = max(1.0, min(RATE_SECONDS, now - self._began))
-        rate = round(sum(count for _, count in item.recent) / seconds, 1)
-        lag = item.lag
+        rate = round(sum(count for _, count in counts.recent) / seconds, 1)
+        lag = counts.lag
         return FlowProgress(
             name,
-            item.records,
-            item.batches,
-            item.short_batches,
+            counts.records,
+            counts.batches,
+            counts.short_batches,
             rate,
             None if lag is None else lag.records,
             None if lag is None else lag.seconds,
-            item.latency_ms,
+            counts.latency_ms,
             incidents,
         )
 
 
-def _forget(item: _FlowCounts, now: float) -> None:
+def _forget(counts: _FlowCounts, now: float) -> None:
     """Drop what is too old to count for records per second."""
-    while item.recent and item.recent[0][0] < now - RATE_SECONDS:
-        item.recent.popleft()
+    while counts.recent and counts.recent[0][0] < now - RATE_SECONDS:
+        counts.recent.popleft()

@@ -123,7 +123,7 @@ class _Counts:
     def of_flows(self) -> dict[str, dict[str, int]]:
         """Records, batches and short batches by flow."""
         names = "records", "batches", "short_batches"
-        return {flow: {name: getattr(item, name) for name in names} for flow, item in self._totals.items()}
+        return {flow: {name: getattr(counts, name) for name in names} for flow, counts in self._totals.items()}
 
     def rows(self) -> Rows:
         """The same as an answer."""

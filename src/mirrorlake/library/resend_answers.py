@@ -19,7 +19,7 @@ if TYPE_CHECKING:  # what only Spark needs is imported by who uses it
 def planned_answer(planned: "Planned") -> Resent:
     """What would be sent."""
     warnings = [*planned.warnings]
-    warnings += [f"topic {item.name} would be made with {item.partitions} partitions" for item in planned.makes]
+    warnings += [f"topic {topic.name} would be made with {topic.partitions} partitions" for topic in planned.makes]
     if planned.continued:
         warnings.append(f"{planned.resend.name} has begun before; it would go on with what it has not sent")
     examples = [
@@ -35,7 +35,7 @@ def planned_answer(planned: "Planned") -> Resent:
     return Resent(Rows(topics), None, True, planned.continued, False, Rows(examples), warnings)
 
 
-def with_extras(found: Resent, done: "ExtrasDone", reached: Sequence[Mapping[str, Any]]) -> Resent:
+def with_extras(resent: Resent, done: "ExtrasDone", reached: Sequence[Mapping[str, Any]]) -> Resent:
     """The same with what a restore did beside records, and how far each partition goes."""
     ends = Rows(
         {
@@ -44,7 +44,7 @@ def with_extras(found: Resent, done: "ExtrasDone", reached: Sequence[Mapping[str
         }
         for row in reached
     )
-    warnings = [*found.warnings, *done.warnings]
+    warnings = [*resent.warnings, *done.warnings]
     warnings += [f"{row['topic']}: {row['after']} is not set: {row['error']}" for row in done.configs if row["error"]]
     warnings += [f"an ACL on {row['name']} is not made: {row['error']}" for row in done.acls if row["error"]]
     warnings += [
@@ -53,7 +53,7 @@ def with_extras(found: Resent, done: "ExtrasDone", reached: Sequence[Mapping[str
         if row["done"] in ("kept", "failed")
     ]
     return replace(
-        found,
+        resent,
         warnings=warnings,
         reached=ends,
         configs=Rows(done.configs),
@@ -93,15 +93,15 @@ def sent_answer(planned: "Planned", outcome: "Outcome") -> Resent:
     return Resent(Rows(topics), resend.name, False, planned.continued, outcome.complete, warnings=warnings)
 
 
-def together(found: Sequence[Resent], dry_run: bool) -> Resent:
+def together(parts: Sequence[Resent], dry_run: bool) -> Resent:
     """What became of the parked records of several flows, as one answer."""
-    some = [item for item in found if item.topics]
+    some = [part for part in parts if part.topics]
     behind = ["they come out of order: records behind them in their partitions are at the target already"]
     return Resent(
-        Rows(row for item in some for row in item.topics),
-        ", ".join(item.flow for item in some if item.flow) or None,
+        Rows(row for part in some for row in part.topics),
+        ", ".join(part.flow for part in some if part.flow) or None,
         dry_run,
-        any(item.continued for item in some),
-        not dry_run and all(item.complete for item in found),
-        warnings=[*(line for item in some for line in item.warnings), *behind] if some else ["nothing is parked"],
+        any(part.continued for part in some),
+        not dry_run and all(part.complete for part in parts),
+        warnings=[*(line for part in some for line in part.warnings), *behind] if some else ["nothing is parked"],
     )

@@ -133,16 +133,16 @@ class Resends:
         _check_rate(rate)
         known = self.internals
         names = [flow] if flow is not None else list(known.topology.flows)
-        stage, count, found = StageFiles(known.tables), _counting(report), []
+        stage, count, replays = StageFiles(known.tables), _counting(report), []
         with stopping(stop) as ending, _in_a_sentence("the replay"):
             for resolved in map(known.topology.flow, names):
                 replay = ParkedReplay(
                     known.tables, known.connections, stage, ParkedReplayRequest(resolved, topic, start_over)
                 )
-                found.append(
+                replays.append(
                     planned_answer(replay.plan()) if dry_run else sent_answer(*replay.run(ending, rate, count))
                 )
-        return together(found, dry_run)
+        return together(replays, dry_run)
 
     def restore(
         self,
@@ -219,12 +219,12 @@ class Resends:
 
         if dry_run:
             planned = restore.plan(cut)
-            found, done = planned_answer(planned), restore.plan_extras(planned.resend)
+            answer, done = planned_answer(planned), restore.plan_extras(planned.resend)
         else:
             with stopping(stop) as ending, _in_a_sentence("the restore"):
                 planned, outcome = restore.run(cut, ending, _counting(report))
-            found, done = sent_answer(planned, outcome), outcome.extras
-        return with_extras(found, done, restore.reached(planned.resend))
+            answer, done = sent_answer(planned, outcome), outcome.extras
+        return with_extras(answer, done, restore.reached(planned.resend))
 
 
 @contextmanager
@@ -253,21 +253,21 @@ def _check_cluster(known: Internals, alias: str | None) -> None:
 def _source_of(known: Internals, stage: "StageFiles", topic: str) -> str:
     """The one cluster of which the lake has a topic. Raises InputError where there is none, or more than one."""
     with stage.reading() as index:
-        found = [alias for alias in known.topology.clusters if topic in index.topics(alias)]
-    if len(found) == 1:
-        return found[0]
-    if not found:
+        aliases = [alias for alias in known.topology.clusters if topic in index.topics(alias)]
+    if len(aliases) == 1:
+        return aliases[0]
+    if not aliases:
         raise InputError(f"the lake has no records of a topic {topic}")
-    raise InputError(f"the lake has a topic {topic} of clusters {' and '.join(found)}; say which one with --from")
+    raise InputError(f"the lake has a topic {topic} of clusters {' and '.join(aliases)}; say which one with --from")
 
 
 def _target_of(known: Internals, source: str) -> str:
     """The one cluster that flows from a source lead to. Raises InputError where there is none, or more than one."""
     topology = known.topology
-    found = {flow.target for flow in map(topology.flow, topology.flows) if flow.source == source}
-    if len(found) != 1:
+    targets = {flow.target for flow in map(topology.flow, topology.flows) if flow.source == source}
+    if len(targets) != 1:
         raise InputError(f"say with --cluster which one of {', '.join(topology.clusters)} gets the records")
-    return found.pop()
+    return targets.pop()
 
 
 def _counting(report: Report | None) -> "Callable[[BatchReport], None]":

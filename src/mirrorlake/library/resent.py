@@ -48,8 +48,8 @@ class Resent(Answer):
 
     def _repr_html_(self) -> str:
         done = "would be sent" if self.dry_run else "were sent"
-        said = html.heading(f"{self.records:,} records {done}", self.complete or self.dry_run)
-        parts = [said, html.table(self.topics, "topics")]
+        title = html.heading(f"{self.records:,} records {done}", self.complete or self.dry_run)
+        parts = [title, html.table(self.topics, "topics")]
         tables = {"the first ones": self.examples, "up to where": self.reached, "configs": self.configs}
         tables |= {"ACLs": self.acls, "groups": self.groups}
         parts += [html.table(rows, title) for title, rows in tables.items() if rows]

@@ -56,15 +56,15 @@ class Trace(Answer):
     def lines(self) -> Iterator[str]:
         """The story for a person, a line each."""
         yield f"{self.topic}-{self.partition} offset {self.offset}, {self.flow}: {self.sentence}"
-        for item in self.stages:
-            after = "" if item["after_ms"] is None else duration(item["after_ms"])
-            yield f"  {_clock(item['at'])}  {'+' + after if after and after[0] != '-' else after:>14}  {item['said']}"
+        for row in self.stages:
+            after = "" if row["after_ms"] is None else duration(row["after_ms"])
+            yield f"  {_clock(row['at'])}  {'+' + after if after and after[0] != '-' else after:>14}  {row['said']}"
         if self.latency_ms["replication"] is not None:
             yield f"  {duration(self.latency_ms['replication'])} from its timestamp to the target's acknowledgement"
-        for item in self.held_up:
-            until = "" if item["until"] == item["since"] else f" to {_clock(item['until']) if item['until'] else 'now'}"
-            how = "meanwhile" if item["what"] == "change" else f"held up by {item['what']}"
-            yield f"  {how}, {_clock(item['since'])}{until}: {item['said']}"
+        for row in self.held_up:
+            until = "" if row["until"] == row["since"] else f" to {_clock(row['until']) if row['until'] else 'now'}"
+            how = "meanwhile" if row["what"] == "change" else f"held up by {row['what']}"
+            yield f"  {how}, {_clock(row['since'])}{until}: {row['said']}"
         if not self.held_up and self.stages:
             yield "  nothing that the lake knows of held it up"
         behind = ", ".join(f"{row['group_id']} ({row['side']})" for row in self.readers if not row["is_past"])
@@ -104,10 +104,10 @@ def traced(
 
 def _flow_state(known: Internals, place: Place) -> FlowState:
     """How the flow stands: what it is to do, by the topology file as it is now, where there is one."""
-    told = flow_state_of(known.reader, place.flow, place.topic)
+    state = flow_state_of(known.reader, place.flow, place.topic)
     if not known.has_topology:
-        return told
-    return replace(told, setting=_setting(known.topology.flow(place.flow), place.topic))
+        return state
+    return replace(state, setting=_setting(known.topology.flow(place.flow), place.topic))
 
 
 def _setting(flow: ResolvedFlow, topic: str) -> str | None:

@@ -38,8 +38,10 @@ def verified(
     wanted = known.topology.active_flows(flows)
     began, outcome = datetime.now(timezone.utc), Outcome()
     with stopping(stop) as ending:
-        told = (lambda found: report(_answer(began, found))) if report else (lambda _found: None)
-        auditor = Auditor(known.writable, known.connections, lambda offsets: _workers(known, offsets), ending, told)
+        on_outcome = (lambda outcome: report(_answer(began, outcome))) if report else (lambda _found: None)
+        auditor = Auditor(
+            known.writable, known.connections, lambda offsets: _workers(known, offsets), ending, on_outcome
+        )
         limit = None if max_mb_per_s is None else max_mb_per_s * 1e6
         while not ending.is_set():
             for flow in wanted:

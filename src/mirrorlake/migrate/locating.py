@@ -85,14 +85,14 @@ class Locator:
 
     def locate(self, asked: Sequence[tuple[Pair, int]]) -> dict[tuple[Pair, int], Located]:
         """Where positions lead, as both copies are now. Raises ClusterUnusable."""
-        asked = sorted(set(asked), key=lambda item: (*item[0].copy, item[1]))
+        asked = sorted(set(asked), key=lambda place: (*place[0].copy, place[1]))
         self._bounds = self._read_bounds([key for pair, _ in asked for key in (pair.copy, pair.own)])
-        known = [item for item in asked if item[0].copy in self._bounds and item[0].own in self._bounds]
+        known = [place for place in asked if place[0].copy in self._bounds and place[0].own in self._bounds]
         jobs = self._back_jobs(known) if self._back else self._jobs(known)
         count = max(1, min(READERS, len(jobs)))
         parts = [jobs[len(jobs) * at // count : len(jobs) * (at + 1) // count] for at in range(count)]
         with ThreadPoolExecutor(count, "migrate") as pool:
-            return {key: item for found in pool.map(self._part, parts) for key, item in found.items()}
+            return {key: one_located for located in pool.map(self._part, parts) for key, one_located in located.items()}
 
     def _read_bounds(self, keys: Sequence[TopicAndPartition]) -> dict[TopicAndPartition, Bounds]:
         admin = self._connections.admin(self._target)
@@ -111,12 +111,12 @@ class Locator:
             for (pair, _), window in windows.items()
             for offset in (window.source_first, window.source_end)
         }
-        found = translate_all(self._lake, self._flow, ends)
+        translated = translate_all(self._lake, self._flow, ends)
         jobs = []
         for pair, position in asked:
             window = windows.get((pair, position))
-            first = window and found.get((*pair.source, window.source_first))
-            last = window and found.get((*pair.source, window.source_end))
+            first = window and translated.get((*pair.source, window.source_first))
+            last = window and translated.get((*pair.source, window.source_end))
             if window is None or not first or not last:
                 jobs.append(_Job(pair, position))
                 continue
@@ -127,10 +127,12 @@ class Locator:
 
     def _back_jobs(self, asked: Sequence[tuple[Pair, int]]) -> list[_Job]:
         """The same for positions of ours: what the map says of them in the source, the syncs say of theirs."""
-        found = translate_all(self._lake, self._flow, [(*pair.own, position) for pair, position in asked], reverse=True)
+        translated = translate_all(
+            self._lake, self._flow, [(*pair.own, position) for pair, position in asked], reverse=True
+        )
         jobs = []
         for pair, position in asked:
-            there = found.get((*pair.own, position))
+            there = translated.get((*pair.own, position))
             syncs = self._syncs.get(pair.source, ())
             window = None if there is None else window_back(syncs, there.offset, *self._bounds[pair.copy])
             near = (position - 2 * MARGIN, position + MARGIN)

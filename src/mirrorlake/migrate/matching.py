@@ -60,13 +60,13 @@ def align(theirs: Sequence[bytes], ours: Sequence[bytes]) -> list[int]:
     places: dict[bytes, list[int]] = defaultdict(list)
     for index, digest in enumerate(ours):
         places[digest].append(index)
-    found, last = [], -1
+    aligned, last = [], -1
     for at, digest in enumerate(theirs):
         known = places.get(digest, ())
         index = known[0] if len(known) == 1 else -1 if not known else _place(theirs, at, ours, known, last)
-        found.append(index)
+        aligned.append(index)
         last = index if index >= 0 else last
-    return found
+    return aligned
 
 
 def _place(theirs: Sequence[bytes], at: int, ours: Sequence[bytes], known: Sequence[int], last: int) -> int:

@@ -104,16 +104,16 @@ def migrate(
     wave.check()
     topics = connections.admin(flow.target).topics()
     pairs, lacking = _pairs(connections, flow, wave, topics)
-    found = _groups(connections, flow, wave, pairs)
+    groups = _groups(connections, flow, wave, pairs)
     if lake is None or wave.dry_run:
-        results, methods, _ = _planned(reader, connections, flow, wave, found, 0.0)
-        return _document(flow, wave, found, results, methods, lacking)
+        results, methods, _ = _planned(reader, connections, flow, wave, groups, 0.0)
+        return _document(flow, wave, groups, results, methods, lacking)
     with sole_mover(lake, flow, SYNC_SECONDS):
-        results, methods, goals = _planned(reader, connections, flow, wave, found, WAIT_SECONDS)
+        results, methods, goals = _planned(reader, connections, flow, wave, groups, WAIT_SECONDS)
         results = carry_out(connections.groups(flow.target), results, goals, False)
-        changed = [item for item in results if item.done != "there" or not item.standing.checkpoint.synced]
-        EventLog(lake).record(flow.name, [item.change() for item in changed])
-    return _document(flow, wave, found, results, methods, lacking)
+        changed = [result for result in results if result.done != "there" or not result.standing.checkpoint.synced]
+        EventLog(lake).record(flow.name, [result.change() for result in changed])
+    return _document(flow, wave, groups, results, methods, lacking)
 
 
 def _pairs(
@@ -148,61 +148,61 @@ def _groups(connections: Connections, flow: ResolvedFlow, wave: Wave, pairs: Seq
     admin = connections.groups(flow.target)
     listing = admin.listing()
     named = [name for name in listing.states if re.fullmatch(wave.groups, name) and not is_own_group(name)]
-    told = admin.positions(named) if named else GroupPositions({})
+    committed = admin.positions(named) if named else GroupPositions({})
     by_origin = {pair.own if wave.rollback else pair.copy: pair for pair in pairs}
     positions = {
         (group, by_origin[key]): position
-        for group, items in sorted(told.positions.items())
+        for group, items in sorted(committed.positions.items())
         for key, position in sorted(items.items())
         if key in by_origin
     }
-    having = {group for group, _ in positions} | told.errors.keys()
+    having = {group for group, _ in positions} | committed.errors.keys()
     states = {group: state for group, state in listing.states.items() if group in having}
-    return _WaveGroups(states, positions, told.errors, listing.errors)
+    return _WaveGroups(states, positions, committed.errors, listing.errors)
 
 
 def _planned(
-    reader: Reader, connections: Connections, flow: ResolvedFlow, wave: Wave, found: _WaveGroups, seconds: float
+    reader: Reader, connections: Connections, flow: ResolvedFlow, wave: Wave, groups: _WaveGroups, seconds: float
 ) -> tuple[list[MoveResult], list[str], dict[str, TargetGroup]]:
     """What is to be done about each position, by what each was found, and the groups that it was decided by."""
-    located = _located(reader, connections, flow, wave, found, seconds)
+    located = _located(reader, connections, flow, wave, groups, seconds)
     standings, methods = [], []
-    for (group, pair), position in found.positions.items():
-        item = located.get((pair, position.offset))
-        if item is None:
+    for (group, pair), position in groups.positions.items():
+        at = located.get((pair, position.offset))
+        if at is None:
             continue
         origin, goal = (pair.ours, pair.theirs) if wave.rollback else (pair.theirs, pair.ours)
-        offset = -1 if item.place.offset is None else item.place.offset
+        offset = -1 if at.place.offset is None else at.place.offset
         moved = Checkpoint(
             *(group, origin, pair.partition, position.offset, goal, offset, position.metadata),
-            reason=item.place.reason,
+            reason=at.place.reason,
         )
-        standings.append(Standing(moved, item.place.exact, 0))
-        methods.append(item.method)
+        standings.append(Standing(moved, at.place.exact, 0))
+        methods.append(at.method)
     done_before = _done_before(reader, flow.name)
-    standings = [replace(item, checkpoint=_mark_moved(item.checkpoint, done_before)) for item in standings]
-    names = {item.checkpoint.group_id for item in standings}
+    standings = [replace(standing, checkpoint=_mark_moved(standing.checkpoint, done_before)) for standing in standings]
+    names = {standing.checkpoint.group_id for standing in standings}
     goals, untold = target_groups(connections.groups(flow.target), names)
-    planned = plan_moves(standings, goals, {**found.errors, **untold}, False)
-    return [_withheld(item, wave) for item in planned], methods, goals
+    planned = plan_moves(standings, goals, {**groups.errors, **untold}, False)
+    return [_withheld(result, wave) for result in planned], methods, goals
 
 
 def _located(
-    reader: Reader, connections: Connections, flow: ResolvedFlow, wave: Wave, found: _WaveGroups, seconds: float
+    reader: Reader, connections: Connections, flow: ResolvedFlow, wave: Wave, groups: _WaveGroups, seconds: float
 ) -> dict[tuple[Pair, int], Located]:
     """Where positions lead; waits so long for the other copy to come to those of groups without members."""
-    if not found.positions:
+    if not groups.positions:
         return {}
-    pairs = {pair for _, pair in found.positions}
+    pairs = {pair for _, pair in groups.positions}
     syncs = read_syncs(connections, flow, [pair.source for pair in pairs])
     ids = connections.identify([flow.source, flow.target])
     hops = None if flow.settings.provenance == "none" else Hops(ids[flow.source], ids[flow.target])
     locator = Locator(reader, connections, flow.name, flow.target, syncs, hops, wave.rollback)
-    asked = {(pair, position.offset) for (_, pair), position in found.positions.items()}
+    asked = {(pair, position.offset) for (_, pair), position in groups.positions.items()}
     idle = {
         (pair, position.offset)
-        for (group, pair), position in found.positions.items()
-        if not may_have_members(found.states.get(group))
+        for (group, pair), position in groups.positions.items()
+        if not may_have_members(groups.states.get(group))
     }
     located = locator.locate(list(asked))
     deadline = time.monotonic() + seconds
@@ -222,51 +222,51 @@ def _done_before(reader: Reader, flow: str) -> set[tuple[str, str | None]]:
     return {(change.resource, change.after) for change in history if change.outcome == "done"}
 
 
-def _mark_moved(item: Checkpoint, done_before: set[tuple[str, str | None]]) -> Checkpoint:
-    resource = f"{item.group_id} {item.target_topic}-{item.partition}"
-    return replace(item, synced=(resource, str(item.target_position)) in done_before)
+def _mark_moved(checkpoint: Checkpoint, done_before: set[tuple[str, str | None]]) -> Checkpoint:
+    resource = f"{checkpoint.group_id} {checkpoint.target_topic}-{checkpoint.partition}"
+    return replace(checkpoint, synced=(resource, str(checkpoint.target_position)) in done_before)
 
 
-def _withheld(item: MoveResult, wave: Wave) -> MoveResult:
+def _withheld(result: MoveResult, wave: Wave) -> MoveResult:
     """Nothing is done about what is not exact, unless it is asked for and can be."""
-    checkpoint = item.standing.checkpoint
-    if item.standing.exact or item.done in ("there", "failed") or item.detail == ACTIVE:
-        return item
+    checkpoint = result.standing.checkpoint
+    if result.standing.exact or result.done in ("there", "failed") or result.detail == ACTIVE:
+        return result
     if checkpoint.target_position < 0:
-        return replace(item, done="kept", detail=checkpoint.reason)
+        return replace(result, done="kept", detail=checkpoint.reason)
     if wave.inexact:
-        return item if item.done == "kept" else replace(item, detail=f"not exact: {checkpoint.reason}")
-    return replace(item, done="kept", detail=f"{checkpoint.reason}; --inexact moves it, and some are read again")
+        return result if result.done == "kept" else replace(result, detail=f"not exact: {checkpoint.reason}")
+    return replace(result, done="kept", detail=f"{checkpoint.reason}; --inexact moves it, and some are read again")
 
 
 def _document(
     flow: ResolvedFlow,
     wave: Wave,
-    found: _WaveGroups,
+    groups: _WaveGroups,
     results: Sequence[MoveResult],
     methods: Sequence[str],
     lacking: Sequence[str],
 ) -> dict[str, Any]:
-    left = [*lacking, *(f"cluster {flow.target} did not report all its groups: {why}" for why in found.untold)]
-    left += [f"group {group} was not reported: {why}" for group, why in sorted(found.errors.items())]
+    left = [*lacking, *(f"cluster {flow.target} did not report all its groups: {why}" for why in groups.untold)]
+    left += [f"group {group} was not reported: {why}" for group, why in sorted(groups.errors.items())]
     left += [
-        f"group {item.standing.checkpoint.group_id}, {item.standing.checkpoint.topic}-"
-        f"{item.standing.checkpoint.partition}: {item.detail}"
-        for item in results
-        if item.done in ("kept", "failed")
+        f"group {result.standing.checkpoint.group_id}, {result.standing.checkpoint.topic}-"
+        f"{result.standing.checkpoint.partition}: {result.detail}"
+        for result in results
+        if result.done in ("kept", "failed")
     ]
     return {
         "flow": flow.name,
         "rollback": wave.rollback,
         "dry_run": wave.dry_run,
         "complete": not left,
-        "groups": [_row(item, methods[number]) for number, item in enumerate(results)],
+        "groups": [_row(result, methods[number]) for number, result in enumerate(results)],
         "left": left,
     }
 
 
-def _row(item: MoveResult, method: str) -> dict[str, Any]:
-    checkpoint = item.standing.checkpoint
+def _row(result: MoveResult, method: str) -> dict[str, Any]:
+    checkpoint = result.standing.checkpoint
     known = checkpoint.target_position >= 0
     return {
         "group": checkpoint.group_id,
@@ -275,9 +275,9 @@ def _row(item: MoveResult, method: str) -> dict[str, Any]:
         "position": checkpoint.source_position,
         "to_topic": checkpoint.target_topic,
         "to_position": checkpoint.target_position if known else None,
-        "before": None if item.before is None else item.before.offset,
-        "done": item.done,
+        "before": None if result.before is None else result.before.offset,
+        "done": result.done,
         "method": method,
-        "exact": item.standing.exact,
-        "detail": item.detail,
+        "exact": result.standing.exact,
+        "detail": result.detail,
     }

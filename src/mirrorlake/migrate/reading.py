@@ -62,7 +62,7 @@ def read_syncs(
 ) -> dict[TopicAndPartition, list[Sync]]:
     """The offset syncs of some partitions of the source, as MirrorMaker 2 left them on either cluster (KIP-716); none
     where it left none. Raises ClusterUnusable."""
-    found: dict[TopicAndPartition, list[Sync]] = defaultdict(list)
+    syncs_by_partition: dict[TopicAndPartition, list[Sync]] = defaultdict(list)
     wanted = frozenset(partitions)
     names = pa.array(sorted({topic.encode() for topic, _ in wanted}), pa.binary())
     place = offset_syncs_place(flow.source, flow.target, flow.settings)
@@ -75,8 +75,8 @@ def read_syncs(
                 for batch in log.read((topic, 0), *log.bounds((topic, 0))):
                     for key, sync in _syncs(batch, names):
                         if key in wanted:
-                            found[key].append(sync)
-    return {key: living(syncs) for key, syncs in found.items()}
+                            syncs_by_partition[key].append(sync)
+    return {key: living(syncs) for key, syncs in syncs_by_partition.items()}
 
 
 def _syncs(batch: pa.RecordBatch, names: pa.Array) -> Iterator[tuple[TopicAndPartition, Sync]]:

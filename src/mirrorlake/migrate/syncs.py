@@ -38,14 +38,14 @@ class Window(NamedTuple):
 
 def living(syncs: Iterable[Sync]) -> list[Sync]:
     """Those of the copy as it is: it was made again, or cut, where its offsets fall. By rising offset of the copy."""
-    found: list[Sync] = []
+    kept: list[Sync] = []
     for sync in syncs:
-        if found and sync.copy < found[-1].copy:
-            found = []
-        if found and sync.copy == found[-1].copy:
-            found.pop()
-        found.append(sync)
-    return found
+        if kept and sync.copy < kept[-1].copy:
+            kept = []
+        if kept and sync.copy == kept[-1].copy:
+            kept.pop()
+        kept.append(sync)
+    return kept
 
 
 def window_of(syncs: Sequence[Sync], position: int, start: int, end: int) -> Window | None:

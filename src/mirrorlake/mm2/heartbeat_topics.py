@@ -36,8 +36,8 @@ def is_heartbeat(key: bytes | None, value: bytes | None) -> bool:
 def are_heartbeats(records: Iterable[KeyAndValue], name: str) -> bool:
     """Whether a topic holds heartbeats, by the first key and value of its partitions. Of one without a record the name
     decides: `heartbeats` is where those of its cluster are written."""
-    found = [is_heartbeat(key, value) for key, value in records]
-    return all(found) if found else name == HEARTBEATS
+    answers = [is_heartbeat(key, value) for key, value in records]
+    return all(answers) if answers else name == HEARTBEATS
 
 
 def first_records_of(admin: ClusterAdmin, settings: Settings, topics: Collection[str]) -> dict[str, list[KeyAndValue]]:
@@ -47,10 +47,10 @@ def first_records_of(admin: ClusterAdmin, settings: Settings, topics: Collection
     keys = [(name, number) for name in topics if name in there for number in range(there[name].partitions)]
     starts, ends = admin.start_offsets(keys, skip_silent=True), admin.end_offsets(keys, skip_silent=True)
     filled = {key: starts[key] for key in keys if key in starts and starts[key] < ends.get(key, 0)}
-    found: dict[str, list[KeyAndValue]] = {name: [] for name in topics}
+    records: dict[str, list[KeyAndValue]] = {name: [] for name in topics}
     for (name, _), row in (first_rows(admin.alias, settings, filled) if filled else {}).items():
-        found[name].append((row.key, row.value))
-    return found
+        records[name].append((row.key, row.value))
+    return records
 
 
 def holds_other_records(admin: ClusterAdmin, settings: Settings, topic: str) -> bool:
@@ -92,7 +92,7 @@ class HeartbeatTopics:
         ).items():
             if records:
                 self._by_content[name] = are_heartbeats(records, name)
-        found = frozenset(name for name in {*named, HEARTBEATS} if self._by_content.get(name, name == HEARTBEATS))
-        if found != self._noted:
-            note_heartbeat_topics(self._lake, self._flow, found)
-            self._noted = found
+        topics = frozenset(name for name in {*named, HEARTBEATS} if self._by_content.get(name, name == HEARTBEATS))
+        if topics != self._noted:
+            note_heartbeat_topics(self._lake, self._flow, topics)
+            self._noted = topics

@@ -101,10 +101,10 @@ class InternalTopic:
                     self._producer = None
                 raise self._refusal(failed[0] if failed else KafkaError(KafkaError._MSG_TIMED_OUT))
 
-    def _send(self, producer: Producer, key: bytes, value: bytes, told) -> None:  # type: ignore[no-untyped-def]
+    def _send(self, producer: Producer, key: bytes, value: bytes, on_delivery) -> None:  # type: ignore[no-untyped-def]
         while True:
             try:
-                producer.produce(self.name, value, key, partition=0, on_delivery=told)
+                producer.produce(self.name, value, key, partition=0, on_delivery=on_delivery)
                 producer.poll(0)
                 return
             except BufferError:  # the queue is full: messages leave it within their timeout

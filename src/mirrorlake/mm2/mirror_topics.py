@@ -65,7 +65,11 @@ class CheckpointTopic:
         """
         if not self.enabled:
             return 0
-        wanted = dict(encode_checkpoint(item) for item in checkpoints if min(item.upstream, item.downstream) >= 0)
+        wanted = dict(
+            encode_checkpoint(checkpoint)
+            for checkpoint in checkpoints
+            if min(checkpoint.upstream, checkpoint.downstream) >= 0
+        )
         fresh = {key: value for key, value in wanted.items() if self._written.get(key) != value}
         self._topic.ensure()
         if fresh:
@@ -136,8 +140,8 @@ class Heartbeats:
     def missing(self) -> list[tuple[str, TopicInfo]]:
         """What the first heartbeat would make: a cluster's alias and its topic; changes nothing. Raises
         ClusterUnreachable, AuthenticationFailed."""
-        found = [(topic.alias, topic.missing()) for topic in self._topics]
-        return [(alias, topic) for alias, topic in found if topic is not None]
+        answers = [(topic.alias, topic.missing()) for topic in self._topics]
+        return [(alias, topic) for alias, topic in answers if topic is not None]
 
     def beat(self) -> Heartbeat:
         """Write one to both ends; returns it. An end that takes none does not hinder the other.

@@ -33,8 +33,8 @@ def offset_syncs_place(source: str, target: str, settings: Flow) -> tuple[str, s
 
 def offset_syncs_separator(name: str, other: str) -> str | None:
     """What stands between the parts of a name, if it is that of a topic of offset syncs that carries `other`."""
-    found = re.fullmatch(rf"mm2-offset-syncs(.{{1,16}}){re.escape(other)}\1internal", name)
-    return None if found is None else found[1]
+    match = re.fullmatch(rf"mm2-offset-syncs(.{{1,16}}){re.escape(other)}\1internal", name)
+    return None if match is None else match[1]
 
 
 def internal_factor(asked: int | None, brokers: int) -> int:

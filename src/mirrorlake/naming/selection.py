@@ -111,16 +111,16 @@ def _token(pattern: str, position: int) -> int | str:
         return start
     for lead, known in (("\\", _ESCAPE), ("(", _GROUP), ("{", _REPEAT)):
         if char == lead:
-            found = known.match(pattern, position)
-            return len(found[0]) if found else _refusal(pattern, position)
+            match = known.match(pattern, position)
+            return len(match[0]) if match else _refusal(pattern, position)
     return 1
 
 
 def _class_token(pattern: str, position: int) -> int | str:
     """Length of the token inside a character class at `position`, or why it is refused."""
     if pattern[position] == "\\":
-        found = _CLASS_ESCAPE.match(pattern, position)
-        return len(found[0]) if found else _refusal(pattern, position)
+        match = _CLASS_ESCAPE.match(pattern, position)
+        return len(match[0]) if match else _refusal(pattern, position)
     if pattern[position] == "[" or pattern.startswith(("&&", "||", "~~", "--"), position):
         return f"{pattern[position]} within [ ] means a set operation to Java or Python; write it with a backslash"
     return 1

@@ -50,8 +50,8 @@ class ColumnBuffers:
             self._buffers[name] = pa.allocate_buffer(4 * (self.rows + 1))
         for name in ("name_ends", "header_value_ends"):
             self._buffers[name] = pa.allocate_buffer(4 * (self._headers + 1))
-        for name, told in (("keys", "key"), ("values", "value"), ("names", "name"), ("header_values", "header")):
-            self._buffers[name] = pa.allocate_buffer(size[f"{told}_bytes"])
+        for name, field in (("keys", "key"), ("values", "value"), ("names", "name"), ("header_values", "header")):
+            self._buffers[name] = pa.allocate_buffer(size[f"{field}_bytes"])
         for name in ("has_key", "has_value", "has_headers"):
             self._buffers[name] = pa.py_buffer(np.zeros(self.rows // 8 + 1, np.uint8))
         self._buffers["has_header_value"] = pa.py_buffer(np.zeros(self._headers // 8 + 1, np.uint8))
@@ -69,10 +69,10 @@ class ColumnBuffers:
             return pa.RecordBatch.from_arrays([*plain, key, value, pa.nulls(self.rows, HEADERS)], schema=SCHEMA)
         names = self._binary(self._headers, None, "name_ends", "names", 0)
         headers = self._all_headers(shown := readable(names))
-        found = pa.RecordBatch.from_arrays([*plain, key, value, headers], schema=SCHEMA)
+        batch = pa.RecordBatch.from_arrays([*plain, key, value, headers], schema=SCHEMA)
         if shown.buffers()[2] is None or shown.buffers()[2].address == names.buffers()[2].address:
-            return found
-        return found.append_column("header_names", exact_names(headers, names))
+            return batch
+        return batch.append_column("header_names", exact_names(headers, names))
 
     def _all_headers(self, names: pa.Array) -> pa.Array:
         valueless = self.columns.header_valueless

@@ -61,11 +61,11 @@ def exact_names(headers: pa.Array, names: pa.Array) -> pa.Array:
     """The column `header_names` of headers whose names, as bytes, are `names`: null where all of a row are UTF-8."""
     shown = pc.struct_field(headers.flatten(), "key").cast(pa.binary())
     odd = pc.unique(pc.list_parent_indices(headers).filter(pc.not_equal(shown, names))).to_pylist()
-    found: list[list[bytes] | None] = [None] * len(headers)
+    exact: list[list[bytes] | None] = [None] * len(headers)
     ends = headers.offsets.to_pylist()
     for row in odd:
-        found[row] = names.slice(ends[row], ends[row + 1] - ends[row]).to_pylist()
-    return pa.array(found, _NAMES)
+        exact[row] = names.slice(ends[row], ends[row + 1] - ends[row]).to_pylist()
+    return pa.array(exact, _NAMES)
 
 
 def headers_of(rows: pa.RecordBatch) -> pa.Array:
@@ -74,13 +74,15 @@ def headers_of(rows: pa.RecordBatch) -> pa.Array:
     headers, exact = rows.column("headers"), _beside(rows, "header_names")
     if exact is None or exact.null_count == len(exact):
         return headers
-    found = []
+    rows_of_headers = []
     for row, names in zip(headers.to_pylist(), exact.to_pylist(), strict=True):
         shown = [header["key"].encode() for header in row or ()]
         shown[: len(names or ())] = names or ()
         pairs = zip(shown, row or (), strict=True)
-        found.append(None if row is None else [{"key": name, "value": header["value"]} for name, header in pairs])
-    return pa.array(found, pa.list_(pa.struct([("key", pa.binary()), ("value", pa.binary())])))
+        rows_of_headers.append(
+            None if row is None else [{"key": name, "value": header["value"]} for name, header in pairs]
+        )
+    return pa.array(rows_of_headers, pa.list_(pa.struct([("key", pa.binary()), ("value", pa.binary())])))
 
 
 def _beside(rows: pa.RecordBatch, name: str) -> pa.Array | None:

@@ -158,10 +158,10 @@ class Library:
             raise NativeUnavailable(f"{loops.name} is not there: built without a compiler, or for no such platform")
         try:
             # The client's own module: its libraries are searched with it, wherever its wheel keeps them.
-            found, self._loops = C.CDLL(_cimpl.__file__), C.CDLL(str(loops))
+            librdkafka, self._loops = C.CDLL(_cimpl.__file__), C.CDLL(str(loops))
             for name, (result, *arguments) in _FUNCTIONS.items():
-                setattr(self, name, _function(found, f"rd_kafka_{name}", result, arguments))
-            self._api = (_P * len(_BY_RECORD))(*(_address(found, f"rd_kafka_{name}") for name in _BY_RECORD))
+                setattr(self, name, _function(librdkafka, f"rd_kafka_{name}", result, arguments))
+            self._api = (_P * len(_BY_RECORD))(*(_address(librdkafka, f"rd_kafka_{name}") for name in _BY_RECORD))
         except (OSError, AttributeError) as error:
             raise NativeUnavailable(str(error)) from error
         if self.version() < OLDEST:
@@ -179,11 +179,11 @@ class Library:
 
     def _check_sizes(self) -> None:
         """Raise Unusable where Python and the compiled loops do not mean the same."""
-        told = (_I64 * 8)()
-        _function(self._loops, "sizes", None, (_P,))(told)
+        measured = (_I64 * 8)()
+        _function(self._loops, "sizes", None, (_P,))(measured)
         pointer = C.sizeof(_P)
         known = [RANGE.itemsize, C.sizeof(Columns), C.sizeof(Binary), C.sizeof(Rows), CURSOR_BYTES]
-        if [*told] != [*known, pointer * len(_BY_RECORD), 72, 72]:
+        if [*measured] != [*known, pointer * len(_BY_RECORD), 72, 72]:
             raise NativeUnavailable("the compiled records.c is of another version than library.py")
 
     def client(self, kind: int, settings: dict[str, Any], prepare: Callable[[int], None] = lambda _conf: None) -> int:
@@ -192,8 +192,8 @@ class Library:
         text = C.create_string_buffer(512)
         conf = self.conf_new()
         for name, value in settings.items():
-            said = str(value).lower() if isinstance(value, bool) else str(value)
-            if self.conf_set(conf, name.encode(), said.encode(), text, len(text)) != 0:
+            text_value = str(value).lower() if isinstance(value, bool) else str(value)
+            if self.conf_set(conf, name.encode(), text_value.encode(), text, len(text)) != 0:
                 self.conf_destroy(conf)
                 raise KafkaException(KafkaError(KafkaError._INVALID_ARG, text.value.decode(errors="replace")))
         prepare(conf)
@@ -209,7 +209,7 @@ class Library:
     def check(self, error: int | None) -> None:
         """Raise KafkaException for an `rd_kafka_error_t`; None is none."""
         if error:
-            found = KafkaError(
+            failure = KafkaError(
                 self.error_code(error),
                 self.error_string(error).decode(errors="replace"),
                 fatal=bool(self.error_is_fatal(error)),
@@ -217,7 +217,7 @@ class Library:
                 txn_requires_abort=bool(self.error_txn_requires_abort(error)),
             )
             self.error_destroy(error)
-            raise KafkaException(found)
+            raise KafkaException(failure)
 
     def look_up(self, handle: int | None, topic: int | None, milliseconds: int) -> int:
         """Ask a broker about a topic that a client knows, or, for None, about all of them: it goes by the answer.

@@ -56,11 +56,11 @@ class Producer:
         self, offsets: Mapping[tuple[str, int], tuple[int, str]], group: str, seconds: float
     ) -> None:
         """Commit positions of a group, (offset, metadata) of each (topic, partition), with the transaction."""
-        places, told = self._lib.annotated(dict(offsets)), self._lib.consumer_group_metadata_new(group.encode())
+        places, metadata = self._lib.annotated(dict(offsets)), self._lib.consumer_group_metadata_new(group.encode())
         try:
-            self._lib.check(self._lib.send_offsets_to_transaction(self._client.rk, places, told, _ms(seconds)))
+            self._lib.check(self._lib.send_offsets_to_transaction(self._client.rk, places, metadata, _ms(seconds)))
         finally:
-            self._lib.consumer_group_metadata_destroy(told)
+            self._lib.consumer_group_metadata_destroy(metadata)
             self._lib.topic_partition_list_destroy(places)
 
     def commit_transaction(self, seconds: float) -> None:

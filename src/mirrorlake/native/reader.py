@@ -94,8 +94,8 @@ class NativeReader:
         self._said: KafkaError | None = None  # of the cluster, since something came of it
         self._on_error = _ON_ERROR(self._note)
         tuned = {**_TUNED, **({} if keep else _RANGES_ONLY), **(_SMALL_ANSWERS if small_answers else {})}
-        told = {**tuned, **settings, **_REQUIRED}
-        self._handle: int | None = self._library.client(CONSUMER, told, self._prepare)
+        effective = {**tuned, **settings, **_REQUIRED}
+        self._handle: int | None = self._library.client(CONSUMER, effective, self._prepare)
         self._queue = self._library.queue_new(self._handle)
         main = self._library.queue_get_main(self._handle)
         self._library.queue_forward(main, self._queue)
@@ -212,8 +212,8 @@ class NativeReader:
 
     def _reach_log_ends(self) -> None:
         """End ranges that hold nothing but what the end of a log, reported before, has already covered."""
-        told = (self._ranges["log_end"] >= self._ranges["end"]) & (self._ranges["next"] < self._ranges["end"])
-        self._ranges["next"][told] = self._ranges["end"][told]
+        at_end = (self._ranges["log_end"] >= self._ranges["end"]) & (self._ranges["next"] < self._ranges["end"])
+        self._ranges["next"][at_end] = self._ranges["end"][at_end]
 
     def _forget(self, keys: list[Partition]) -> None:
         """Read some partitions no more, and drop what is kept of them."""

@@ -137,18 +137,18 @@ def _read(lib: Library, reports: int, slots: np.ndarray) -> str | None:
     if not _messages_as_known(lib, messages, slots):
         return "messages of this librdkafka have another layout than in records.c"
     places, cursors = np.zeros(count, np.int32), np.zeros(CURSOR_BYTES, np.uint8)
-    found = np.zeros(1, RANGE)
-    found[["partition", "next", "end", "log_end"]] = (_PARTITION, _FIRST, _FIRST + count, -1)
+    ranges = np.zeros(1, RANGE)
+    ranges[["partition", "next", "end", "log_end"]] = (_PARTITION, _FIRST, _FIRST + count, -1)
     name = C.c_char_p(_TOPIC)
-    found["topic"] = C.cast(name, C.c_void_p).value
+    ranges["topic"] = C.cast(name, C.c_void_p).value
     given = (lib.api, messages.ctypes.data, count)
-    lib.survey(*given, found.ctypes.data, 1, places.ctypes.data)
+    lib.survey(*given, ranges.ctypes.data, 1, places.ctypes.data)
     expected, counts = _expected()
-    if any(found[0][name] != number for name, number in counts.items()):
+    if any(ranges[0][name] != number for name, number in counts.items()):
         return "the compiled loop counts records wrongly"
     filled = {name: np.zeros_like(column) for name, column in expected.items()}
     columns = Columns(**{name: column.ctypes.data for name, column in filled.items()})
-    lib.fill(*given, places.ctypes.data, found.ctypes.data, 1, cursors.ctypes.data, C.addressof(columns), 0)
+    lib.fill(*given, places.ctypes.data, ranges.ctypes.data, 1, cursors.ctypes.data, C.addressof(columns), 0)
     wrong = [name for name, column in expected.items() if not np.array_equal(column, filled[name])]
     return f"the compiled loop reads {', '.join(wrong)} wrongly" if wrong else None
 
@@ -159,8 +159,8 @@ def _messages_as_known(lib: Library, messages: np.ndarray, slots: np.ndarray) ->
     for row, address in enumerate(messages.tolist()):
         message = _Message.from_address(address)
         value = _RECORDS[row][2]
-        told = (message.err, message.partition, message.private, message.len)
-        if told != (KafkaError._PURGE_QUEUE, _PARTITION, slots[row:].ctypes.data, len(value or b"")):
+        facts = (message.err, message.partition, message.private, message.len)
+        if facts != (KafkaError._PURGE_QUEUE, _PARTITION, slots[row:].ctypes.data, len(value or b"")):
             return False
         deliver(None, address, None)
         refused = int(slots[row])
@@ -192,4 +192,4 @@ def _expected() -> tuple[dict[str, Any], dict[str, int]]:
     del columns["has_name"]
     sizes = {"key_bytes": "keys", "value_bytes": "values", "name_bytes": "names", "header_bytes": "header_values"}
     counts = {"count": count, "headers": len(pairs), "next": _FIRST + count}
-    return columns, {**counts, **{told: len(columns[name]) for told, name in sizes.items()}}
+    return columns, {**counts, **{counter: len(columns[name]) for counter, name in sizes.items()}}

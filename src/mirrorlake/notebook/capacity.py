@@ -36,14 +36,14 @@ def measured(nb: Notebook) -> Measured:
     """Read the experiment of the widgets `tracking_uri` and `experiment`; empty, it is that of the lake."""
     tracking = Tracking(uri=nb.widget("tracking_uri") or None, experiment=nb.widget("experiment") or "mirrorlake")
     store = open_store(tracking, nb.directory)
-    found = store.runs()
-    samples = [sample for run in found[:NEWEST] for sample in _samples(store, run)]
+    runs = store.runs()
+    samples = [sample for run in runs[:NEWEST] for sample in _samples(store, run)]
     costs: dict[str, Cost] = {}
     if (cost := fitted([(sample["records_per_second"], sample["cpu_cores"]) for sample in samples])) is not None:
         costs[OWN] = cost
-    for run in found:
+    for run in runs:
         costs = {**_bench_costs(run), **costs}
-    return Measured([_row(run) for run in found], samples, costs)
+    return Measured([_row(run) for run in runs], samples, costs)
 
 
 def _samples(store: MlflowStore, run: Any) -> list[dict[str, Any]]:
@@ -81,17 +81,17 @@ def _row(run: Any) -> dict[str, Any]:
     }
 
 
-def runs(found: Measured) -> pa.Table:
+def runs(measured: Measured) -> pa.Table:
     """One row per run, newest first."""
     schema = pa.schema(
         [("started", pa.timestamp("us", tz="UTC"))]
         + [(name, pa.string()) for name in ("command", "status", "cores")]
         + [(name, pa.float64()) for name in _RUNS[4:]]
     )
-    return pa.Table.from_pylist(found.runs, schema=schema)
+    return pa.Table.from_pylist(measured.runs, schema=schema)
 
 
-def answers(nb: Notebook, found: Measured) -> pa.Table:
+def answers(nb: Notebook, measured: Measured) -> pa.Table:
     """Cores for the load of the widgets, and for loads around it, by what the cost was found from."""
     load, utilisation = nb.number("records_per_second", 10_000), nb.number("utilisation", 0.7)
     rows = [
@@ -102,7 +102,7 @@ def answers(nb: Notebook, found: Measured) -> pa.Table:
             "cpu_seconds_per_million": round(cost.cpu_seconds_per_million, 1),
             "idle_cores": round(cost.idle_cores, 2),
         }
-        for name, cost in sorted(found.costs.items())
+        for name, cost in sorted(measured.costs.items())
         for share in _SHARES
     ]
     names = ("records_per_second", "cores", "cpu_seconds_per_million", "idle_cores")
@@ -110,28 +110,29 @@ def answers(nb: Notebook, found: Measured) -> pa.Table:
     return pa.Table.from_pylist(rows, schema=schema)
 
 
-def sentence(nb: Notebook, found: Measured) -> str:
+def sentence(nb: Notebook, measured: Measured) -> str:
     """The answer for the load that is asked for."""
     load, utilisation = nb.number("records_per_second", 10_000), nb.number("utilisation", 0.7)
-    if not found.costs:
+    if not measured.costs:
         return (
             "No run has been recorded from which a cost can be calculated: run `mirrorlake run` for some minutes under "
             "load, or `mirrorlake bench`, with tracking on (docs/tracking.md), and open this notebook again."
         )
-    said = [
+    parts = [
         f"{cost.cores(load, utilisation):.1f} cores by {name} ({cost.cpu_seconds_per_million:.0f} CPU s per million)"
-        for name, cost in sorted(found.costs.items())
+        for name, cost in sorted(measured.costs.items())
     ]
-    return f"{load:,.0f} records/s, {utilisation:.0%} busy: " + "; ".join(said)
+    return f"{load:,.0f} records/s, {utilisation:.0%} busy: " + "; ".join(parts)
 
 
-def chart(nb: Notebook, found: Measured) -> alt.LayerChart | None:
+def chart(nb: Notebook, measured: Measured) -> alt.LayerChart | None:
     """Samples of the runs, and the line of what to provide; None without samples."""
-    if OWN not in found.costs:
+    if OWN not in measured.costs:
         return None
-    top = max([sample["records_per_second"] for sample in found.samples] + [nb.number("records_per_second", 10_000)])
+    top = max([sample["records_per_second"] for sample in measured.samples] + [nb.number("records_per_second", 10_000)])
     utilisation = nb.number("utilisation", 0.7)
     needed = [
-        {"records_per_second": load, "cores": found.costs[OWN].cores(load, utilisation)} for load in (0.0, float(top))
+        {"records_per_second": load, "cores": measured.costs[OWN].cores(load, utilisation)}
+        for load in (0.0, float(top))
     ]
-    return charts.capacity(found.samples, needed)
+    return charts.capacity(measured.samples, needed)

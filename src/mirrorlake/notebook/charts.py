@@ -13,11 +13,11 @@ _WIDTH, _HEIGHT = 860, 240
 _TIME = "%Y-%m-%d %H:%M:%S"
 
 
-def lines(found: pa.Table, x: str, y: dict[str, str], title: str, unit: str, over: str = "T") -> alt.Chart:
+def lines(table: pa.Table, x: str, y: dict[str, str], title: str, unit: str, over: str = "T") -> alt.Chart:
     """Several measures over time, or with `over` Q over numbers: `y` is what each is called, by column. Points too, for
     what stands alone."""
     number = over == "Q"
-    rows = _long(_rows(found), [x], y, unit)
+    rows = _long(_rows(table), [x], y, unit)
     chart: alt.Chart = _chart(rows, title, alt.MarkDef("line", point=True), height=_HEIGHT).encode(
         x=alt.X(f"{x}:{over}", title=x if number else None, scale=alt.Scale(zero=False) if number else alt.Undefined),
         y=alt.Y(f"{unit}:Q"),
@@ -27,9 +27,9 @@ def lines(found: pa.Table, x: str, y: dict[str, str], title: str, unit: str, ove
     return chart
 
 
-def stacked(found: pa.Table, x: str, y: str, color: str, title: str) -> alt.Chart:
+def stacked(table: pa.Table, x: str, y: str, color: str, title: str) -> alt.Chart:
     """One measure over time, stacked by a name."""
-    chart: alt.Chart = _chart(_rows(found), title, alt.MarkDef("bar"), height=_HEIGHT).encode(
+    chart: alt.Chart = _chart(_rows(table), title, alt.MarkDef("bar"), height=_HEIGHT).encode(
         x=alt.X(f"{x}:T", title=None),
         y=alt.Y(f"{y}:Q", title=y.replace("_", " ")),
         color=alt.Color(f"{color}:N"),
@@ -38,9 +38,9 @@ def stacked(found: pa.Table, x: str, y: str, color: str, title: str) -> alt.Char
     return chart
 
 
-def bars(found: pa.Table, name: list[str], measures: dict[str, str], title: str, unit: str) -> alt.Chart:
+def bars(table: pa.Table, name: list[str], measures: dict[str, str], title: str, unit: str) -> alt.Chart:
     """Measures side by side for each name, which the columns `name` make together."""
-    rows = [{**row, "place": "-".join(str(row[part]) for part in name)} for row in _rows(found)]
+    rows = [{**row, "place": "-".join(str(row[part]) for part in name)} for row in _rows(table)]
     order = list(measures.values())
     chart: alt.Chart = _chart(_long(rows, ["place"], measures, unit), title, alt.MarkDef("bar")).encode(
         x=alt.X(f"{unit}:Q"),
@@ -52,10 +52,10 @@ def bars(found: pa.Table, name: list[str], measures: dict[str, str], title: str,
     return chart
 
 
-def offsets(found: pa.Table, title: str) -> alt.Chart:
+def offsets(table: pa.Table, title: str) -> alt.Chart:
     """The map of a partition: source offsets across, target offsets up; one line per range."""
     chart: alt.Chart = _chart(
-        _rows(found), title, alt.MarkDef("rule", strokeWidth=4, strokeCap="round"), height=_HEIGHT
+        _rows(table), title, alt.MarkDef("rule", strokeWidth=4, strokeCap="round"), height=_HEIGHT
     ).encode(
         x=alt.X("source_first:Q", title="source offset", scale=alt.Scale(zero=False)),
         y=alt.Y("target_first:Q", title="target offset", scale=alt.Scale(zero=False)),
@@ -96,9 +96,9 @@ def _long(rows: Sequence[dict[str, Any]], keep: list[str], measures: dict[str, s
     ]
 
 
-def _rows(found: pa.Table) -> list[dict[str, Any]]:
+def _rows(table: pa.Table) -> list[dict[str, Any]]:
     """A small table (the queries behind it are aggregates or have limits), with times as text."""
     return [
         {name: value.isoformat() if isinstance(value, datetime) else value for name, value in row.items()}
-        for row in plain_rows(found)
+        for row in plain_rows(table)
     ]

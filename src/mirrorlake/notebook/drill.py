@@ -48,10 +48,10 @@ def rehearse(nb: Notebook) -> Drill:
     named = tuple(name.strip() for name in nb.widget("groups").split(",") if name.strip()) or None
     lake = mirrorlake.open(nb.topology_file, read_only=dry_run, spark=nb.session)
     flow = lake.flows[nb.flow].name
-    with _clusters(lake.internals.topology, demo_group=named is None) as said:
+    with _clusters(lake.internals.topology, demo_group=named is None) as sentences:
         _check_same(nb, lake)
-        found = lake.failover(flow, named, dry_run=dry_run)
-    return Drill(found.groups, [*said, *_sentences(found)])
+        moves_planned = lake.failover(flow, named, dry_run=dry_run)
+    return Drill(moves_planned.groups, [*sentences, *_sentences(moves_planned)])
 
 
 def _check_same(nb: Notebook, lake: mirrorlake.OpenLake) -> None:
@@ -70,17 +70,17 @@ def moves(drill: Drill) -> pa.Table:
     return pa.Table.from_pylist(rows, schema=_MOVES)
 
 
-def _sentences(found: mirrorlake.Moves) -> list[str]:
-    said = []
-    if found.dry_run:
-        said.append("This was a rehearsal: nothing was changed. Set dry_run to no to do it.")
-    if found.origin_unreachable:
-        said.append(f"{found.origin_unreachable}: the newest checkpoints were used")
-    said += found.warnings
-    said += [f"left: {line}" for line in found.left]
-    if not found.left:
-        said.append(f"nothing is left: {len(found.groups)} positions are, or would be, where they belong")
-    return said
+def _sentences(moves_planned: mirrorlake.Moves) -> list[str]:
+    sentences = []
+    if moves_planned.dry_run:
+        sentences.append("This was a rehearsal: nothing was changed. Set dry_run to no to do it.")
+    if moves_planned.origin_unreachable:
+        sentences.append(f"{moves_planned.origin_unreachable}: the newest checkpoints were used")
+    sentences += moves_planned.warnings
+    sentences += [f"left: {line}" for line in moves_planned.left]
+    if not moves_planned.left:
+        sentences.append(f"nothing is left: {len(moves_planned.groups)} positions are, or would be, where they belong")
+    return sentences
 
 
 @contextmanager
@@ -93,10 +93,12 @@ def _clusters(topology: Topology, demo_group: bool) -> Iterator[list[str]]:
         return
     started = start_clusters(stopped, folder)
     try:
-        said = [f"started the demo's clusters {', '.join(stopped)} for this rehearsal"]
+        sentences = [f"started the demo's clusters {', '.join(stopped)} for this rehearsal"]
         if demo_group and _made_demo_group(topology):
-            said.append(f"made the consumer group {DEMO_GROUP}, half way through its topics: the demo's own has moved")
-        yield said
+            sentences.append(
+                f"made the consumer group {DEMO_GROUP}, half way through its topics: the demo's own has moved"
+            )
+        yield sentences
     finally:
         stop_clusters(started)
 

@@ -176,8 +176,8 @@ class Notebook:
         known = [row["flow"] for row in self.rows("flows")]
         wanted = self._widgets.get("flow") or (known[0] if known else "")
         if wanted not in known:
-            said = f"there is no flow {wanted}" if wanted else "no flow has run"
-            raise InputError(f"{said} in {self.widget('lake')}; known are: {', '.join(known) or 'none'}")
+            problem = f"there is no flow {wanted}" if wanted else "no flow has run"
+            raise InputError(f"{problem} in {self.widget('lake')}; known are: {', '.join(known) or 'none'}")
         return wanted
 
     @cached_property
@@ -185,10 +185,10 @@ class Notebook:
         """The topic that is looked at: the widget's, else the one with the most records."""
         if wanted := self._widgets.get("topic"):
             return wanted
-        found = self.rows("busiest_topic", flow=self.flow)
-        if not found:
+        rows = self.rows("busiest_topic", flow=self.flow)
+        if not rows:
             raise InputError(f"flow {self.flow} has no topic yet; run `mirrorlake run` first")
-        return str(found[0]["topic"])
+        return str(rows[0]["topic"])
 
     @cached_property
     def span(self) -> dict[str, str]:
@@ -224,8 +224,8 @@ class Notebook:
 
     def display(self, *what: Shown) -> None:
         """Show tables, charts and sentences."""
-        for item in what:
-            self._host.show(item, self.charts)
+        for shown in what:
+            self._host.show(shown, self.charts)
 
     @property
     def charts(self) -> Path:

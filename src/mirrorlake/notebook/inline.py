@@ -46,11 +46,11 @@ def rows_of(what: "pa.Table | DataFrame") -> tuple[Sequence[str], list[dict[str,
     return first.column_names, plain_rows(first)
 
 
-def plain_rows(found: pa.Table) -> list[dict[str, Any]]:
+def plain_rows(table: pa.Table) -> list[dict[str, Any]]:
     """The rows of a table; times are in UTC, without saying so (those with a zone would have Arrow import pandas)."""
     fields = [
         field.with_type(pa.timestamp(field.type.unit)) if pa.types.is_timestamp(field.type) else field
-        for field in found.schema
+        for field in table.schema
     ]
-    rows: list[dict[str, Any]] = found.cast(pa.schema(fields)).to_pylist()
+    rows: list[dict[str, Any]] = table.cast(pa.schema(fields)).to_pylist()
     return rows

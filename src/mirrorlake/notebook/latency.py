@@ -30,9 +30,9 @@ class Spike:
 
 def over_time(nb: Notebook) -> alt.Chart:
     """Percentiles per minute, of the topic of the widget or of all."""
-    found = nb.query("latency_minutes", flow=nb.flow, topic=nb.widget("topic"), **nb.span)
+    table = nb.query("latency_minutes", flow=nb.flow, topic=nb.widget("topic"), **nb.span)
     names = {"replication_p50_ms": "p50", "replication_p95_ms": "p95", "replication_p99_ms": "p99"}
-    return charts.lines(found, "minute", names, f"{nb.flow}: replication latency", "ms")
+    return charts.lines(table, "minute", names, f"{nb.flow}: replication latency", "ms")
 
 
 def find_spike(nb: Notebook) -> Spike:
@@ -45,13 +45,13 @@ def find_spike(nb: Notebook) -> Spike:
         if asked["minute"] is None:
             raise InputError(f"the widget minute holds {nb.widget('minute')}, which is no time as 2026-11-21 23:47")
         return _latest(nb, "the minute that was asked for", asked["minute"])
-    found = nb.rows("worst_minute", flow=nb.flow, topic=nb.widget("topic"), **nb.span)
-    if not found or found[0]["replication_p99_ms"] is None:
+    rows = nb.rows("worst_minute", flow=nb.flow, topic=nb.widget("topic"), **nb.span)
+    if not rows or rows[0]["replication_p99_ms"] is None:
         raise InputError(
             f"flow {nb.flow} has no latency between {nb.span['since']} and {nb.span['until']}; "
             "give another since and until, or an empty topic"
         )
-    return _latest(nb, "the worst minute", found[0]["minute"])
+    return _latest(nb, "the worst minute", rows[0]["minute"])
 
 
 def _of_record(nb: Notebook, partition: int, offset: int) -> Spike:

@@ -28,31 +28,31 @@ def trace(nb: Notebook) -> Trace:
     return flow.trace(nb.topic, newest[0]["partition"], newest[0]["offset"])
 
 
-def story(found: Trace) -> str:
+def story(life: Trace) -> str:
     """The whole of it, as the command line tells it."""
-    return "\n".join(found.lines())
+    return "\n".join(life.lines())
 
 
-def stages(found: Trace) -> pa.Table:
+def stages(life: Trace) -> pa.Table:
     """One row a stage: when, how long after the one before, and what happened."""
     schema = pa.schema(
         [("stage", pa.string()), ("at", pa.timestamp("us")), ("after_ms", pa.int64()), ("said", pa.string())]
     )
-    return pa.Table.from_pylist(list(found.stages), schema=schema)
+    return pa.Table.from_pylist(list(life.stages), schema=schema)
 
 
-def held_up(found: Trace) -> pa.Table:
+def held_up(life: Trace) -> pa.Table:
     """What held it up, in the order of time."""
     times = [(name, pa.timestamp("us")) for name in ("since", "until")]
     schema = pa.schema([("what", pa.string()), *times, ("said", pa.string())])
-    return pa.Table.from_pylist(list(found.held_up), schema=schema)
+    return pa.Table.from_pylist(list(life.held_up), schema=schema)
 
 
-def neighbours(nb: Notebook, found: Trace) -> alt.Chart:
+def neighbours(nb: Notebook, life: Trace) -> alt.Chart:
     """How late the records around it were: each of the 500 offsets on either side that the stage has."""
-    place = {"flow": found.flow, "topic": found.topic, "partition": found.partition, "offset": found.offset}
+    place = {"flow": life.flow, "topic": life.topic, "partition": life.partition, "offset": life.offset}
     names = {"landing_ms": "until landed", "replication_ms": "until on the target"}
-    title = f"around offset {found.offset} of {found.topic}-{found.partition}"
+    title = f"around offset {life.offset} of {life.topic}-{life.partition}"
     return charts.lines(nb.query("around_record", **place), "offset", names, title, "ms", over="Q")
 
 
@@ -61,7 +61,7 @@ def _since(nb: Notebook) -> datetime | None:
     if not text:
         return None
     try:
-        found = datetime.fromisoformat(text)
+        moment = datetime.fromisoformat(text)
     except ValueError:
         raise InputError(f"the widget since holds {text}, which is no time such as 2026-11-21 23:47:00") from None
-    return found if found.tzinfo else found.replace(tzinfo=timezone.utc)
+    return moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)

@@ -34,13 +34,13 @@ def asked_for(nb: Notebook) -> list[TopicPartitionOffset]:
     """The positions of the widget's key, else the widgets' position, else one in the middle of each partition that is
     mapped. Raises InputError where there is none."""
     if nb.widget("key"):
-        found = [(nb.topic, row["partition"], row["source_offset"]) for row in plain_rows(of_key(nb))]
-        if not found:
+        positions = [(nb.topic, row["partition"], row["source_offset"]) for row in plain_rows(of_key(nb))]
+        if not positions:
             where = f"partition {nb.widget('partition')} of " if nb.widget("partition") else ""
             raise InputError(
                 f"the stage has no record of key {nb.widget('key')} in {where}topic {nb.topic}; write the whole key"
             )
-        return found
+        return positions
     if nb.widget("offset"):
         return [(nb.topic, int(nb.number("partition", 0)), int(nb.number("offset", 0)))]
     rows = plain_rows(mapped(nb))
@@ -57,7 +57,7 @@ def there_and_back(nb: Notebook, asked: Iterable[TopicPartitionOffset]) -> pa.Ta
 def back_and_there(nb: Notebook, asked: Iterable[TopicPartitionOffset]) -> pa.Table:
     """Target positions, translated to the source and from there back."""
     there = nb.lake.translate_all(nb.flow, list(asked))
-    return _both_ways(nb, [(item.topic, item.partition, item.offset) for item in there.values()], True)
+    return _both_ways(nb, [(position.topic, position.partition, position.offset) for position in there.values()], True)
 
 
 def at_time(nb: Notebook, at: str) -> pa.Table:
@@ -68,26 +68,26 @@ def at_time(nb: Notebook, at: str) -> pa.Table:
 
 def map_chart(nb: Notebook, partition: int) -> alt.Chart:
     """The newest ranges of the map of a partition."""
-    found = nb.query("map_of_partition", flow=nb.flow, topic=nb.topic, partition=partition)
-    return charts.offsets(found, f"{nb.flow}: {nb.topic}-{partition}")
+    table = nb.query("map_of_partition", flow=nb.flow, topic=nb.topic, partition=partition)
+    return charts.offsets(table, f"{nb.flow}: {nb.topic}-{partition}")
 
 
 def _both_ways(nb: Notebook, asked: list[TopicPartitionOffset], reverse: bool) -> pa.Table:
     there = nb.lake.translate_all(nb.flow, asked, reverse=reverse)
-    found = [(item.topic, item.partition, item.offset) for item in there.values()]
-    back = nb.lake.translate_all(nb.flow, found, reverse=not reverse)
+    positions = [(position.topic, position.partition, position.offset) for position in there.values()]
+    back = nb.lake.translate_all(nb.flow, positions, reverse=not reverse)
     rows = []
     for key in sorted(there):
-        item = there[key]
-        again = back.get((item.topic, item.partition, item.offset))
+        position = there[key]
+        again = back.get((position.topic, position.partition, position.offset))
         rows.append(
             {
                 "topic": key[0],
                 "partition": key[1],
                 "position": key[2],
-                "other_topic": item.topic,
-                "other_position": item.offset,
-                "exact": item.exact,
+                "other_topic": position.topic,
+                "other_position": position.offset,
+                "exact": position.exact,
                 "back": None if again is None else again.offset,
             }
         )

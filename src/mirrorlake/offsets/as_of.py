@@ -108,10 +108,15 @@ def cut_as_of(
         batches: of each landed batch which partitions' logs went on behind it; None for one that nobody noted it of.
         patience: how far back is too far, as a difference of batch numbers.
     """
-    ordered = {key: sorted(found, key=lambda part: part.first) for key, found in parts.items()}
-    runs = {key: _Run(key, found, batches) for key, found in ordered.items()}
-    late = min((part.batch for found in parts.values() for part in found if part.late_first is not None), default=None)
-    landed = {part.batch for found in parts.values() for part in found if late is None or part.batch < late}
+    ordered = {key: sorted(landed_parts, key=lambda part: part.first) for key, landed_parts in parts.items()}
+    runs = {key: _Run(key, landed_parts, batches) for key, landed_parts in ordered.items()}
+    late = min(
+        (part.batch for landed_parts in parts.values() for part in landed_parts if part.late_first is not None),
+        default=None,
+    )
+    landed = {
+        part.batch for landed_parts in parts.values() for part in landed_parts if late is None or part.batch < late
+    }
     noted = sorted((batch for batch in landed if batches.get(batch) is not None), reverse=True)
     if landed and not noted:
         ends = {key: run.late_first for key, run in runs.items()}

@@ -24,12 +24,12 @@ class SourceGenerations:
 
     def __init__(self, begun: Iterable[Begun]) -> None:
         self._begun: dict[str, list[Begun]] = defaultdict(list)
-        for item in begun:
-            self._begun[item.topic].append(item)
+        for generation in begun:
+            self._begun[generation.topic].append(generation)
 
     def newest(self, key: TopicAndPartition) -> int:
         """The newest generation of a partition."""
-        return max((item.generation for item in self._of(key)), default=0)
+        return max((begun.generation for begun in self._of(key)), default=0)
 
     def living(self, place: PartitionGeneration, offset: int) -> int:
         """What a position in a generation of a partition is in the newest one: the same offset as
@@ -92,4 +92,4 @@ class TargetDecision:
 def counts_from(generations: Iterable[NotedTarget]) -> int:
     """The oldest generation of a target topic whose part of the map counts as produced, given all generations of it:
     the newest one that got all that the stage held."""
-    return max((item.number for item in generations if item.begins == "stage"), default=0)
+    return max((target.number for target in generations if target.begins == "stage"), default=0)

@@ -32,15 +32,15 @@ def mergeable(index: StageIndex, sizes: Mapping[str, int], max_bytes: int) -> li
 
 def _places(index: StageIndex, files: Collection[int]) -> Mapping[int, set[_Place]]:
     """Where files lie in each partition that they have records of: two of the same place are neighbours."""
-    found: dict[int, set[_Place]] = defaultdict(set)
+    by_file: dict[int, set[_Place]] = defaultdict(set)
     wanted = list(files)
     for cluster, topic, partition, ranges in index.parts():
         numbers = np.frombuffer(ranges.columns()[-1], np.int64)
         chosen = np.isin(numbers, wanted)
         before = np.cumsum(~chosen)[chosen]
         for file, others in zip(numbers[chosen].tolist(), before.tolist(), strict=True):
-            found[file].add(((cluster, topic, partition), others))
-    return found
+            by_file[file].add(((cluster, topic, partition), others))
+    return by_file
 
 
 def _first_group(sizes: Mapping[int, int], places: Mapping[int, set[_Place]], max_bytes: int) -> list[int]:
@@ -62,5 +62,5 @@ def _first_group(sizes: Mapping[int, int], places: Mapping[int, set[_Place]], ma
 
 def _agree(places: Iterable[_Place]) -> bool:
     """Whether each partition is there with one place only."""
-    found = set(places)
-    return len(found) == len({key for key, _ in found})
+    distinct = set(places)
+    return len(distinct) == len({key for key, _ in distinct})

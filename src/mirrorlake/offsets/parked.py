@@ -44,5 +44,5 @@ class ParkedOffsets:
 
     def within(self, place: tuple[str, int, int, str, int], first: int, last: int) -> tuple[tuple[int, int], ...]:
         """Those from `first` to `last` as ranges; all bounds are inclusive."""
-        found = self._offsets.get(place)
-        return () if found is None else found.within(first, last)
+        ranges = self._offsets.get(place)
+        return () if ranges is None else ranges.within(first, last)

@@ -65,20 +65,20 @@ def floors_of(
     `targets` are the living generations of target topics. What was mapped into a target topic of another name, or into
     an older generation that counts, is not produced again, and says nothing of offsets in the living one.
     """
-    found: dict[TopicAndPartition, Floor] = {}
-    for item in ends:
-        key = (item.topic, item.partition)
-        name = remote_topic(item.topic) or item.target_topic
+    floors: dict[TopicAndPartition, Floor] = {}
+    for mapped in ends:
+        key = (mapped.topic, mapped.partition)
+        name = remote_topic(mapped.topic) or mapped.target_topic
         living = targets.get(name, FIRST)
-        if item.target_topic == name and item.target_generation < living.counts_from:
+        if mapped.target_topic == name and mapped.target_generation < living.counts_from:
             continue
-        here = item.target_topic == name and item.target_generation == living.number
-        target = item.target_position if here else None
-        known = found.get(key)
+        here = mapped.target_topic == name and mapped.target_generation == living.number
+        target = mapped.target_position if here else None
+        known = floors.get(key)
         if known is None:
-            found[key] = Floor(item.source_position, target, item.generation, living.number)
+            floors[key] = Floor(mapped.source_position, target, mapped.generation, living.number)
             continue
-        newest = max((known.generation, known.source), (item.generation, item.source_position))
+        newest = max((known.generation, known.source), (mapped.generation, mapped.source_position))
         targets_known = [position for position in (known.target, target) if position is not None]
-        found[key] = Floor(newest[1], max(targets_known, default=None), newest[0], living.number)
-    return found
+        floors[key] = Floor(newest[1], max(targets_known, default=None), newest[0], living.number)
+    return floors

@@ -167,9 +167,9 @@ def encode_written(
     """
     parts = ["v2", str(produce_tasks), str(generation), str(target_generation)]
     source = target = 0
-    for item in written:
-        parts.append(f"{item.source_first - source},{item.target_first - target},{item.record_count}")
-        source, target = item.source_first, item.target_first
+    for part in written:
+        parts.append(f"{part.source_first - source},{part.target_first - target},{part.record_count}")
+        source, target = part.source_first, part.target_first
     return ";".join(parts)
 
 
@@ -195,13 +195,13 @@ def trim_written(written: Sequence[Written], floor_target: int | None, floor_sou
     if floor_target is None:
         return list(written)
     kept: list[Written] = []
-    for item in written:
-        end = item.target_first + item.record_count
+    for part in written:
+        end = part.target_first + part.record_count
         if end <= floor_target:
             continue
-        if item.target_first < floor_target:
-            item = Written(floor_source, floor_target, end - floor_target)
-        kept.append(item)
+        if part.target_first < floor_target:
+            part = Written(floor_source, floor_target, end - floor_target)
+        kept.append(part)
     return kept
 
 
@@ -217,13 +217,15 @@ def rebuild(offsets: Sequence[int] | np.ndarray, written: Sequence[Written]) -> 
     left = list(written)
     start = 0
     while left and start < len(array):
-        item = left.pop(0)
-        part = array[start : start + item.record_count]
-        segments.extend(segments_of(part, item.target_first))
+        next_written = left.pop(0)
+        part = array[start : start + next_written.record_count]
+        segments.extend(segments_of(part, next_written.target_first))
         start += len(part)
-        if len(part) < item.record_count:
+        if len(part) < next_written.record_count:
             done = len(part)
-            left.insert(0, Written(int(part[-1]) + 1, item.target_first + done, item.record_count - done))
+            left.insert(
+                0, Written(int(part[-1]) + 1, next_written.target_first + done, next_written.record_count - done)
+            )
     if start < len(array):
         raise ValueError(f"the stage holds {len(array)} records where the target took {start}")
     return segments, left

@@ -38,10 +38,10 @@ class SampleLog(Generic[Values]):
         self, at: float, samples: Mapping[TopicAndPartition, Values], lagging: Collection[TopicAndPartition]
     ) -> list[TopicAndPartition]:
         """Of the samples taken now, those to be written; `lagging` are the partitions that lag."""
-        found = [key for key, values in samples.items() if self._is_due(at, key, values, key in lagging)]
-        others = samples.keys() - set(found)
+        due_keys = [key for key, values in samples.items() if self._is_due(at, key, values, key in lagging)]
+        others = samples.keys() - set(due_keys)
         longest_ago = min(others, key=lambda key: (self._written[key][0], key), default=None)
-        return found if longest_ago is None else [*found, longest_ago]
+        return due_keys if longest_ago is None else [*due_keys, longest_ago]
 
     def lost(self, samples: Collection[TopicAndPartition]) -> dict[TopicAndPartition, Values]:
         """The partitions that were sampled before, and are not now: what was written of them last."""

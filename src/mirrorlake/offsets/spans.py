@@ -42,26 +42,28 @@ def spans_of(ranges: Iterable[FileRange], first: int, last: int) -> tuple[Span, 
     Ranges without gaps that follow one another are one span, and so are ranges that overlap.
     """
     joined: list[FileRange] = []
-    for item in ranges:
+    for file_range in ranges:
         before = joined[-1] if joined else None
-        if before is not None and _are_one(before, item):
-            end, count = max(before.last, item.last), before.record_count + item.record_count
-            joined[-1] = FileRange(item.file, item.generation, before.first, end, count, before.exact and item.exact)
+        if before is not None and _are_one(before, file_range):
+            end, count = max(before.last, file_range.last), before.record_count + file_range.record_count
+            joined[-1] = FileRange(
+                file_range.file, file_range.generation, before.first, end, count, before.exact and file_range.exact
+            )
         else:
-            joined.append(item)
-    return tuple(_span(item, max(first, item.first), min(last, item.last)) for item in joined)
+            joined.append(file_range)
+    return tuple(_span(file_range, max(first, file_range.first), min(last, file_range.last)) for file_range in joined)
 
 
-def _are_one(before: FileRange, item: FileRange) -> bool:
-    return item.first <= before.last or (before.dense and item.dense and item.first == before.last + 1)
+def _are_one(before: FileRange, behind: FileRange) -> bool:
+    return behind.first <= before.last or (before.dense and behind.dense and behind.first == before.last + 1)
 
 
-def _span(item: FileRange, first: int, last: int) -> Span:
+def _span(file_range: FileRange, first: int, last: int) -> Span:
     width = last - first + 1
-    if not item.exact:
+    if not file_range.exact:
         return Span(first, last, 0, width)
-    gaps = item.last - item.first + 1 - item.record_count
-    return Span(first, last, min(width, max(0, width - gaps)), min(width, item.record_count))
+    gaps = file_range.last - file_range.first + 1 - file_range.record_count
+    return Span(first, last, min(width, max(0, width - gaps)), min(width, file_range.record_count))
 
 
 class Tally:
@@ -115,20 +117,20 @@ class Tally:
 
 def _joined(ranges: Ranges) -> list[tuple[int, int]]:
     """The same offsets in ranges that rise and do not overlap."""
-    found: list[tuple[int, int]] = []
+    joined: list[tuple[int, int]] = []
     for first, last in sorted(ranges):
-        if found and first <= found[-1][1] + 1:
-            found[-1] = (found[-1][0], max(last, found[-1][1]))
+        if joined and first <= joined[-1][1] + 1:
+            joined[-1] = (joined[-1][0], max(last, joined[-1][1]))
         else:
-            found.append((first, last))
-    return found
+            joined.append((first, last))
+    return joined
 
 
 def _inside(ranges: Ranges, offsets: np.ndarray) -> np.ndarray:
     firsts, lasts = np.array(ranges, dtype=np.int64).T
     before = np.searchsorted(firsts, offsets, side="right") - 1
-    found: np.ndarray = (before >= 0) & (offsets <= lasts[before])
-    return found
+    inside: np.ndarray = (before >= 0) & (offsets <= lasts[before])
+    return inside
 
 
 def _size(ranges: Ranges, first: int, last: int) -> int:

@@ -67,18 +67,20 @@ class PartitionRanges:
         values = (self._files[at], self._generations[at], self._firsts[at], self._lasts[at], self._counts[at])
         return FileRange(*values, at not in self._estimates)
 
-    def add(self, file: int, item: StagedRange) -> None:
+    def add(self, file: int, staged_range: StagedRange) -> None:
         """Put a range in its place: mostly the last one."""
-        values = (item.generation, item.first, item.last, item.record_count, file)
-        if not self._lasts or (item.generation == self._generations[-1] and item.first > self._lasts[-1]):
+        values = (staged_range.generation, staged_range.first, staged_range.last, staged_range.record_count, file)
+        if not self._lasts or (
+            staged_range.generation == self._generations[-1] and staged_range.first > self._lasts[-1]
+        ):
             for column, value in zip(self.columns(), values, strict=True):
                 column.append(value)
             return
-        low, high = self._of_generation(item.generation)
-        at = bisect_right(self._firsts, item.first, low, high)
+        low, high = self._of_generation(staged_range.generation)
+        at = bisect_right(self._firsts, staged_range.first, low, high)
         before = self._lasts[at - 1] if at > low else -1
-        behind = self._firsts[at] if at < high else item.last + 1
-        self._rising = self._rising and before < item.first and item.last < behind
+        behind = self._firsts[at] if at < high else staged_range.last + 1
+        self._rising = self._rising and before < staged_range.first and staged_range.last < behind
         for column, value in zip(self.columns(), values, strict=True):
             column.insert(at, value)
 
@@ -132,12 +134,12 @@ class PartitionRanges:
 
     def within(self, generation: int, first: int, last: int) -> list[FileRange]:
         """Ranges of a generation that hold something of a range of offsets (inclusive)."""
-        found = []
-        for item in self.above(generation, first):
-            if item.generation != generation or item.first > last:
+        ranges = []
+        for file_range in self.above(generation, first):
+            if file_range.generation != generation or file_range.first > last:
                 break
-            found.append(item)
-        return found
+            ranges.append(file_range)
+        return ranges
 
     def end(self) -> tuple[int, int]:
         """(newest generation, next offset of it)."""
@@ -147,10 +149,10 @@ class PartitionRanges:
 
     def ends(self) -> dict[int, int]:
         """Next offset by generation."""
-        found: dict[int, int] = {}
+        ends: dict[int, int] = {}
         for generation, last in zip(self._generations, self._lasts, strict=True):
-            found[generation] = max(found.get(generation, 0), last + 1)
-        return found
+            ends[generation] = max(ends.get(generation, 0), last + 1)
+        return ends
 
     def _of_generation(self, generation: int) -> tuple[int, int]:
         """Where the ranges of a generation begin and end (exclusive)."""
@@ -197,10 +199,10 @@ class StageIndex:
                 continue
             self._numbers[path] = self._next
             self._paths[self._next] = path
-            for item in ranges:
-                topics = self._partitions.setdefault(item.source_cluster, {})
-                partitions = topics.setdefault(item.topic, {})
-                partitions.setdefault(item.partition, PartitionRanges()).add(self._next, item)
+            for staged_range in ranges:
+                topics = self._partitions.setdefault(staged_range.source_cluster, {})
+                partitions = topics.setdefault(staged_range.topic, {})
+                partitions.setdefault(staged_range.partition, PartitionRanges()).add(self._next, staged_range)
             self._next += 1
         self.version = version
 
@@ -222,16 +224,16 @@ class StageIndex:
         """What lies within some ranges, one for each generation of a partition, and nothing else. It is for as long as
         this index is not changed."""
         extents: dict[tuple[str, str, int], dict[int, tuple[int, int]]] = {}
-        for item in bounds:
-            key = (item.source_cluster, item.topic, item.partition)
-            extents.setdefault(key, {})[item.generation] = (item.first, item.last)
-        found = StageIndex()
-        found.version, found._numbers, found._paths = self.version, self._numbers, self._paths
+        for bound in bounds:
+            key = (bound.source_cluster, bound.topic, bound.partition)
+            extents.setdefault(key, {})[bound.generation] = (bound.first, bound.last)
+        bounded_index = StageIndex()
+        bounded_index.version, bounded_index._numbers, bounded_index._paths = self.version, self._numbers, self._paths
         for (cluster, topic, partition), wanted in extents.items():
             inside = self.topics(cluster).get(topic, {}).get(partition, PartitionRanges()).bounded(wanted)
             if len(inside):
-                found._partitions.setdefault(cluster, {}).setdefault(topic, {})[partition] = inside
-        return found
+                bounded_index._partitions.setdefault(cluster, {}).setdefault(topic, {})[partition] = inside
+        return bounded_index
 
     def ends(self, cluster: str) -> dict[TopicAndPartition, tuple[int, int]]:
         """(newest generation, next offset) of each partition of a source cluster: where landing goes on."""
@@ -263,6 +265,6 @@ class StageIndex:
     def rows(self) -> Iterator[tuple[str, StagedRange]]:
         """Every range with the path of its file."""
         for cluster, topic, partition, ranges in self.parts():
-            for item in map(ranges.__getitem__, range(len(ranges))):
-                offsets = (item.generation, item.first, item.last, item.record_count)
-                yield self._paths[item.file], StagedRange(cluster, topic, partition, *offsets)
+            for file_range in map(ranges.__getitem__, range(len(ranges))):
+                offsets = (file_range.generation, file_range.first, file_range.last, file_range.record_count)
+                yield self._paths[file_range.file], StagedRange(cluster, topic, partition, *offsets)

@@ -22,15 +22,15 @@ def floors_from(
     targets: Mapping[str, TargetGeneration],
 ) -> dict[TopicAndPartition, Floor]:
     """Where a flow goes on: behind its map, and nowhere below its starts."""
-    found = dict(floors)
+    raised = dict(floors)
     for (topic, partition, generation), first in starts.items():
         key, name = (topic, partition), remote_topic(topic)
-        known = found.get(key)
+        known = raised.get(key)
         if known is not None and known.generation == generation:
-            found[key] = replace(known, reached=max(known.reached, first))
+            raised[key] = replace(known, reached=max(known.reached, first))
         elif known is None and name is not None:
-            found[key] = Floor(0, None, generation, targets.get(name, FIRST).number, first)
-    return found
+            raised[key] = Floor(0, None, generation, targets.get(name, FIRST).number, first)
+    return raised
 
 
 def landing_begins(
@@ -47,11 +47,11 @@ def landing_begins(
         generation: the one in which a partition is landed now.
     """
     places = {place for starts in noted.values() for place in starts}
-    found = {}
+    begins = {}
     for place in places:
         key = (place.topic, place.partition)
         if place.generation == generation(key):
             wanted = [noted.get(flow, {}).get(place, 0) for flow, selected in selects.items() if selected(place.topic)]
             if min(wanted, default=0) > 0:
-                found[key] = min(wanted)
-    return found
+                begins[key] = min(wanted)
+    return begins

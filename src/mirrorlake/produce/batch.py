@@ -116,8 +116,8 @@ def plan_batch(
         stopped: generations of partitions that are left out; newer ones go on.
     """
     over: dict[TopicAndPartition, set[int]] = defaultdict(set)
-    for item in stopped:
-        over[item.topic_partition].add(item.generation)
+    for place in stopped:
+        over[place.topic_partition].add(place.generation)
     takes: dict[TopicAndPartition, _PartitionTake] = {}
     for topic, partitions in index.topics(source_cluster).items():
         name = remote_topic(topic)
@@ -179,15 +179,15 @@ class _PartitionTake:
 
     def take_next(self, max_records: int, share: int) -> int:
         """Take the upcoming range, or `share` records of it if it holds more than `max_records`; returns how many."""
-        item = self.upcoming
-        assert item is not None
-        first = max(item.first, self.first, self.last + 1)
-        span = item.last - item.first + 1
-        count = max(1, round(item.record_count * (item.last - first + 1) / span))
+        file_range = self.upcoming
+        assert file_range is not None
+        first = max(file_range.first, self.first, self.last + 1)
+        span = file_range.last - file_range.first + 1
+        count = max(1, round(file_range.record_count * (file_range.last - first + 1) / span))
         self.upcoming = next(self._left, None)
-        self.last = max(self.last, item.last)
+        self.last = max(self.last, file_range.last)
         if count > max_records:
-            self.last = first + max(1, span * share // item.record_count) - 1
+            self.last = first + max(1, span * share // file_range.record_count) - 1
             count, self.upcoming = share, None
         self.record_count += count
         return count
@@ -207,7 +207,7 @@ def _chain(held: Sequence[FileRange]) -> list[int] | None:
     """The files of ranges in the order of their offsets; None if ranges overlap."""
     if any(one.last >= two.first for one, two in zip(held, held[1:], strict=False)):
         return None
-    return [item.file for item in held]
+    return [file_range.file for file_range in held]
 
 
 def _fill(takes: Sequence[_PartitionTake], produce_tasks: int, max_records: int) -> None:

@@ -32,20 +32,20 @@ def check_refused(results: Sequence[Delivery], failure: Callable[[], KafkaError 
     Raises TargetRefused for records, TopicDenied for a topic, OffsetsUnknown where a record was
     refused and it is not known which, KafkaException for what a fresh producer or time may help.
     """
-    found = [(result, refusal) for result in results if (refusal := result.refusal()) is not None]
-    if not found:
+    refused = [(result, refusal) for result in results if (refusal := result.refusal()) is not None]
+    if not refused:
         return
-    for result, refusal in found:
+    for result, refusal in refused:
         if refusal.kind is ErrorClass.RECORD and result.exact:
             raise result.refused(refusal)
-    for result, refusal in found:
+    for result, refusal in refused:
         if refusal.kind is ErrorClass.TOPIC:
             plan = result.chunk.plan
             raise TopicDenied(refusal.error, "WRITE", {plan.topic: plan.target_topic})
-    reason = failure() or found[0][1].error
+    reason = failure() or refused[0][1].error
     if class_of(reason) is ErrorClass.TOPIC:  # of a partition that was not even added to the transaction
         raise TopicDenied(reason, "WRITE")
-    kinds = [class_of(reason), *(refusal.kind for _, refusal in found)]
+    kinds = [class_of(reason), *(refusal.kind for _, refusal in refused)]
     if ErrorClass.RECORD in kinds and not all(result.exact for result in results):
         raise OffsetsUnknown(refused=True)
     raise KafkaException(reason)
@@ -59,8 +59,8 @@ def is_reason_known(results: Sequence[Delivery]) -> bool | None:
 
 def topic_denied(error: KafkaException, right: str) -> TopicDenied | None:
     """What a call that takes a right on some topics was refused for, if that is one of them."""
-    found = error.args[0]
-    return TopicDenied(found, right) if class_of(found) is ErrorClass.TOPIC else None
+    cause = error.args[0]
+    return TopicDenied(cause, right) if class_of(cause) is ErrorClass.TOPIC else None
 
 
 def refused_again(error: Exception) -> bool:

@@ -34,8 +34,8 @@ def newest_token(target: Target, topics: Collection[str]) -> int:
         return 0
     wanted = [TopicPartition(topic, 0) for topic in sorted(topics)]
     with _group(target) as group:
-        found = _answered(lambda: group.committed(wanted, CALL_SECONDS))
-    return max(0, *(int(item.offset) for item in found))
+        committed = _answered(lambda: group.committed(wanted, CALL_SECONDS))
+    return max(0, *(int(position.offset) for position in committed))
 
 
 def fence_all(shards: Sequence[Target], topics: Collection[str]) -> int:
@@ -104,9 +104,9 @@ def _answered(ask: Callable[[], list[TopicPartition]]) -> list[TopicPartition]:
     deadline, pause = time.monotonic() + CALL_SECONDS, threading.Event()
     while True:
         try:
-            found = ask()
-            _raise_for(found)
-            return found
+            places = ask()
+            _raise_for(places)
+            return places
         except KafkaException as error:
             if error.args[0].name() not in COORDINATOR_MOVES or time.monotonic() > deadline:
                 raise
@@ -115,6 +115,6 @@ def _answered(ask: Callable[[], list[TopicPartition]]) -> list[TopicPartition]:
 
 def _raise_for(places: Iterable[TopicPartition]) -> None:
     """Raise the first error, except for topics that are gone: nobody writes to them, and their notes went with them."""
-    for item in places:
-        if item.error is not None and item.error.code() != KafkaError.UNKNOWN_TOPIC_OR_PART:
-            raise KafkaException(item.error)
+    for place in places:
+        if place.error is not None and place.error.code() != KafkaError.UNKNOWN_TOPIC_OR_PART:
+            raise KafkaException(place.error)

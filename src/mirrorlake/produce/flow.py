@@ -142,7 +142,7 @@ class FlowProducer:
 
     def _produce(self, plan: BatchPlan, version: int) -> BatchReport:
         self._ensure_targets(plan.partitions)
-        if any(self._begins_generation(item) for item in plan.partitions):
+        if any(self._begins_generation(partition) for partition in plan.partitions):
             self._map_writer.drain()  # the metadata of a newer generation can no longer name an older one
         failpoints.reached("planned")
         reader, way, result = self._run(plan)
@@ -251,17 +251,17 @@ class FlowProducer:
 
     def _foreign_from(self, shard: ShardPlan) -> dict[TopicAndPartition, int]:
         """From which target offset on records may be the flow's own without being mapped, where that is known."""
-        found: dict[TopicAndPartition, int] = {}
+        starts: dict[TopicAndPartition, int] = {}
         for plan in shard.partitions:
             key = (plan.topic, plan.partition)
             began = self.spec.targets.get(plan.target_topic, FIRST).began
             if plan.first <= self.spec.known_foreign.get(plan.place, -1):
                 continue
             if plan.floor.target is not None:
-                found[key] = plan.floor.target
+                starts[key] = plan.floor.target
             elif began:
-                found[key] = began[plan.partition] if plan.partition < len(began) else 0
-        return found
+                starts[key] = began[plan.partition] if plan.partition < len(began) else 0
+        return starts
 
     def _target(self, shard: int, fencing_token: int = 0) -> Target:
         name = self.spec.name_at_target
@@ -301,9 +301,15 @@ class FlowProducer:
         """Skip the ranges of shards that reported nothing: Spark runs no task where it finds no row, and there is none
         (`_check_unread`)."""
         reported = set(result["shard"].to_pylist())
-        for item in (item for shard in plan.shards if shard.shard not in reported for item in shard.partitions):
-            floor = self._floors.get((item.topic, item.partition), item.floor).of_generation(item.generation)
-            self._floors[item.topic, item.partition] = replace(floor, reached=max(floor.reached, item.last + 1))
+        for partition in (
+            partition for shard in plan.shards if shard.shard not in reported for partition in shard.partitions
+        ):
+            floor = self._floors.get((partition.topic, partition.partition), partition.floor).of_generation(
+                partition.generation
+            )
+            self._floors[partition.topic, partition.partition] = replace(
+                floor, reached=max(floor.reached, partition.last + 1)
+            )
 
 
 def _check_unread(jobs: Sequence[ShardJob], result: pa.Table) -> None:
@@ -317,5 +323,5 @@ def _check_unread(jobs: Sequence[ShardJob], result: pa.Table) -> None:
 def _latest(result: pa.Table, is_heartbeats: Callable[[str], bool]) -> tuple[int, int, int] | None:
     """The highest percentiles of a batch's partitions, without those of heartbeats, which may wait."""
     result = result.filter(pa.array([not is_heartbeats(topic) for topic in result["topic"].to_pylist()], pa.bool_()))
-    found = [pc.max(result[f"replication_{name}_ms"]).as_py() for name in ("p50", "p95", "p99")]
-    return None if None in found else (found[0], found[1], found[2])
+    percentiles = [pc.max(result[f"replication_{name}_ms"]).as_py() for name in ("p50", "p95", "p99")]
+    return None if None in percentiles else (percentiles[0], percentiles[1], percentiles[2])

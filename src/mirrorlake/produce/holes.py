@@ -43,16 +43,16 @@ def lacking(
     A target topic that was made again gets what the stage holds, as the operator was told: nothing is lacking there as
     long as nothing is mapped. Nor is anything of generations that an operator has `stopped`.
     """
-    found: dict[TopicAndPartition, list[Removal]] = {}
-    for item in removals:
-        key = (item.topic, item.partition)
-        name = remote_topic(item.topic)
-        if name is None or item.place in stopped or (key not in floors and targets.get(name, FIRST).number > 0):
+    by_partition: dict[TopicAndPartition, list[Removal]] = {}
+    for removal in removals:
+        key = (removal.topic, removal.partition)
+        name = remote_topic(removal.topic)
+        if name is None or removal.place in stopped or (key not in floors and targets.get(name, FIRST).number > 0):
             continue
         floor = floors.get(key, NOTHING_MAPPED)
-        if item.generation >= floor.generation and item.below > floor.of_generation(item.generation).next:
-            found.setdefault(key, []).append(item)
-    return {key: sorted(items, key=lambda item: item.generation) for key, items in found.items()}
+        if removal.generation >= floor.generation and removal.below > floor.of_generation(removal.generation).next:
+            by_partition.setdefault(key, []).append(removal)
+    return {key: sorted(items, key=lambda removal: removal.generation) for key, items in by_partition.items()}
 
 
 def find_holes(
@@ -67,19 +67,19 @@ def find_holes(
     none may be there."""
     for key, items in sorted(candidates.items()):
         ranges = index.topics(source_cluster).get(key[0], {}).get(key[1])
-        for item in items:
-            staged = next(ranges.above(item.generation, 0), None) if ranges is not None else None
-            if staged is None and item.place not in forgotten:
+        for removal in items:
+            staged = next(ranges.above(removal.generation, 0), None) if ranges is not None else None
+            if staged is None and removal.place not in forgotten:
                 continue  # nothing was landed yet: landing begins where the flows that are there then want it
-            hole = _hole(item, floors.get(key, NOTHING_MAPPED), staged)
-            if hole is not None and not accepted.get(item.place, _NONE).covers(hole.first, hole.last):
+            hole = _hole(removal, floors.get(key, NOTHING_MAPPED), staged)
+            if hole is not None and not accepted.get(removal.place, _NONE).covers(hole.first, hole.last):
                 yield hole
                 break
 
 
-def _hole(item: Removal, floor: Floor, staged: FileRange | None) -> Hole | None:
-    first = max(floor.of_generation(item.generation).next, item.first_offset)
+def _hole(removal: Removal, floor: Floor, staged: FileRange | None) -> Hole | None:
+    first = max(floor.of_generation(removal.generation).next, removal.first_offset)
     # What was noted may not have been deleted yet, or only in part; or it was read from the source again.
-    here = staged is not None and staged.generation == item.generation
-    last = (min(item.below, staged.first) if here and staged is not None else item.below) - 1
-    return Hole(item.topic, item.partition, item.generation, first, last) if first <= last else None
+    here = staged is not None and staged.generation == removal.generation
+    last = (min(removal.below, staged.first) if here and staged is not None else removal.below) - 1
+    return Hole(removal.topic, removal.partition, removal.generation, first, last) if first <= last else None

@@ -71,8 +71,10 @@ class MapWriter:
         with self._lock:
             items = self._unmapped.get((topic, partition), [])
             joined: list[Written] = []
-            for _, item in items:
-                joined = add_written(joined, [Segment(item.source_first, 1, item.target_first, item.record_count)])
+            for _, written in items:
+                joined = add_written(
+                    joined, [Segment(written.source_first, 1, written.target_first, written.record_count)]
+                )
             return tuple(joined)
 
     def check(self) -> None:
@@ -106,7 +108,7 @@ class MapWriter:
             with self._lock:
                 del self._queue[: len(entries)]
                 for key, items in self._unmapped.items():
-                    self._unmapped[key] = [item for item in items if item[0] > newest]
+                    self._unmapped[key] = [entry for entry in items if entry[0] > newest]
                 if not self._queue:
                     self._active = False
                     return

@@ -94,7 +94,9 @@ def _compressed(rows: pa.RecordBatch) -> np.ndarray:
     where that is no smaller."""
     pairs = zip(rows.column("key"), rows.column("value"), strict=True)
     both = ((key.as_py() or b"") + (value.as_py() or b"") for key, value in pairs)
-    return np.array([min(len(item), _CODEC.compress(item).size) if item else 0 for item in both], dtype=np.int64)
+    return np.array(
+        [min(len(record), _CODEC.compress(record).size) if record else 0 for record in both], dtype=np.int64
+    )
 
 
 def _times(rows: pa.RecordBatch) -> np.ndarray:

@@ -80,6 +80,6 @@ def why_unreadable(uri: str, seconds: float = PROBE_SECONDS) -> str | None:
         return f"no answer within {seconds:.0f} s"
     if done.returncode in (0, _GONE):  # one that is gone says nothing about the others
         return None
-    said = done.stderr.decode(errors="replace").strip().splitlines()
+    lines = done.stderr.decode(errors="replace").strip().splitlines()
     ended = f"ended by {signal.Signals(-done.returncode).name}: " if done.returncode < 0 else ""
-    return f"{ended}{said[-1] if said else 'no message'}"[:500]
+    return f"{ended}{lines[-1] if lines else 'no message'}"[:500]

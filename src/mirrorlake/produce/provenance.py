@@ -55,8 +55,8 @@ def _has_been_on(headers: pa.Array, cluster_id: str) -> pa.Array:
         pc.equal(pc.struct_field(pairs, "key"), HEADER),
         pc.fill_null(pc.equal(pc.struct_field(pairs, "value"), pa.scalar(cluster_id.encode(), pa.binary())), False),
     )
-    found = pc.unique(pc.filter(pc.list_parent_indices(headers), matches))
-    return pc.is_in(pa.array(range(len(headers)), found.type), value_set=found)
+    marked_rows = pc.unique(pc.filter(pc.list_parent_indices(headers), matches))
+    return pc.is_in(pa.array(range(len(headers)), marked_rows.type), value_set=marked_rows)
 
 
 def may_be_of(

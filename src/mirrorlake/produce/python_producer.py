@@ -125,7 +125,7 @@ class PythonShipment:
         except (BufferError, KafkaException):
             at = len(self._values) - length_hint(left) - 1  # the record that was not taken
             self._values = self._values[at:]
-            self._columns = [item[at:] if isinstance(item, list) else item for item in self._columns]
+            self._columns = [column[at:] if isinstance(column, list) else column for column in self._columns]
             raise
         self._values, self._columns = [], []
 

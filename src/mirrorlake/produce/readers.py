@@ -37,7 +37,7 @@ class ReadRows:
         while (shard := pending.shard()) is not None:
             job = self._jobs[shard]
             plans = {(plan.topic, plan.partition): plan for plan in job.plan.partitions}
-            rows = (item for batch in pending.of_shard(shard) for item in split_by_partition(batch, plans))
+            rows = (piece for batch in pending.of_shard(shard) for piece in split_by_partition(batch, plans))
             yield produce_shard(job, rows)
             deque(rows, maxlen=0)  # what it left is not the beginning of another shard
 

@@ -39,17 +39,17 @@ class RefusedRecords:
 
     def skipped(self, plans: Iterable[PartitionPlan], spec: FlowSpec) -> Skipped:
         """What a batch leaves out of partitions: what an operator gave up, what is parked and what was forgotten."""
-        found = {}
+        skipped = {}
         for plan in plans:
             place = (*plan.place, plan.target_topic, plan.floor.target_generation)
             given_up, forgotten = spec.skipped.get(plan.place, _NONE), spec.forgotten.get(plan.place, _NONE)
             if ranges := tuple(
-                item
+                extent
                 for known in (given_up.within, partial(self._parked.within, place), forgotten.within)
-                for item in known(plan.first, plan.last)
+                for extent in known(plan.first, plan.last)
             ):
-                found[plan.place.topic_partition] = ranges
-        return found
+                skipped[plan.place.topic_partition] = ranges
+        return skipped
 
     def take(self, result: pa.Table, spec: FlowSpec) -> frozenset[TopicAndPartition]:
         """Park what was refused, where that is wanted; the partitions of all else are to be left alone from now on,
@@ -79,9 +79,9 @@ class RefusedRecords:
         failpoints.reached("parked")
         self._parked.add(parked)
         for row in rows:
-            found = row["refused_records"]
-            where = f"{row['topic']}-{row['partition']}, offsets {found[0]['offset']} to {found[-1]['offset']}"
-            logger.warning("flow %s parks %d records of %s: %s", spec.name, len(found), where, found[0]["reason"])
+            records = row["refused_records"]
+            where = f"{row['topic']}-{row['partition']}, offsets {records[0]['offset']} to {records[-1]['offset']}"
+            logger.warning("flow %s parks %d records of %s: %s", spec.name, len(records), where, records[0]["reason"])
         if spec.on_parked is not None:
             spec.on_parked([PartitionGeneration.of(row) for row in rows])
 

@@ -180,7 +180,7 @@ def _rebuilt_segments(state: Progress, complete: bool) -> tuple[list[Segment], l
     try:
         segments, left = rebuild(offsets, state.lost)
         if left and complete and plan.last + 1 >= state.position:
-            missing = sum(item.record_count for item in left)
+            missing = sum(written.record_count for written in left)
             raise ValueError(f"the stage lacks {missing} records that the target took")
     except ValueError as error:
         raise MapError(
@@ -199,8 +199,8 @@ def _percentiles(kind: str, parts: Sequence[np.ndarray]) -> dict[str, object]:
         return {}
     values = np.concatenate(parts)
     p50, p95, p99 = np.percentile(values, [50, 95, 99])
-    found = np.array([values.min(), values.mean(), p50, p95, p99, values.max()]) / 1_000
+    statistics = np.array([values.min(), values.mean(), p50, p95, p99, values.max()]) / 1_000
     return {
         f"{kind}_{name}_ms": float(value) if name == "avg" else round(float(value))
-        for name, value in zip(LATENCY, found, strict=True)
+        for name, value in zip(LATENCY, statistics, strict=True)
     }

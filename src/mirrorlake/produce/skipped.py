@@ -18,9 +18,9 @@ def without_skipped(rows: PlannedRows, skipped: Skipped) -> PlannedRows:
     """Leave out what is skipped. It stays in the stage and gets no row in the map."""
     bounds = {key: _bounds(ranges) for key, ranges in skipped.items() if ranges}
     for plan, chunk in rows:
-        found = bounds.get((plan.topic, plan.partition))
-        if found is not None:
-            firsts, lasts = found
+        skipped_bounds = bounds.get((plan.topic, plan.partition))
+        if skipped_bounds is not None:
+            firsts, lasts = skipped_bounds
             offsets = chunk.column("offset").to_numpy(zero_copy_only=False)
             before = np.searchsorted(firsts, offsets, side="right") - 1
             chunk = chunk.filter(pa.array((before < 0) | (offsets > lasts[before])))

@@ -84,8 +84,8 @@ def columns_of(file: pq.ParquetFile, groups: Sequence[int], columns: Sequence[st
     """Some columns, without those of which row groups are known to have no value."""
     if RARE.keys().isdisjoint(columns):
         return list(columns)
-    found = [file.metadata.row_group(index) for index in groups]
-    empty = {name for name, path in RARE.items() if all(_is_null(group, path) for group in found)}
+    row_groups = [file.metadata.row_group(index) for index in groups]
+    empty = {name for name, path in RARE.items() if all(_is_null(group, path) for group in row_groups)}
     return [name for name in columns if name not in empty]
 
 
@@ -93,15 +93,15 @@ def _is_null(group: pq.RowGroupMetaData, path: str) -> bool:
     for index in range(group.num_columns):
         column = group.column(index)
         if column.path_in_schema == path:
-            told = column.statistics
-            return told is not None and told.has_null_count and told.null_count == column.num_values
+            statistics = column.statistics
+            return statistics is not None and statistics.has_null_count and statistics.null_count == column.num_values
     return False
 
 
 def batch_rows(file: pq.ParquetFile, groups: Sequence[int]) -> int:
     """How many whole rows of some row groups are decoded at a time."""
-    found = [file.metadata.row_group(index) for index in groups]
-    size, rows = sum(group.total_byte_size for group in found), sum(group.num_rows for group in found)
+    row_groups = [file.metadata.row_group(index) for index in groups]
+    size, rows = sum(group.total_byte_size for group in row_groups), sum(group.num_rows for group in row_groups)
     return int(min(_BATCH_ROWS, max(1, _BATCH_BYTES * rows // max(1, size))))
 
 

@@ -69,8 +69,8 @@ def produce_shard(job: ShardJob, rows: Iterator[tuple[PartitionPlan, pa.RecordBa
     try:
         writer = _writer(job)
         progress = _progress(job, writer)
-        found = without_echoes(counted(rows, job.plan.partitions, job.skipped), job.target.provenance)
-        complete = _write_all(writer, progress, without_skipped(found, job.skipped))
+        new_rows = without_echoes(counted(rows, job.plan.partitions, job.skipped), job.target.provenance)
+        complete = _write_all(writer, progress, without_skipped(new_rows, job.skipped))
         if complete and job.target.transactional:
             _skip_left_out(writer, progress.values())
         if writer.over:
@@ -110,7 +110,7 @@ def _progress(job: ShardJob, writer: ShardWriter) -> dict[TopicAndPartition, Pro
     if unasked:
         check_token(job.target, {topic for topic, _ in unasked})
         committed = writer.positions(unasked)
-    found = {}
+    states = {}
     for plan in job.plan.partitions:
         state = Progress(plan, plan.first, list(plan.unmapped), [], parks=job.parks)
         position, metadata = committed.get((plan.target_topic, plan.partition), (-1, ""))
@@ -118,8 +118,8 @@ def _progress(job: ShardJob, writer: ShardWriter) -> dict[TopicAndPartition, Pro
             _go_on_from(state, position, _decoded(plan, metadata))
         elif (plan.target_topic, plan.partition) in unasked:
             _refuse_unknown(job, writer, state)
-        found[plan.topic, plan.partition] = state
-    return found
+        states[plan.topic, plan.partition] = state
+    return states
 
 
 def _go_on_from(state: Progress, position: int, metadata: CommittedMetadata) -> None:
@@ -137,12 +137,12 @@ def _refuse_unknown(job: ShardJob, writer: ShardWriter, state: Progress) -> None
     """Stop a partition of which the target forgot the position while it holds records that may be the flow's own."""
     plan = state.plan
     start = job.foreign_from.get((plan.topic, plan.partition))
-    found = None if start is None else writer.first_record(plan.target_topic, plan.partition, start)
-    if found is not None:
+    foreign = None if start is None else writer.first_record(plan.target_topic, plan.partition, start)
+    if foreign is not None:
         lost = PositionLost(
             f"the target knows no position of the flow in {plan.target_topic}-{plan.partition} any more, and holds "
-            f"records from offset {found} on that are not in the map: whether they are the flow's own cannot be known, "
-            "so nothing is written; decide with mirrorlake resolve",
+            f"records from offset {foreign} on that are not in the map: whether they are the flow's own "
+            "cannot be known, so nothing is written; decide with mirrorlake resolve",
             topic=plan.topic,
             partition=plan.partition,
             generation=plan.generation,

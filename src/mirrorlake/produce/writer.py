@@ -133,12 +133,16 @@ class ShardWriter:
         Asked of the consumer: an AdminClient's `list_consumer_group_offsets` (librdkafka 2.16) crashes the process when
         the group's coordinator is not there yet.
         """
-        found = self._group.committed([TopicPartition(topic, partition) for topic, partition in keys], CALL_SECONDS)
-        for item in found:
-            if item.error is not None:
-                raise KafkaException(item.error)
+        committed = self._group.committed([TopicPartition(topic, partition) for topic, partition in keys], CALL_SECONDS)
+        for partition in committed:
+            if partition.error is not None:
+                raise KafkaException(partition.error)
         self.asked.update(keys)
-        return {(item.topic, item.partition): (item.offset, item.metadata or "") for item in found if item.offset >= 0}
+        return {
+            (partition.topic, partition.partition): (partition.offset, partition.metadata or "")
+            for partition in committed
+            if partition.offset >= 0
+        }
 
     def first_record(self, topic: str, partition: int, start: int) -> int | None:
         """The offset of the first committed record at or behind `start` that may be this flow's; None where there is
@@ -317,10 +321,10 @@ class ShardWriter:
 
     def lacking(self, topics: Collection[str]) -> dict[str, str]:
         """The rights that the flow lacks on target topics, by topic. Raises KafkaException."""
-        found = topic_rights(AdminClient(dict(self.target.client)), topics)
+        rights_by_topic = topic_rights(AdminClient(dict(self.target.client)), topics)
         return {
             topic: right
-            for topic, rights in found.items()
+            for topic, rights in rights_by_topic.items()
             for right in ("READ", "WRITE")
             if rights is not None and right not in rights
         }

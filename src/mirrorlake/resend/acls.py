@@ -69,5 +69,5 @@ def plan_acls(
 
 def make_acls(admin: ClusterAdmin, acls: Iterable[Acl]) -> list[Change]:
     """Make ACLs; returns their rows of `changes`, refused ones too. Raises ClusterUnreachable."""
-    said = create_acls(admin, list(acls))
-    return [AclChange("create", acl).row(error) for acl, error in said.items()]
+    errors = create_acls(admin, list(acls))
+    return [AclChange("create", acl).row(error) for acl, error in errors.items()]

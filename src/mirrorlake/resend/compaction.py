@@ -52,7 +52,7 @@ class Compaction:
 
     def _left(self) -> DataFrame:
         """Their coordinates."""
-        ranges = self._lake.spark.createDataFrame([tuple(item[1:6]) for item in self._ranges], _RANGES)
+        ranges = self._lake.spark.createDataFrame([tuple(staged_range[1:6]) for staged_range in self._ranges], _RANGES)
         rows = (
             self._lake.table("records")
             .where(F.col("source_cluster") == self._ranges[0].source_cluster)

@@ -36,31 +36,34 @@ def ends_of(staged: Staged, begun: Iterable[Begun], below: Mapping[TopicAndParti
     for topic, partition in limits:
         if partition not in staged.get(topic, {}):
             raise InputError(f"the lake has no records of {topic}-{partition}")
-    found = {
+    ends = {
         PartitionGeneration(topic, partition, generation): end
         for topic, partitions in staged.items()
         for partition, ranges in partitions.items()
         for generation, end in ranges.ends().items()
     }
-    for item in begun:  # one that has nothing staged yet has ended the one before all the same
-        if item.partition is not None and item.partition in staged.get(item.topic, {}):
-            found.setdefault(PartitionGeneration(item.topic, item.partition, item.generation), item.first_offset or 0)
-    return {key: min(end, limits.get(key.topic_partition, end)) for key, end in found.items()}
+    for beginning in begun:  # one that has nothing staged yet has ended the one before all the same
+        if beginning.partition is not None and beginning.partition in staged.get(beginning.topic, {}):
+            ends.setdefault(
+                PartitionGeneration(beginning.topic, beginning.partition, beginning.generation),
+                beginning.first_offset or 0,
+            )
+    return {key: min(end, limits.get(key.topic_partition, end)) for key, end in ends.items()}
 
 
 def ends_as_of(staged: Staged, held: Mapping[TopicAndPartition, tuple[int, int]]) -> Ends:
     """The ends as of a time at which each partition had come to a generation, and to an end in that; one that is not
     named had nothing yet. What lies in generations before that one is there as a whole."""
-    found = {}
+    ends = {}
     for topic, partitions in staged.items():
         for partition, ranges in partitions.items():
             generation, below = held.get((topic, partition), (-1, 0))
             for number, end in ranges.ends().items():
                 if number <= generation:
-                    found[PartitionGeneration(topic, partition, number)] = (
+                    ends[PartitionGeneration(topic, partition, number)] = (
                         end if number < generation else min(end, below)
                     )
-    return found
+    return ends
 
 
 class RestoredGenerations:
@@ -68,9 +71,9 @@ class RestoredGenerations:
 
     def __init__(self, ranges: Iterable[StagedRange], begun: Iterable[Begun]) -> None:
         self._restored: dict[TopicAndPartition, int] = {}
-        for item in ranges:
-            key = (item.topic, item.partition)
-            self._restored[key] = max(item.generation, self._restored.get(key, 0))
+        for staged_range in ranges:
+            key = (staged_range.topic, staged_range.partition)
+            self._restored[key] = max(staged_range.generation, self._restored.get(key, 0))
         begun = tuple(begun)
         self._all = SourceGenerations(begun)
         self._up_to = {
@@ -95,15 +98,15 @@ def ranges_below(source: str, staged: Staged, begun: Iterable[Begun], ends: Ends
     """What of each staged topic is restored, with counts of what is in these ranges, which are estimates where one
     ends within what a file holds."""
     generations: dict[str, _Generations] = defaultdict(_Generations)
-    for item in begun:
-        if item.partition is None:
-            generations[item.topic].whole.add(item.generation)
+    for beginning in begun:
+        if beginning.partition is None:
+            generations[beginning.topic].whole.add(beginning.generation)
         else:
-            generations[item.topic].own[item.partition][item.generation] = item.first_offset or 0
+            generations[beginning.topic].own[beginning.partition][beginning.generation] = beginning.first_offset or 0
     by_partition: dict[TopicAndPartition, dict[int, int]] = defaultdict(dict)
     for (topic, number, generation), end in ends.items():
         by_partition[topic, number][generation] = end
-    found: dict[str, list[StagedRange]] = {}
+    by_topic: dict[str, list[StagedRange]] = {}
     for topic, partitions in staged.items():
         known = generations[topic]
         having = [
@@ -113,29 +116,36 @@ def ranges_below(source: str, staged: Staged, begun: Iterable[Begun], ends: Ends
             if one.first < ends.get(PartitionGeneration(topic, number, one.generation), 0)
         ]
         newest = max(having, default=0)
-        base = max(item for item in known.whole if item <= newest)
-        found[topic] = [
-            StagedRange(source, topic, number, *item)
+        base = max(number_begun for number_begun in known.whole if number_begun <= newest)
+        by_topic[topic] = [
+            StagedRange(source, topic, number, *extent)
             for number, ranges in sorted(partitions.items())
-            for item in _of_partition(ranges, base, _cut_by_next(by_partition[topic, number], known.own[number]))
+            for extent in _of_partition(ranges, base, _cut_by_next(by_partition[topic, number], known.own[number]))
         ]
-    return found
+    return by_topic
 
 
 def _cut_by_next(ends: Mapping[int, int], own: Mapping[int, int]) -> dict[int, int]:
     """The end of each generation of a partition, none behind where the next one of its own began."""
-    found = dict(ends)
+    cut_ends = dict(ends)
     for generation in own.keys() & ends.keys():
-        for before in [item for item in found if item < generation]:
-            found[before] = min(found[before], own[generation])
-    return found
+        for before in [older for older in cut_ends if older < generation]:
+            cut_ends[before] = min(cut_ends[before], own[generation])
+    return cut_ends
 
 
 def _of_partition(ranges: PartitionRanges, base: int, ends: Mapping[int, int]) -> list[tuple[int, int, int, int]]:
     """(generation, first, last, record count) of what a partition has since a generation, below its ends."""
-    inside = ranges.bounded({item: (0, end - 1) for item, end in ends.items() if item >= base and end > 0})
-    found: dict[int, tuple[int, int, int, int]] = {}
+    inside = ranges.bounded(
+        {generation: (0, end - 1) for generation, end in ends.items() if generation >= base and end > 0}
+    )
+    by_generation: dict[int, tuple[int, int, int, int]] = {}
     for one in map(inside.__getitem__, range(len(inside))):
-        _, first, last, count = found.get(one.generation, (0, one.first, -1, 0))
-        found[one.generation] = one.generation, min(first, one.first), max(last, one.last), count + one.record_count
-    return list(found.values())
+        _, first, last, count = by_generation.get(one.generation, (0, one.first, -1, 0))
+        by_generation[one.generation] = (
+            one.generation,
+            min(first, one.first),
+            max(last, one.last),
+            count + one.record_count,
+        )
+    return list(by_generation.values())

@@ -125,10 +125,10 @@ class Extras:
         """Of a topic that is not there yet, by what it will be made with."""
         there, states = self._admin.topics(), self._states(resend)
         made = {key: ConfigValue(value, "topic") for key, value in KEPT.items()}
-        told = describe_topic_configs(self._admin, there.keys() & set(resend.names.values())).configs
+        configs = describe_topic_configs(self._admin, there.keys() & set(resend.names.values())).configs
         topics = {
             topic: Restored(
-                name, told.get(name, made), self._factor(there.get(name), states.get(topic)), oldest.get(topic)
+                name, configs.get(name, made), self._factor(there.get(name), states.get(topic)), oldest.get(topic)
             )
             for topic, name in resend.names.items()
         }
@@ -139,31 +139,31 @@ class Extras:
 
     def _set(self, planned: ConfigsPlanned) -> list[Change]:
         refused = {change: change.refusal for change in planned.changes if change.refusal}
-        said = alter_topic_configs(self._admin, [change for change in planned.changes if change not in refused])
-        return [change.row(refused.get(change, said.get(change))) for change in planned.changes]
+        errors = alter_topic_configs(self._admin, [change for change in planned.changes if change not in refused])
+        return [change.row(refused.get(change, errors.get(change))) for change in planned.changes]
 
     def _acls(self, resend: Resend) -> AclsPlanned:
         return plan_acls(self._states(resend), resend.names, self._naming.policy, self._naming.source, self._admin)
 
     def _positions(self, resend: Resend, begun: Collection[Begun]) -> tuple[dict[GroupPartition, Committed], list[str]]:
         """Positions in restored topics; and what is said of those that mean nothing there."""
-        told = positions_as_of(self._lake.reader, self._naming.source, self._until_ms)
+        committed = positions_as_of(self._lake.reader, self._naming.source, self._until_ms)
         restored = RestoredGenerations(resend.ranges, begun)
-        found, left = {}, set()
-        for key, (position, generation) in told.items():
+        positions, left = {}, set()
+        for key, (position, generation) in committed.items():
             if key[1] not in resend.names:
                 continue
             offset = restored.position(key[1:], generation, position.offset)
             if offset is None:
                 left.add(f"{key[1]}-{key[2]}")
             else:
-                found[key] = position._replace(offset=offset)
-        said = [
+                positions[key] = position._replace(offset=offset)
+        warnings = [
             f"positions of groups in {place} are not restored: it was made again at the source, or its log went back, "
             "since; they are of what is there now"
             for place in sorted(left)
         ]
-        return found, said
+        return positions, warnings
 
     def _move(self, resend: Resend, positions: Mapping[GroupPartition, Committed]) -> list[dict[str, Any]]:
         asked = {(topic, partition, position.offset) for (_, topic, partition), position in positions.items()}
@@ -174,8 +174,8 @@ class Extras:
         standing = standings(positions, resend.names, translated, self._admin.end_offsets(places), moved)
         done = []
         for step in move_groups(self._groups, plan_groups(self._groups, standing)):
-            self._noted(resend, [item.change() for item in step if item.done != "there"])
-            done += [_group(item) for item in step]
+            self._noted(resend, [result.change() for result in step if result.done != "there"])
+            done += [_group(result) for result in step]
         return sorted(done, key=lambda row: (row["group"], row["topic"], row["partition"]))
 
 

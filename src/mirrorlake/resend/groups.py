@@ -46,17 +46,17 @@ def standings(
         ends: ends of the restored topics' logs, where groups are of whose partition nothing was restored.
         moved: the positions that this restore set before, by what `changes` calls them.
     """
-    found = []
+    standings_of_groups = []
     for (group, topic, partition), position in sorted(positions.items()):
         target = names.get(topic, ""), partition
         if target not in ends:
             continue
         there = translated.get((topic, partition, position.offset))
         offset = ends[target] if there is None or there.end == 0 else there.offset
-        item = Checkpoint(group, topic, partition, position.offset, *(target[0], offset), position.metadata)
+        checkpoint = Checkpoint(group, topic, partition, position.offset, *(target[0], offset), position.metadata)
         before = moved.get(f"{group} {target[0]}-{partition}") == str(offset)
-        found.append(Standing(replace(item, synced=before), True, 0))
-    return found
+        standings_of_groups.append(Standing(replace(checkpoint, synced=before), True, 0))
+    return standings_of_groups
 
 
 def moved_before(history: Sequence[Change]) -> dict[str, str]:
@@ -66,15 +66,17 @@ def moved_before(history: Sequence[Change]) -> dict[str, str]:
 
 def plan_groups(admin: GroupAdmin, standings: Sequence[Standing]) -> GroupsPlanned:
     """What is to be done about each position; asks the target, and changes nothing. Raises ClusterUnreachable."""
-    goals, errors = target_groups(admin, {item.checkpoint.group_id for item in standings})
+    goals, errors = target_groups(admin, {standing.checkpoint.group_id for standing in standings})
     return GroupsPlanned(tuple(plan_moves(standings, goals, errors, force=False)), goals)
 
 
 def move_groups(admin: GroupAdmin, planned: GroupsPlanned) -> Iterator[list[MoveResult]]:
     """Set what is to be set, some groups at a time, and read it back; yields what became of it, step by step."""
-    moving = {item.standing.checkpoint.group_partition: item for item in planned.results if item.done == "would move"}
-    yield [item for item in planned.results if item.done != "would move"]
-    for step in move_in_steps(admin, planned.goals, [item.standing.checkpoint for item in moving.values()]):
+    moving = {
+        result.standing.checkpoint.group_partition: result for result in planned.results if result.done == "would move"
+    }
+    yield [result for result in planned.results if result.done != "would move"]
+    for step in move_in_steps(admin, planned.goals, [result.standing.checkpoint for result in moving.values()]):
         now = _read_back(admin, {sent.checkpoint.group_id for sent in step})
         done = []
         for sent in step:

@@ -40,12 +40,12 @@ class Matches:
 
     def ranges(self) -> list[StagedRange]:
         """Where they lie in each generation of each partition, and how many; as of one version of the table."""
-        found = (
+        grouped = (
             self._rows.groupBy("partition", F.expr(_GENERATION).alias("generation"))
             .agg(F.min("offset").alias("first"), F.max("offset").alias("last"), F.count("*").alias("records"))
             .orderBy("partition", "generation")
         )
-        return [StagedRange(self._cluster, self._topic, *row) for row in _collected(found)]
+        return [StagedRange(self._cluster, self._topic, *row) for row in _collected(grouped)]
 
     def first(self, ranges: Sequence[StagedRange], max_records: int) -> list[StagedRange]:
         """The ranges that hold the first `max_records` of them, in the order of partition, generation and offset."""
@@ -65,9 +65,9 @@ class Matches:
         begins = (F.expr(f"substring({name}, 1, {SHOWN_BYTES})") for name in ("key", "value"))
         stamped = F.coalesce("timestamp_ms", F.unix_millis("timestamp"))
         columns = (F.col("partition"), F.col("offset"), stamped, *begins)
-        found = self._rows.orderBy("partition", F.expr(_GENERATION), "offset").limit(count).select(*columns)
+        records = self._rows.orderBy("partition", F.expr(_GENERATION), "offset").limit(count).select(*columns)
         names = ("partition", "offset", "timestamp", "key", "value")
-        return [dict(zip(names, row, strict=True)) for row in _collected(found)]
+        return [dict(zip(names, row, strict=True)) for row in _collected(records)]
 
 
 def _collected(rows: DataFrame) -> list[Row]:

@@ -40,7 +40,7 @@ class Part:
     @property
     def records(self) -> int:
         """How many records are sent."""
-        return sum(item.record_count for item in self.ranges)
+        return sum(staged_range.record_count for staged_range in self.ranges)
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class Resend:
     @property
     def ranges(self) -> list[StagedRange]:
         """Those of all parts."""
-        return [item for part in self.parts for item in part.ranges]
+        return [staged_range for part in self.parts for staged_range in part.ranges]
 
     @property
     def names(self) -> dict[str, str]:
@@ -110,7 +110,16 @@ def is_resend(flow: str) -> bool:
 
 
 def _part_document(part: Part) -> dict[str, Any]:
-    ranges = [[item.partition, item.generation, item.first, item.last, item.record_count] for item in part.ranges]
+    ranges = [
+        [
+            staged_range.partition,
+            staged_range.generation,
+            staged_range.first,
+            staged_range.last,
+            staged_range.record_count,
+        ]
+        for staged_range in part.ranges
+    ]
     picked = {"picked": [list(place) for place in part.picked]} if part.picked else {}
     return {"topic": part.topic, "ranges": ranges, "began": list(part.began), **picked}
 
@@ -120,29 +129,29 @@ def read_notes(rows: Iterable[Mapping[str, Any]]) -> list[Resend]:
     parts: dict[str, list[tuple[Part, Mapping[str, Any]]]] = defaultdict(list)
     for row in rows:
         try:
-            said = json.loads(row["after"])
+            note = json.loads(row["after"])
             source = row["flow"].split(":", 2)[2].partition("->")[0]
-            ranges = tuple(StagedRange(source, said["topic"], *item) for item in said["ranges"])
-            picked = tuple(tuple(place) for place in said.get("picked", ()))
-            part = Part(said["topic"], row["resource"], ranges, tuple(said["began"]), picked)
+            ranges = tuple(StagedRange(source, note["topic"], *values) for values in note["ranges"])
+            picked = tuple(tuple(place) for place in note.get("picked", ()))
+            part = Part(note["topic"], row["resource"], ranges, tuple(note["began"]), picked)
         except (ValueError, KeyError, TypeError, IndexError) as error:
             raise LakeError(
                 f"what `changes` says of {row['flow']} cannot be read ({error}); a newer mirrorlake may have written it"
             ) from error
-        parts[row["flow"]].append((part, said))
+        parts[row["flow"]].append((part, note))
     return [_resend(name, items) for name, items in parts.items()]
 
 
 def _resend(name: str, items: Sequence[tuple[Part, Mapping[str, Any]]]) -> Resend:
     kind, number, ends = name.split(":", 2)
     source, _, target = ends.partition("->")
-    said = items[0][1]
+    note = items[0][1]
     return Resend(
         *(kind, number, source, target),  # type: ignore[arg-type]
-        said["target_id"],
-        said["request"],
+        note["target_id"],
+        note["request"],
         tuple(part for part, _ in items),
-        said["time_zone"],
+        note["time_zone"],
     )
 
 
@@ -154,18 +163,18 @@ def first_of(ranges: Iterable[StagedRange], max_records: int) -> tuple[list[Stag
     """
     kept: list[StagedRange] = []
     left = max_records
-    for item in sorted(ranges, key=lambda item: (item.partition, item.generation)):
-        if item.record_count > left:
-            return kept, item._replace(record_count=left) if left else None
-        kept.append(item)
-        left -= item.record_count
+    for staged_range in sorted(ranges, key=lambda staged_range: (staged_range.partition, staged_range.generation)):
+        if staged_range.record_count > left:
+            return kept, staged_range._replace(record_count=left) if left else None
+        kept.append(staged_range)
+        left -= staged_range.record_count
     return kept, None
 
 
-def same_request(found: Iterable[Resend], source: str, target: str, request: Mapping[str, Any]) -> Resend | None:
+def same_request(resends: Iterable[Resend], source: str, target: str, request: Mapping[str, Any]) -> Resend | None:
     """The one of some that was asked for in the same words, between the same clusters; None where there is none."""
     wanted = (source, target, dict(request))
-    return next((item for item in found if (item.source, item.target, dict(item.request)) == wanted), None)
+    return next((resend for resend in resends if (resend.source, resend.target, dict(resend.request)) == wanted), None)
 
 
 def with_began(resend: Resend, ends: Mapping[str, tuple[int, ...]]) -> Resend:

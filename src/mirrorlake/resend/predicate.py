@@ -39,8 +39,8 @@ def check_predicate(where: str, is_known: Callable[[str], bool]) -> None:
         is_known: whether a function, by its name in lower case, is one of the engine's own.
     """
     tree = _parsed(where)
-    if found := next(_changing(where), None):
-        raise InputError(f"the predicate: {found} does not give the same answer each time; name the value instead")
+    if changing := next(_changing(where), None):
+        raise InputError(f"the predicate: {changing} does not give the same answer each time; name the value instead")
     for kind, what in ((exp.Query, "a query"), (exp.AggFunc, "an aggregate"), (exp.Window, "a window")):
         if (node := tree.find(kind)) is not None:
             raise InputError(f"the predicate: {_text(node)} is {what}; it may only look at the columns of one record")
@@ -61,15 +61,15 @@ def _parsed(where: str) -> exp.Expr:
     others = [] if tree is None else [key for key, value in tree.args.items() if value]
     if not isinstance(tree, exp.Select) or set(others) - {"expressions", "from_", "from", "where", "kind"}:
         raise InputError("the predicate: give a condition as it stands behind WHERE, and nothing more")
-    found: exp.Expr = tree.args["where"].this
-    return found
+    predicate: exp.Expr = tree.args["where"].this
+    return predicate
 
 
 def _changing(where: str) -> Iterator[str]:
     """What may answer otherwise the next time. By words: however a function is called, its name is one."""
     tokens = [token for token in Databricks().tokenize(where) if token.token_type is not TokenType.BREAK]
     for at, token in enumerate(tokens):
-        word, following = token.text.lower(), [item.text for item in tokens[at + 1 : at + 3]]
+        word, following = token.text.lower(), [follower.text for follower in tokens[at + 1 : at + 3]]
         if token.token_type is TokenType.STRING:
             before = tokens[at - 1].text.lower() if at else ""
             if before in _LITERALS and word.strip() in _WORDS_OF_NOW:

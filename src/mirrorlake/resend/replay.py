@@ -124,7 +124,7 @@ class Replay:
             if asked.private and not planned.continued:
                 self._words.note(number, asked.where)
             planned, outcome = self._steps.carry_out(planned, sending, stop)
-            self._words.delete_except({item.id for item in read_notes(self._lake.ask("resends", kind="replay"))})
+            self._words.delete_except({resend.id for resend in read_notes(self._lake.ask("resends", kind="replay"))})
             return planned, outcome
         finally:
             lease.release()

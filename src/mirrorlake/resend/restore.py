@@ -113,9 +113,11 @@ class Restore:
         source, reader = self._asked.source, self._lake.now
         held = staged_as_of(reader, source, until_ms)
         with self._steps.stage.reading() as index:
-            ends = ends_as_of(index.topics(source), {key: (item.generation, item.end) for key, item in held.items()})
-        unproven = frozenset(key[0] for key, item in held.items() if not item.whole)
-        staged = {key[0] for key, item in held.items() if item.newest_ms is not None}
+            ends = ends_as_of(
+                index.topics(source), {key: (staged_end.generation, staged_end.end) for key, staged_end in held.items()}
+            )
+        unproven = frozenset(key[0] for key, staged_end in held.items() if not staged_end.whole)
+        staged = {key[0] for key, staged_end in held.items() if staged_end.newest_ms is not None}
         return Moment(ends, states_as_of(reader, source, until_ms, staged), unproven)
 
     def plan(self, cut: Callable[[], Moment]) -> Planned:
@@ -129,14 +131,14 @@ class Restore:
         if known is not None and not asked.start_over:
             steps.check_can_go_on(known)
             return Planned(known, continued=True)
-        found = cut()
+        moment = cut()
         with self._steps.stage.reading() as index:
             staged = index.topics(asked.source)
-            ranges = ranges_below(asked.source, staged, self.begun, found.ends)
-            heartbeats = self._heartbeats({*staged, *found.states}, staged)
-        ranges = {topic: items for topic, items in ranges.items() if items or topic in found.states}
+            ranges = ranges_below(asked.source, staged, self.begun, moment.ends)
+            heartbeats = self._heartbeats({*staged, *moment.states}, staged)
+        ranges = {topic: items for topic, items in ranges.items() if items or topic in moment.states}
         ranges = self._counted({topic: items for topic, items in ranges.items() if self._wants(topic, heartbeats)})
-        empty = [topic for topic in found.states if self._wants(topic, heartbeats) and topic not in ranges]
+        empty = [topic for topic in moment.states if self._wants(topic, heartbeats) and topic not in ranges]
         parts = tuple(
             Part(topic, self._naming.target_topic(topic), tuple(ranges.get(topic, ())))
             for topic in sorted([*ranges, *empty])
@@ -145,10 +147,10 @@ class Restore:
             raise InputError(
                 f"the lake has no topic of cluster {asked.source} that {' or '.join(asked.topics)} matches"
             )
-        makes = self._check(parts, found.states)
+        makes = self._check(parts, moment.states)
         number, target_id = new_id(datetime.now(timezone.utc)), steps.admin.cluster_id()
         resend = Resend("restore", number, asked.source, asked.target, target_id, asked.request, parts)
-        unproven = sorted(topic for topic in found.unproven if topic in resend.names)
+        unproven = sorted(topic for topic in moment.unproven if topic in resend.names)
         return Planned(resend, makes, False, known, warnings=tuple(map(_unproven, unproven)))
 
     def _heartbeats(
@@ -162,11 +164,11 @@ class Restore:
             for partition, ranges in staged[name].items()
             if (first := next(ranges.above(0, 0), None)) is not None
         ]
-        found: dict[str, list[KeyAndValue]] = {name: [] for name in named}
+        records_by_topic: dict[str, list[KeyAndValue]] = {name: [] for name in named}
         frames, alias = {"offsets": Frame(_OFFSETS, firsts)}, self._asked.source
         for row in self._lake.ask("staged_rows", frames, source_cluster=alias) if firsts else ():
-            found[row["topic"]].append((row["key"], row["value"]))
-        return frozenset(name for name, records in found.items() if are_heartbeats(records, name))
+            records_by_topic[row["topic"]].append((row["key"], row["value"]))
+        return frozenset(name for name, records in records_by_topic.items() if are_heartbeats(records, name))
 
     def _wants(self, topic: str, heartbeats: Collection[str]) -> bool:
         """Whether a topic is asked for, and is one of people's: ours and Kafka's own are made by who needs them."""
@@ -175,7 +177,7 @@ class Restore:
 
     def _counted(self, ranges: Mapping[str, list[StagedRange]]) -> dict[str, list[StagedRange]]:
         """The ranges with how many records they hold, exactly."""
-        asked = [item for items in ranges.values() for item in items]
+        asked = [staged_range for items in ranges.values() for staged_range in items]
         if not asked:
             return dict(ranges)
         if self._asked.compacted:
@@ -183,30 +185,35 @@ class Restore:
         else:
             counts = {PartitionGeneration.of(row): row["record_count"] for row in self._staged(asked)}
         return {
-            topic: [item._replace(record_count=counts.get(PartitionGeneration(*item[1:4]), 0)) for item in items]
+            topic: [
+                staged_range._replace(record_count=counts.get(PartitionGeneration(*staged_range[1:4]), 0))
+                for staged_range in items
+            ]
             for topic, items in ranges.items()
         }
 
     def _staged(self, ranges: Sequence[StagedRange]) -> Sequence[Mapping[str, Any]]:
         """What the stage holds within ranges."""
-        asked = [(*item[1:4], item.first, item.last) for item in ranges]
+        asked = [(*staged_range[1:4], staged_range.first, staged_range.last) for staged_range in ranges]
         return self._lake.ask("staged_within", {"ranges": Frame(_RANGES, asked)}, cluster=self._asked.source)
 
     def reached(self, resend: Resend) -> list[dict[str, Any]]:
         """Up to where each partition is restored: the offset at the source behind its last record, and between which
         times its records lie, ms."""
         rows = self._staged(resend.ranges) if resend.ranges else ()
-        found: dict[TopicAndPartition, dict[str, Any]] = {}
+        by_partition: dict[TopicAndPartition, dict[str, Any]] = {}
         for row in sorted(rows, key=lambda row: (row["topic"], row["partition"], row["generation"])):
             key = row["topic"], row["partition"]
-            oldest = min(row["oldest_ms"], found[key]["oldest_ms"] if key in found else row["oldest_ms"])
-            found[key] = {
+            oldest = min(row["oldest_ms"], by_partition[key]["oldest_ms"] if key in by_partition else row["oldest_ms"])
+            by_partition[key] = {
                 **dict(zip(("topic", "partition"), key, strict=True)),
                 "end": row["last_offset"] + 1,
                 "oldest_ms": oldest,
-                "newest_ms": max(row["newest_ms"], found[key]["newest_ms"] if key in found else row["newest_ms"]),
+                "newest_ms": max(
+                    row["newest_ms"], by_partition[key]["newest_ms"] if key in by_partition else row["newest_ms"]
+                ),
             }
-        return list(found.values())
+        return list(by_partition.values())
 
     def plan_extras(self, resend: Resend) -> ExtrasDone:
         """What would be done beside the records, once they are there."""
@@ -222,10 +229,10 @@ class Restore:
         return Extras(self._lake, self._connections, event_log, self._naming, self._asked.extras, until_ms)
 
     def _oldest(self, resend: Resend) -> dict[str, int]:
-        found: dict[str, int] = {}
+        oldest: dict[str, int] = {}
         for row in self.reached(resend):
-            found[row["topic"]] = min(row["oldest_ms"], found.get(row["topic"], row["oldest_ms"]))
-        return found
+            oldest[row["topic"]] = min(row["oldest_ms"], oldest.get(row["topic"], row["oldest_ms"]))
+        return oldest
 
     def _compaction(self, ranges: Sequence[StagedRange]) -> Compaction:
         folder = self._lake.checkpoints / "restore" / f"{self._asked.source}-{self._asked.target}"
@@ -248,7 +255,7 @@ class Restore:
                     f"flow {written[name]} writes to topic {name}: it brings there what is staged by itself"
                 )
             state = states.get(part.topic)
-            needed = max((item.partition + 1 for item in part.ranges), default=1)
+            needed = max((staged_range.partition + 1 for staged_range in part.ranges), default=1)
             configs = {**topics.KEPT, **{key: state.configs[key] for key in NEEDED if state and key in state.configs}}
             made = stated.topic(name, state, needed, configs)
             topics.check_partitions(there.get(name), made.partitions, part.topic)

@@ -190,5 +190,5 @@ class Sender:
 
 def batch_size(rate: int, resend: Resend) -> int:
     """About how many staged records hold what may be sent in a second, where the selected ones lie evenly."""
-    staged = sum(item.last - item.first + 1 for item in resend.ranges)
+    staged = sum(staged_range.last - staged_range.first + 1 for staged_range in resend.ranges)
     return min(BATCH_RECORDS, max(rate, rate * staged // max(1, resend.records)))

@@ -47,13 +47,13 @@ class Steps:
     def find_all(self, kind: Kind, source: str, request: Mapping[str, Any]) -> list[Resend]:
         """All of these, oldest first."""
         begun = read_notes(self.lake.ask("resends", kind=kind))
-        return [item for item in begun if same_request([item], source, self.admin.alias, request)]
+        return [resend for resend in begun if same_request([resend], source, self.admin.alias, request)]
 
     def check_can_go_on(self, known: Resend, time_zone: str | None = None) -> None:
         """Raise InputError where a resend began under conditions that have changed since."""
-        told = [(known.target_id, self.admin.cluster_id(), "cluster")]
-        told += [(known.time_zone, time_zone, "time zone")] if time_zone is not None else []
-        for was, now, what in told:
+        comparisons = [(known.target_id, self.admin.cluster_id(), "cluster")]
+        comparisons += [(known.time_zone, time_zone, "time zone")] if time_zone is not None else []
+        for was, now, what in comparisons:
             if was != now:
                 raise InputError(
                     f"{known.name} began with {what} {was}, and now it is {now}: it cannot go on; start over with "

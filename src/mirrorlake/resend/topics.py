@@ -72,8 +72,8 @@ def make_topics(admin: ClusterAdmin, event_log: EventLog, name: str, wanted: Seq
 
 def _row(topic: TopicInfo, error: Exception | None) -> Change:
     made = f"partitions={topic.partitions}, factor={topic.factor}"
-    told = None if error is None else str(error)
-    return Change("topic", topic.name, None, made, "done" if error is None else "refused", told)
+    reason = None if error is None else str(error)
+    return Change("topic", topic.name, None, made, "done" if error is None else "refused", reason)
 
 
 def log_ends(admin: ClusterAdmin, topics: Mapping[str, int]) -> dict[str, tuple[int, ...]]:

@@ -40,16 +40,16 @@ def standing(flow: Row, quiet_seconds: float = 60.0) -> str:
 
 def attention(incidents: Sequence[Row], alerts: Sequence[Row]) -> list[str]:
     """A sentence for each thing that needs somebody, what is decided first in front."""
-    found = [*(_incident(row) for row in sorted(incidents, key=lambda row: row["at"]))]
-    return found + [_alert(row) for row in sorted(alerts, key=_urgency) if row["alert"] != "incident"]
+    sentences = [*(_incident(row) for row in sorted(incidents, key=lambda row: row["at"]))]
+    return sentences + [_alert(row) for row in sorted(alerts, key=_urgency) if row["alert"] != "incident"]
 
 
 def _incident(row: Row) -> str:
     place = _place(row)
     options = f" --topic {row['topic']}" if row.get("topic") else ""
     options += f" --partition {row['partition']}" if row.get("partition") is not None else ""
-    said = f"{row['flow']}: {row['kind']}{f' of {place}' if place else ''}: {row['detail']}"
-    return f"{said}; decide by: mirrorlake resolve --flow '{row['flow']}'{options}"
+    sentence = f"{row['flow']}: {row['kind']}{f' of {place}' if place else ''}: {row['detail']}"
+    return f"{sentence}; decide by: mirrorlake resolve --flow '{row['flow']}'{options}"
 
 
 def _alert(row: Row) -> str:

@@ -171,8 +171,8 @@ class ControlLoop:
         """Do tasks at the end of a run, which has no next turn."""
         for task in tasks:
             self._do(task)
-        found = [self._do(task) for task in tasks if self._incidents.is_failing(task.name)]
-        self.errors += [problem for problem in found if problem is not None]
+        problems = [self._do(task) for task in tasks if self._incidents.is_failing(task.name)]
+        self.errors += [problem for problem in problems if problem is not None]
 
     def _do(self, task: Task) -> ReplicationError | None:
         """Give a task its turn; returns what an operator has to know of it, if it failed before too."""

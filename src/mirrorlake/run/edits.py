@@ -76,12 +76,12 @@ class Edits:
             logger.error("%s; what ran before goes on unchanged%s", problem, later)
             if isinstance(problem, TopologyError):
                 self._note(flows, "refused", str(problem))
-        said = ReplicationError(f"the edited {path} is not in force: {problem}{later}")
-        self._tell(flows, said)
+        problem_found = ReplicationError(f"the edited {path} is not in force: {problem}{later}")
+        self._tell(flows, problem_found)
 
-    def _tell(self, flows: Sequence[ResolvedFlow], said: ReplicationError) -> None:
-        self._untold = flows, said
-        self._event_log.incidents.report(Incident(flow.name, EDIT, said) for flow in flows)
+    def _tell(self, flows: Sequence[ResolvedFlow], problem: ReplicationError) -> None:
+        self._untold = flows, problem
+        self._event_log.incidents.report(Incident(flow.name, EDIT, problem) for flow in flows)
         self._untold = None
 
     def _note(self, flows: Sequence[ResolvedFlow], outcome: ChangeOutcome, error: str | None) -> None:

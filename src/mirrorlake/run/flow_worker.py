@@ -193,7 +193,7 @@ class FlowWorker:
             self.targets.ensure,
             known_heartbeats(self._lake, self.flow.name),
         )
-        told = False
+        reported = False
         try:
             self._stopped.stop_before_holes(producer, self._stage, decided)
             if self._stopped.stop_where_lost(producer, self._target_ends, decided):
@@ -214,16 +214,16 @@ class FlowWorker:
                     self._report_batch(self.flow.name, report)
                 if producer.has_mapped:  # a batch whose rows do not come into the map would be made again for ever
                     self.thread.came_through()
-                if not told:  # it came through a poll, which does not need to have anything to produce
+                if not reported:  # it came through a poll, which does not need to have anything to produce
                     self._event_log.incidents.came_through([self.flow.name], TRANSIENT_KINDS)
-                    told = True
+                    reported = True
                 last = self.thread.stopping.is_set() or (ended and report is None)
                 if wanted or last:
                     self._snapshots.take(snapshot_of(producer, covered, report is None, generations, self._written_to))
                 if last:
                     producer.drain()
                     return True
-                if self._again.is_set() or any(item.renewed() for item in clients):
+                if self._again.is_set() or any(client.renewed() for client in clients):
                     return False
                 if report is None:
                     self.thread.stopping.wait(LOOK_SECONDS)

@@ -38,11 +38,14 @@ def limit_problems(connections: Connections, flow: ResolvedFlow, plan: Mapping[s
 def limits_of(admin: ClusterAdmin, topics: Collection[str]) -> dict[str, Hashable]:
     """What decides which records topics of a cluster take: their configs, whoever set them. For a topic whose configs
     the cluster does not report it is a number that is another one every UNTOLD_SECONDS. Raises ClusterUnreachable."""
-    told = describe_topic_configs(admin, topics)
+    described = describe_topic_configs(admin, topics)
     untold = int(time.monotonic() // UNTOLD_SECONDS)
     return {
-        **{topic: frozenset((key, each.value) for key, each in found.items()) for topic, found in told.configs.items()},
-        **dict.fromkeys(told.refused, untold),
+        **{
+            topic: frozenset((key, each.value) for key, each in configs.items())
+            for topic, configs in described.configs.items()
+        },
+        **dict.fromkeys(described.refused, untold),
     }
 
 
@@ -50,8 +53,8 @@ def _request_bytes(connections: Connections, flow: ResolvedFlow, limits: list[Si
     """How large a request the target's brokers take, asked only where records come near to what Kafka's default is."""
     if all(limit.source < _NEAR for limit in limits):
         return None
-    found = broker_config(connections.admin(flow.target), "socket.request.max.bytes")
-    return None if found is None else int(found)
+    value = broker_config(connections.admin(flow.target), "socket.request.max.bytes")
+    return None if value is None else int(value)
 
 
 def _limits(
@@ -63,17 +66,17 @@ def _limits(
     at_target = describe_topic_configs(target, there).configs
     of_brokers = broker_config(target, _OF_BROKER) if len(there) < len(topics) or changes else None
     changed = {
-        item["topic"]: item["after"] or of_brokers
-        for item in changes
-        if item["key"] == _OF_TOPIC and not item["refusal"]
+        change["topic"]: change["after"] or of_brokers
+        for change in changes
+        if change["key"] == _OF_TOPIC and not change["refusal"]
     }
     for topic in topics:
         source = at_source.get(topic["topic"], {}).get(_OF_TOPIC)
         now = at_target.get(topic["target_topic"], {}).get(_OF_TOPIC)
-        found = changed.get(topic["topic"]) or (now.value if now is not None else None)
+        target_limit = changed.get(topic["topic"]) or (now.value if now is not None else None)
         if topic["action"] == "create":
-            found = topic["configs"].get(_OF_TOPIC) or of_brokers
-        if source is not None and source.value and found:
+            target_limit = topic["configs"].get(_OF_TOPIC) or of_brokers
+        if source is not None and source.value and target_limit:
             codec = at_source[topic["topic"]].get("compression.type")
             known = codec.value if codec is not None and codec.value != "producer" else None
-            yield SizeLimit(topic["topic"], topic["target_topic"], int(source.value), int(found), known)
+            yield SizeLimit(topic["topic"], topic["target_topic"], int(source.value), int(target_limit), known)

@@ -65,9 +65,9 @@ def syncs_of(rows: Iterable[Mapping[str, Any]], firsts: bool) -> list[OffsetSync
         key = (row["topic"], row["partition"])
         if key not in newest or row["generation"] > newest[key]["generation"]:
             newest[key] = row
-    found = []
+    syncs = []
     for (topic, partition), row in sorted(newest.items()):
         if firsts and row["source_first"] < row["source_last"]:
-            found.append(OffsetSync(topic, partition, row["source_first"], row["target_first"]))
-        found.append(OffsetSync(topic, partition, row["source_last"], row["target_last"]))
-    return found
+            syncs.append(OffsetSync(topic, partition, row["source_first"], row["target_first"]))
+        syncs.append(OffsetSync(topic, partition, row["source_last"], row["target_last"]))
+    return syncs

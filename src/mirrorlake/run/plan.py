@@ -49,11 +49,14 @@ def make_plan(
     """
     preflight = check(None, connections, flows)
     held = {flow.name: _held(preflight, flow, lake) for flow in flows}
-    problems = [*preflight.problems, *(problem for found in held.values() for problem in found.problems)]
+    problems = [
+        *preflight.problems,
+        *(problem for holdings_of_flow in held.values() for problem in holdings_of_flow.problems),
+    ]
     planned = [_flow(preflight, flow, log or MemoryLog(), held[flow.name], staged or NothingStaged()) for flow in flows]
     for flow, document in zip(flows, planned, strict=True):
         problems += limit_problems(preflight.connections, flow, document)
-    totals = added(Totals(**item["totals"]) for item in planned)
+    totals = added(Totals(**flow_plan["totals"]) for flow_plan in planned)
     conflicts = sum(problem.severity == "refuse" for problem in problems)
     return {
         "clusters": preflight.ids,
@@ -77,10 +80,10 @@ def _held(preflight: Preflight, flow: ResolvedFlow, lake: Reader | None) -> _Hel
         return _Held()
     known = {} if lake is None else living_targets(lake, flow.name)
     maker = other_maker(preflight.connections, flow)
-    ours = {item.target_topic for item in known.values() if item.lives}
-    found = holdings(preflight.connections, flow, ours, maker)
-    mirrored = frozenset(item.target_topic for item in known.values())
-    return _Held({item.topic: item for item in found}, list(holding_problems(flow, found, maker)), mirrored)
+    ours = {target.target_topic for target in known.values() if target.lives}
+    held = holdings(preflight.connections, flow, ours, maker)
+    mirrored = frozenset(target.target_topic for target in known.values())
+    return _Held({holding.topic: holding for holding in held}, list(holding_problems(flow, held, maker)), mirrored)
 
 
 def _flow(preflight: Preflight, flow: ResolvedFlow, log: ChangeLog, held: _Held, staged: Staged) -> dict[str, Any]:
@@ -127,8 +130,8 @@ def _differences(
             {**vars(plan), "configs": given.get(plan.topic, {}), **_holder(held.topics.get(plan.topic))}
             for plan in plans
         ],
-        "configs": [vars(item) for item in configs.plan()] if settings.sync_topic_configs_enabled else [],
-        "acls": [{"action": item.action, **vars(item.acl)} for item in wanted.changes],
+        "configs": [vars(change) for change in configs.plan()] if settings.sync_topic_configs_enabled else [],
+        "acls": [{"action": change.action, **vars(change.acl)} for change in wanted.changes],
         "acls_withheld": [vars(acl) for acl in wanted.withheld],
         "acls_left": [{**vars(acl), "policy": policy} for acl, policy in wanted.left.items()],
         "heartbeats": _heartbeats(preflight, flow) if settings.emit_heartbeats_enabled else [],

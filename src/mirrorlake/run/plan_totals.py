@@ -51,13 +51,13 @@ def flow_totals(
     staged: Staged,
 ) -> Totals:
     """What a flow's plan comes to, by asking both clusters and the lake."""
-    found = topic_totals(
+    counts = topic_totals(
         plans, {name: info.partitions for name, info in connections.admin(flow.target).topics().items()}
     )
     going = {plan.topic: plan.partitions for plan in plans if plan.action != "refuse"}
     records, size = staged.waiting(flow.name, flow.source, going)
     return replace(
-        found,
+        counts,
         offsets_at_source=_at_source(connections, flow, going, staged.ends(flow.source)),
         records_staged=records,
         bytes_staged=size,

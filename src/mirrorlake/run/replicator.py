@@ -153,7 +153,7 @@ class Replicator:
         and fence each other for ever."""
         if locks_work(self.lake):
             return
-        flow = run_by_other_process(self.lake, [item.name for item in self._flows])
+        flow = run_by_other_process(self.lake, [chosen.name for chosen in self._flows])
         if flow is not None:
             raise LeaseTaken(
                 f"flow {flow} is run by another process: its samples go on coming; stop that process, or let it do the "
@@ -163,8 +163,8 @@ class Replicator:
     def _all_ended(self) -> bool:
         """Whether there is nothing left to do. Paused flows wait in a continuous run."""
         if not self._running:
-            return self._options.once and all(item.thread.ended.is_set() for item in self._landings.values())
-        return all(item.worker.thread.ended.is_set() for item in self._running.values())
+            return self._options.once and all(landing.thread.ended.is_set() for landing in self._landings.values())
+        return all(running.worker.thread.ended.is_set() for running in self._running.values())
 
     def _apply(self, preflight: Preflight) -> None:
         """Make what runs what is wanted: flows that are the same go on undisturbed."""
@@ -199,8 +199,8 @@ class Replicator:
 
     def _beat(self, flows: Sequence[ResolvedFlow]) -> None:
         """One heartbeat a flow for a run with an end, before landing asks for the ends: this run then mirrors it."""
-        found = [beat_once(flow, self._connections, self.event_log) for flow in flows]
-        self._control_errors += [problem for problem in found if problem is not None]
+        problems = [beat_once(flow, self._connections, self.event_log) for flow in flows]
+        self._control_errors += [problem for problem in problems if problem is not None]
 
     def _apply_landings(self, preflight: Preflight) -> None:
         readers: dict[str, list[ResolvedFlow]] = {}
@@ -269,15 +269,15 @@ class Replicator:
             else:
                 running.control.thread.join()
             running.control.finish()
-        found = [landing.error for landing in self._landings.values()]
-        found += [running.worker.error for running in self._running.values()]
-        found += [running.control.thread.error for running in self._running.values()]
+        errors = [landing.error for landing in self._landings.values()]
+        errors += [running.worker.error for running in self._running.values()]
+        errors += [running.control.thread.error for running in self._running.values()]
         if self._upkeep is not None:
             self._upkeep.thread.join()
-            found.append(self._upkeep.thread.error)
-        self._errors += [error for error in found if error is not None]
+            errors.append(self._upkeep.thread.error)
+        self._errors += [error for error in errors if error is not None]
         if self._options.once:
-            self._control_errors += [error for item in self._running.values() for error in item.control.errors]
+            self._control_errors += [error for running in self._running.values() for error in running.control.errors]
         if self._stop.is_set() and not self._options.once:
             self._note(list(self._running), "stopped")
 

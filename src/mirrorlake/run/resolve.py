@@ -106,23 +106,25 @@ def resolve(lake: Lake, connections: Connections, wanted: Wanted, choice: str) -
         ClusterUnreachable: a new generation cannot be looked up, ACLs not be changed, or records not be read.
         ReplicationError: the target does not let us.
     """
-    found = open_incidents(lake.now, wanted)
-    deciding = [incident for incident in found if choice in incident["choices"]]
+    open_now = open_incidents(lake.now, wanted)
+    deciding = [incident for incident in open_now if choice in incident["choices"]]
     if not deciding:
-        raise InputError(_nothing(found, choice))
-    anew = [item for item in deciding if choice == "new-generation"]
-    for alias in sorted({source_of(item["flow"]) for item in anew}):
-        here = [item for item in anew if source_of(item["flow"]) == alias]
-        _begin(lake, connections, alias, sorted({item["topic"] for item in here if item["partition"] is None}))
-        _branch(lake, alias, [item for item in here if item["partition"] is not None])
+        raise InputError(_nothing(open_now, choice))
+    anew = [incident for incident in deciding if choice == "new-generation"]
+    for alias in sorted({source_of(incident["flow"]) for incident in anew}):
+        here = [incident for incident in anew if source_of(incident["flow"]) == alias]
+        _begin(
+            lake, connections, alias, sorted({incident["topic"] for incident in here if incident["partition"] is None})
+        )
+        _branch(lake, alias, [incident for incident in here if incident["partition"] is not None])
     incidents = Incidents(lake)
-    if choice != READ_AGAIN and all(item["kind"] != LEFT for item in deciding):
+    if choice != READ_AGAIN and all(incident["kind"] != LEFT for incident in deciding):
         incidents.settle_all(map(key_of, deciding), choice)
         return deciding
-    for item in deciding:  # each is closed when it is done
-        if item["kind"] == LEFT:
-            _settle_acls(lake, connections, item["flow"], choice == "revoke")
-        incidents.settle_all([key_of(item)], _read(lake, connections, item) if choice == READ_AGAIN else choice)
+    for incident in deciding:  # each is closed when it is done
+        if incident["kind"] == LEFT:
+            _settle_acls(lake, connections, incident["flow"], choice == "revoke")
+        incidents.settle_all([key_of(incident)], _read(lake, connections, incident) if choice == READ_AGAIN else choice)
     return deciding
 
 
@@ -168,16 +170,20 @@ def _branch(lake: Lake, alias: str, incidents: Sequence[Mapping[str, Any]]) -> N
     current = generations_of(lake, alias)
     # One that has begun, by a decision that died before the incident was closed, or with its whole topic, is not known
     # as open any more.
-    waiting = blocked(item for item in decisions_of(lake, alias) if item.open and item.kind == "source_rewound")[1]
+    waiting = blocked(
+        decision for decision in decisions_of(lake, alias) if decision.open and decision.kind == "source_rewound"
+    )[1]
     first: dict[TopicAndPartition, int] = {
-        (item["topic"], item["partition"]): item["first_offset"] for item in incidents
+        (incident["topic"], incident["partition"]): incident["first_offset"] for incident in incidents
     }
     begun = {key: Branch(current.generation(key) + 1, offset) for key, offset in first.items() if key in waiting}
     begin_branches(lake, alias, begun, current)
 
 
-def _nothing(found: Sequence[Mapping[str, Any]], choice: str) -> str:
-    if not found:
+def _nothing(incidents: Sequence[Mapping[str, Any]], choice: str) -> str:
+    if not incidents:
         return "no open incident is meant by these options; `mirrorlake resolve` without --choice lists them all"
-    offered = sorted({name for incident in found for name in incident["choices"]})
-    return f"none of the {len(found)} open incidents meant offers the choice {choice}; they offer {', '.join(offered)}"
+    offered = sorted({name for incident in incidents for name in incident["choices"]})
+    return (
+        f"none of the {len(incidents)} open incidents meant offers the choice {choice}; they offer {', '.join(offered)}"
+    )

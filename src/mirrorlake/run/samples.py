@@ -172,9 +172,9 @@ class Sampler:
         """Note where the source's log goes on behind its last stable offset; and of what stands still
         there, whose it is."""
         self._open.observe(now.timestamp(), {key: end for key, end in ends.items() if marks.get(key, 0) > end})
-        found = self._connections.open_transactions(self.flow.source, self._open.unknown())
-        for key, item in found.items():
-            self._open.name(key, item.producer_id, item.written_ms / 1000)
+        transactions = self._connections.open_transactions(self.flow.source, self._open.unknown())
+        for key, transaction in transactions.items():
+            self._open.name(key, transaction.producer_id, transaction.written_ms / 1000)
 
     def _held(self, key: TopicAndPartition, high_watermark: int) -> Row:
         held = self._open.standing(key)
@@ -187,13 +187,13 @@ class Sampler:
         }
 
     def _write(self, log: SampleLog[tuple[object, ...]], rows: Mapping[TopicAndPartition, Row], now: datetime) -> None:
-        said = {key: _recorded_values(row) for key, row in rows.items()}
-        due = log.due(now.timestamp(), said, {key for key, row in rows.items() if row["lag_records"]})
+        recorded = {key: _recorded_values(row) for key, row in rows.items()}
+        due = log.due(now.timestamp(), recorded, {key for key, row in rows.items() if row["lag_records"]})
         lost = log.lost(rows)
         written = [rows[key] for key in due]
         written += [{**self._named(key, now), **_names_at_target(values)} for key, values in lost.items()]
         self._lake.append("positions", rows_of("positions", written))
-        log.note(now.timestamp(), {**{key: said[key] for key in due}, **dict.fromkeys(lost)})
+        log.note(now.timestamp(), {**{key: recorded[key] for key in due}, **dict.fromkeys(lost)})
 
     def _target_ends(self) -> _TargetEnds:
         source, target = self._connections.admin(self.flow.source), self._connections.admin(self.flow.target)
@@ -281,8 +281,8 @@ def _keep_known(row: Row, written: tuple[object, ...] | None) -> None:
 
 def _names_at_target(values: tuple[object, ...]) -> Row:
     """What stays known of a partition that cannot be sampled: what it is called at the target."""
-    said = dict(zip(_VALUES, values, strict=True))
-    return {name: said[name] for name in ("target_topic", "target_generation", "generation")}
+    recorded = dict(zip(_VALUES, values, strict=True))
+    return {name: recorded[name] for name in ("target_topic", "target_generation", "generation")}
 
 
 def _recorded_values(row: Mapping[str, object]) -> tuple[object, ...]:

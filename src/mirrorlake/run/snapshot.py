@@ -46,7 +46,7 @@ def snapshot_of(
     # Of a target topic that was made again the map has nothing yet, however far the one before it went.
     mapped = {key: floor.source for key, floor in living.items() if floor.target is not None}
     spec, left_out = producer.spec, frozenset(producer.spec.left_out)
-    stopped = {item.topic_partition for item in spec.stopped if item == generations.place(item.topic_partition)}
+    stopped = {place.topic_partition for place in spec.stopped if place == generations.place(place.topic_partition)}
     written = {
         key: floor.target
         for key, floor in producer.floors().items()

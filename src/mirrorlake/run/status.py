@@ -28,11 +28,11 @@ def read_status(lake: Reader, connections: Connections) -> dict[str, Any]:
     topics = lake.query_rows("topic_lag")
     incidents = lake.table_rows("open_incidents")
     running = [flow for flow in topology.active_flows() if not flow.paused]
-    found = lake.table_rows("alerts")
-    alerts = [row for row in found if row["alert"] == "incident" or row["flow"] in {flow.name for flow in running}]
+    alert_rows = lake.table_rows("alerts")
+    alerts = [row for row in alert_rows if row["alert"] == "incident" or row["flow"] in {flow.name for flow in running}]
     broken, unchecked = broken_laws(lake, connections, running)
-    told = {_place(row) for row in alerts}
-    alerts += [row for row in broken if _place(row) not in told]
+    alerted = {_place(row) for row in alerts}
+    alerts += [row for row in broken if _place(row) not in alerted]
     alerts.sort(key=lambda row: (row["flow"], row["alert"], row["topic"] or "", row["partition"] or 0))
     return {
         "healthy": not alerts,

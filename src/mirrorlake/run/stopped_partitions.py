@@ -53,14 +53,14 @@ class StoppedPartitions:
 
     def stop_before_holes(self, producer: FlowProducer, stage: StageFiles, decided: Decided) -> None:
         """Leave out partitions of which the stage has lost what this flow lacks, until an operator has decided."""
-        found = holes_before(self._lake, stage, producer, decided.trimmed)
-        if found:
-            problem = next(iter(found.values()))
-            logger.error("%s (%d partitions in all)", problem, len(found))
+        holes = holes_before(self._lake, stage, producer, decided.trimmed)
+        if holes:
+            problem = next(iter(holes.values()))
+            logger.error("%s (%d partitions in all)", problem, len(holes))
             self.note(problem)
-            self._incidents.tell_all(self._flow, problem.incident_kind, list(found.values()))
-            self._here |= found.keys()
-            producer.spec = replace(producer.spec, blocked=producer.spec.blocked | found.keys())
+            self._incidents.tell_all(self._flow, problem.incident_kind, list(holes.values()))
+            self._here |= holes.keys()
+            producer.spec = replace(producer.spec, blocked=producer.spec.blocked | holes.keys())
 
     def refused(self, refusals: Sequence[TargetRefused]) -> None:
         """Partitions stop, the others go on; a row of each in `incidents` says what and which offsets (DESIGN.md,
@@ -71,12 +71,12 @@ class StoppedPartitions:
         closed = self._targets.closed()
         if any(refusal.topic in closed for refusal in refusals):
             self._begin_anew()  # the topic is gone or another one; that has an incident of its own
-        found = [refusal for refusal in refusals if refusal.topic not in closed]
-        lost = [refusal for refusal in found if isinstance(refusal, TargetLost)]
-        if denied := [refusal for refusal in found if isinstance(refusal, TopicRefused)]:
+        fresh = [refusal for refusal in refusals if refusal.topic not in closed]
+        lost = [refusal for refusal in fresh if isinstance(refusal, TargetLost)]
+        if denied := [refusal for refusal in fresh if isinstance(refusal, TopicRefused)]:
             self._targets.deny(denied)
             self._begin_anew()
-        others = [refusal for refusal in found if not isinstance(refusal, TargetLost | TopicRefused)]
+        others = [refusal for refusal in fresh if not isinstance(refusal, TargetLost | TopicRefused)]
         self._report(others)
         if lost:
             self._lost_under_way(lost)
@@ -84,7 +84,7 @@ class StoppedPartitions:
     def parked(self, places: Sequence[PartitionGeneration]) -> None:
         """Partitions go on behind refused records: what was told of them before, if anything, is decided."""
         kind = TargetRefused.incident_kind
-        open_ones = {item.place for item in self._incidents.refused(self._flow) if item.kind == kind}
+        open_ones = {refusal.place for refusal in self._incidents.refused(self._flow) if refusal.kind == kind}
         keys = [IncidentKey(self._flow, kind, *place) for place in open_ones.intersection(places)]
         self._incidents.settle_all(keys, PARK)
 
@@ -92,18 +92,18 @@ class StoppedPartitions:
         """Leave out partitions of which the target has lost records that it had acknowledged, until an operator has
         decided. Returns whether the map was changed for it, so that the flow has to begin anew."""
         self._producer = producer
-        found = log_ends_below(producer, ends)
-        if found.keys() - decided.lost.keys():
+        losses = log_ends_below(producer, ends)
+        if losses.keys() - decided.lost.keys():
             self._targets.check()  # a topic that was made again has an incident of its own
         closed = self._targets.closed()
-        news = {key: item for key, item in found.items() if key not in decided.lost and key[0] not in closed}
-        problems = [one for key, item in news.items() for one in self._loss_errors(key, item)]
+        news = {key: loss for key, loss in losses.items() if key not in decided.lost and key[0] not in closed}
+        problems = [one for key, loss in news.items() for one in self._loss_errors(key, loss)]
         for problem in problems:
             logger.error("%s", problem)
         self._report(problems)
-        lost = {key: item for key, item in decided.lost.items() if key[0] not in closed} | news
-        for key, item in lost.items() if self.error is None else ():
-            self.note(self._loss_errors(key, item)[0])
+        lost = {key: loss for key, loss in decided.lost.items() if key[0] not in closed} | news
+        for key, loss in lost.items() if self.error is None else ():
+            self.note(self._loss_errors(key, loss)[0])
         self._here |= lost.keys()
         producer.spec = replace(producer.spec, blocked=producer.spec.blocked | lost.keys())
         return take_out(self._lake, producer, lost)
@@ -143,21 +143,22 @@ class StoppedPartitions:
         waiting = self._incidents.refused(self._flow)
         self._before = bool(waiting)
         taken = [
-            IncidentKey(self._flow, item.kind, *item.place)
-            for item in waiting
-            if item.kind == TargetRefused.incident_kind
+            IncidentKey(self._flow, refusal.kind, *refusal.place)
+            for refusal in waiting
+            if refusal.kind == TargetRefused.incident_kind
             and snapshot is not None
-            and snapshot.is_behind(item.place, item.last_offset)
+            and snapshot.is_behind(refusal.place, refusal.last_offset)
         ]
         self._incidents.settle_all(taken, WENT_ON)
-        waiting = [item for item in waiting if IncidentKey(self._flow, item.kind, *item.place) not in taken]
-        if self._here - {(item.topic, item.partition) for item in waiting}:
+        waiting = [refusal for refusal in waiting if IncidentKey(self._flow, refusal.kind, *refusal.place) not in taken]
+        if self._here - {(refusal.topic, refusal.partition) for refusal in waiting}:
             self._here.clear()
             self.error = None
             self._begin_anew()
             return
         self._try_again(
-            {(item.topic, item.partition) for item in waiting if item.kind == TargetRefused.incident_kind} & self._here
+            {(refusal.topic, refusal.partition) for refusal in waiting if refusal.kind == TargetRefused.incident_kind}
+            & self._here
         )
 
     def _try_again(self, refused: Collection[TopicAndPartition]) -> None:

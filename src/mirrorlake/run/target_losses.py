@@ -47,11 +47,11 @@ def _below(
         name = producer.spec.remote_topic(key[0])
         if floor.target is not None and name is not None:
             mapped[key] = ((name, key[1]), floor)
-    found = ends([place for place, _ in mapped.values()]) if mapped else {}
+    end_offsets = ends([place for place, _ in mapped.values()]) if mapped else {}
     return {
-        key: Lost(floor.target_generation, found[place])
+        key: Lost(floor.target_generation, end_offsets[place])
         for key, (place, floor) in mapped.items()
-        if floor.target is not None and place in found and found[place] < floor.target
+        if floor.target is not None and place in end_offsets and end_offsets[place] < floor.target
     }
 
 
@@ -97,12 +97,12 @@ def take_out(lake: Lake, producer: FlowProducer, lost: Mapping[TopicAndPartition
     whether they did, and the flow has to begin anew. Who dies in between does it again."""
     floors, spec = producer.floors(), producer.spec
     names = {key: name for key in lost if (name := spec.remote_topic(key[0])) is not None}
-    due = {key: item for key, item in lost.items() if key in names and _is_mapped(floors.get(key), item)}
+    due = {key: loss for key, loss in lost.items() if key in names and _is_mapped(floors.get(key), loss)}
     if due:
-        producer.set_back({(names[key], key[1]): item.target_generation for key, item in due.items()})
-    for key, item in due.items():
-        _take_out_proofs(lake, spec.name, names[key], key, item)
-        lake.change("cut_map", None, flow=spec.name, **_place(names[key], key, item))
+        producer.set_back({(names[key], key[1]): loss.target_generation for key, loss in due.items()})
+    for key, loss in due.items():
+        _take_out_proofs(lake, spec.name, names[key], key, loss)
+        lake.change("cut_map", None, flow=spec.name, **_place(names[key], key, loss))
         logger.warning("flow %s: the map of %s-%d ends where the target's log does", spec.name, *key)
     return bool(due)
 
@@ -138,7 +138,7 @@ def _take_out_proofs(lake: Lake, flow: str, name: str, key: TopicAndPartition, l
         if same and row["proven"] and low <= high:
             place = {"topic": key[0], "partition": key[1], "generation": row["generation"], "target_topic": name}
             place["target_generation"] = lost.target_generation
-            said = {"verdict": _MISSING, "audited_at": datetime.now(timezone.utc)}
+            verdict = {"verdict": _MISSING, "audited_at": datetime.now(timezone.utc)}
             counts = {"first_offset": low, "last_offset": high, "stage_count": high - low + 1, "target_count": 0}
-            rows.append({"flow": flow, **place, **counts, **said})
+            rows.append({"flow": flow, **place, **counts, **verdict})
     lake.append("audits", rows_of("audits", rows))

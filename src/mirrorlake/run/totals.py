@@ -53,8 +53,8 @@ def not_landed(
 
 def added(totals: Iterable[Totals]) -> Totals:
     """The sum; what is not known of one is not known of all."""
-    found = list(totals)
-    columns = {item.name: [getattr(each, item.name) for each in found] for item in fields(Totals)}
+    parts = list(totals)
+    columns = {count.name: [getattr(each, count.name) for each in parts] for count in fields(Totals)}
     sums: dict[str, Any] = {name: None if None in values else sum(values) for name, values in columns.items()}
     return Totals(**sums)
 

@@ -89,9 +89,9 @@ def raised_by_task(error: BaseException) -> BaseException:
     if isinstance(error, (MirrorlakeError, OSError)):
         return error
     for name, kind in _FROM_TASKS.items():
-        found = re.search(rf"^{re.escape(name)}: (.*)$", text_of(error), re.MULTILINE)
-        if found is not None:
-            return kind(found[1])
+        match = re.search(rf"^{re.escape(name)}: (.*)$", text_of(error), re.MULTILINE)
+        if match is not None:
+            return kind(match[1])
     return error
 
 
@@ -103,8 +103,8 @@ def is_long_overflow(error: str) -> bool:
 
 def _alias(text: str) -> str:
     """The cluster that a sentence of ours names."""
-    found = re.search(r"\bcluster (\S+)", text)
-    return found[1] if found is not None else ""
+    match = re.search(r"\bcluster (\S+)", text)
+    return match[1] if match is not None else ""
 
 
 def is_conflict(error: BaseException) -> bool:
@@ -115,12 +115,12 @@ def is_conflict(error: BaseException) -> bool:
 def places_in(error: str, keys: Collection[TopicAndPartition]) -> dict[TopicAndPartition, str]:
     """The partitions that the causes in an error's text name, as `topic-partition`, each with what is said of it."""
     names = {f"{topic}-{partition}": (topic, partition) for topic, partition in keys}
-    found: dict[TopicAndPartition, str] = {}
+    reasons: dict[TopicAndPartition, str] = {}
     for line in error.splitlines():
         if _CAUSE.search(line):
             for word in _PLACE.findall(line):
                 # A name at the end of a sentence has its full stop.
                 name = word if word in names else word.rstrip(".")
                 if name in names:
-                    found[names[name]] = line.removeprefix("Caused by: ")[:500]
-    return found
+                    reasons[names[name]] = line.removeprefix("Caused by: ")[:500]
+    return reasons

@@ -92,8 +92,8 @@ def _places() -> dict[Archive, Path]:
 def _place(archive: Archive, java: Path) -> Path:
     """A name for this Java with an archive's jars; both are identified by their paths, sizes and times."""
     facts = [java, *archive.jars()]
-    told = "\n".join(f"{path} {(stat := path.stat()).st_size} {stat.st_mtime_ns}" for path in facts)
-    name = hashlib.sha256(told.encode()).hexdigest()[:12]
+    fingerprint = "\n".join(f"{path} {(stat := path.stat()).st_size} {stat.st_mtime_ns}" for path in facts)
+    name = hashlib.sha256(fingerprint.encode()).hexdigest()[:12]
     return Path(sys.prefix) / "var" / "mirrorlake" / f"{archive.name}-{name}.jsa"
 
 
@@ -110,11 +110,11 @@ def _make(archive: Archive, place: Path) -> None:
         done = subprocess.run(
             command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, timeout=_SECONDS, check=False
         )
-        said = done.stderr.decode(errors="replace").strip()
+        message = done.stderr.decode(errors="replace").strip()
     except subprocess.TimeoutExpired:
-        said = f"the warmup took more than {_SECONDS} s"
+        message = f"the warmup took more than {_SECONDS} s"
     if not written.exists() or not written.stat().st_size:
-        logger.warning("no archive of Java's %s, so these start slowly: %s", archive.name, said.splitlines()[-1:])
+        logger.warning("no archive of Java's %s, so these start slowly: %s", archive.name, message.splitlines()[-1:])
         written.touch()
     written.rename(place)
 

@@ -16,13 +16,13 @@ _HOMEBREW = ("/opt/homebrew/opt/openjdk@17/bin/java", "/usr/local/opt/openjdk@17
 
 def find_java() -> Path:
     """Return the first `java` of version 17 or newer: JAVA_HOME, PATH, then where the advised installs put one."""
-    found: dict[str, str] = {}
+    unusable: dict[str, str] = {}
     for candidate in _candidates():
         version = java_version(candidate)
         if version is not None and version >= OLDEST_JAVA:
             return candidate.resolve()
-        found[str(candidate)] = "no runtime" if version is None else f"version {version}"
-    raise MissingJava(_advice(found))
+        unusable[str(candidate)] = "no runtime" if version is None else f"version {version}"
+    raise MissingJava(_advice(unusable))
 
 
 def java_home() -> Path:
@@ -33,10 +33,10 @@ def java_home() -> Path:
 def java_version(java: Path) -> int | None:
     """Return the feature version (17, 21, ...) that `java -version` prints, 8 for "1.8", None when it does not run."""
     try:
-        told = subprocess.run([str(java), "-version"], capture_output=True, text=True, timeout=30, check=False)
+        printed = subprocess.run([str(java), "-version"], capture_output=True, text=True, timeout=30, check=False)
     except (OSError, subprocess.TimeoutExpired):
         return None
-    match = _VERSION.search(told.stderr + told.stdout)
+    match = _VERSION.search(printed.stderr + printed.stdout)
     if match is None:
         return None
     version = int(match.group(1))
@@ -56,10 +56,10 @@ def _candidates() -> Iterator[Path]:
             yield place
 
 
-def _advice(found: dict[str, str]) -> str:
+def _advice(unusable: dict[str, str]) -> str:
     seen = "no java in JAVA_HOME or on PATH"
-    if found:
-        seen = "only " + ", ".join(f"{path} ({what})" for path, what in found.items())
+    if unusable:
+        seen = "only " + ", ".join(f"{path} ({what})" for path, what in unusable.items())
     return (
         f"Spark and Kafka need Java 17 or newer and there is {seen}: install it with "
         "`apt-get install openjdk-17-jre-headless` on Debian, `brew install openjdk@17` on macOS, or anywhere with "

@@ -55,9 +55,9 @@ def read_position(batch: int | None, offsets: str | None, began: Mapping[int, st
     lines = {} if offsets is None else dict(enumerate(_body(offsets)[1:]))
     for number in sorted({*lines, *began}):
         line = lines.get(number, _NO_OFFSET)
-        found = _kafka_offsets(began.get(number, "").removeprefix(_BEGAN) if line == _NO_OFFSET else line)
-        if found is not None:
-            sources[number] = found
+        position = _kafka_offsets(began.get(number, "").removeprefix(_BEGAN) if line == _NO_OFFSET else line)
+        if position is not None:
+            sources[number] = position
     if not sources:
         raise InputError("none of the query's sources reads Kafka, or none has begun")
     return QueryPosition(batch, sources)
@@ -75,8 +75,10 @@ def _body(text: str) -> list[str]:
     """Lines behind the version. Raises InputError for another version than v1."""
     lines = [line for line in text.splitlines() if line]
     if not lines or lines[0] != "v1":
-        told = lines[0][:20] if lines else ""
-        raise InputError(f"its files begin with {told!r} and not with 'v1': no checkpoint of Spark that is known here")
+        beginning = lines[0][:20] if lines else ""
+        raise InputError(
+            f"its files begin with {beginning!r} and not with 'v1': no checkpoint of Spark that is known here"
+        )
     return lines[1:]
 
 
@@ -88,12 +90,12 @@ def _kafka_offsets(line: str) -> Offsets | None:
         return None
     if not isinstance(document, dict):
         return None
-    found: Offsets = {}
+    offsets: Offsets = {}
     for topic, partitions in document.items():
         if not isinstance(partitions, dict):
             return None
         for partition, offset in partitions.items():
             if not partition.isdecimal() or type(offset) is not int:
                 return None
-            found[topic, int(partition)] = offset
-    return found or None
+            offsets[topic, int(partition)] = offset
+    return offsets or None

@@ -92,8 +92,10 @@ class MemoryCluster(ClusterAdmin):
     def identities(self, topics: Sequence[str]) -> tuple[dict[str, TopicIdentity], frozenset[str]]:
         """Topics by name, and the names that no topic has."""
         self._ask("identities")
-        found = {name: TopicIdentity(self._ids[name], len(self.ends[name])) for name in topics if name in self._ids}
-        return found, frozenset(topics) - found.keys()
+        identities = {
+            name: TopicIdentity(self._ids[name], len(self.ends[name])) for name in topics if name in self._ids
+        }
+        return identities, frozenset(topics) - identities.keys()
 
     def start_offsets(
         self, partitions: Iterable[TopicAndPartition], skip_silent: bool = False

@@ -51,13 +51,13 @@ def origin(lake: Reader, flow: str, topic: str, partition: int, offset: int) -> 
 
     Raises UnknownOffset for an offset that holds none of this flow.
     """
-    found = _first(lake.query_rows("trace_origin", flow=flow, topic=topic, partition=partition, offset=offset))
-    if found is None:
+    row = _first(lake.query_rows("trace_origin", flow=flow, topic=topic, partition=partition, offset=offset))
+    if row is None:
         raise UnknownOffset(
             f"offset {offset} of target {topic}-{partition} holds no record that flow {flow} brought: it is behind the "
             "end, the marker of a transaction, or somebody else's; `mirrorlake translate --reverse` finds the next one"
         )
-    return Place(flow, found["topic"], partition, found["offset"])
+    return Place(flow, row["topic"], partition, row["offset"])
 
 
 def newest_with_key(lake: Reader, flow: str, topic: str, key: str, since: datetime | None) -> Place:
@@ -66,30 +66,30 @@ def newest_with_key(lake: Reader, flow: str, topic: str, key: str, since: dateti
     Raises InputError where there is none, or the digits are none.
     """
     since_ms = -(2**63) if since is None else _ms(since)
-    found = _first(lake.query_rows("trace_key", flow=flow, topic=topic, key=_digits(key), since_ms=since_ms))
-    if found is None:
+    row = _first(lake.query_rows("trace_key", flow=flow, topic=topic, key=_digits(key), since_ms=since_ms))
+    if row is None:
         later = "" if since is None else f" with a timestamp since {since:%Y-%m-%d %H:%M:%S} UTC"
         raise InputError(f"no staged record of topic {topic} has the key {key}{later}; keys are compared byte by byte")
-    return Place(flow, topic, found["partition"], found["offset"])
+    return Place(flow, topic, row["partition"], row["offset"])
 
 
 def flow_state_of(lake: Reader, flow: str, topic: str) -> FlowState:
     """How a flow stands by the tables alone."""
-    (found,) = lake.query_rows("trace_standing", flow=flow, topic=topic)
-    setting = "paused" if found["is_paused"] else "disabled" if found["enabled"] is False else None
-    return FlowState(setting, found["mode"], found["sampled_at"], found["quiet_seconds"] or FlowState.quiet_seconds)
+    (row,) = lake.query_rows("trace_standing", flow=flow, topic=topic)
+    setting = "paused" if row["is_paused"] else "disabled" if row["enabled"] is False else None
+    return FlowState(setting, row["mode"], row["sampled_at"], row["quiet_seconds"] or FlowState.quiet_seconds)
 
 
 def _batches(lake: Reader, facts: Facts) -> dict[str, Any]:
     """The sizes of its landing batch, and of the batch that brought it to the target."""
-    found: dict[str, Any] = {}
+    batches: dict[str, Any] = {}
     flow, topic, partition, _ = facts.place
     keys: dict[str, Any] = {"flow": flow, "topic": topic, "partition": partition}
     if facts.record is not None and facts.record["batch_id"] is not None:
-        found["batch"] = _first(lake.query_rows("trace_batch", batch_id=facts.record["batch_id"], **keys))
+        batches["batch"] = _first(lake.query_rows("trace_batch", batch_id=facts.record["batch_id"], **keys))
     if facts.mapped is not None and not facts.is_merged:
-        found["produced"] = _first(lake.query_rows("trace_produced", batch_id=facts.mapped["batch_id"], **keys))
-    return found
+        batches["produced"] = _first(lake.query_rows("trace_produced", batch_id=facts.mapped["batch_id"], **keys))
+    return batches
 
 
 def _history(lake: Reader, facts: Facts) -> dict[str, Any]:
@@ -122,8 +122,8 @@ def _history(lake: Reader, facts: Facts) -> dict[str, Any]:
 def _newest_sample(lake: Reader, place: Place, now: datetime) -> Row | None:
     ahead = now + timedelta(minutes=5)  # of a clock that is ahead of ours
     for back in _NEWEST:
-        if found := _sample(lake, place, ahead, back):
-            return found
+        if sample := _sample(lake, place, ahead, back):
+            return sample
     return _sample(lake, place, ahead, ahead - datetime(1970, 1, 1))
 
 
@@ -154,8 +154,8 @@ def _backlog(lake: Reader, facts: Facts) -> int | None:
     keys: dict[str, Any] = {"flow": flow, "topic": topic, "partition": partition}
     keys["generation"] = facts.record["generation"]
     (done,) = lake.query_rows("trace_done", offset=offset, until_ms=_ms(facts.landed_at), **keys)
-    (found,) = lake.query_rows("trace_backlog", first=done["source_last"] + 1, last=offset - 1, **keys)
-    return int(found["record_count"])
+    (row,) = lake.query_rows("trace_backlog", first=done["source_last"] + 1, last=offset - 1, **keys)
+    return int(row["record_count"])
 
 
 def _readers(lake: Reader, facts: Facts) -> list[Row]:

@@ -60,9 +60,15 @@ def _mapped(facts: Facts, mapped: Row) -> State:
     where = f"{mapped['target_topic']}-{mapped['target_partition']}"
     if mapped["lives"]:
         return State("at_target", False, f"it is at the target: {where}, offset {mapped['target_offset']}")
-    waiting = [item for item in facts.incidents if item["kind"] == "target_recreated" and item["resolved_at"] is None]
-    said = f"it was brought to {where}, which was deleted or made again since: its offset there means nothing any more"
-    return State("target_gone", bool(waiting), said + (_decide(facts, waiting[-1]) if waiting else ""))
+    waiting = [
+        incident
+        for incident in facts.incidents
+        if incident["kind"] == "target_recreated" and incident["resolved_at"] is None
+    ]
+    detail = (
+        f"it was brought to {where}, which was deleted or made again since: its offset there means nothing any more"
+    )
+    return State("target_gone", bool(waiting), detail + (_decide(facts, waiting[-1]) if waiting else ""))
 
 
 def _staged(facts: Facts) -> State:
@@ -72,10 +78,10 @@ def _staged(facts: Facts) -> State:
     if facts.parked is not None:
         return _parked(facts.parked)
     offset = facts.place.offset
-    for item in facts.incidents:
-        said = _GIVEN_UP.get((item["kind"], item["resolution"]))
-        if said is not None and covers(item, offset):
-            return State("given_up", False, f"{said}: it stays in `records`")
+    for incident in facts.incidents:
+        detail = _GIVEN_UP.get((incident["kind"], incident["resolution"]))
+        if detail is not None and covers(incident, offset):
+            return State("given_up", False, f"{detail}: it stays in `records`")
     return _waiting(facts, HOLDING_KINDS - LANDING_KINDS, "it is staged and not yet produced")
 
 
@@ -83,40 +89,40 @@ def _parked(parked: Row) -> State:
     refused = f"the target refused it ({parked['reason']}), and the flow went on behind it"
     sent = parked["replayed_at"]
     if sent is not None:
-        said = f"{refused}; it was sent again at {sent:%Y-%m-%d %H:%M:%S}, out of order and with no row in the map"
-        return State("replayed", False, said)
-    said = (
+        detail = f"{refused}; it was sent again at {sent:%Y-%m-%d %H:%M:%S}, out of order and with no row in the map"
+        return State("replayed", False, detail)
+    detail = (
         f"{refused} at {parked['parked_at']:%Y-%m-%d %H:%M:%S}: it waits in `parked` for `mirrorlake replay --parked`"
     )
-    return State("parked", True, said)
+    return State("parked", True, detail)
 
 
-def _waiting(facts: Facts, kinds: frozenset[str], said: str) -> State:
+def _waiting(facts: Facts, kinds: frozenset[str], reached: str) -> State:
     """What a record waits for that is not where it ought to be."""
     offset = facts.place.offset
-    holding = [item for item in facts.incidents if holds(item, offset, kinds)]
-    opened = [item for item in holding if item["resolved_at"] is None]
-    named = [item for item in opened if covers(item, offset)]
+    holding = [incident for incident in facts.incidents if holds(incident, offset, kinds)]
+    opened = [incident for incident in holding if incident["resolved_at"] is None]
+    named = [incident for incident in opened if covers(incident, offset)]
     if named and named[-1]["kind"] == "target_refused":
         detail = f"the target refused it: {named[-1]['detail']}{_decide(facts, named[-1])}"
         return State("refused", True, detail)
     if opened:
         cause = (named or opened)[-1]
-        detail = f"{said}: {cause['kind']} is open since {_minute(cause)}: {cause['detail']}{_decide(facts, cause)}"
+        detail = f"{reached}: {cause['kind']} is open since {_minute(cause)}: {cause['detail']}{_decide(facts, cause)}"
         return State("blocked", True, detail)
-    stopped = [item for item in holding if item["resolution"] == "stop"]
+    stopped = [incident for incident in holding if incident["resolution"] == "stop"]
     if stopped:
         what = "the partition" if stopped[-1]["partition"] is not None else "the topic"
-        detail = f"{said}: {what} was stopped by a decision about {stopped[-1]['kind']} ({_minute(stopped[-1])})"
+        detail = f"{reached}: {what} was stopped by a decision about {stopped[-1]['kind']} ({_minute(stopped[-1])})"
         return State("stopped", True, detail)
-    return _of_flow(facts, said)
+    return _of_flow(facts, reached)
 
 
-def _of_flow(facts: Facts, said: str) -> State:
+def _of_flow(facts: Facts, reached: str) -> State:
     state = facts.flow_state
     if state.setting is not None:
         what = "its topic or flow is paused" if state.setting == "paused" else "its flow is disabled"
-        return State(state.setting, True, f"{said}: {what}, and it goes on where it was when that ends")
+        return State(state.setting, True, f"{reached}: {what}, and it goes on where it was when that ends")
     if not _runs(facts):
         at = state.sampled_at or (facts.newest or {}).get("sampled_at")
         last = "" if at is None else f" (its newest sample is of {at:%Y-%m-%d %H:%M:%S})"
@@ -124,8 +130,8 @@ def _of_flow(facts: Facts, said: str) -> State:
         what = (
             "the flow is run by `run --once`, and the next run brings it" if scheduled else "no process runs the flow"
         )
-        return State("not_running", not scheduled, f"{said}: {what}{last}")
-    return State("waiting", False, f"{said}: the flow is running, and nothing is known to hold it up")
+        return State("not_running", not scheduled, f"{reached}: {what}{last}")
+    return State("waiting", False, f"{reached}: the flow is running, and nothing is known to hold it up")
 
 
 def _runs(facts: Facts) -> bool:
@@ -136,20 +142,22 @@ def _runs(facts: Facts) -> bool:
 def _not_staged(facts: Facts) -> State:
     offset, newest, around = facts.place.offset, facts.newest, facts.around or {}
     if around.get("removed_at") is not None:
-        said = (
+        detail = (
             f"the stage does not hold it since {around['removed_at']:%Y-%m-%d %H:%M}: `maintain` deleted it before the "
             "flow had it, or landing began behind it"
         )
         waits = _open(facts, "stage_trimmed")
-        return State("removed", bool(waits), said + (_decide(facts, waits[-1]) if waits else ""))
-    lost = [item for item in facts.incidents if item["kind"] == "source_truncated" and covers(item, offset)]
+        return State("removed", bool(waits), detail + (_decide(facts, waits[-1]) if waits else ""))
+    lost = [
+        incident for incident in facts.incidents if incident["kind"] == "source_truncated" and covers(incident, offset)
+    ]
     if lost and lost[-1]["resolved_at"] is not None:
-        said = f"it is lost: the source had deleted it before it was landed ({_minute(lost[-1])}), which was accepted"
-        return State("lost", False, said)
+        detail = f"it is lost: the source had deleted it before it was landed ({_minute(lost[-1])}), which was accepted"
+        return State("lost", False, detail)
     if newest is not None and offset >= newest["source_end"]:
         at, end = newest["sampled_at"], newest["source_end"]
-        said = f"it is beyond the end: at {at:%Y-%m-%d %H:%M:%S} the source's log ended at {end}"
-        return State("beyond_end", False, said)
+        detail = f"it is beyond the end: at {at:%Y-%m-%d %H:%M:%S} the source's log ended at {end}"
+        return State("beyond_end", False, detail)
     if newest is not None and offset >= newest["staged_end"]:
         return _waiting(facts, HOLDING_KINDS, "it is at the source and not yet landed")
     if around.get("before") is None and newest is not None and offset < newest["source_start"]:
@@ -159,14 +167,14 @@ def _not_staged(facts: Facts) -> State:
 
 
 def _no_record(around: Row) -> str:
-    said = "there is no record at this offset: it is the marker of a transaction, was aborted, or was compacted away"
+    detail = "there is no record at this offset: it is the marker of a transaction, was aborted, or was compacted away"
     named = {"before it": around.get("before"), "behind it": around.get("behind")}
     beside = " and ".join(f"{at} {where}" for where, at in named.items() if at is not None)
-    return f"{said}; the stage has {beside}" if beside else said
+    return f"{detail}; the stage has {beside}" if beside else detail
 
 
 def _open(facts: Facts, kind: str) -> Sequence[Row]:
-    return [item for item in facts.incidents if item["kind"] == kind and item["resolved_at"] is None]
+    return [incident for incident in facts.incidents if incident["kind"] == kind and incident["resolved_at"] is None]
 
 
 def _decide(facts: Facts, incident: Row) -> str:

@@ -53,12 +53,12 @@ def _stages(facts: Facts) -> Iterator[dict[str, Any]]:
         yield _stage("produced", mapped["produced_at"], facts.landed_at, _produced_text(facts, mapped))
     for row in sorted((row for row in facts.readers if row["is_past"]), key=lambda row: row["passed_at"]):
         since = facts.written_at if row["side"] == "source" else facts.produced_at
-        said = f"group {row['group_id']} is past it at the {row['side']} (position {row['position']})"
-        yield _stage("read", row["passed_at"], since, f"{said}, seen by its checkpoints")
+        text = f"group {row['group_id']} is past it at the {row['side']} (position {row['position']})"
+        yield _stage("read", row["passed_at"], since, f"{text}, seen by its checkpoints")
 
 
-def _stage(name: str, at: datetime | None, before: datetime | None, said: str) -> dict[str, Any]:
-    return {"stage": name, "at": at, "after_ms": _ms(before, at), "said": said}
+def _stage(name: str, at: datetime | None, before: datetime | None, text: str) -> dict[str, Any]:
+    return {"stage": name, "at": at, "after_ms": _ms(before, at), "said": text}
 
 
 def _written_text(record: Row) -> str:
@@ -93,12 +93,12 @@ def _produced_text(facts: Facts, mapped: Row) -> str:
 
 def _held_up(facts: Facts) -> Iterator[dict[str, Any]]:
     """What held the record up, or does, in the order of time; each with `what`, `since`, `until` and `said`."""
-    found = [*_pauses(facts), *_incidents(facts), *_edits(facts), *_before_landing(facts), *_before_producing(facts)]
-    yield from sorted(found, key=lambda item: item["since"] or datetime.min)
+    causes = [*_pauses(facts), *_incidents(facts), *_edits(facts), *_before_landing(facts), *_before_producing(facts)]
+    yield from sorted(causes, key=lambda cause: cause["since"] or datetime.min)
 
 
-def _item(what: str, since: datetime | None, until: datetime | None, said: str) -> dict[str, Any]:
-    return {"what": what, "since": since, "until": until, "said": said}
+def _item(what: str, since: datetime | None, until: datetime | None, text: str) -> dict[str, Any]:
+    return {"what": what, "since": since, "until": until, "said": text}
 
 
 def _pauses(facts: Facts) -> Iterator[dict[str, Any]]:
@@ -107,13 +107,13 @@ def _pauses(facts: Facts) -> Iterator[dict[str, Any]]:
         if begin is not None and row["until"] > begin and row["since"] < end:
             since, until = row["since"], row["until"]
             if row.get("is_first"):
-                said = (
+                text = (
                     f"the flow started for the first time in a week at least: its first sample is of {until:%H:%M:%S}"
                 )
-                yield _item("first start", since, min(until, facts.landed_at or until), said)
+                yield _item("first start", since, min(until, facts.landed_at or until), text)
             else:
-                said = f"nobody ran the flow for {duration(_ms(since, until) or 0)}: no sample was taken"
-                yield _item("not running", since, until, said)
+                text = f"nobody ran the flow for {duration(_ms(since, until) or 0)}: no sample was taken"
+                yield _item("not running", since, until, text)
 
 
 def _incidents(facts: Facts) -> Iterator[dict[str, Any]]:
@@ -121,8 +121,8 @@ def _incidents(facts: Facts) -> Iterator[dict[str, Any]]:
         if _meets(facts, row):
             how = "still open" if row["resolved_at"] is None else f"closed: {row['resolution']}"
             own = ", which names this record" if covers(row, facts.place.offset) else ""
-            said = f"{row['kind']}{own}: {row['detail'] or 'no detail'} ({how})"
-            yield _item("incident", row["at"], row["resolved_at"], said)
+            text = f"{row['kind']}{own}: {row['detail'] or 'no detail'} ({how})"
+            yield _item("incident", row["at"], row["resolved_at"], text)
 
 
 def _meets(facts: Facts, row: Row) -> bool:
@@ -140,8 +140,8 @@ def _edits(facts: Facts) -> Iterator[dict[str, Any]]:
     for row in facts.changes:
         what = "the topology file was edited" if row["kind"] == "topology" else f"{row['kind']} of {row['resource']}"
         shape = f" ({row['before'] or 'none'} to {row['after']})" if row["after"] else ""
-        said = f"{what}{shape}: {row['outcome']}" + (f", {row['error']}" if row["error"] else "")
-        yield _item("change", row["at"], row["at"], said)
+        text = f"{what}{shape}: {row['outcome']}" + (f", {row['error']}" if row["error"] else "")
+        yield _item("change", row["at"], row["at"], text)
 
 
 def _before_landing(facts: Facts) -> Iterator[dict[str, Any]]:
@@ -155,22 +155,22 @@ def _before_landing(facts: Facts) -> Iterator[dict[str, Any]]:
     if offset < sample["source_end"]:
         ahead = offset - sample["staged_end"]
         if ahead > 0 and waited > _NOTHING_MS:
-            said = f"{_count(ahead, 'offset')} of its partition waited in front of it at the source at {at:%H:%M:%S}"
-            yield _item("backlog at the source", at, landed, said)
+            text = f"{_count(ahead, 'offset')} of its partition waited in front of it at the source at {at:%H:%M:%S}"
+            yield _item("backlog at the source", at, landed, text)
     elif waited - (_ms(at, landed) or 0) > _NOTHING_MS:
         early = duration(waited - (_ms(at, landed) or 0))
-        said = (
+        text = (
             f"at {at:%H:%M:%S} the source had not got it: at least {early} of its wait passed between its timestamp "
             "and the source's log (a late or slow producer, or one whose clock is behind)"
         )
-        yield _item("producer", facts.written_at, at, said)
+        yield _item("producer", facts.written_at, at, text)
 
 
 def _before_producing(facts: Facts) -> Iterator[dict[str, Any]]:
     waited = _ms(facts.landed_at, facts.produced_at or facts.now) or 0
     if facts.backlog and waited > _NOTHING_MS:
-        said = f"{_count(facts.backlog, 'staged record')} of its partition in front of it had not been produced by then"
-        yield _item("backlog in the stage", facts.landed_at, facts.landed_at, said)
+        text = f"{_count(facts.backlog, 'staged record')} of its partition in front of it had not been produced by then"
+        yield _item("backlog in the stage", facts.landed_at, facts.landed_at, text)
 
 
 def _ms(before: datetime | None, after: datetime | None) -> int | None:

@@ -28,14 +28,14 @@ class Meter:
     def batch(self, flow: str, report: BatchReport) -> None:
         """A batch was produced."""
         with self._use:
-            item = self._flows.setdefault(flow, _FlowCounts())
-            item.records += report.record_count
-            item.batches += 1
+            counts = self._flows.setdefault(flow, _FlowCounts())
+            counts.records += report.record_count
+            counts.batches += 1
             self._records += report.record_count
             if report.replication_ms is not None:
-                before = item.latency_ms or report.replication_ms
+                before = counts.latency_ms or report.replication_ms
                 p50, p95, p99 = (max(pair) for pair in zip(before, report.replication_ms, strict=True))
-                item.latency_ms = (p50, p95, p99)
+                counts.latency_ms = (p50, p95, p99)
 
     def sampled(self, flow: str, lag: FlowLag) -> None:
         """A sample of positions was written."""
@@ -55,16 +55,16 @@ class Meter:
         """
         metrics: dict[str, float] = {}
         with self._use:
-            for flow, item in self._flows.items():
+            for flow, counts in self._flows.items():
                 name = flow.replace("->", "-to-")
-                metrics[f"{name}/records_per_second"] = item.records / seconds
-                metrics[f"{name}/batches"] = item.batches
-                for label, value in zip(("p50", "p95", "p99"), item.latency_ms or (), strict=False):
+                metrics[f"{name}/records_per_second"] = counts.records / seconds
+                metrics[f"{name}/batches"] = counts.batches
+                for label, value in zip(("p50", "p95", "p99"), counts.latency_ms or (), strict=False):
                     metrics[f"{name}/latency_{label}_ms"] = value
-                if item.lag is not None:
-                    metrics[f"{name}/lag_records"] = item.lag.records
-                    metrics[f"{name}/lag_seconds"] = item.lag.seconds
-                self._flows[flow] = _FlowCounts(lag=item.lag)
+                if counts.lag is not None:
+                    metrics[f"{name}/lag_records"] = counts.lag.records
+                    metrics[f"{name}/lag_seconds"] = counts.lag.seconds
+                self._flows[flow] = _FlowCounts(lag=counts.lag)
             metrics["records_per_second"] = sum(
                 value for key, value in metrics.items() if key.endswith("/records_per_second")
             )

@@ -129,15 +129,15 @@ def tracked(
     facts = {"topology_sha256": topology_hash(topology), **params}
     texts = {"topology.redacted.yml": yaml.safe_dump(redacted(topology), sort_keys=False)}
     directory = lake_directory(topology)
-    with _recorded(topology.tracking, directory, command, facts, texts, figures, tick, CLOSE_SECONDS) as found:
-        yield found
+    with _recorded(topology.tracking, directory, command, facts, texts, figures, tick, CLOSE_SECONDS) as run:
+        yield run
 
 
 @contextmanager
 def tracked_at(directory: Path, command: str, params: Mapping[str, str]) -> Iterator[Tracked]:
     """Record the block as a run beside its results: for what has no topology file, and waits until it is recorded."""
-    with _recorded(Tracking(), directory, command, params, {}, False, TICK_SECONDS, MAKE_SECONDS) as found:
-        yield found
+    with _recorded(Tracking(), directory, command, params, {}, False, TICK_SECONDS, MAKE_SECONDS) as run:
+        yield run
 
 
 @contextmanager
@@ -151,20 +151,20 @@ def _recorded(
     tick: float,
     close_seconds: float,
 ) -> Iterator[Tracked]:
-    found = Tracked()
+    run = Tracked()
     if check_wanted(tracking):
         name = f"{command} {time.strftime('%Y-%m-%d %H:%M:%S', time.gmtime())}"
         begin = Begin(name, {"mirrorlake.command": command}, {"command": command, **versions(), **params}, texts)
-        found.start(tracking, directory, begin, figures, tick)
+        run.start(tracking, directory, begin, figures, tick)
     status = "FAILED"
     try:
-        yield found
+        yield run
         status = "FINISHED"
     except (KeyboardInterrupt, SystemExit):
         status = "KILLED"
         raise
     finally:
-        found.close(status, close_seconds)
+        run.close(status, close_seconds)
 
 
 def check_wanted(tracking: Tracking) -> bool:
@@ -185,7 +185,7 @@ def check_wanted(tracking: Tracking) -> bool:
 def versions() -> dict[str, str]:
     """What runs, in which version, on how many cores."""
     return {
-        **{name.replace("-", "_"): found for name in _PACKAGES if (found := _version(name)) is not None},
+        **{name.replace("-", "_"): version for name in _PACKAGES if (version := _version(name)) is not None},
         **({} if session_is_given() else {"delta_spark": DELTA_VERSION}),  # of the jar that our own session has
         "python": platform.python_version(),
         "machine_cores": str(os.cpu_count()),
@@ -201,12 +201,12 @@ def _version(package: str) -> str | None:
 
 def spark_facts(spark: "SparkSession") -> dict[str, str]:
     """The settings of a session that make a run comparable with another; `cores` where its master says so."""
-    found = {name: value for name in _SPARK if (value := spark.conf.get(name, None)) is not None}
-    master = found.get("spark.master", "")
+    facts = {name: value for name in _SPARK if (value := spark.conf.get(name, None)) is not None}
+    master = facts.get("spark.master", "")
     if master.startswith("local"):
         named = master.partition("[")[2].partition(",")[0].rstrip("]") or "1"
-        found["cores"] = str(os.cpu_count()) if named == "*" else named
-    return found
+        facts["cores"] = str(os.cpu_count()) if named == "*" else named
+    return facts
 
 
 def lake_directory(topology: Topology) -> Path | None:

@@ -72,9 +72,9 @@ class MlflowStore:
         return str(run.info.run_id)
 
     def _find_or_make_experiment(self) -> str:
-        found = self._client.get_experiment_by_name(self._experiment)
-        if found is not None:
-            return str(found.experiment_id)
+        experiment = self._client.get_experiment_by_name(self._experiment)
+        if experiment is not None:
+            return str(experiment.experiment_id)
         location = None if self._artifacts is None else self._artifacts.as_uri()
         return str(self._client.create_experiment(self._experiment, artifact_location=location))
 
@@ -98,12 +98,14 @@ class MlflowStore:
 
     def runs(self) -> list[Any]:
         """All runs of the experiment, newest first, as MLflow's entities; none if there is no such experiment."""
-        found = self._client.get_experiment_by_name(self._experiment)
-        return [] if found is None else list(self._client.search_runs([found.experiment_id], max_results=1000))
+        experiment = self._client.get_experiment_by_name(self._experiment)
+        return (
+            [] if experiment is None else list(self._client.search_runs([experiment.experiment_id], max_results=1000))
+        )
 
     def history(self, run: str, metric: str) -> list[tuple[int, float]]:
         """All values of a metric: (milliseconds since 1970, value)."""
-        return [(item.timestamp, item.value) for item in self._client.get_metric_history(run, metric)]
+        return [(point.timestamp, point.value) for point in self._client.get_metric_history(run, metric)]
 
 
 def place_of(tracking: Tracking, directory: Path | None) -> tuple[str, Path | None]:

@@ -94,7 +94,7 @@ class Auditor:
             partitions = scope.partitions(index)
             chosen = choose(scope, partitions, self._lake, choice)
             held, free = find_not_compared(scope, partitions, index, self._lake, self._connections, choice.bounds)
-        outcome.topics |= {name for item in partitions for name in (item.topic, item.target_topic)}
+        outcome.topics |= {name for partition in partitions for name in (partition.topic, partition.target_topic)}
         outcome.topics |= {name for topic in scope.selected for name in (topic, flow.target_topic(topic))}
         outcome.proven_before += _proven_before(partitions, chosen)
         held += [NotCompared(topic, 0, 0, 0, None, STOPPED, "decided of target_recreated") for topic in targets.stopped]
@@ -107,21 +107,23 @@ class Auditor:
         self, scope: FlowScope, chosen: Sequence[Chosen], clusters: Clusters, outcome: Outcome
     ) -> list[tuple[PartitionScope, list[Extent]]]:
         """Compare wave after wave; returns what was left when it was stopped."""
-        workers = self._workers(sum(last - first + 1 for item in chosen for first, last in item.extents))
+        workers = self._workers(
+            sum(last - first + 1 for chosen_partition in chosen for first, last in chosen_partition.extents)
+        )
         rest = waves(chosen, max(WAVE_RANGES, 4 * workers.tasks))
         for wave in rest:
             self._compare(scope, wave, clusters, workers, outcome)
             self._report(outcome)
             if self._stop.is_set():
                 break
-        return [(item.scope, item.extents) for wave in rest for item in wave]
+        return [(chosen_partition.scope, chosen_partition.extents) for wave in rest for chosen_partition in wave]
 
     def look_whether_on_the_way(self, outcome: Outcome) -> None:
         """Find out of what nothing holds up whether it is on its way now: whether somebody runs the flow. That takes
         as long as a sample of a flow that runs, and nothing where all was compared."""
-        for flow, found in outcome.on_the_way.items():
-            runs = bool(found) and run_by_other_process(self._lake, [flow]) is not None
-            outcome.held_up[flow] += [on_its_way(item, runs) for item in found]
+        for flow, waiting in outcome.on_the_way.items():
+            runs = bool(waiting) and run_by_other_process(self._lake, [flow]) is not None
+            outcome.held_up[flow] += [on_its_way(stretch, runs) for stretch in waiting]
         outcome.on_the_way.clear()
 
     def _clusters(self, flow: ResolvedFlow, bytes_per_s: float | None) -> Clusters:
@@ -138,10 +140,12 @@ class Auditor:
         for attempt in range(_ATTEMPTS):
             with self._stage.reading() as index:
                 ranges = ranges_of(scope, self._lake, index, wave)
-            known = {(item.topic, item.partition, item.first) for item, _ in done}
-            left = [item for item in ranges if (item.topic, item.partition, item.first) not in known]
-            found = self._compared(scope, wave, left, clusters, workers)
-            done += [pair for pair in found if not pair[1].stale]
+            known = {(compared.topic, compared.partition, compared.first) for compared, _ in done}
+            left = [
+                compared for compared in ranges if (compared.topic, compared.partition, compared.first) not in known
+            ]
+            pairs = self._compared(scope, wave, left, clusters, workers)
+            done += [pair for pair in pairs if not pair[1].stale]
             if len(done) == len(ranges):
                 break
             logger.info("files of the stage were compacted meanwhile; attempt %d", attempt + 2)
@@ -149,7 +153,7 @@ class Auditor:
         else:
             raise ReplicationError("files of the stage go on being replaced while they are read; run verify again")
         now = datetime.now(timezone.utc)
-        rows = [_row(scope.flow.name, item, result, now) for item, result in done]
+        rows = [_row(scope.flow.name, compared, result, now) for compared, result in done]
         failpoints.reached("compared")
         self._lake.append("audits", rows_of("audits", rows))
         failpoints.reached("audited")
@@ -166,29 +170,30 @@ class Auditor:
         workers: Workers,
     ) -> list[tuple[Range, Compared]]:
         """Compare, and once more where compaction may explain what is missing: what it has to leave is then known."""
-        found = list(zip(ranges, workers.compare(clusters, ranges), strict=True))
-        doubtful = [item for item, result in found if to_look_up(item, result)]
+        pairs = list(zip(ranges, workers.compare(clusters, ranges), strict=True))
+        doubtful = [range_ for range_, result in pairs if to_look_up(range_, result)]
         if not doubtful:
-            return found
+            return pairs
         ends = {one.scope.key: one.scope.end for one in wave}
-        told = with_last_of_key(self._lake, scope.flow.source, doubtful, ends, time.time_ns() // 1_000_000)
-        again = iter(zip(told, workers.compare(clusters, told), strict=True))
-        return [next(again) if to_look_up(*pair) else pair for pair in found]
+        with_last = with_last_of_key(self._lake, scope.flow.source, doubtful, ends, time.time_ns() // 1_000_000)
+        again = iter(zip(with_last, workers.compare(clusters, with_last), strict=True))
+        return [next(again) if to_look_up(*pair) else pair for pair in pairs]
 
     def _tell(self, flow: str, rows: Iterable[dict[str, Any]]) -> None:
         """Make differences incidents, the first of each partition."""
         errors: dict[PartitionGeneration, ContentDiffers] = {}
         for row in rows:
-            for item in row["differences"]:
+            for difference in row["differences"]:
                 named = f"{row['topic']}-{row['partition']}"
-                detail = f" ({item['detail']})" if item["detail"] else ""
-                said = (
-                    f"{named}, offsets {item['first_offset']} to {item['last_offset']}: {item['kind']}{detail}; the "
-                    f"range {row['first_offset']} to {row['last_offset']} is not proven (docs/trust.md)"
+                detail = f" ({difference['detail']})" if difference["detail"] else ""
+                message = (
+                    f"{named}, offsets {difference['first_offset']} to {difference['last_offset']}: "
+                    f"{difference['kind']}{detail}; the range {row['first_offset']} to {row['last_offset']} is "
+                    "not proven (docs/trust.md)"
                 )
                 place = PartitionGeneration.of(row)
-                at = {name: item[name] for name in ("first_offset", "last_offset")}
-                error = ContentDiffers(said, **place._asdict(), **at, target_generation=row["target_generation"])
+                at = {name: difference[name] for name in ("first_offset", "last_offset")}
+                error = ContentDiffers(message, **place._asdict(), **at, target_generation=row["target_generation"])
                 errors.setdefault(place, error)
         names = ("topic", "partition", "generation", "target_generation", "first_offset", "last_offset")
         known = {tuple(row[name] for name in names) for row in self._lake.ask("acknowledged_differences", flow=flow)}
@@ -218,36 +223,36 @@ class Auditor:
 
 
 def _proven_before(partitions: Iterable[Any], chosen: Sequence[Chosen]) -> int:
-    anew = {item.scope.key: item.extents for item in chosen}
+    anew = {chosen_partition.scope.key: chosen_partition.extents for chosen_partition in chosen}
     return sum(
         one.record_count
-        for item in partitions
-        for one in item.audited
-        if one.proven and not any(a <= one.extent[1] and one.extent[0] <= b for a, b in anew.get(item.key, ()))
+        for partition in partitions
+        for one in partition.audited
+        if one.proven and not any(a <= one.extent[1] and one.extent[0] <= b for a, b in anew.get(partition.key, ()))
     )
 
 
-def _row(flow: str, item: Range, found: Compared, now: datetime) -> dict[str, Any]:
+def _row(flow: str, range_: Range, compared: Compared, now: datetime) -> dict[str, Any]:
     """A row of `audits`."""
     sides = ("source", "stage", "target")
     return {
         "flow": flow,
-        "topic": item.topic,
-        "partition": item.partition,
-        "first_offset": item.first,
-        "last_offset": item.last,
-        **{f"{side}_count": count for side, count in zip(sides, found.counts, strict=True)},
-        **{f"{side}_hash": digest for side, digest in zip(sides, found.digests, strict=True)},
-        "verdict": found.verdict.word,
+        "topic": range_.topic,
+        "partition": range_.partition,
+        "first_offset": range_.first,
+        "last_offset": range_.last,
+        **{f"{side}_count": count for side, count in zip(sides, compared.counts, strict=True)},
+        **{f"{side}_hash": digest for side, digest in zip(sides, compared.digests, strict=True)},
+        "verdict": compared.verdict.word,
         "audited_at": now,
-        "generation": item.generation,
-        "target_topic": item.target_topic,
-        "target_generation": item.target_generation,
-        "target_first_offset": item.target_first,
-        "target_last_offset": item.target_end - 1,
-        "byte_count": found.bytes_read,
-        "untold_differences": found.untold,
-        "excused": list(found.verdict.excused.items()),
+        "generation": range_.generation,
+        "target_topic": range_.target_topic,
+        "target_generation": range_.target_generation,
+        "target_first_offset": range_.target_first,
+        "target_last_offset": range_.target_end - 1,
+        "byte_count": compared.bytes_read,
+        "untold_differences": compared.untold,
+        "excused": list(compared.verdict.excused.items()),
         "differences": [
             {
                 "kind": one.kind,
@@ -257,6 +262,6 @@ def _row(flow: str, item: Range, found: Compared, now: datetime) -> dict[str, An
                 "target_offset": one.target_offset,
                 "detail": one.detail,
             }
-            for one in found.verdict.differences
+            for one in compared.verdict.differences
         ],
     }

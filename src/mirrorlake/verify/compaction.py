@@ -13,10 +13,10 @@ _EXTENTS = (("topic", "STRING"), ("partition", "INT"), ("generation", "INT"), ("
 _COMPACTED = (*_EXTENTS, ("below", "BIGINT"))
 
 
-def to_look_up(item: Range, found: Compared) -> bool:
+def to_look_up(range_: Range, compared: Compared) -> bool:
     """Whether records of a range are missing where compaction may have removed them, and nobody has looked."""
-    missing = any(one.kind == MISSING for one in found.verdict.differences)
-    return missing and item.allowed.target_compacts and item.allowed.last_of_key is None
+    missing = any(one.kind == MISSING for one in compared.verdict.differences)
+    return missing and range_.allowed.target_compacts and range_.allowed.last_of_key is None
 
 
 def with_last_of_key(
@@ -25,31 +25,31 @@ def with_last_of_key(
     """The same ranges with the records that compaction has to leave of each; `ends` are the source offsets behind what
     was sent. One query for all of them."""
     bounds: dict[PartitionGeneration, tuple[int, int]] = {}
-    for item in ranges:
-        place = item.place
-        first, last = bounds.get(place, (item.first, item.last))
-        bounds[place] = (min(first, item.first), max(last, item.last))
+    for range_ in ranges:
+        place = range_.place
+        first, last = bounds.get(place, (range_.first, range_.last))
+        bounds[place] = (min(first, range_.first), max(last, range_.last))
     wanted = [(*place, first, last, ends[place.topic_partition]) for place, (first, last) in bounds.items()]
     kept: dict[PartitionGeneration, list[int]] = {place: [] for place in bounds}
     horizons: dict[int, list[tuple[str, int, int, int, int, int]]] = {}
-    keeps = {item.place: item.allowed.target_keeps_deletions_ms for item in ranges}
+    keeps = {range_.place: range_.allowed.target_keeps_deletions_ms for range_ in ranges}
     for row in wanted:
         horizons.setdefault(now_ms - keeps[PartitionGeneration(*row[:3])], []).append(row)
     left_out = list(_left_out(ranges))
     for horizon, rows in horizons.items():
         frames = {"compacted": Frame(_COMPACTED, rows), "left_out": Frame(_EXTENTS, left_out)}
-        for found in lake.ask("verify_last_of_key", frames, source_cluster=source, deletions_ms=horizon):
-            kept[PartitionGeneration.of(found)].append(found["offset"])
-    return [_with(item, kept[item.place]) for item in ranges]
+        for last_row in lake.ask("verify_last_of_key", frames, source_cluster=source, deletions_ms=horizon):
+            kept[PartitionGeneration.of(last_row)].append(last_row["offset"])
+    return [_with(range_, kept[range_.place]) for range_ in ranges]
 
 
-def _with(item: Range, kept: Iterable[int]) -> Range:
-    mine = frozenset(at for at in kept if item.first <= at <= item.last)
-    return replace(item, allowed=replace(item.allowed, last_of_key=mine))
+def _with(range_: Range, kept: Iterable[int]) -> Range:
+    mine = frozenset(at for at in kept if range_.first <= at <= range_.last)
+    return replace(range_, allowed=replace(range_.allowed, last_of_key=mine))
 
 
 def _left_out(ranges: Iterable[Range]) -> Iterable[tuple[str, int, int, int, int]]:
-    for item in ranges:
-        for extents in item.allowed.left_out.values():
+    for range_ in ranges:
+        for extents in range_.allowed.left_out.values():
             for first, last in extents:
-                yield item.topic, item.partition, item.generation, first, last
+                yield range_.topic, range_.partition, range_.generation, first, last

@@ -36,19 +36,21 @@ def find_not_compared(
     Heartbeats are left aside: they go on coming. Raises ClusterUnusable.
     """
     aside = known_heartbeats(lake, scope.flow.name)
-    facts = list(_facts(scope, {item.key: item for item in compared}, index.topics(scope.flow.source), aside))
-    found = [item for one in facts for item in not_mapped(one)]
-    found += _not_staged(scope, [item for one in facts if (item := maybe_not_staged(one))], connections)
+    facts = list(
+        _facts(scope, {partition.key: partition for partition in compared}, index.topics(scope.flow.source), aside)
+    )
+    stretches = [stretch for one in facts for stretch in not_mapped(one)]
+    stretches += _not_staged(scope, [stretch for one in facts if (stretch := maybe_not_staged(one))], connections)
     flow = scope.flow
     incidents = lake.ask("verify_waits", flow=flow.name, prefix=f"{flow.source}->")
     held: list[NotCompared] = []
     free: list[NotCompared] = []
-    for item in _within(found, bounds):
-        why = reason(item, incidents, flow.pauses(item.topic))
+    for stretch in _within(stretches, bounds):
+        why = reason(stretch, incidents, flow.pauses(stretch.topic))
         if why is not None:
-            held.append(replace(item, reason=why[0], detail=why[1]))
+            held.append(replace(stretch, reason=why[0], detail=why[1]))
         else:
-            (held if item.last is None else free).append(item)
+            (held if stretch.last is None else free).append(stretch)
     return held, free
 
 
@@ -80,26 +82,26 @@ def _facts(
 def _not_staged(scope: FlowScope, stretches: Sequence[NotCompared], connections: Connections) -> list[NotCompared]:
     """Those of some stretches of the source's logs that hold a committed record, from the first one on."""
     flow = scope.flow
-    asked = {(item.topic, item.partition): item.first for item in stretches if item.last is not None}
+    asked = {(stretch.topic, stretch.partition): stretch.first for stretch in stretches if stretch.last is not None}
     try:
         rows = first_rows(flow.source, connections.client(flow.source, "consumer"), asked) if asked else {}
     except KafkaException as error:
-        said = f"cluster {flow.source} cannot be read: {error.args[0].str()}"
-        raise ClusterUnusable(said, alias=flow.source) from error
-    found = []
-    for item in stretches:
-        row = rows.get((item.topic, item.partition))
-        if item.last is None:
-            found.append(item)
-        elif row is not None and row.offset <= item.last:
-            found.append(replace(item, first=row.offset))
-    return found
+        message = f"cluster {flow.source} cannot be read: {error.args[0].str()}"
+        raise ClusterUnusable(message, alias=flow.source) from error
+    lacking = []
+    for stretch in stretches:
+        row = rows.get((stretch.topic, stretch.partition))
+        if stretch.last is None:
+            lacking.append(stretch)
+        elif row is not None and row.offset <= stretch.last:
+            lacking.append(replace(stretch, first=row.offset))
+    return lacking
 
 
-def _within(found: Iterable[NotCompared], bounds: Extent) -> Iterable[NotCompared]:
+def _within(stretches: Iterable[NotCompared], bounds: Extent) -> Iterable[NotCompared]:
     """What lies within some source offsets."""
-    for item in found:
-        first = max(item.first, bounds[0])
-        last = item.last if item.last is None else min(item.last, bounds[1])
+    for stretch in stretches:
+        first = max(stretch.first, bounds[0])
+        last = stretch.last if stretch.last is None else min(stretch.last, bounds[1])
         if first <= bounds[1] and (last is None or first <= last):
-            yield replace(item, first=first, last=last)
+            yield replace(stretch, first=first, last=last)

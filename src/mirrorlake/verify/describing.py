@@ -8,26 +8,26 @@ Row = Mapping[str, Any]
 
 def describe(wanted: Row, got: Row) -> str:
     """Which fields of two records differ, and how: lengths and null are shown, bytes are not."""
-    said = []
+    parts = []
     if wanted["timestamp"] != got["timestamp"]:
-        said.append(f"timestamp {wanted['timestamp']} became {got['timestamp']}")
+        parts.append(f"timestamp {wanted['timestamp']} became {got['timestamp']}")
     for name in ("key", "value"):
         if wanted[name] != got[name]:
-            said.append(f"{name}: {_size(wanted[name])} became {_size(got[name])}")
-    said += _headers(wanted["headers"] or [], got["headers"] or [])
-    return "; ".join(said)
+            parts.append(f"{name}: {_size(wanted[name])} became {_size(got[name])}")
+    parts += _headers(wanted["headers"] or [], got["headers"] or [])
+    return "; ".join(parts)
 
 
 def _headers(wanted: list[Row], got: list[Row]) -> list[str]:
     if len(wanted) != len(got):
         return [f"{len(wanted)} headers became {len(got)}"]
-    said = []
+    parts = []
     for number, (one, other) in enumerate(zip(wanted, got, strict=True)):
         if one["key"] != other["key"]:
-            said.append(f"header {number}: another name")
+            parts.append(f"header {number}: another name")
         elif one["value"] != other["value"]:
-            said.append(f"header {number}: {_size(one['value'])} became {_size(other['value'])}")
-    return said
+            parts.append(f"header {number}: {_size(one['value'])} became {_size(other['value'])}")
+    return parts
 
 
 def _size(value: bytes | None) -> str:

@@ -95,9 +95,9 @@ def digests_of(batches: Iterable[pa.RecordBatch], hops: Hops | None = None) -> S
         digests += _hashed(encodings(batch, hops))
         sent.update(_sent_instead(batch, hops))
         if hops is not None:
-            for found, cluster in zip(marks, (hops.target_id, hops.source_id), strict=True):
-                found.append(_came_from(batch.column("headers"), cluster))
-    joined = [np.concatenate(found) for found in (offsets, timestamps, *marks)]
+            for marks_of_cluster, cluster in zip(marks, (hops.target_id, hops.source_id), strict=True):
+                marks_of_cluster.append(_came_from(batch.column("headers"), cluster))
+    joined = [np.concatenate(parts) for parts in (offsets, timestamps, *marks)]
     return Side(joined[0], joined[1], digests, joined[2], joined[3], sent)
 
 
@@ -162,10 +162,10 @@ def _lengths(column: pa.Array) -> np.ndarray:
 
 
 def _numbers(column: pa.Array | pa.ChunkedArray) -> np.ndarray:
-    found: np.ndarray = (
+    numbers: np.ndarray = (
         column.to_numpy() if isinstance(column, pa.ChunkedArray) else column.to_numpy(zero_copy_only=False)
     )
-    return found
+    return numbers
 
 
 def _hashed(encoded: pa.Array) -> list[bytes]:

@@ -29,17 +29,18 @@ def evidence(document: Mapping[str, Any], page: bool) -> str:
     if not page:
         return json.dumps(document, default=str, ensure_ascii=False, indent=1)
     count = len(document["differences"])
-    said = f"{count:,} differences" if count else "no difference"
+    differences = f"{count:,} differences" if count else "no difference"
     left = [row for row in document["not_compared"] if row["reason"] != IN_FLIGHT]
-    said += f", {len(document['not_compared']):,} stretches not compared" if document["not_compared"] else ""
+    differences += f", {len(document['not_compared']):,} stretches not compared" if document["not_compared"] else ""
     template = files("mirrorlake.verify").joinpath("evidence.html").read_text(encoding="utf-8")
     parts = {
-        "verdict": f"{document['proven']:,} of {document['records']:,} records proven by content; {said}",
+        "verdict": f"{document['proven']:,} of {document['records']:,} records proven by content; {differences}",
         "tone": "bad" if count or left else "good",
         "summary": _table(("what", "value"), [{"what": name, "value": document[name]} for name in _SUMMARY]),
-        "cut": "".join(f'<p class="bad">{html.escape(said)}</p>' for said in document["cut_sentences"]),
+        "cut": "".join(f'<p class="bad">{html.escape(sentence)}</p>' for sentence in document["cut_sentences"]),
         "excused": _table(
-            ("reason", "records"), [{"reason": name, "records": item} for name, item in document["excused"].items()]
+            ("reason", "records"),
+            [{"reason": name, "records": count_excused} for name, count_excused in document["excused"].items()],
         ),
         "differences": _table(_DIFFERENCE, document["differences"]),
         "not_compared": _table(_NOT_COMPARED, document["not_compared"]),

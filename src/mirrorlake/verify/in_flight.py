@@ -46,15 +46,15 @@ def target_positions(
     consumer = Consumer({**connections.client(flow.target, "admin"), **settings, "enable.auto.commit": False})
     try:
         asked = [TopicPartition(topic, partition) for topic, partition in sorted(partitions)]
-        found: dict[TopicAndPartition, TargetPosition] = {}
-        for item in consumer.committed(asked, _ANSWER_SECONDS):
-            if item.error is not None:
-                raise KafkaException(item.error)
-            if item.offset >= 0:
-                said = decode_written(item.metadata or "")
-                written = tuple((one.target_first, one.target_first + one.record_count - 1) for one in said.written)
-                place = (item.offset, said.generation, said.target_generation)
-                found[item.topic, item.partition] = TargetPosition(*place, written)
-        return found
+        positions: dict[TopicAndPartition, TargetPosition] = {}
+        for committed in consumer.committed(asked, _ANSWER_SECONDS):
+            if committed.error is not None:
+                raise KafkaException(committed.error)
+            if committed.offset >= 0:
+                metadata = decode_written(committed.metadata or "")
+                written = tuple((one.target_first, one.target_first + one.record_count - 1) for one in metadata.written)
+                place = (committed.offset, metadata.generation, metadata.target_generation)
+                positions[committed.topic, committed.partition] = TargetPosition(*place, written)
+        return positions
     finally:
         consumer.close()

@@ -99,7 +99,7 @@ class RangeReader:
             )
         )
 
-    def compare(self, item: Range, staged: Iterator[pa.RecordBatch] | None = None) -> Compared:
+    def compare(self, range_: Range, staged: Iterator[pa.RecordBatch] | None = None) -> Compared:
         """Compare a range. Raises ClusterUnusable, FilesUnreadable.
 
         Args:
@@ -108,60 +108,60 @@ class RangeReader:
         """
         counted, twins = _Counted(), Twins(self._clusters.hops)
         try:
-            rows = self._staged(item, item.first, item.last) if staged is None else staged
+            rows = self._staged(range_, range_.first, range_.last) if staged is None else staged
             stage = twins.side(counted.of(rows)).in_order()
         except FileNotFoundError:
             return Compared((None, 0, 0), (None, "", ""), Verdict((), {}), stale=True)
-        source, start = self._source_side(item, counted, twins)
-        rows = self._target.read((item.target_topic, item.partition), item.target_first, item.target_end)
+        source, start = self._source_side(range_, counted, twins)
+        rows = self._target.read((range_.target_topic, range_.partition), range_.target_first, range_.target_end)
         target = twins.side(counted.of(rows))
-        allowed = replace(item.allowed, source_start=start, target_start=self._target.start)
-        found = compare(source, stage, target, mapped(item), item.first, allowed)
-        untold = len(found.differences[MAX_LISTED:])
-        found = replace(
-            found, differences=tuple(self._with_detail(item, one) for one in found.differences[:MAX_LISTED])
+        allowed = replace(range_.allowed, source_start=start, target_start=self._target.start)
+        verdict = compare(source, stage, target, mapped(range_), range_.first, allowed)
+        untold = len(verdict.differences[MAX_LISTED:])
+        verdict = replace(
+            verdict, differences=tuple(self._with_detail(range_, one) for one in verdict.differences[:MAX_LISTED])
         )
         sides = (source, stage, target)
         counts = tuple(None if side is None else len(side.digests) for side in sides)
         digests = tuple(None if side is None else range_digest(side.digests) for side in sides)
-        return Compared(counts, digests, found, counted.size, untold=untold)  # type: ignore[arg-type]
+        return Compared(counts, digests, verdict, counted.size, untold=untold)  # type: ignore[arg-type]
 
     def close(self) -> None:
         """Leave the clusters."""
         self._source.close()
         self._target.close()
 
-    def _source_side(self, item: Range, counted: "_Counted", twins: Twins) -> tuple[Side | None, int]:
+    def _source_side(self, range_: Range, counted: "_Counted", twins: Twins) -> tuple[Side | None, int]:
         """What the source has, None where that is nothing any more, and where its log begins."""
-        if not item.asks_source:
-            return None, item.last + 1
-        rows = self._source.read((item.topic, item.partition), item.first, item.last + 1)
-        found = twins.side(counted.of(rows))
-        return (None if self._source.start > item.last else found), self._source.start
+        if not range_.asks_source:
+            return None, range_.last + 1
+        rows = self._source.read((range_.topic, range_.partition), range_.first, range_.last + 1)
+        side = twins.side(counted.of(rows))
+        return (None if self._source.start > range_.last else side), self._source.start
 
-    def _staged(self, item: Range, first: int, last: int) -> Iterator[pa.RecordBatch]:
-        floor = Floor(first, None, item.generation, item.target_generation)
-        plan = PartitionPlan(item.topic, item.partition, item.target_topic, floor, first, last)
-        return read_stage(ShardPlan(0, (plan,), item.files, 0, self._clusters.source), plan)
+    def _staged(self, range_: Range, first: int, last: int) -> Iterator[pa.RecordBatch]:
+        floor = Floor(first, None, range_.generation, range_.target_generation)
+        plan = PartitionPlan(range_.topic, range_.partition, range_.target_topic, floor, first, last)
+        return read_stage(ShardPlan(0, (plan,), range_.files, 0, self._clusters.source), plan)
 
-    def _with_detail(self, item: Range, found: Difference) -> Difference:
+    def _with_detail(self, range_: Range, difference: Difference) -> Difference:
         """A difference with what of its first record is different."""
-        if found.detail or found.kind != kinds.CONTENT:
-            return found
-        at, place = found.first, found.target_offset or 0
-        wanted = _first(self._source.read((item.topic, item.partition), at, at + 1)) if item.asks_source else None
-        wanted = wanted or _first(self._staged(item, at, at))
-        there = _first(self._target.read((item.target_topic, item.partition), place, place + 1))
-        return found if wanted is None or there is None else replace(found, detail=describe(wanted, there))
+        if difference.detail or difference.kind != kinds.CONTENT:
+            return difference
+        at, place = difference.first, difference.target_offset or 0
+        wanted = _first(self._source.read((range_.topic, range_.partition), at, at + 1)) if range_.asks_source else None
+        wanted = wanted or _first(self._staged(range_, at, at))
+        there = _first(self._target.read((range_.target_topic, range_.partition), place, place + 1))
+        return difference if wanted is None or there is None else replace(difference, detail=describe(wanted, there))
 
 
-def mapped(item: Range) -> Mapped:
+def mapped(range_: Range) -> Mapped:
     """The map of a range, record by record."""
     sources, targets = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
-    for one in item.segments:
+    for one in range_.segments:
         steps = np.arange(one.record_count, dtype=np.int64)
         at = one.source_first + steps * one.stride
-        inside = (at >= item.first) & (at <= item.last)
+        inside = (at >= range_.first) & (at <= range_.last)
         sources.append(at[inside])
         targets.append((one.target_first + steps)[inside])
     joined = np.concatenate(sources), np.concatenate(targets)

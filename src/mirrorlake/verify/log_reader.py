@@ -87,10 +87,10 @@ class LogReader:
         """The offset of the first record that is not older than a time (ms); the log's end where all are. Raises
         ClusterUnusable."""
         try:
-            (found,) = self._consumer.offsets_for_times([TopicPartition(*key, timestamp)], SILENCE_SECONDS)
+            (answer,) = self._consumer.offsets_for_times([TopicPartition(*key, timestamp)], SILENCE_SECONDS)
         except KafkaException as error:
             raise self._unusable(key, error) from error
-        return found.offset if found.offset >= 0 else self.bounds(key).end
+        return answer.offset if answer.offset >= 0 else self.bounds(key).end
 
     def read(self, key: TopicAndPartition, first: int, end: int) -> Iterator[pa.RecordBatch]:
         """The committed records from offset `first` to in front of `end`, as far as the log has them, as RECORDS.
@@ -127,13 +127,13 @@ class LogReader:
             log.close()
 
     def _unusable(self, key: TopicAndPartition, error: KafkaException) -> ClusterUnusable:
-        found = error.args[0]
+        failure = error.args[0]
         self._consumer.poll(0)  # where it complains
-        complaint = found if isinstance(error, ClusterSilent) else self._complaints.last
+        complaint = failure if isinstance(error, ClusterSilent) else self._complaints.last
         if complaint is not None and (isinstance(error, ClusterSilent) or is_refusal(complaint)):
             return unusable(self._alias, self._settings, complaint)
-        if found.code() not in _NO_ANSWER:
-            return ClusterUnusable(f"cluster {self._alias} cannot be read: {reason_of(found)}", alias=self._alias)
+        if failure.code() not in _NO_ANSWER:
+            return ClusterUnusable(f"cluster {self._alias} cannot be read: {reason_of(failure)}", alias=self._alias)
         return ClusterUnreachable(
             f"cluster {self._alias} gives no records of {key[0]}-{key[1]} within {SILENCE_SECONDS:.0f} s; what was "
             "compared until now is kept, run verify again",

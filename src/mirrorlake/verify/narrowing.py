@@ -108,7 +108,7 @@ class _Comparison:
         self._take_as_sent()
         gone = self._only_mapped()
         self._compare_target(list(self._expected()), list(self._got(gone)))
-        self._found.sort(key=lambda item: (item.first, item.kind, item.target_offset or 0))
+        self._found.sort(key=lambda difference: (difference.first, difference.kind, difference.target_offset or 0))
         return Verdict(
             tuple(_joined(self._found, ranks)), {why: count for why, count in self._excused.items() if count}
         )
@@ -168,8 +168,8 @@ class _Comparison:
             if at not in self._records:
                 gone.update(places)
                 if not self._excuse(at, kinds.STAGE_TRIMMED, kinds.FORGOTTEN):
-                    said = "the map has it, and neither the source nor the stage does"
-                    self._tell(kinds.STAGE, at, said, places[0])
+                    detail = "the map has it, and neither the source nor the stage does"
+                    self._tell(kinds.STAGE, at, detail, places[0])
         return gone
 
     def _is_forgotten(self, record: Expected) -> bool:
@@ -231,7 +231,7 @@ class _Comparison:
                 self._tell(kinds.MISSING, record.offset, "", record.targets[0])
         self._tell_extra(extra, expected)
         both = [record for record in expected if record.offset not in missing]
-        self._tell_order(both, [item for item in got if item[0] not in surplus])
+        self._tell_order(both, [record for record in got if record[0] not in surplus])
 
     def _tell_extra(self, extra: Mapping[int, bytes], expected: Iterable[Expected]) -> None:
         known: dict[bytes, int] = {}
@@ -248,11 +248,11 @@ class _Comparison:
     def _tell_order(self, both: list[Expected], there: list[tuple[int, bytes]]) -> None:
         """Both have the same records."""
         pairs = list(zip(both, there, strict=True))
-        moved = [number for number, (record, item) in enumerate(pairs) if record.digest != item[1]]
+        moved = [number for number, (record, arrived) in enumerate(pairs) if record.digest != arrived[1]]
         if moved:
             one, last = both[moved[0]].offset, both[moved[-1]].offset
-            said = "the same records in another order"
-            self._found.append(Difference(kinds.ORDER, one, last, len(moved), there[moved[0]][0], said))
+            detail = "the same records in another order"
+            self._found.append(Difference(kinds.ORDER, one, last, len(moved), there[moved[0]][0], detail))
         skipped = set(moved)
         for number, (record, (at, _)) in enumerate(pairs):
             if not record.targets:
@@ -266,13 +266,13 @@ def _extra(expected: Iterable[Expected], got: list[tuple[int, bytes]]) -> dict[i
     surplus = Counter(digest for _, digest in got)
     surplus.subtract(Counter(record.digest for record in expected))
     mapped = {at: record.digest for record in expected for at in record.targets[:1]}
-    candidates = [item for item in got if surplus[item[1]] > 0]
-    found = {}
-    for at, digest in sorted(candidates, key=lambda item: (mapped.get(item[0]) == item[1], -item[0])):
+    candidates = [record for record in got if surplus[record[1]] > 0]
+    extra = {}
+    for at, digest in sorted(candidates, key=lambda record: (mapped.get(record[0]) == record[1], -record[0])):
         if surplus[digest] > 0:
             surplus[digest] -= 1
-            found[at] = digest
-    return found
+            extra[at] = digest
+    return extra
 
 
 def _missing(expected: list[Expected], got: list[tuple[int, bytes]]) -> dict[int, Expected]:
@@ -285,26 +285,30 @@ def _missing(expected: list[Expected], got: list[tuple[int, bytes]]) -> dict[int
         return any(there.get(at) == record.digest for at in record.targets)
 
     candidates = [record for record in expected if surplus[record.digest] > 0]
-    found = {}
+    missing = {}
     for record in sorted(candidates, key=lambda record: (is_there(record), -record.offset)):
         if surplus[record.digest] > 0:
             surplus[record.digest] -= 1
-            found[record.offset] = record
-    return dict(sorted(found.items()))
+            missing[record.offset] = record
+    return dict(sorted(missing.items()))
 
 
-def _joined(found: Iterable[Difference], ranks: Mapping[int, int]) -> Iterator[Difference]:
+def _joined(differences: Iterable[Difference], ranks: Mapping[int, int]) -> Iterator[Difference]:
     """Neighbours of one kind and detail as one; `ranks` number the records by offset."""
     last: Difference | None = None
-    for item in found:
-        if last is not None and (item.kind, item.detail) == (last.kind, last.detail) and item.kind != kinds.ORDER:
-            near = item.first <= last.last + 1 or ranks.get(item.first, -1) == ranks.get(last.last, -3) + 1
+    for difference in differences:
+        if (
+            last is not None
+            and (difference.kind, difference.detail) == (last.kind, last.detail)
+            and difference.kind != kinds.ORDER
+        ):
+            near = difference.first <= last.last + 1 or ranks.get(difference.first, -1) == ranks.get(last.last, -3) + 1
             if near:
-                count = last.count + item.count
-                last = Difference(last.kind, last.first, item.last, count, last.target_offset, last.detail)
+                count = last.count + difference.count
+                last = Difference(last.kind, last.first, difference.last, count, last.target_offset, last.detail)
                 continue
         if last is not None:
             yield last
-        last = item
+        last = difference
     if last is not None:
         yield last

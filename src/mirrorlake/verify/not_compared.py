@@ -64,18 +64,21 @@ class PartitionFacts:
 
 def not_mapped(known: PartitionFacts) -> list[NotCompared]:
     """What is staged, and neither mapped nor passed by the flow's position at its target."""
-    found: list[NotCompared] = []
+    stretches: list[NotCompared] = []
     if known.staged is None:
-        return found
+        return stretches
     for generation in known.staged.ends():
         if generation < known.compared.generation:
             continue
         first = known.compared.offset if generation == known.compared.generation else 0
-        staged = merged((max(first, item.first), item.last) for item in known.staged.within(generation, first, NO_END))
+        staged = merged(
+            (max(first, file_range.first), file_range.last)
+            for file_range in known.staged.within(generation, first, NO_END)
+        )
         left_out = merged(known.left_out(generation))
         for extent in (part for stretch in staged for part in without(stretch, left_out)):
-            found.append(NotCompared(*known.key, generation, *extent, NOT_MAPPED))
-    return found
+            stretches.append(NotCompared(*known.key, generation, *extent, NOT_MAPPED))
+    return stretches
 
 
 def maybe_not_staged(known: PartitionFacts) -> NotCompared | None:
@@ -89,7 +92,7 @@ def maybe_not_staged(known: PartitionFacts) -> NotCompared | None:
     return NotCompared(*known.key, generation, first, end - 1, NOT_STAGED) if first < end else None
 
 
-def reason(found: NotCompared, incidents: Sequence[Mapping[str, Any]], paused: bool) -> tuple[str, str] | None:
+def reason(stretch: NotCompared, incidents: Sequence[Mapping[str, Any]], paused: bool) -> tuple[str, str] | None:
     """Why records were not brought, and what is known of that; None where nothing is in their way.
 
     Args:
@@ -98,7 +101,7 @@ def reason(found: NotCompared, incidents: Sequence[Mapping[str, Any]], paused: b
             `generation`, `open`.
         paused: the flow leaves the topic alone.
     """
-    about = [row for row in incidents if _is_about(row, found)]
+    about = [row for row in incidents if _is_about(row, stretch)]
     if stops := [row["kind"] for row in about if not row["open"]]:
         return STOPPED, f"decided of {stops[0]}"
     if paused:
@@ -106,20 +109,23 @@ def reason(found: NotCompared, incidents: Sequence[Mapping[str, Any]], paused: b
     held = sorted((row for row in about if row["open"]), key=lambda row: row["topic"] is None)
     if not held:
         return None
-    told = f"incident {held[0]['kind']} is open"
-    return (found.reason if held[0]["topic"] is None else REFUSED), told
+    detail = f"incident {held[0]['kind']} is open"
+    return (stretch.reason if held[0]["topic"] is None else REFUSED), detail
 
 
-def on_its_way(found: NotCompared, runs: bool) -> NotCompared:
+def on_its_way(stretch: NotCompared, runs: bool) -> NotCompared:
     """Records that nothing holds up, once it is known whether some process runs the flow."""
     if runs:
-        return replace(found, reason=IN_FLIGHT, detail="the flow is running")
-    return replace(found, detail="no process that runs the flow continuously is known")
+        return replace(stretch, reason=IN_FLIGHT, detail="the flow is running")
+    return replace(stretch, detail="no process that runs the flow continuously is known")
 
 
-def _is_about(row: Mapping[str, Any], found: NotCompared) -> bool:
+def _is_about(row: Mapping[str, Any], stretch: NotCompared) -> bool:
     if row["kind"] in _HARMLESS or row["kind"].startswith("control_"):
         return False
-    if row["partition"] is not None and (row["partition"], row["generation"]) != (found.partition, found.generation):
+    if row["partition"] is not None and (row["partition"], row["generation"]) != (
+        stretch.partition,
+        stretch.generation,
+    ):
         return False  # what was decided of one generation says nothing about another
-    return row["topic"] in (None, found.topic)
+    return row["topic"] in (None, stretch.topic)

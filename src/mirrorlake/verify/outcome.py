@@ -41,14 +41,14 @@ class Outcome:
     def not_compared(self) -> list[dict[str, Any]]:
         """What was selected and not compared, as an answer has it."""
         parts = (self.held_up, self.on_the_way)
-        rows = [item.row(flow) for part in parts for flow, items in part.items() for item in items]
+        rows = [stretch.row(flow) for part in parts for flow, stretches in part.items() for stretch in stretches]
         return sorted(rows, key=lambda row: (*_place(row), row["generation"], row["first_offset"]))
 
     def add_gone(self, gone: Iterable[dict[str, Any]]) -> None:
         """Take over differences of partitions whose target is gone; who watches sees them each time."""
-        known = {_place(item) for item in self.differences if item["kind"] == TARGET_GONE}
-        self.differences += [item for item in gone if _place(item) not in known]
-        self.topics |= {item["topic"] for item in gone}
+        known = {_place(row) for row in self.differences if row["kind"] == TARGET_GONE}
+        self.differences += [row for row in gone if _place(row) not in known]
+        self.topics |= {row["topic"] for row in gone}
 
     def add(self, row: dict[str, Any], excused: Mapping[str, int]) -> None:
         """Take over a range, by its row of `audits`."""
@@ -58,7 +58,7 @@ class Outcome:
         self.bytes_read += row["byte_count"]
         self.excused.update(excused)
         place = {name: row[name] for name in ("flow", "topic", "partition")}
-        self.differences += [{**place, **item} for item in row["differences"]]
+        self.differences += [{**place, **difference} for difference in row["differences"]]
         self.rows.append(row)
         self.untold_differences += row["untold_differences"]
         self.untold_ranges += len(self.rows[:-MOST_ROWS])

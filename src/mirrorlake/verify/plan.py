@@ -54,20 +54,20 @@ class Chosen:
 def choose(scope: FlowScope, partitions: Iterable[PartitionScope], lake: Lake, choice: Choice) -> list[Chosen]:
     """The ranges of each partition that are to be compared; what is proven is left out, unless `again`."""
     since = _since(lake, scope.flow.name, choice.since)
-    found = []
-    for item in partitions:
-        reached = since.get(item.place, 0 if not choice.since else NO_END)
-        first = max(item.first, choice.bounds[0], reached)
-        last = min(item.end - 1, choice.bounds[1])
-        done = [] if choice.again else [one.extent for one in item.audited if one.proven or not choice.differing]
+    chosen = []
+    for partition in partitions:
+        reached = since.get(partition.place, 0 if not choice.since else NO_END)
+        first = max(partition.first, choice.bounds[0], reached)
+        last = min(partition.end - 1, choice.bounds[1])
+        done = [] if choice.again else [one.extent for one in partition.audited if one.proven or not choice.differing]
         extents = cut(without((first, last), done))
         if not extents and not choice.again and first <= last:
-            extents = _grown_tail(item, first, last)
+            extents = _grown_tail(partition, first, last)
         if choice.sample is not None:
-            extents = sampled(extents, f"{item.topic}-{item.partition}", choice.sample)
+            extents = sampled(extents, f"{partition.topic}-{partition.partition}", choice.sample)
         if extents:
-            found.append(Chosen(item, extents))
-    return found
+            chosen.append(Chosen(partition, extents))
+    return chosen
 
 
 def _since(lake: Lake, flow: str, since: datetime | None) -> dict[PartitionGeneration, int]:
@@ -78,14 +78,14 @@ def _since(lake: Lake, flow: str, since: datetime | None) -> dict[PartitionGener
     return {PartitionGeneration.of(row): row["source_first"] for row in rows}
 
 
-def _grown_tail(item: PartitionScope, first: int, last: int) -> list[Extent]:
+def _grown_tail(partition: PartitionScope, first: int, last: int) -> list[Extent]:
     """The last stretch once more, where all is proven and the target's log has grown behind it all the same."""
-    newest = max(item.audited, key=lambda one: one.extent[1], default=None)
+    newest = max(partition.audited, key=lambda one: one.extent[1], default=None)
     if (
         newest is None
         or newest.extent[1] != last
         or newest.extent[0] < first
-        or newest.target_last >= item.target_end - 1
+        or newest.target_last >= partition.target_end - 1
     ):
         return []
     return [newest.extent]
@@ -94,27 +94,33 @@ def _grown_tail(item: PartitionScope, first: int, last: int) -> list[Extent]:
 def ranges_of(scope: FlowScope, lake: Lake, index: StageIndex, wave: Sequence[Chosen]) -> list[Range]:
     """Make some partitions' ranges ready to be compared: with their part of the map, and the files to read."""
     maps = _maps(scope, lake, wave)
-    found = []
+    ranges = []
     for chosen in wave:
         one = chosen.scope
         segments, mapped_before = maps[one.key]
         before = one.target_first if mapped_before is None else mapped_before
         staged = index.topics(scope.flow.source).get(one.topic, {}).get(one.partition)
         for first, last in chosen.extents:
-            files = () if staged is None else {item.file: None for item in staged.within(one.generation, first, last)}
-            found.append(
+            files = (
+                ()
+                if staged is None
+                else {file_range.file: None for file_range in staged.within(one.generation, first, last)}
+            )
+            ranges.append(
                 Range(
                     *(one.topic, one.partition, one.generation, first, last),
                     *(one.target_topic, one.target_generation),
                     _reached(segments, first, before),
                     one.target_end if last == one.end - 1 else _reached(segments, last + 1, before),
                     tuple(index.path(file) for file in files),
-                    tuple(item for item in segments if item.source_last >= first and item.source_first <= last),
+                    tuple(
+                        segment for segment in segments if segment.source_last >= first and segment.source_first <= last
+                    ),
                     _of_range(one.allowed, first, last),
                     one.asks_source,
                 )
             )
-    return list(_with_others(scope, lake, found))
+    return list(_with_others(scope, lake, ranges))
 
 
 def _of_range(allowed: Allowances, first: int, last: int) -> Allowances:
@@ -129,57 +135,61 @@ def _maps(
     """Of each partition the segments between its first and its last offset in a wave, in order, and the target offset
     behind what is mapped before them."""
     asked = [
-        (*item.key, item.generation, item.target_topic, chosen.extents[0][0], chosen.extents[-1][1])
+        (*partition.key, partition.generation, partition.target_topic, chosen.extents[0][0], chosen.extents[-1][1])
         for chosen in wave
-        for item in [chosen.scope]
+        for partition in [chosen.scope]
     ]
-    found: dict[TopicAndPartition, tuple[list[Segment], int | None]] = {row[:2]: ([], None) for row in asked}
+    maps: dict[TopicAndPartition, tuple[list[Segment], int | None]] = {row[:2]: ([], None) for row in asked}
     for row in lake.ask("verify_segments", {"wanted": Frame(_ASKED, asked)}, flow=scope.flow.name):
         key = (row["topic"], row["partition"])
-        segments, before = found[key]
+        segments, before = maps[key]
         if row["target_before"] is not None:
-            found[key] = segments, row["target_before"]
+            maps[key] = segments, row["target_before"]
         else:
             segments.append(Segment(row["source_first"], row["stride"], row["target_first"], row["record_count"]))
-    return {key: (sorted(found[key][0], key=lambda item: item.source_first), found[key][1]) for key in found}
+    return {key: (sorted(maps[key][0], key=lambda segment: segment.source_first), maps[key][1]) for key in maps}
 
 
 def _reached(segments: Sequence[Segment], offset: int, before: int) -> int:
     """The target offset behind the last record that is mapped in front of a source offset."""
     reached = before
-    for item in segments:
-        if item.source_first >= offset:
+    for segment in segments:
+        if segment.source_first >= offset:
             break
-        count = min(item.record_count, (offset - 1 - item.source_first) // item.stride + 1)
-        reached = max(reached, item.target_first + count)
+        count = min(segment.record_count, (offset - 1 - segment.source_first) // segment.stride + 1)
+        reached = max(reached, segment.target_first + count)
     return reached
 
 
 def _with_others(scope: FlowScope, lake: Lake, ranges: Sequence[Range]) -> Iterator[Range]:
     """Tell ranges of topics that other flows write to as well what those wrote."""
-    shared = [item for item in ranges if item.target_topic in scope.shared_targets]
+    shared = [range_ for range_ in ranges if range_.target_topic in scope.shared_targets]
     others: dict[tuple[str, int], list[Extent]] = defaultdict(list)
     if shared:
-        stretches = [(item.target_topic, item.partition, item.target_first, item.target_end - 1) for item in shared]
+        stretches = [
+            (range_.target_topic, range_.partition, range_.target_first, range_.target_end - 1) for range_ in shared
+        ]
         rows: Iterable[Mapping[str, Any]] = lake.ask(
             "verify_others", {"stretches": Frame(_STRETCHES, stretches)}, flow=scope.flow.name
         )
         for row in rows:
             others[row["target_topic"], row["target_partition"]].append((row["first"], row["last"]))
-    for item in ranges:
-        wrote = others.get((item.target_topic, item.partition), ())
-        mine = tuple(one for one in wrote if one[1] >= item.target_first and one[0] < item.target_end)
-        yield replace(item, allowed=replace(item.allowed, others=(*item.allowed.others, *mine))) if mine else item
+    for range_ in ranges:
+        wrote = others.get((range_.target_topic, range_.partition), ())
+        mine = tuple(one for one in wrote if one[1] >= range_.target_first and one[0] < range_.target_end)
+        yield (
+            replace(range_, allowed=replace(range_.allowed, others=(*range_.allowed.others, *mine))) if mine else range_
+        )
 
 
 def waves(chosen: Iterable[Chosen], max_ranges: int) -> Iterator[list[Chosen]]:
     """Cut the work into parts of about `max_ranges` ranges; of one partition they stay in order."""
     wave: list[Chosen] = []
     room = max_ranges
-    for item in chosen:
-        extents = item.extents
+    for one_chosen in chosen:
+        extents = one_chosen.extents
         while extents:
-            wave.append(Chosen(item.scope, extents[:room]))
+            wave.append(Chosen(one_chosen.scope, extents[:room]))
             extents, room = extents[room:], room - len(extents[:room])
             if room == 0:
                 yield wave

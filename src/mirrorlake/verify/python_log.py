@@ -63,18 +63,18 @@ class PythonLog:
         deadline = time.monotonic() + self._patience
         ended = False
         while not ended:
-            found, ended = (self._ahead, False) if self._ahead else self._polled()
+            messages, ended = (self._ahead, False) if self._ahead else self._polled()
             self._ahead = []
-            if found or ended:
+            if messages or ended:
                 deadline, self._complaints.last = time.monotonic() + self._patience, None
             elif time.monotonic() > deadline:
                 raise self._silent(key)
-            if found and found[-1].offset() >= end - 1:
-                wanted = [message for message in found if message.offset() < end]
-                self._ahead, self._next = found[len(wanted) :], None if ended else (key, end)
-                found, ended = wanted, True
-            if found:
-                yield found
+            if messages and messages[-1].offset() >= end - 1:
+                wanted = [message for message in messages if message.offset() < end]
+                self._ahead, self._next = messages[len(wanted) :], None if ended else (key, end)
+                messages, ended = wanted, True
+            if messages:
+                yield messages
 
     def _silent(self, key: TopicAndPartition) -> KafkaException:
         """Why nothing comes: whether any broker answers says whether it is about the partition."""
@@ -86,14 +86,14 @@ class PythonLog:
 
     def _polled(self) -> tuple[list[Message], bool]:
         """What has come, and whether the log ends behind it."""
-        found = self._consumer.consume(1, 0.5)  # as soon as something is there
-        found += self._consumer.consume(max(1, min(BATCH_RECORDS, BATCH_BYTES // self._average)), 0)
+        messages = self._consumer.consume(1, 0.5)  # as soon as something is there
+        messages += self._consumer.consume(max(1, min(BATCH_RECORDS, BATCH_BYTES // self._average)), 0)
         ended = False
-        for error in (message.error() for message in found if message.error() is not None):
+        for error in (message.error() for message in messages if message.error() is not None):
             ended = ended or error.code() == KafkaError._PARTITION_EOF
             if error.code() != KafkaError._PARTITION_EOF and not error.retriable() and not is_about_group(error):
                 raise KafkaException(error)
-        return [message for message in found if message.error() is None], ended
+        return [message for message in messages if message.error() is None], ended
 
 
 def _batch(messages: list[Message]) -> pa.RecordBatch:

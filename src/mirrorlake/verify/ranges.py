@@ -15,13 +15,13 @@ Extent = tuple[int, int]
 
 def cut(extents: Iterable[Extent], size: int = RANGE_OFFSETS) -> list[Extent]:
     """Ranges of at most `size` offsets."""
-    found = []
+    pieces = []
     for first, last in extents:
         while first <= last:
             end = min(last, (first // size + 1) * size - 1)
-            found.append((first, end))
+            pieces.append((first, end))
             first = end + 1
-    return found
+    return pieces
 
 
 def without(wanted: Extent, done: Iterable[Extent]) -> list[Extent]:
@@ -38,13 +38,13 @@ def without(wanted: Extent, done: Iterable[Extent]) -> list[Extent]:
 
 def merged(extents: Iterable[Extent]) -> list[Extent]:
     """The same offsets, by extents that rise and do not touch."""
-    found: list[Extent] = []
+    joined: list[Extent] = []
     for first, last in sorted(extents):
-        if found and first <= found[-1][1] + 1:
-            found[-1] = (found[-1][0], max(found[-1][1], last))
+        if joined and first <= joined[-1][1] + 1:
+            joined[-1] = (joined[-1][0], max(joined[-1][1], last))
         else:
-            found.append((first, last))
-    return found
+            joined.append((first, last))
+    return joined
 
 
 def is_in(extents: Sequence[Extent], offset: int) -> bool:
@@ -63,4 +63,4 @@ def sampled(ranges: Iterable[Extent], name: str, share: float) -> list[Extent]:
     """
     weighed = sorted((zlib.crc32(f"{name}:{first // RANGE_OFFSETS}".encode()), (first, last)) for first, last in ranges)
     limit = share * 2**32
-    return sorted(item for number, (weight, item) in enumerate(weighed) if weight < limit or number == 0)
+    return sorted(extent for number, (weight, extent) in enumerate(weighed) if weight < limit or number == 0)

@@ -143,8 +143,8 @@ class FlowScope:
             self._ends = target.end_offsets(names, skip_silent=True)
             self._positions = target_positions(flow, self._lake, connections, names)
         except KafkaException as error:
-            said = f"cluster {flow.target} does not say what it has of flow {flow.name}: {error.args[0].str()}"
-            raise ClusterUnusable(said, alias=flow.target) from error
+            message = f"cluster {flow.target} does not say what it has of flow {flow.name}: {error.args[0].str()}"
+            raise ClusterUnusable(message, alias=flow.target) from error
 
     def partitions(self, index: StageIndex) -> list[PartitionScope]:
         """Every partition of which the stage holds something that the flow is done with, in order."""
@@ -155,8 +155,8 @@ class FlowScope:
                 row = self._passed((topic, partition), rows.get((topic, partition)), ranges)
                 if row is not None:
                     rows[topic, partition] = row
-        found = (self._standing(row, staged.get(topic, {}).get(part)) for (topic, part), row in rows.items())
-        return sorted((item for item in found if item is not None), key=lambda item: item.key)
+        scopes = (self._standing(row, staged.get(topic, {}).get(part)) for (topic, part), row in rows.items())
+        return sorted((scope for scope in scopes if scope is not None), key=lambda scope: scope.key)
 
     def same_topic(self, topic: str) -> bool:
         """Whether the topic at the source is the one that was staged, or none was."""
@@ -170,7 +170,7 @@ class FlowScope:
         ends += [0 if staged is None else staged.ends().get(generation, 0)]
         place = PartitionGeneration(*key, generation)
         ends += [last + 1 for _, last in self._forgotten.get(place, ())]
-        ends += [item.below for item in self._removals if item.place == place]
+        ends += [removal.below for removal in self._removals if removal.place == place]
         return Place(generation, max(ends))
 
     def left_out(self, key: TopicAndPartition, generation: int, compared: PartitionScope | None) -> list[Extent]:
@@ -213,7 +213,7 @@ class FlowScope:
             return None
         first = max(first, self._starts.get(PartitionGeneration.of(row), 0))
         noted = next(
-            (item for item in self._noted.get(target_topic, ()) if item.number == row["target_generation"]), None
+            (noted for noted in self._noted.get(target_topic, ()) if noted.number == row["target_generation"]), None
         )
         if "passed" in row or (noted is not None and noted.begins == "end"):
             first = max(first, row["source_first"])
@@ -259,21 +259,21 @@ class FlowScope:
         )
 
     def _read_audits(self) -> Mapping[tuple[str, int, int, str, int], list[Audited]]:
-        found = defaultdict(list)
+        audits = defaultdict(list)
         for row in self._lake.ask("proven_ranges", flow=self.flow.name):
             extent = (row["first_offset"], row["last_offset"])
-            item = Audited(extent, row["proven"], row["target_last_offset"], row["record_count"])
+            audited = Audited(extent, row["proven"], row["target_last_offset"], row["record_count"])
             place = (row["topic"], row["partition"], row["generation"], row["target_topic"], row["target_generation"])
-            found[place].append(item)
-        return found
+            audits[place].append(audited)
+        return audits
 
     def _read_left_out(self) -> dict[str, dict[PartitionGeneration, OffsetRanges]]:
         targets = {topic: self._target_generation(topic) for topic in self.selected}
         targets |= {row["topic"]: row["target_generation"] for row in self._rows}
         decided = Incidents(self._lake).decided(self.flow.name, targets.get)
         trimmed: dict[PartitionGeneration, OffsetRanges] = dict(decided.trimmed)
-        for item in self._removals:
-            trimmed.setdefault(item.place, OffsetRanges()).add([(item.first_offset, item.below - 1)])
+        for removal in self._removals:
+            trimmed.setdefault(removal.place, OffsetRanges()).add([(removal.first_offset, removal.below - 1)])
         return {kinds.GIVEN_UP: decided.skipped, kinds.STAGE_TRIMMED: trimmed}
 
     def _target_generation(self, topic: str) -> int:
@@ -284,19 +284,19 @@ class FlowScope:
 
 def _newest(extents: Iterable[Row]) -> list[Row]:
     """Of each partition what is mapped of the newest generation of its topic, in the target topic that got it last."""
-    found: dict[TopicAndPartition, Row] = {}
+    newest: dict[TopicAndPartition, Row] = {}
     for row in extents:
-        known = found.get((row["topic"], row["partition"]))
+        known = newest.get((row["topic"], row["partition"]))
         rank = (row["generation"], row["source_end"])
         if known is None or rank > (known["generation"], known["source_end"]):
-            found[row["topic"], row["partition"]] = row
-    return list(found.values())
+            newest[row["topic"], row["partition"]] = row
+    return list(newest.values())
 
 
 def _first_staged(staged: PartitionRanges | None, generation: int) -> int | None:
     """The first offset of a generation that the stage holds; None: nothing of it."""
-    item = None if staged is None else next(staged.above(generation, 0), None)
-    return item.first if item is not None and item.generation == generation else None
+    file_range = None if staged is None else next(staged.above(generation, 0), None)
+    return file_range.first if file_range is not None and file_range.generation == generation else None
 
 
 def _compacts(configs: TopicConfigs) -> bool:
@@ -306,15 +306,15 @@ def _compacts(configs: TopicConfigs) -> bool:
 
 def _keeps_from(configs: TopicConfigs) -> int | None:
     """Records with an older timestamp (ms) may have been deleted by retention; any, where a size bounds it."""
-    found = {
+    settings = {
         name: configs[name].value for name in ("cleanup.policy", "retention.ms", "retention.bytes") if name in configs
     }
-    if "delete" not in (found.get("cleanup.policy") or "delete"):
+    if "delete" not in (settings.get("cleanup.policy") or "delete"):
         return None
     now = time.time_ns() // 1_000_000
-    if int(found.get("retention.bytes") or -1) >= 0:
+    if int(settings.get("retention.bytes") or -1) >= 0:
         return now
-    kept = int(found.get("retention.ms") or -1)
+    kept = int(settings.get("retention.ms") or -1)
     return None if kept < 0 else now - kept
 
 

@@ -16,8 +16,8 @@ def rows_of_ranges(lake: Lake, source_cluster: str, ranges: Sequence[Range], tas
     by offset."""
     wanted = lake.spark.createDataFrame(
         [
-            (number, item.topic, item.partition, item.generation, item.first, item.last)
-            for number, item in enumerate(ranges)
+            (number, range_.topic, range_.partition, range_.generation, range_.first, range_.last)
+            for number, range_ in enumerate(ranges)
         ],
         _RANGES,
     )
@@ -31,8 +31,8 @@ def rows_of_ranges(lake: Lake, source_cluster: str, ranges: Sequence[Range], tas
         lake.table("records")
         .where(F.col("source_cluster") == source_cluster)
         # Literal bounds too: they let Delta skip files by their statistics.
-        .where(F.col("offset").between(min(item.first for item in ranges), max(item.last for item in ranges)))
-        .where(F.col("topic").isin(sorted({item.topic for item in ranges})))
+        .where(F.col("offset").between(min(range_.first for range_ in ranges), max(range_.last for range_ in ranges)))
+        .where(F.col("topic").isin(sorted({range_.topic for range_ in ranges})))
         .join(F.broadcast(wanted), inside)
         .select("number", "offset", "timestamp", "key", "value", "headers", "timestamp_ms", "header_names")
         .repartition(tasks, "number")

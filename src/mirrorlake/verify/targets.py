@@ -43,26 +43,26 @@ def compared_targets(
         if flow.selection.selects(topic) and flow.target_topic(topic) == name
     }
     try:
-        found = generations.comparison(mirrored)
+        comparison = generations.comparison(mirrored)
         _, missing = target.identities(sorted(names[topic] for topic in names.keys() - mirrored.keys()))
     except KafkaException as error:
-        said = f"cluster {flow.target} does not say which topics it has: {error.args[0].str()}"
-        raise ClusterUnusable(said, alias=flow.target) from error
-    lost = {topic: mirrored[topic] for topic in found.waiting | found.decided}
+        message = f"cluster {flow.target} does not say which topics it has: {error.args[0].str()}"
+        raise ClusterUnusable(message, alias=flow.target) from error
+    lost = {topic: mirrored[topic] for topic in comparison.waiting | comparison.decided}
     left = {topic for topic in names.keys() - mirrored.keys() if names[topic] in missing}
-    return Targets(_gone(flow.name, lake, lost), found.stopped, frozenset(lost) | found.stopped | left)
+    return Targets(_gone(flow.name, lake, lost), comparison.stopped, frozenset(lost) | comparison.stopped | left)
 
 
 def _gone(flow: str, lake: Lake, lost: Mapping[str, str]) -> list[dict[str, Any]]:
     """A difference for each partition: `offset_map` has records of it, and the topic that had them is gone."""
     return [
         {
-            **{"flow": flow, "topic": item.topic, "partition": item.partition, "kind": TARGET_GONE},
-            **{"first_offset": item.first, "last_offset": item.last, "record_count": item.record_count},
+            **{"flow": flow, "topic": mapped.topic, "partition": mapped.partition, "kind": TARGET_GONE},
+            **{"first_offset": mapped.first, "last_offset": mapped.last, "record_count": mapped.record_count},
             "target_offset": None,
             "detail": f"{name} is not there any more, or is not the topic that the flow wrote to",
         }
-        for name, items in sorted(mapped_targets(lake, flow, lost.keys()).items())
-        for item in items
-        if lost.get(item.topic) == name
+        for name, mapped_parts in sorted(mapped_targets(lake, flow, lost.keys()).items())
+        for mapped in mapped_parts
+        if lost.get(mapped.topic) == name
     ]

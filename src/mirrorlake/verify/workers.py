@@ -63,7 +63,7 @@ class ThisProcess:
         parts = deal(ranges, self.tasks)
         shared = share(clusters, len(parts))
         with ThreadPoolExecutor(max(1, len(parts)), "verify") as pool:
-            done = dict(pair for found in pool.map(lambda part: _part(shared, part), parts) for pair in found)
+            done = dict(pair for results in pool.map(lambda part: _part(shared, part), parts) for pair in results)
         return [done[number] for number in range(len(ranges))]
 
 
@@ -94,7 +94,7 @@ class RowExecutors:
         """See `Executors.compare`."""
         from mirrorlake.verify.stage_rows import rows_of_ranges
 
-        bare = [replace(item, files=()) for item in ranges]
+        bare = [replace(range_, files=()) for range_ in ranges]
         shared = share(clusters, min(self.tasks, len(bare)))
         frame = rows_of_ranges(self._lake, clusters.source, bare, self.tasks)
         done = _ran(frame, _RowTask(shared, bare))
@@ -146,7 +146,7 @@ def share(clusters: Clusters, tasks: int) -> Clusters:
 
 def _part(clusters: Clusters, part: Part) -> list[tuple[int, Compared]]:
     with reading(clusters) as reader:
-        return [(number, reader.compare(item)) for number, item in part]
+        return [(number, reader.compare(range_)) for number, range_ in part]
 
 
 class _Task:
@@ -159,7 +159,7 @@ class _Task:
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             for number in batch.column(0).to_pylist():
-                rows = [_row(at, found) for at, found in _part(self._clusters, self._parts[number])]
+                rows = [_row(at, compared) for at, compared in _part(self._clusters, self._parts[number])]
                 yield pa.RecordBatch.from_pylist(rows, RESULT)
 
 
@@ -173,8 +173,8 @@ class _RowTask:
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         pieces = (piece for batch in batches for piece in by_number(batch))
         with reading(self._clusters) as reader:
-            for number, found in groupby(pieces, key=lambda piece: piece[0]):
-                compared = reader.compare(self._ranges[number], (rows for _, rows in found))
+            for number, group in groupby(pieces, key=lambda piece: piece[0]):
+                compared = reader.compare(self._ranges[number], (rows for _, rows in group))
                 yield pa.RecordBatch.from_pylist([_row(number, compared)], RESULT)
 
 
@@ -194,22 +194,22 @@ def _as_records(rows: pa.RecordBatch) -> pa.RecordBatch:
     return as_records(rows.column("offset"), times_of(rows), rows.column("key"), rows.column("value"), headers_of(rows))
 
 
-def _row(number: int, found: Compared) -> dict[str, Any]:
+def _row(number: int, compared: Compared) -> dict[str, Any]:
     return {
         "number": number,
-        "counts": list(found.counts),
-        "digests": list(found.digests),
-        "excused": [{"reason": reason, "count": count} for reason, count in found.verdict.excused.items()],
-        "differences": [vars(item) for item in found.verdict.differences],
-        "bytes_read": found.bytes_read,
-        "stale": found.stale,
-        "untold": found.untold,
+        "counts": list(compared.counts),
+        "digests": list(compared.digests),
+        "excused": [{"reason": reason, "count": count} for reason, count in compared.verdict.excused.items()],
+        "differences": [vars(difference) for difference in compared.verdict.differences],
+        "bytes_read": compared.bytes_read,
+        "stale": compared.stale,
+        "untold": compared.untold,
     }
 
 
 def _compared(row: dict[str, Any]) -> Compared:
-    excused = {item["reason"]: item["count"] for item in row["excused"]}
-    differences = tuple(Difference(**item) for item in row["differences"])
+    excused = {reason_count["reason"]: reason_count["count"] for reason_count in row["excused"]}
+    differences = tuple(Difference(**difference) for difference in row["differences"])
     counts, digests = tuple(row["counts"]), tuple(row["digests"])
     verdict = Verdict(differences, excused)
     return Compared(counts, digests, verdict, row["bytes_read"], row["stale"], row["untold"])

@@ -77,9 +77,9 @@ def measure_feel(job: Job, target: ClusterAdmin, start: Callable[[Job], Running]
     return replace(feel, start_again_seconds=again)
 
 
-def feel_document(found: Mapping[str, Feel]) -> dict[str, Any]:
+def feel_document(feels: Mapping[str, Feel]) -> dict[str, Any]:
     """The figures of all contestants."""
-    return {name: asdict(feel) for name, feel in found.items()}
+    return {name: asdict(feel) for name, feel in feels.items()}
 
 
 def _send(job: Job, count: int) -> None:

@@ -100,13 +100,13 @@ def _moved(
 
 def committed() -> dict[str, dict[TopicAndPartition, Committed]]:
     """Positions by group, spread over the whole map."""
-    found: dict[str, dict[TopicAndPartition, Committed]] = {}
+    positions: dict[str, dict[TopicAndPartition, Committed]] = {}
     for number in range(GROUPS):
         topics = [(number * 3 + step) % TOPICS for step in range(TOPICS_OF_A_GROUP)]
         keys = [(f"{PREFIX}{topic:03}", partition) for topic in topics for partition in range(PARTITIONS)]
         offsets = [(number * 397 + index * 4_001) % (RUNS * RUN_RECORDS) for index in range(len(keys))]
-        found[f"{PREFIX}{number:03}"] = {key: Committed(offset) for key, offset in zip(keys, offsets, strict=True)}
-    return found
+        positions[f"{PREFIX}{number:03}"] = {key: Committed(offset) for key, offset in zip(keys, offsets, strict=True)}
+    return positions
 
 
 def fill_map(lake: Lake) -> None:

@@ -114,20 +114,20 @@ def _consume(running: Running, job: Job, producer: PacedProducer, pace: Pace) ->
         producer.full_pace()
         begin = first + int(pace.warm_up_seconds * 1e9)
         end = begin + int(pace.seconds * 1e9)
-        found: dict[tuple[int, int], float] = {}
+        latencies: dict[tuple[int, int], float] = {}
         cpu: list[float] = []
         while time.time_ns() < end + int(_DRAIN_SECONDS * 1e9):
             if len(cpu) < 2 and time.time_ns() > (begin, end)[len(cpu)]:
                 cpu.append(cpu_seconds(running.pids))
             arrival = _poll(consumer)
             if arrival is not None and begin <= arrival[2] < end:
-                found.setdefault((arrival[1], arrival[2]), (arrival[0] - arrival[2]) / 1e6)
-            if time.time_ns() > end and len(found) >= _sent(producer, begin, end):
+                latencies.setdefault((arrival[1], arrival[2]), (arrival[0] - arrival[2]) / 1e6)
+            if time.time_ns() > end and len(latencies) >= _sent(producer, begin, end):
                 break
             if arrival is None:
                 running.check()
         cores = (cpu[1] - cpu[0]) / pace.seconds if len(cpu) == 2 else 0.0
-        return Arrivals(running.name, _sent(producer, begin, end), tuple(found.values()), round(cores, 2))
+        return Arrivals(running.name, _sent(producer, begin, end), tuple(latencies.values()), round(cores, 2))
     finally:
         consumer.close()
 

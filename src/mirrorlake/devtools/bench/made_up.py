@@ -116,9 +116,9 @@ def _statistics(table: pa.Table) -> dict[str, object]:
     for name, column in zip(table.column_names, table.columns, strict=True):
         if pa.types.is_nested(column.type) or column.null_count == len(column):
             continue
-        low, high = (item.as_py() for item in pa.compute.min_max(column).values())
+        low, high = (bound.as_py() for bound in pa.compute.min_max(column).values())
         if pa.types.is_timestamp(column.type):
-            low, high = (item.strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3] + "Z" for item in (low, high))
+            low, high = (bound.strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3] + "Z" for bound in (low, high))
         bounds[name] = (low, high)
     return {
         "numRecords": table.num_rows,

@@ -114,7 +114,7 @@ def ratio(ours: float, theirs: float) -> float | None:
 def throughput_document(laps: Mapping[str, Sequence[Throughput]]) -> dict[str, Any]:
     """Give each contestant's median lap over one backlog, mirrorlake's ratios of these to the others, by both clocks,
     and the records a second of all laps."""
-    runs = {name: _median(found) for name, found in laps.items()}
+    runs = {name: _median(runs_of_laps) for name, runs_of_laps in laps.items()}
     ours = runs.get(MIRRORLAKE)
     ratios = {
         f"{MIRRORLAKE}/{name}": {
@@ -130,7 +130,7 @@ def throughput_document(laps: Mapping[str, Sequence[Throughput]]) -> dict[str, A
     return {
         "contestants": {name: asdict(run) for name, run in runs.items()},
         "ratios": ratios,
-        "laps": {name: [run.records_per_second for run in found] for name, found in laps.items()},
+        "laps": {name: [run.records_per_second for run in runs_of_laps] for name, runs_of_laps in laps.items()},
     }
 
 
@@ -220,13 +220,13 @@ def feel_table(part: Mapping[str, Any]) -> Table:
     for name in ("mirrorlake", "beside it", "what that is"):
         table.add_column(name, justify="right")
 
-    def row(what: str, found: float, beside: float, said: str, unit: str = " s") -> None:
-        table.add_row(what, f"{found:.2f}{unit}", f"{beside:.2f}{unit}", said)
+    def row(what: str, ours_measured: float, beside: float, other: str, unit: str = " s") -> None:
+        table.add_row(what, f"{ours_measured:.2f}{unit}", f"{beside:.2f}{unit}", other)
 
-    said = TITLES[MIRROR]
-    row("run on a new lake: to the first records", ours["start_new_seconds"], mirror["start_new_seconds"], said)
-    row("run where it ran before", ours["start_again_seconds"], mirror["start_again_seconds"], said)
-    row("an idle flow, heartbeats included", ours["idle_cores"], mirror["idle_cores"], said, " cores")
+    title = TITLES[MIRROR]
+    row("run on a new lake: to the first records", ours["start_new_seconds"], mirror["start_new_seconds"], title)
+    row("run where it ran before", ours["start_again_seconds"], mirror["start_again_seconds"], title)
+    row("an idle flow, heartbeats included", ours["idle_cores"], mirror["idle_cores"], title, " cores")
     for when in ("running", "stopped"):
         for command, seconds in ours[when].items():
             row(f"{command}, flow {when}", seconds, by_spark, "one count by Spark")

@@ -272,15 +272,15 @@ def _latencies(arena: _Arena, pace: Pace) -> dict[str, Any]:
 
 
 def _feel(arena: _Arena) -> dict[str, Any]:
-    found: dict[str, Feel] = {}
+    feels: dict[str, Feel] = {}
     for name in (MIRRORLAKE, MIRROR):
         topic = f"bench-feel-{name}"
         arena.source.create_topics([TopicInfo(topic, PARTITIONS, 1)])
         job = arena.job(name, "feel", topic, tuned=False)
         arena.say(f"feel: {TITLES[name]}: started twice, and idle for two minutes")
         os.sync()
-        found[name] = measure_feel(job, arena.target, _PACED[name], commands=name == MIRRORLAKE)
-    return feel_document(found)
+        feels[name] = measure_feel(job, arena.target, _PACED[name], commands=name == MIRRORLAKE)
+    return feel_document(feels)
 
 
 @contextmanager

@@ -69,10 +69,10 @@ def read_as_group(bootstrap_servers: str, topic: str, partitions: int, at_most: 
 
 def move(lake: Lake, topology: Topology, flow: str) -> list[dict[str, Any]]:
     """What `mirrorlake failover --group shop` does: a row for each partition. Raises ReplicationError for a rest."""
-    found = move_groups(lake, Connections(topology), Direction(topology.flow(flow)), MoveOptions((GROUP,)))
-    if not found["complete"]:
-        raise ReplicationError(f"group {GROUP} was not moved whole: {'; '.join(found['left'])}")
-    return list(found["groups"])
+    moves = move_groups(lake, Connections(topology), Direction(topology.flow(flow)), MoveOptions((GROUP,)))
+    if not moves["complete"]:
+        raise ReplicationError(f"group {GROUP} was not moved whole: {'; '.join(moves['left'])}")
+    return list(moves["groups"])
 
 
 def compare(before: Counter[bytes], after: Counter[bytes], wanted: set[bytes]) -> Moved:

@@ -144,7 +144,7 @@ def _prove(
 def _write_topology(directory: Path, clusters: dict[str, EmbeddedCluster]) -> Path:
     path = directory / "mirrorlake.yml"
     document = {
-        "clusters": {name: {"bootstrap_servers": item.bootstrap_servers} for name, item in clusters.items()},
+        "clusters": {name: {"bootstrap_servers": cluster.bootstrap_servers} for name, cluster in clusters.items()},
         "lake": {"path": "./lake"},
         "flows": {FLOW: {"topics": [TOPIC]}},
     }
@@ -231,11 +231,11 @@ def _compare(wanted: Read, there: Read, records: int, say: Say) -> bool:
 def _verify(directory: Path, say: Say) -> int:
     """How many records `verify` has proven."""
     opened = mirrorlake.open(directory / "mirrorlake.yml")
-    found = opened.verify(topics=[TOPIC])
-    told = f"{len(found.differences)} differences" if found.differences else "no difference"
-    said = f"{found.proven:,} of {found.records:,} records proven by content in {found.ranges} ranges; {told}"
-    say(f"      mirrorlake verify: {said}")
-    return found.proven
+    verified = opened.verify(topics=[TOPIC])
+    differences = f"{len(verified.differences)} differences" if verified.differences else "no difference"
+    summary = f"{verified.proven:,} of {verified.records:,} records proven by content in {verified.ranges} ranges"
+    say(f"      mirrorlake verify: {summary}; {differences}")
+    return verified.proven
 
 
 def _translate(lake: Lake, offset: int, say: Say) -> tuple[int, int]:

@@ -88,13 +88,13 @@ def _check(names: list[str]) -> None:
 
 
 def _clusters_in(directory: Path) -> dict[str, EmbeddedCluster]:
-    found = [EmbeddedCluster.attach(state.parent) for state in sorted(directory.glob(f"*/{STATE_FILE}"))]
-    return {cluster.name: cluster for cluster in found}
+    clusters = [EmbeddedCluster.attach(state.parent) for state in sorted(directory.glob(f"*/{STATE_FILE}"))]
+    return {cluster.name: cluster for cluster in clusters}
 
 
 def _statuses(directory: Path, clusters: dict[str, EmbeddedCluster]) -> list[ClusterStatus]:
     pid, loaded = load_pid(directory), loaded_servers(directory)
-    return [_status_of(item, pid if item.bootstrap_servers == loaded else None) for item in clusters.values()]
+    return [_status_of(cluster, pid if cluster.bootstrap_servers == loaded else None) for cluster in clusters.values()]
 
 
 def _status_of(cluster: EmbeddedCluster, load: int | None) -> ClusterStatus:

@@ -81,12 +81,12 @@ def start_guarded(command: Sequence[str], marker: str, output: Path) -> JvmProce
             stderr=log,
             start_new_session=True,
         )
-    told = guard.stdout.readline().strip() if guard.stdout is not None else b""
-    if not told.isdigit():
+    answer = guard.stdout.readline().strip() if guard.stdout is not None else b""
+    if not answer.isdigit():
         guard.kill()
         JvmProcess(guard.pid, marker, guard).wait(5)
         raise InputError(f"{command[0]} could not be started: see {output}")
-    return JvmProcess(int(told), marker, guard)
+    return JvmProcess(int(answer), marker, guard)
 
 
 def start_detached(command: Sequence[str], marker: str, output: Path) -> JvmProcess:

@@ -36,21 +36,21 @@ def read_connectors(connectors: Sequence[Mapping[str, Entry]], draft: Draft) -> 
 
     Raises InputError if a connector does not name its ends, or two contradict each other.
     """
-    found: dict[str, set[str]] = {}
+    kinds_by_flow: dict[str, set[str]] = {}
     ordered = sorted(connectors, key=lambda settings: _CONNECTORS.index(kind_of(settings)))
     for settings in ordered:
         kind, flow = kind_of(settings), _flow(settings)
         for alias in flow.split("->"):
             draft.add_cluster(alias)
         draft.add_flow(flow)
-        if kind in found.setdefault(flow, set()):
+        if kind in kinds_by_flow.setdefault(flow, set()):
             raise settings["connector.class"].wrong(
                 f"is the second {kind} of flow {flow}; mirrorlake has one flow for both"
             )
-        found[flow].add(kind)
+        kinds_by_flow[flow].add(kind)
         for entry in sorted(settings.values(), key=lambda entry: entry.key == "enabled"):  # that one has the last word
             _place(draft, flow, kind, entry)
-    for flow, kinds in found.items():
+    for flow, kinds in kinds_by_flow.items():
         _complete(draft, flow, kinds)
 
 

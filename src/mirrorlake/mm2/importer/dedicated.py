@@ -53,7 +53,7 @@ def _flows(settings: Mapping[str, Entry], aliases: list[str]) -> dict[str, bool]
     `A->B.enabled` is true or the pair emits heartbeats.
     """
     top = settings.get("enabled")
-    found = {}
+    enabled = {}
     for source, target in permutations(aliases, 2):
         prefix = f"{source}->{target}."
         own, beats = settings.get(f"{prefix}enabled"), settings.get(f"{prefix}emit.heartbeats.enabled")
@@ -62,8 +62,8 @@ def _flows(settings: Mapping[str, Entry], aliases: list[str]) -> dict[str, bool]
         herder = (own is not None and flow_keys.flag(own)) or beats is None or flow_keys.flag(beats)
         runs = wanted is not None and flow_keys.flag(wanted) and herder
         if runs or any(key.startswith(prefix) for key in settings):
-            found[prefix[:-1]] = runs
-    return found
+            enabled[prefix[:-1]] = runs
+    return enabled
 
 
 def _place(draft: Draft, entry: Entry, aliases: list[str], flows: Mapping[str, bool]) -> None:

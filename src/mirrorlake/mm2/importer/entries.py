@@ -74,7 +74,10 @@ def read_json(file: SourceFile) -> list[list[Entry]]:
     except (_Twice, RecursionError) as error:
         raise InputError(f"{file.name} is not usable JSON: {error}") from None
     lines = _Lines(text)
-    return [list(_connector(file.name, item, lines)) for item in (content if isinstance(content, list) else [content])]
+    return [
+        list(_connector(file.name, connector, lines))
+        for connector in (content if isinstance(content, list) else [content])
+    ]
 
 
 class _Twice(Exception):
@@ -82,11 +85,11 @@ class _Twice(Exception):
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    entries = dict(pairs)
+    if len(entries) < len(pairs):
         keys = [key for key, _ in pairs]
         raise _Twice(f"key {next(key for key in keys if keys.count(key) > 1)} is given twice")
-    return found
+    return entries
 
 
 class _Lines:
@@ -96,24 +99,24 @@ class _Lines:
         self._text, self._position = text, 0
 
     def of(self, key: str) -> int | None:
-        found = re.compile(rf"(?<!\\){re.escape(json.dumps(key, ensure_ascii=False))}\s*:").search(
+        match = re.compile(rf"(?<!\\){re.escape(json.dumps(key, ensure_ascii=False))}\s*:").search(
             self._text, self._position
         )
-        if found is None:
+        if match is None:
             return None
-        self._position = found.end()
-        return self._text.count("\n", 0, found.start()) + 1
+        self._position = match.end()
+        return self._text.count("\n", 0, match.start()) + 1
 
 
-def _connector(file: str, item: object, lines: _Lines) -> Iterator[Entry]:
-    if not isinstance(item, dict):
+def _connector(file: str, connector: object, lines: _Lines) -> Iterator[Entry]:
+    if not isinstance(connector, dict):
         raise InputError(f"{file} holds no connector: write an object with name and config")
-    if "config" not in item:
-        yield from _config(file, item, lines)
+    if "config" not in connector:
+        yield from _config(file, connector, lines)
         return
-    if not isinstance(item["config"], dict):
+    if not isinstance(connector["config"], dict):
         raise InputError(f"{file}: config must be an object")
-    for key, value in item.items():
+    for key, value in connector.items():
         line = lines.of(key)
         if key == "config":
             yield from _config(file, value, lines)

@@ -50,8 +50,8 @@ class Secrets:
     def _was(self, entry: Entry, value: str | None) -> str:
         if value is None:
             return "its value stands in no file that was imported"
-        if found := _REFERENCE.fullmatch(value):
-            return f"its value is what {found[0]} of {entry.at} stands for"
+        if match := _REFERENCE.fullmatch(value):
+            return f"its value is what {match[0]} of {entry.at} stands for"
         return f"its value is in {entry.at}"
 
     def _announce(self, name: str, to: str, was: str) -> None:

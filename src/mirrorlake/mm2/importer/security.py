@@ -113,19 +113,19 @@ class SecurityReader:
         """Give the fields of a login: a user with a password, or client credentials (KIP-768). Raises InputError."""
         jaas = given.pop(_JAAS, None)
         options = dict(login.options) if login else {}
-        found: dict[str, tuple[Entry, str]] = {}
+        credentials: dict[str, tuple[Entry, str]] = {}
         for option, field in (_TOKEN_OPTIONS if by_token else _PASSWORD_OPTIONS).items():
             if jaas is not None and option in options:
-                found[field] = (jaas, options.pop(option))
+                credentials[field] = (jaas, options.pop(option))
         for name, field in (_TOKEN_SETTINGS if by_token else {}).items():
             if name in given:
                 entry = given.pop(name)
-                found[field] = (entry, entry.value)
+                credentials[field] = (entry, entry.value)
         wanted = ("token_endpoint", "client_id", "client_secret") if by_token else ("username", "password")
-        missing = [field for field in wanted if field not in found]
+        missing = [field for field in wanted if field not in credentials]
         if missing and login is not None:
             raise (jaas or self._settings[_MECHANISM]).wrong(f"gives no {' and '.join(missing)}")
-        fields = {field: self._value(field, *found[field]) for field in found}
+        fields = {field: self._value(field, *credentials[field]) for field in credentials}
         fields |= {field: self._unknown(field, jaas or self._settings[_MECHANISM]) for field in missing}
         if jaas is not None:
             self._other_options(jaas, options, fields, by_token)

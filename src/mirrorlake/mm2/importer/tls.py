@@ -46,16 +46,16 @@ class _Tls:
         text, password = self._take("ssl.truststore.certificates"), self._take("ssl.truststore.password")
         if password is not None:
             self._report.skip(password, "certificates in a PEM file need no password")
-        found = text or store
-        if found is None:
+        entry = text or store
+        if entry is None:
             return {}
         to = f"clusters.{self._alias}.security.ca_file"
         if text is None and kind != "PEM":
             file = f"{_file_name(self._alias)}-ca.pem"
-            self._convert(found, kind, to, file, _truststore_command(kind, found.value, file))
+            self._convert(entry, kind, to, file, _truststore_command(kind, entry.value, file))
             return {"ca_file": file}
-        self._report.carry(found, to)
-        return {"ca_file": self._path(found, "ca_file")}
+        self._report.carry(entry, to)
+        return {"ca_file": self._path(entry, "ca_file")}
 
     def _keystore(self) -> dict[str, Any]:
         kind, store = self._kind("keystore"), self._take("ssl.keystore.location")
