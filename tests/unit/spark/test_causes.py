@@ -123,9 +123,9 @@ def test_no_error_at_all_is_unknown() -> None:
 
 
 def test_a_library_that_is_missing_is_named_with_its_extra() -> None:
-    told = in_our_words(ModuleNotFoundError("No module named 'pyspark.sql'", name="pyspark.sql"), "landing")
+    told = as_mirrorlake_error(ModuleNotFoundError("No module named 'pyspark.sql'", name="pyspark.sql"), "landing")
     assert isinstance(told, MissingExtra) and told.extra == "spark"
     assert (
-        str(in_our_words(ModuleNotFoundError("No module named 'x'", name="x"), "it"))
+        str(as_mirrorlake_error(ModuleNotFoundError("No module named 'x'", name="x"), "it"))
         == "it stopped: No module named 'x'"
     )
