@@ -1,7 +1,7 @@
 """Compiles `src/mirrorlake/native/records.c` when a wheel is built, for every platform at once. Called by hatchling.
 
 zig's C compiler makes code for all of them wherever it runs, and is a package of PyPI (`[build-system]` of
-pyproject.toml): nobody who builds or installs the wheel needs a compiler. An editable build (`make env`) makes all of
+pyproject.toml): building or installing the wheel needs no compiler. An editable build (`make env`) makes all of
 them too, since the wheel for Databricks is built from such a clone, on whatever machine.
 """
 

@@ -150,7 +150,7 @@ def sources_of(view: str) -> list[str]:
 
 
 def meaning(view: str, column: str) -> str:
-    """What a column of a view says. Raises KeyError for one that nobody has described."""
+    """What a column of a view says. Raises KeyError for one that is not described."""
     for known in (f"{view}.{column}", column):
         if known in OF_VIEWS:
             return OF_VIEWS[known]

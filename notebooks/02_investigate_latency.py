@@ -2,7 +2,7 @@
 # MAGIC %md
 # MAGIC # 2. From a latency spike to the records
 # MAGIC
-# MAGIC Somebody saw p99 jump, or has a record that was late. This page goes from the spike to its minute, to the
+# MAGIC You saw p99 jump, or have a record that was late. This page goes from the spike to its minute, to the
 # MAGIC partition, to the batch, and to the records that waited, and says in which half of the way they did. It reads
 # MAGIC the lake only, and shows no payload.
 # MAGIC

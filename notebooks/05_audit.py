@@ -104,7 +104,7 @@ nb.display(audit.missing(nb))
 # MAGIC %md
 # MAGIC ## At the source, and not staged
 # MAGIC
-# MAGIC Offsets at the newest sample. What came to the source after `sampled_at` nobody here can know.
+# MAGIC Offsets at the newest sample. What came to the source after `sampled_at` cannot be known here.
 
 # COMMAND ----------
 

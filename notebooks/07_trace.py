@@ -44,7 +44,7 @@ nb = open_notebook(globals(), flow="", topic="", partition="0", offset="", side=
 # MAGIC %md
 # MAGIC ## The story
 # MAGIC
-# MAGIC The first line says where the record is, and, where somebody has to act, what to type.
+# MAGIC The first line says where the record is, and, where an operator has to act, what to type.
 
 # COMMAND ----------
 

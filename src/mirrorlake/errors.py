@@ -5,7 +5,7 @@
     │   ├── TopologyError             the topology file does not say something that can be run
     │   ├── ClusterUnusable           a cluster cannot be used now, whatever the reason
     │   │   ├── ClusterUnreachable    no broker of it answered in time
-    │   │   └── AuthenticationFailed  somebody answered in its name and refused us, or is not trusted
+    │   │   └── AuthenticationFailed  a server answered in its name and refused us, or is not trusted
     │   ├── LakeError                 the lake cannot be read or written
     │   ├── UnknownOffset             a flow, topic or partition that the map has never seen
     │   ├── MissingJava               no Java runtime that Spark and Kafka can use
@@ -61,7 +61,7 @@ def _without_init(kind: type[MirrorlakeError], message: str) -> MirrorlakeError:
 
 
 class InputError(MirrorlakeError):
-    """Raised when somebody has to change a file or a flag, or to make a cluster or lake usable, before it can go on."""
+    """Raised when the user has to change a file or a flag, or to make a cluster or lake usable, before it can go on."""
 
     exit_code: ClassVar[int] = 2
 
@@ -83,7 +83,7 @@ class ClusterUnreachable(ClusterUnusable):
 
 
 class AuthenticationFailed(ClusterUnusable):
-    """Raised when whoever answers in a cluster's name refuses us, or is not trusted."""
+    """Raised when the server that answers in a cluster's name refuses us, or is not trusted."""
 
 
 class LakeError(InputError):

@@ -12,7 +12,7 @@ _PARAMETER = -8
 
 
 def share_heaps() -> None:
-    """Have the threads that this process will start share two heaps, unless somebody has said how many. Has to come
+    """Have the threads that this process will start share two heaps, unless the user has said how many. Has to come
     before it has many threads."""
     if _VARIABLE not in os.environ and (mallopt := getattr(ctypes.CDLL(None), "mallopt", None)) is not None:
         mallopt(_PARAMETER, int(_HEAPS))

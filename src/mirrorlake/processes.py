@@ -23,7 +23,7 @@ def cpu_seconds(roots: Iterable[int]) -> float:
     """CPU seconds so far of process trees, children that ended and were waited for included."""
     total = 0.0
     for process in tree_of(roots):
-        with suppress(psutil.Error):  # it ended meanwhile, or is somebody else's
+        with suppress(psutil.Error):  # it ended meanwhile, or is another's
             times = process.cpu_times()
             total += times.user + times.system + times.children_user + times.children_system
     return total

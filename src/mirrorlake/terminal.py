@@ -33,8 +33,9 @@ def plain_table(*headers: str, title: str | None = None, keep_first: bool = Fals
 
 
 def end_silently() -> None:
-    """See to it that nobody writes to the terminal while the interpreter is taken apart: where threads of libraries are
-    left then (Py4J's end with the process), DuckDB's binding reports all that it still holds as leaked."""
+    """See to it that no process writes to the terminal while the interpreter is taken apart: where
+    threads of libraries are left then (Py4J's end with the process), DuckDB's binding reports all
+    that it still holds as leaked."""
     atexit.register(_close_errors)  # what is registered first is called last
 
 

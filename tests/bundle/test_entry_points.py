@@ -85,7 +85,7 @@ def test_command_answers_about_a_catalog(
     assert json.loads(capsys.readouterr().out) == [{"two": 2}]
     run_as_wheel_task(monkeypatch, "command", tmp_path, command="divergence", arguments="--flow east->west")
     append(lake, "records", staged(range(10, 13), 60))
-    with pytest.raises(SystemExit, match="exit code 1, the replication needs somebody") as end:
+    with pytest.raises(SystemExit, match="exit code 1, the replication needs attention") as end:
         run_as_wheel_task(monkeypatch, "command", tmp_path, command="divergence", arguments="--flow east->west")
     assert end.value.code == 1
     assert "only in the lake" in capsys.readouterr().out

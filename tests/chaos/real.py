@@ -201,7 +201,7 @@ class Chaos:
         return (self.folder / "run.log").read_text(encoding="utf-8", errors="replace")[-1_500:]
 
     def kill(self, kind: str) -> None:
-        """Kill one process of a kind, and start it again where nobody else does; or take room or time away."""
+        """Kill one process of a kind, and start it again where no other does; or take room or time away."""
         if kind == "full disk" and self.disk is not None:
             with self.disk.full():
                 time.sleep(self.chance.uniform(*FULL_SECONDS))  # the time that it has no room

@@ -106,4 +106,4 @@ def test_the_page(spark: SparkSession, own: ClusterPair, tmp_path: Path) -> None
     assert "would move" in call(dry_run)
     call(home)
     assert read(own.east, "billing") == [[900, 1_049]], "0 again, 0 skipped"
-    assert page == {}, "commands of the page that nobody ran"
+    assert page == {}, "commands of the page that no process ran"

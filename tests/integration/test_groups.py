@@ -436,7 +436,7 @@ def test_a_group_that_reads_uncommitted_records_is_named_while_that_shows(scene:
     finally:
         producer.abort_transaction(20)
     assert f"group {group} has read records at the target that are not committed" in said
-    assert "not committed" not in CliRunner().invoke(app, command).output, "behind the marker nobody can tell"
+    assert "not committed" not in CliRunner().invoke(app, command).output, "behind the marker it cannot be told"
 
 
 def test_the_broker_lists_groups_of_the_new_protocol(scene: Scene) -> None:

@@ -212,7 +212,7 @@ def test_08_command(place: Path, run: Run) -> None:
     said = run("08_command", "command=sql", f"arguments={query}")
     assert f'"{FLOW}"' in said and "exit code 0" in said
     said = run("08_command", "command=divergence", f"arguments=--flow {FLOW}")
-    assert "only in the lake" in said and "exit code 1, the replication needs somebody" in said
+    assert "only in the lake" in said and "exit code 1, the replication needs attention" in said
     assert "there is no flow west->east" in run("08_command", "command=plan", "arguments=--flow west->east")
 
 

@@ -33,7 +33,7 @@ def scene(clusters: ClusterPair, topic_name: str, tmp_path: Path) -> Scene:
 
 @pytest.fixture
 def hanging(scene: Scene) -> Iterator[Producer]:
-    """A transaction with one record, and records of somebody else in front of it and behind it."""
+    """A transaction with one record, and records of another producer in front of it and behind it."""
     write(scene.clusters.east, scene.name, numbered(BEFORE))
     producer = transactional_producer(scene.clusters.east, transaction_timeout_ms=600_000)
     producer.begin_transaction()

@@ -15,7 +15,7 @@ from deltalake.exceptions import DeltaError
 
 Kind = Literal["driver", "worker", "zombie", "error", "foreign", "less", "full"]
 #: What can strike: the driver dies and its workers with it; one worker dies; the driver dies and the task goes on
-#: later, when others have taken over; a call fails; somebody else writes into the target partition; a reader of the
+#: later, when others have taken over; a call fails; another producer writes into the target partition; a reader of the
 #: stage ends early and says nothing.
 KINDS: tuple[Kind, ...] = ("driver", "worker", "zombie", "error", "foreign", "less")
 #: Beside these the lake's disk may be full, from a step on until the end of the replicator's piece of work.

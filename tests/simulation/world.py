@@ -129,7 +129,7 @@ class World:
         self.samples: dict[PartitionGeneration, int] = {}
         self.epochs: dict[TopicAndPartition, int] = {}
         #: Whether a log lost what it had since landing polled. It polls before the log has grown beyond its old end
-        #: again: within the seconds between two polls nobody can tell (docs/not_obvious.md).
+        #: again: within the seconds between two polls it cannot be told (docs/not_obvious.md).
         self.unseen = False
         #: The same of a target topic: producing polls before its next batch.
         self.target_unseen = False
@@ -284,7 +284,7 @@ class World:
         """A log loses its newest entries, transactions that are open there end, and records are written in their place.
 
         One at least, which is seen: where only markers, or nothing that a reader gets, took the place of what was lost,
-        nobody can tell (docs/not_obvious.md).
+        it cannot be told (docs/not_obvious.md).
         """
         found = self.source.topics.get(topic)
         if found is not None:

@@ -22,7 +22,7 @@ GIVEN = {
     "notify": "on-call@example.com",
     "node_type": "i3.xlarge",
 }
-#: What a deployment knows of whoever deploys, as the CLI tells it.
+#: What a deployment knows of the deploying user, as the CLI tells it.
 DEPLOYER = {"userName": "somebody@example.com", "short_name": "somebody"}
 _REFERENCE = re.compile(r"\$\{([a-zA-Z_.]+)\}")
 

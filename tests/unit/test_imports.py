@@ -261,7 +261,7 @@ def akin(here: str, other: str) -> bool:
 
 
 def test_who_goes_behind_the_face() -> None:
-    """`OpenLake.internals` leads below the library too: whoever uses it is listed, with what it is for."""
+    """`OpenLake.internals` leads below the library too: projects that use it is listed, with what it is for."""
     using = {
         package(path).removeprefix("mirrorlake.")
         for path in MODULES

@@ -23,7 +23,7 @@ _PLAIN_NAME = re.compile(r"[\w.-]+")
 def access_problems(connections: Connections, flows: Sequence[ResolvedFlow]) -> list[Problem]:
     """The rights on topics that flows lack, one refusal a topic. Asks both clusters, changes nothing.
 
-    Topics that a pattern would select and that may not be described cannot be seen by anybody without the right; only
+    Topics that a pattern would select and that may not be described cannot be seen without the right; only
     those that a flow gives by their whole name are reported.
 
     Raises:

@@ -113,7 +113,7 @@ def _alert(place: Mapping[str, Any], name: str, missing: int, detail: str) -> di
 
 class _LogEndsRequest:
     """The log ends of a flow's target partitions, and the ids of its target topics (`noted` by name, rows of
-    `living_targets`), asked for in a thread that holds nobody up."""
+    `living_targets`), asked for in a thread that holds up no other."""
 
     def __init__(
         self, connections: Connections, flow: ResolvedFlow, extents: Sequence[MapExtent], noted: Mapping[str, Any]

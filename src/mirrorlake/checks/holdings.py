@@ -1,4 +1,5 @@
-"""What the target topics of a flow hold already, and whose it is: this flow's, MirrorMaker 2's, or of nobody known."""
+"""What the target topics of a flow hold already, and whose it is: this flow's, MirrorMaker 2's, or
+of an unknown one."""
 
 import time
 from collections.abc import Collection, Mapping, Sequence
@@ -130,7 +131,7 @@ def _note(flow: ResolvedFlow, holdings: Sequence[Holding], who: str) -> Problem:
         holdings[0].target_topic,
         f"{_topics(holdings)} on cluster {flow.target} holds "
         f"{sum(holding.records for holding in holdings):,} records that {who}; "
-        "whoever reads there reads them, and the flow adds all that the source has",
+        "consumers there read them, and the flow adds all that the source has",
         "mirror under other names, or delete these topics first",
     )
 

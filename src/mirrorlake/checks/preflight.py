@@ -70,7 +70,7 @@ def judge(
 
 
 def second_writers(connections: Connections, result: Preflight, lake: Lake | None) -> list[Problem]:
-    """Refusals of flows that would write beside MirrorMaker 2. Where that does not run, nobody is asked for more."""
+    """Refusals of flows that would write beside MirrorMaker 2. Where that does not run, no more is asked for."""
     problems = []
     for flow in result.flows:
         if {flow.source, flow.target} <= result.ids.keys():

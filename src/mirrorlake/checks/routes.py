@@ -114,7 +114,7 @@ def origins(
 ) -> tuple[list[ClusterTopic], list[ClusterTopic]]:
     """Where routes may begin: the topics that are there, by alias, and examples of names that the flows ask for.
 
-    The examples find what an empty cluster would do once somebody makes such a topic. One of them is `heartbeats`.
+    The examples find what an empty cluster would do once such a topic is made. One of them is `heartbeats`.
     """
     real = {ClusterTopic(alias, topic) for alias, names in topics.items() for topic in names}
     asked = {

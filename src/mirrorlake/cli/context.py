@@ -26,7 +26,7 @@ ENGINE = typer.Option(
     metavar="spark|duckdb",
     help="Who reads the tables. Default: DuckDB; for a catalog the file's SQL warehouse, else Spark.",
 )
-#: How wide tables are where no terminal is: whoever reads a pipe wants each row on its line.
+#: How wide tables are where no terminal is: a program that reads a pipe wants each row on its line.
 PIPED_COLUMNS = 200
 
 

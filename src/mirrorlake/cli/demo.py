@@ -29,7 +29,7 @@ def demo(
     result = play(directory, records, partial(_say, shared))
     if as_json:
         shared.answer(vars(result))
-    make_behind(shared.say)  # what was proven is printed by now: nobody waits for it
+    make_behind(shared.say)  # what was proven is printed by now: nothing waits for it
     if not result.proven:
         raise typer.Exit(1)
 

@@ -84,8 +84,8 @@ def sql(
 ) -> None:
     """Run a query over the tables and views of the lake. `--engine spark` takes any statement.
 
-    With --json, a list of rows; one that was cut is under `rows`, beside `truncated` and `limit`, so that nobody takes
-    a part for the whole.
+    With --json, a list of rows; one that was cut is under `rows`, beside `truncated` and `limit`,
+    so that no reader takes a part for the whole.
     """
     shared: Context = context.obj.by(engine)
     rows = shared.lake.rows(query, limit=limit or None)

@@ -85,7 +85,7 @@ def install(console: "Callable[[], Console]", verbose: bool, form: Form = Form.a
 
 
 def as_json() -> bool:
-    """Whether stderr is for machines: whoever has a line for a person logs it then."""
+    """Whether stderr is for machines: what has a line for a person logs it then."""
     return any(isinstance(handler.formatter, JsonFormatter) for handler in logging.getLogger().handlers)
 
 

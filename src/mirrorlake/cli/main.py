@@ -1,4 +1,4 @@
-"""The `mirrorlake` command. Exit codes: 0 done and healthy; 1 the replication needs somebody; 2 wrong
+"""The `mirrorlake` command. Exit codes: 0 done and healthy; 1 the replication needs attention; 2 wrong
 input, or a cluster or lake that the command cannot do without does not answer."""
 
 import logging
@@ -36,7 +36,7 @@ from mirrorlake.terminal import end_silently
 
 logger = logging.getLogger(__name__)
 
-_MEANINGS = {1: "exit code 1, the replication needs somebody", 2: "exit code 2, nothing was done"}
+_MEANINGS = {1: "exit code 1, the replication needs attention", 2: "exit code 2, nothing was done"}
 
 app = typer.Typer(
     no_args_is_help=True,

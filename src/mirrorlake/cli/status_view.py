@@ -1,4 +1,4 @@
-"""`mirrorlake status` for a person: what needs somebody first, then a line a flow, then what is proven."""
+"""`mirrorlake status` for a person: what needs attention first, then a line a flow, then what is proven."""
 
 from typing import TYPE_CHECKING, Any
 

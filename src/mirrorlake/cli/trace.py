@@ -25,7 +25,7 @@ def trace(
     as_json: bool = typer.Option(False, "--json", help="Print one JSON document."),
 ) -> None:
     """Tell one record's life: written, landed, produced, read, and what held it up. Exits 1 when it does not go on
-    before somebody acts."""
+    before an operator acts."""
     shared: Context = context.obj.by(engine)
     if key is None and (partition is None or offset is None):
         raise InputError("name the record by --partition and --offset, or by --key")

@@ -255,7 +255,7 @@ class Topology(Model):
             )
 
     def _aliases_in_names(self, separator: str) -> frozenset[str]:
-        """The aliases that names of topics may begin with where this is the separator: those that anybody reads back,
+        """The aliases that names of topics may begin with where this is the separator: those that are read back,
         and those by which flows of this file name topics."""
         named = {name.partition("->")[0] for name, flow in self.flows.items() if flow.enabled}
         return frozenset(alias for alias in self.clusters if alias in named or is_usable_alias(alias, separator))

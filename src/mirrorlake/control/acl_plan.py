@@ -5,9 +5,10 @@ ALLOW WRITE is dropped and ALLOW ALL becomes ALLOW READ. All else is kept: DENY 
 PREFIXED patterns and the wildcard `*`, which MirrorMaker 2 loses or makes useless, stay one ACL where the flow's policy
 keeps prefixes and nothing but mirrors lies below: `orders` becomes PREFIXED `east.orders`, `*` becomes PREFIXED
 `east.`. Elsewhere (a policy of the user's own, or topics below that are the target's own, as `east.private` may be)
-such an ACL would grant what nobody granted. It is written out there: one LITERAL ACL for every mirrored topic that it
+such an ACL would grant what was not granted. It is written out there: one LITERAL ACL for every mirrored topic that it
 applies to, before the topic is made. That multiplies ACLs by topics, so it ends at MAX_WRITTEN_OUT; that is reported,
-and nobody loses a right by it, except that a prefix is taken back which has come to allow more than the source does.
+and no principal loses a right by it, except that a prefix is taken back which has come to allow
+more than the source does.
 
 An ACL is taken away when this flow made it under its present policy, and no ACL of the source asks for it any more.
 That a topic was deleted at the source, or is no longer selected, is no reason: its mirror stays, and so do the rights
@@ -145,7 +146,7 @@ def plan_acls(
 ) -> AclPlan:
     """Give the changes after which the target has what the source implies, and nothing of ours beyond.
 
-    An owned ACL stays whose policy is another, or of whose name nobody can say what it follows from.
+    An owned ACL stays whose policy is another, or of whose name it is not known what it follows from.
 
     Args:
         source, target: the ACLs of both sides.

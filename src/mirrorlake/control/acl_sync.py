@@ -42,7 +42,7 @@ NAMED = 8
 
 class _Compared(NamedTuple):
     """What a comparison of both sides gave: what to do, what is ours, and how mirrors are named; or, where a cluster
-    reports no ACLs, why not, and what the mirrors have to have, as far as is known, although nobody can make it."""
+    reports no ACLs, why not, and what the mirrors have to have, as far as is known, although it cannot be made."""
 
     plan: AclPlan
     owned: Mapping[Acl, str | None]

@@ -13,7 +13,8 @@ default (`use_defaults_from: target`), or the source's (`source`). What differs 
   log.retention.hours and log.segment.bytes, so there this is the usual case.
 - `source` sets a default only where the target's value is another, and only after creation: a default that an older
   target does not know must not keep the topic from being made.
-- `min.insync.replicas` above the factor of the target topic is refused: nobody could write to it (strimzi PR 8696).
+- `min.insync.replicas` above the factor of the target topic is refused: no producer could write to
+it (strimzi PR 8696).
 
 - A mirror is made to take timestamps of any age: the limits of the source have done their work (`UNLIMITED`).
 - `message.timestamp.type` of a mirror is CreateTime whatever the source topic has: a mirror keeps the timestamps of its
@@ -144,8 +145,8 @@ def _is_mirrored(rules: ConfigRules, key: str, config: ConfigValue) -> bool:
 def _refusal(key: str, value: str, factor: int) -> str:
     if key == _MIN_INSYNC and value.isdecimal() and int(value) > factor:
         return (
-            f"{_MIN_INSYNC}={value} is more than the {factor} replicas of the target topic, so that nobody could write "
-            f"to it; raise the topic's factor, or exclude the key with config_properties_exclude"
+            f"{_MIN_INSYNC}={value} is more than the {factor} replicas of the target topic, so that no producer could "
+            f"write to it; raise the topic's factor, or exclude the key with config_properties_exclude"
         )
     return ""
 

@@ -83,7 +83,7 @@ class ConfigSync:
         """Change what differs, and nothing else; returns the rows that it wrote to `changes`.
 
         A change that is refused stops no other one. It is reported once, and tried again after RETRY_REFUSED_SECONDS.
-        So is one that somebody else undoes again and again.
+        So is one that another party undoes again and again.
         """
         compared = self._compare()
         self._refusals.keep({_key(change) for change in compared.changes} | {row.resource for row in compared.refused})
@@ -103,8 +103,8 @@ class ConfigSync:
         """Why a change is not even sent, None if it is."""
         if self._contests.is_contested(_key(change)):
             return (
-                f"somebody else keeps changing {change.key} of topic {change.target_topic} back; stop that, or exclude "
-                "the key with config_properties_exclude"
+                f"another tool or operator keeps changing {change.key} of topic {change.target_topic} back; stop "
+                "that, or exclude the key with config_properties_exclude"
             )
         return change.refusal or None
 

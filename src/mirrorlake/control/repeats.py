@@ -1,4 +1,4 @@
-"""Changes that do not last: refused by a cluster, or undone by somebody else again and again."""
+"""Changes that do not last: refused by a cluster, or undone by another party again and again."""
 
 import time
 from collections.abc import Collection, Hashable, Iterable
@@ -8,7 +8,7 @@ Key = TypeVar("Key", bound=Hashable)
 
 #: How long a refused change waits until it is tried again (a policy or a right may have changed), seconds.
 RETRY_REFUSED_SECONDS = 600.0
-#: How often the same change is made within that time before somebody else is believed to undo it.
+#: How often the same change is made within that time before another party is believed to undo it.
 CONTESTED_TIMES = 3
 
 

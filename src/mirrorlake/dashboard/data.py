@@ -114,9 +114,9 @@ SHARE = 4
 
 
 class Snapshots:
-    """What the page is answered with: read again when somebody asks and the last answer is old enough.
+    """What the page is answered with: read again when a browser asks and the last answer is old enough.
 
-    Nobody looking means that nothing is read. Many lookers share one answer, and one reader works at a time.
+    While no browser asks, nothing is read. Many lookers share one answer, and one reader works at a time.
     """
 
     def __init__(

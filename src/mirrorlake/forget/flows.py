@@ -49,7 +49,7 @@ class Flows:
         return [self._known(name, None) for name in (*sorted(self._file.keys() | self._mapped.keys()), *self._resends)]
 
     def held(self, names: Iterable[str], stack: ExitStack, waits: dict[str, str]) -> list[FlowPositions]:
-        """The same of some flows that this call sees to it nobody produces until `stack` is closed. Of those that
+        """The same of some flows that this call sees to it no process produces until `stack` is closed. Of those that
         somebody does, or whose target does not answer, only the tables are known; `waits` is told why."""
         positions = []
         for name in names:
@@ -79,7 +79,7 @@ class Flows:
         return FlowPositions(name, floors_of(self._lake, name, target), committed, mirrors)
 
     def _alone(self, name: str, stack: ExitStack) -> dict[TopicAndPartition, Committed]:
-        """Where the target says that a flow is, once nobody writes for it any more. Raises LeaseTaken, LakeError,
+        """Where the target says that a flow is, once no process writes for it any more. Raises LeaseTaken, LakeError,
         ClusterUnusable, KafkaException."""
         flow = self._file.get(name)
         lease = Lease(self._lake, f"flow {name}")

@@ -34,8 +34,8 @@ class Committed(NamedTuple):
 @dataclass(frozen=True)
 class FlowPositions:
     """What is known of a flow. `floors` are the ends of its map: (generation, next source offset). `committed` are the
-    positions at its target, asked for while nobody else could write; None where that is not so. `mirrors` are topics
-    that it produces now, or has begun to produce at some time."""
+    positions at its target, asked for while no other process could write; None where that is not
+    so. `mirrors` are topics that it produces now, or has begun to produce at some time."""
 
     flow: str
     floors: Mapping[TopicAndPartition, tuple[int, int]]

@@ -87,7 +87,7 @@ def _without_closed(inventory: GroupInventory, closed: Mapping[str, str], revers
 
 
 def why_unreachable(connections: Connections, direction: Direction) -> str | None:
-    """Why the origin cannot be used, None if it can: a cluster in whose name somebody refuses us is as gone as one that
+    """Why the origin cannot be used, None if it can: a cluster in whose name a server refuses us is as gone as one that
     is silent. On the way back nothing can stand for it: raises ClusterUnusable."""
     try:
         connections.admin(direction.origin).cluster_id()
@@ -146,7 +146,7 @@ def _by_cluster(
 
 
 def _positions_of(admin: GroupAdmin, groups: Sequence[str]) -> GroupPositions:
-    """Positions; where nobody answered for any group, all of them are unknown."""
+    """Positions; where no broker answered for any group, all of them are unknown."""
     try:
         return admin.positions(groups)
     except ClusterUnusable as error:
@@ -258,7 +258,7 @@ def _as_written(
     lake: Reader, direction: Direction, checkpoints: Mapping[GroupPartition, Checkpoint]
 ) -> dict[GroupPartition, Translated]:
     """Where positions lead in logs that the source had no more: where their checkpoints say; in a new target topic, to
-    its start. How far the groups came since nobody knows."""
+    its start. How far the groups came since is not known."""
     starts = {
         key: (checkpoint.target_topic, checkpoint.partition, 0 if checkpoint.is_over else checkpoint.target_position)
         for key, checkpoint in checkpoints.items()

@@ -43,7 +43,7 @@ def sole_mover(lake: Lake, flow: ResolvedFlow, seconds: float = 0.0) -> Iterator
     """Do what moves groups along a flow as the only one that does. Raises LeaseTaken when another one is still at it
     after so long. The opposite flow counts as the same one: where both use one name for a topic they move one group.
 
-    Where the lake has no locks, or was opened to be read, nobody can know, and it is done all the same.
+    Where the lake has no locks, or was opened to be read, it cannot be known, and it is done all the same.
     """
     try:
         lease = Lease(lake, f"moving groups between {' and '.join(sorted((flow.source, flow.target)))}")

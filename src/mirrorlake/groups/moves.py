@@ -146,7 +146,7 @@ def _again(position: int, translated: Translated) -> int:
 def standing_by_checkpoint(checkpoint: Checkpoint, translated: Translated, since: datetime) -> Standing:
     """Where a group stands whose cluster is gone, by its last checkpoint, translated again.
 
-    What it read after the checkpoint nobody knows: at most all that is mirrored behind the position is read again.
+    What it read after the checkpoint is not known: at most all that is mirrored behind the position is read again.
     """
     now = replace(checkpoint, target_topic=translated.topic, target_position=translated.offset)
     now = replace(now, synced=False, reason=inexact_reason(translated))

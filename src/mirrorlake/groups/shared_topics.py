@@ -35,8 +35,8 @@ def joined(
 ) -> dict[TopicPartitionOffset, Translated]:
     """Translations by the flow of a way, made to hold for the opposite flow's records in the same topics too.
 
-    Asks nobody where there is no opposite flow, or where it names topics otherwise. Raises ClusterUnreachable when the
-    goal does not answer.
+    Asks no cluster where there is no opposite flow, or where it names topics otherwise. Raises
+    ClusterUnreachable when the goal does not answer.
     """
     shared = {
         key: position

@@ -18,7 +18,7 @@ _AT_ONCE = 500
 def topic_rights(client: AdminClient, topics: Collection[str]) -> dict[str, frozenset[str] | None]:
     """The operations (READ, WRITE, ...) allowed on each topic; none for one that may not even be described.
 
-    A topic that is not there, or whose cluster does not answer, is None. Raises KafkaException when nobody answers.
+    A topic that is not there, or whose cluster does not answer, is None. Raises KafkaException when no broker answers.
     """
     names = sorted(topics)
     rights: dict[str, frozenset[str] | None] = {}
@@ -40,8 +40,8 @@ def topic_rights(client: AdminClient, topics: Collection[str]) -> dict[str, froz
 
 
 def described(client: AdminClient, topics: Collection[str]) -> dict[str, tuple[str, bool]]:
-    """Kafka's id of each topic, and whether the principal may read it; those that are gone, or that nobody may describe
-    here, are missing. Raises KafkaException when nobody answers."""
+    """Kafka's id of each topic, and whether the principal may read it; those that are gone, or that
+    may not be described here, are missing. Raises KafkaException when no broker answers."""
     topics_seen = {}
     for chunk in chunks(sorted(topics), _AT_ONCE):
         futures = client.describe_topics(
@@ -73,9 +73,9 @@ def refused_creations(client: AdminClient, topics: Collection[str]) -> set[str]:
 
 
 def may_write_transactions(settings: dict[str, str | int | bool], transactional_id: str) -> bool:
-    """Whether a producer may use a transactional id. Fences whoever has it now, so give one that nobody uses.
+    """Whether a producer may use a transactional id. Fences the producer that has it now, so give one that is not used.
 
-    Raises KafkaException when nobody answers.
+    Raises KafkaException when no broker answers.
     """
     try:
         Producer({**settings, "transactional.id": transactional_id}).init_transactions(ANSWER_SECONDS)

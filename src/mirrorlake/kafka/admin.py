@@ -17,7 +17,7 @@ class ClusterAdmin:
     """One cluster, asked through one admin client. Every call is bounded by ANSWER_SECONDS.
 
     Live settings are checked again after a refusal and from time to time; a client whose secrets were rotated gives
-    way to a new one. Raises ClusterUnreachable or AuthenticationFailed when nobody answers.
+    way to a new one. Raises ClusterUnreachable or AuthenticationFailed when no broker answers.
     """
 
     def __init__(self, alias: str, client: "Mapping[str, str | int | bool] | LiveSettings[str | int | bool]") -> None:

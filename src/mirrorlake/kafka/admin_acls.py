@@ -59,7 +59,7 @@ def _why_none(admin: ClusterAdmin) -> NoAcls | None:
     broker = ConfigResource(ResourceType.BROKER, str(cluster.nodes[0].id))
     future = admin.client.describe_configs([broker], request_timeout=ANSWER_SECONDS)[broker]
     if refusal_of(admin, future) is not None:
-        return None  # somebody refused, so there is an authorizer
+        return None  # a refusal, so there is an authorizer
     entry = future.result().get("authorizer.class.name")
     return NoAcls(True, "no authorizer") if entry is not None and not entry.value else None
 

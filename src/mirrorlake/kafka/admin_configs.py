@@ -102,7 +102,8 @@ def alter_topic_configs(admin: ClusterAdmin, changes: Sequence[Edit]) -> dict[Ed
 
 
 def refusal_of(admin: ClusterAdmin, future: Any) -> KafkaError | None:
-    """What the cluster answered instead of doing it, None if it did. Raises ClusterUnreachable when nobody answered."""
+    """What the cluster answered instead of doing it, None if it did. Raises ClusterUnreachable when
+    no broker answered."""
     try:
         future.result()
     except KafkaException as raised:

@@ -101,7 +101,7 @@ class AdminConnection:
     def unanswered(
         self, current: Client, error: KafkaException, waited: float
     ) -> ClusterUnreachable | AuthenticationFailed:
-        """Why nobody answers, as an error to raise."""
+        """Why no broker answers, as an error to raise."""
         if current.refusal is not None:
             why = refusal_text(current.refusal, current.settings)
             return AuthenticationFailed(

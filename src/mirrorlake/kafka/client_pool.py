@@ -8,7 +8,7 @@ from typing import Generic, TypeVar
 
 Client = TypeVar("Client")
 
-#: How long a client is kept that nobody uses, seconds: many batches, and less than what a replay, or a rotated secret,
+#: How long a client is kept that is not used, seconds: many batches, and less than what a replay, or a rotated secret,
 #: leaves behind should cost sockets and threads.
 IDLE_SECONDS = 600.0
 
@@ -18,7 +18,7 @@ class ClientPool(Generic[Client]):
     was put last stays.
 
     Args:
-        close: lets go of one; nothing where a client ends once nobody refers to it, which whoever still uses one does.
+        close: lets go of one; nothing where a client ends once nothing refers to it, which its user does.
         idle_seconds: how long one stays that is not asked for.
         clock: gives seconds.
     """

@@ -32,7 +32,8 @@ from mirrorlake.offsets.positions import Committed, TopicAndPartition
 
 logger = logging.getLogger(__name__)
 
-#: Kafka's own topic of groups and positions: whoever leads a partition of it coordinates the groups that fall there.
+#: Kafka's own topic of groups and positions: the broker that leads a partition of it coordinates
+#: the groups that fall there.
 _POSITIONS_TOPIC = "__consumer_offsets"
 #: How long one request to the process may take, however many groups it is about, seconds: more than it gives itself.
 PROCESS_SECONDS = 120.0
@@ -43,8 +44,9 @@ _DIED = "the client died while a coordinator was away"
 class Listing:
     """Groups by id with their state (as Kafka names it: EMPTY, STABLE, ...).
 
-    `errors` say why there may be more: of brokers that did not answer, and of coordinators that nobody is now. A group
-    that is not listed is gone only if its coordinator says so: then `positions` has it without any.
+    `errors` say why there may be more: of brokers that did not answer, and of coordinators that no
+    broker is now. A group that is not listed is gone only if its coordinator says so: then
+    `positions` has it without any.
     """
 
     states: Mapping[str, str]
@@ -62,7 +64,7 @@ class GroupPositions:
 class GroupAdmin:
     """The consumer groups of one cluster. Share and streams groups are not among them (`other_kinds`).
 
-    Every call raises ClusterUnreachable or AuthenticationFailed when nobody answers. May be used by many threads.
+    Every call raises ClusterUnreachable or AuthenticationFailed when no broker answers. May be used by many threads.
     """
 
     def __init__(self, admin: ClusterAdmin, client: LiveSettings[str | int | bool]) -> None:
@@ -74,7 +76,9 @@ class GroupAdmin:
 
     def listing(self) -> Listing:
         """All consumer groups of every type that the brokers list, the new protocol's (KIP-848) too."""
-        topics = self._admin.topics()  # says who refused us, or that nobody is there, better and sooner than a listing
+        topics = (
+            self._admin.topics()
+        )  # says who refused us, or that no broker is there, better and sooner than a listing
         try:
             listed = self._admin.client.list_consumer_groups(request_timeout=ANSWER_SECONDS).result()
         except KafkaException as error:
@@ -186,7 +190,7 @@ class GroupAdmin:
     def _exchange(self, document: object, answers: dict[str, Any], seconds: float) -> None:
         """Send a request and add what is answered; a process that did not come to the end of it is no more."""
         process = self._running()
-        # Whoever does not answer at all is ended; then there are no more lines.
+        # A process that does not answer at all is ended; then there are no more lines.
         limit = threading.Timer(seconds, process.kill)
         limit.start()
         try:

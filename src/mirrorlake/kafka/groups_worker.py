@@ -1,7 +1,7 @@
 """The process that speaks about consumer groups to one cluster, for `kafka.groups`; it holds nothing but a connection.
 
 Reads one JSON document a line from stdin, the client's settings first. Answers each request group by group, a line for
-each as soon as it is known, and a last line that says so: whoever reads has what was answered if this process dies.
+each as soon as it is known, and a last line that says so: the reader has what was answered if this process dies.
 Ends when stdin does, so also when its parent is killed.
 """
 

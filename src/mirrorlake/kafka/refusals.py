@@ -32,7 +32,7 @@ def principal_of(client: Mapping[str, str | int | bool]) -> str:
 
 
 def is_refusal(error: KafkaError) -> bool:
-    """Whether an error says that somebody was refused, which asking again does not change."""
+    """Whether an error says that a client was refused, which asking again does not change."""
     codes = (KafkaError._AUTHENTICATION, KafkaError.SASL_AUTHENTICATION_FAILED, KafkaError._SSL)
     return error.code() in codes or "SSL alert number" in str(error.str())
 

@@ -9,8 +9,8 @@ from mirrorlake.errors import TopologyError
 
 logger = logging.getLogger(__name__)
 
-#: How often secrets and PEM files are read again though nobody was refused, seconds: who rotates them mostly lets the
-#: old ones be good for longer.
+#: How often secrets and PEM files are read again though no client was refused, seconds: who rotates
+#: them mostly lets the old ones be good for longer.
 SECRETS_SECONDS = 300.0
 Value = TypeVar("Value", bound="str | int | bool")
 
@@ -29,7 +29,7 @@ class LiveSettings(Generic[Value]):
         self.now: Mapping[str, Value] = read()
 
     def renewed(self, refused: bool = False) -> bool:
-        """Whether they are other ones than they were. They are read again when somebody was `refused`, else every
+        """Whether they are other ones than they were. They are read again when a client was `refused`, else every
         SECRETS_SECONDS. What cannot be read stays as it was."""
         if not refused and self._clock() - self._read_at < SECRETS_SECONDS:
             return False

@@ -16,7 +16,7 @@ class TopicInfo:
     """A topic as its cluster describes it; `factor` is the replication factor of its first partition.
 
     `configs` are those to create it with; they are not filled when a cluster describes its topics. `leaderless` are the
-    partitions that nobody can read now.
+    partitions that no client can read now.
     """
 
     name: str
@@ -96,7 +96,7 @@ class Acl:
 @dataclass(frozen=True)
 class Row:
     """A record, as far as it takes to tell it from another: timestamp in ms, and the epoch of the leader that wrote it
-    (None where that is not known). Of one that was `forgotten` nobody knows what it was."""
+    (None where that is not known). Of one that was `forgotten` it is not known what it was."""
 
     offset: int
     timestamp: int
@@ -106,7 +106,7 @@ class Row:
     forgotten: bool = False
 
     def same(self, other: "Row | None") -> bool:
-        """Whether another record is this one, whoever wrote it. What was forgotten is taken for it."""
+        """Whether another record is this one, whichever producer wrote it. What was forgotten is taken for it."""
         if other is not None and (self.forgotten or other.forgotten):
             return self.offset == other.offset
         return other is not None and (self.offset, self.timestamp, self.key, self.value) == (

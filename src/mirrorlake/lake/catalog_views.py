@@ -1,7 +1,7 @@
 """The views of a lake in a catalog: made once, altered where their query is another one now, and never replaced.
 
 `CREATE OR REPLACE VIEW` would drop what was granted on a view; `ALTER VIEW … AS` keeps it, on Databricks as in Spark.
-A session that reads a folder makes its own views instead, which nobody else sees (`Lake.make_known`).
+A session that reads a folder makes its own views instead, which no other session sees (`Lake.make_known`).
 """
 
 from mirrorlake.errors import LakeError
@@ -12,8 +12,8 @@ from mirrorlake.lake.lake import Lake
 def keep_views(lake: Lake) -> None:
     """Make the views that are missing, alter those whose query differs from ours, leave the others alone.
 
-    Two processes may do this at once. Raises LakeError where a view can be neither made nor altered: it is somebody
-    else's.
+    Two processes may do this at once. Raises LakeError where a view can be neither made nor altered: it is another
+    principal's.
     """
     from mirrorlake.spark.causes import cause_of
     from mirrorlake.spark.failures import SPARK_FAILURES  # only who has a session has Spark
@@ -30,8 +30,9 @@ def keep_views(lake: Lake) -> None:
         except SPARK_FAILURES as error:
             done = "made" if there is None else "altered, which only its owner may"
             raise LakeError(
-                f"the view {view} in {lake.place} cannot be {done} ({cause_of(error)}); let whoever runs this command, "
-                f"or a group of theirs, own the view (ALTER VIEW {view} OWNER TO …) and have CREATE TABLE on the schema"
+                f"the view {view} in {lake.place} cannot be {done} ({cause_of(error)}); let the principal that "
+                f"runs this command, or a group of theirs, own the view (ALTER VIEW {view} OWNER TO …) and have "
+                "CREATE TABLE on the schema"
             ) from error
 
 

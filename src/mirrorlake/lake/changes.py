@@ -13,7 +13,7 @@ ChangeOutcome = Literal["begun", "done", "refused", "skipped", "gone"]
 class Change:
     """What happened to one resource. `before` and `after` are texts, None for "was not there" and "is not there".
 
-    `skipped` means that the cluster has nothing of this kind, `gone` that somebody else had taken it away before.
+    `skipped` means that the cluster has nothing of this kind, `gone` that another party had taken it away before.
     `begun` is written before an ACL is made, so that it is known whose it is whenever the process dies; `policy` is
     what the flow named mirrors by then.
     """

@@ -46,7 +46,7 @@ class DuckLake:
 
     @cached_property
     def _connection(self) -> duckdb.DuckDBPyConnection:
-        # Else what does not fit into memory would be written to a folder beside whoever asks.
+        # Else what does not fit into memory would be written to a folder beside the process that asks.
         spilled = str(Path(tempfile.gettempdir()) / "mirrorlake-duckdb")
         connection = duckdb.connect(config={"temp_directory": spilled})
         for statement in PREPARED:

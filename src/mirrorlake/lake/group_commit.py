@@ -1,8 +1,8 @@
 """Appends of many threads to one table, in as few commits as they come together.
 
 A Delta commit takes longer than most of what it notes down, and the threads of many flows note things down at the same
-time. Whoever finds nobody writing writes, his own rows and all that come meanwhile; each call returns, or raises, when
-its own rows are, or are not, in the table.
+time. The first idle caller writes for all, its own rows and those that come meanwhile; each call
+returns, or raises, when its own rows are, or are not, in the table.
 """
 
 import threading

@@ -24,7 +24,7 @@ def note_heartbeat_topics(lake: Lake, flow: str, topics: Collection[str]) -> Non
 
 
 def known_heartbeats(lake: Lake, flow: str) -> Callable[[str], bool]:
-    """Whether a topic of a flow's source is known to hold heartbeats; `heartbeats` alone where nobody has noted it."""
+    """Whether a topic of a flow's source is known to hold heartbeats; `heartbeats` alone where it was not noted."""
     rows = (row["heartbeat_topics"] for row in lake.ask_table("objectives") if row["flow"] == flow)
     pattern = re.compile(next(rows, None) or heartbeats_pattern([HEARTBEATS]))
     return lambda topic: pattern.search(topic) is not None

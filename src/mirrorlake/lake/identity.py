@@ -1,7 +1,8 @@
 """A lake's identity: eight characters in its names at targets, so that two lakes never share a transactional id.
 
-It is a property of the table `records`, so that it goes wherever the lake goes, and no path decides it: whoever goes on
-with a lake fences, and knows the positions of, whoever wrote from it before.
+It is a property of the table `records`, so that it goes wherever the lake goes, and no path decides
+it: the process that goes on with a lake fences, and knows the positions of, the process that wrote
+from it before.
 """
 
 import hashlib

@@ -59,8 +59,8 @@ class Refusal(NamedTuple):
 
 
 class Lost(NamedTuple):
-    """What a target lost of a partition, and nobody has decided about: all from a target offset on, of one generation
-    of the target topic."""
+    """What a target lost of a partition, and no operator has decided about: all from a target
+    offset on, of one generation of the target topic."""
 
     target_generation: int
     target_offset: int
@@ -68,9 +68,10 @@ class Lost(NamedTuple):
 
 class Decided(NamedTuple):
     """What an operator said about partitions that stopped, each in a generation of its topic: `stopped` ones, the
-    source offsets that were given up, the one at which the flow goes on behind records of somebody else, those that it
-    goes on without since the stage has them no more, and those that are to be parked if they are refused. `lost` are
-    the partitions of which the target has lost records, and of which nothing is decided."""
+    source offsets that were given up, the one at which the flow goes on behind records of another
+    producer, those that it goes on without since the stage has them no more, and those that are to
+    be parked if they are refused. `lost` are the partitions of which the target has lost records,
+    and of which nothing is decided."""
 
     stopped: frozenset[PartitionGeneration]
     skipped: dict[PartitionGeneration, OffsetRanges]
@@ -147,7 +148,7 @@ class Incidents:
             self._seen -= settled
 
     def refused(self, flow: str) -> list[Refusal]:
-        """Partitions that stopped at a record, or for a lost position, and that nobody decided about."""
+        """Partitions that stopped at a record, or for a lost position, and that no operator decided about."""
         rows = self._lake.ask("refusals", flow=flow)
         names = Refusal._fields
         return [Refusal(**{name: row[name] for name in names}) for row in rows if row["open"]]

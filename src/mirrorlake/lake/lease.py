@@ -2,8 +2,9 @@
 
 Transactions keep the target right even if two processes try (one fences the other), but they would fence each other for
 ever. A lease is a locked file in the lake (`Lake.leases`): the lock ends with the process that holds it, even by
-kill -9, so nobody waits for a dead one. Who holds it is written into the file, and taken out when it is given back: of
-two hosts each may have locks of its own, and then that is all that one sees of the other.
+kill -9, so no process waits for a dead one. Who holds it is written into the file, and taken out
+when it is given back: of two hosts each may have locks of its own, and then that is all that one
+sees of the other.
 """
 
 import fcntl
@@ -45,7 +46,7 @@ class Lease:
         """Take it. Raises LeaseTaken, which names the process that has it.
 
         Where no file can be locked, or a process of another host had it and has not given it back, it is taken all the
-        same, with a warning; `sure` raises LakeError there instead: nobody knows whether that process still works.
+        same, with a warning; `sure` raises LakeError there instead: it is not known whether that process still works.
         """
         try:
             self._file.parent.mkdir(parents=True, exist_ok=True)
@@ -119,7 +120,7 @@ def _note(handle: int, holder: Holder | None) -> None:
 
 
 def _holder(handle: int) -> Holder | None:
-    """Who is noted, None for nobody."""
+    """Who is noted; None: no process."""
     try:
         document = json.loads(os.pread(handle, 1_000, 0))
         return Holder(document["host"], document["pid"], document["since"])

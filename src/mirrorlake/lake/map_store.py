@@ -45,7 +45,7 @@ class LakeMap:
             raise fenced("offset_map", application, known, self._number)
 
     def produce_tasks(self) -> int | None:
-        """Into how many shards the flow was dealt by whoever produced it last; None if nobody noted it."""
+        """Into how many shards the flow was dealt by the process that produced it last; None if it was not noted."""
         noted = self._event_log.history(self._flow, _SHARDS)
         return int(noted[-1].after or 0) if noted else None
 

@@ -23,7 +23,7 @@ REPEATED = (
     *("batch_end", "open_ends"),
 )
 KEYS = ("source_cluster", "topic", "partition", "offset", "batch_id", "generation")
-#: Columns that are null in nearly all files, as files name what they hold: by its statistics nobody reads them then.
+#: Columns that are null in nearly all files, as files name what they hold: by its statistics no reader reads them then.
 RARE = {"timestamp_ms": "timestamp_ms", "header_names": "header_names.list.element"}
 
 

@@ -1,7 +1,7 @@
 """The tables of a lake that is a directory, made and written by delta-rs: a commit costs some 12 ms and no Spark.
 
 What Spark writes into the same tables (large landed batches, `maintain`) and what is written here are Delta commits
-like any others: whoever comes second of two tries again on top of the first.
+like any others: the second of two tries again on top of the first.
 """
 
 import logging

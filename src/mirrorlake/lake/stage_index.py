@@ -113,7 +113,7 @@ class _LocalStage:
             while (commit := self._log.commit(index.version + 1)) is not None:
                 self._take(index, commit)
         except FileNotFoundError:
-            # The log was cleaned up while nobody followed, or files were rewritten since: the snapshot says.
+            # The log was cleaned up while no process followed, or files were rewritten since: the snapshot says.
             self.build(index)
 
     def _take(self, index: StageIndex, commit: Commit) -> None:
@@ -142,7 +142,7 @@ def _ranges(
 
 def _as_landed(path: str, ranges: list[StagedRange], count: int | None) -> list[StagedRange]:
     """Ranges as they were before a file lost records that the log says it has. Of which partition they were nobody
-    knows: so each range counts them, and what has gaps is not taken for whole by whoever reads it."""
+    knows: so each range counts them, and what has gaps is not taken for whole by its reader."""
     lacking = (count or 0) - sum(staged_range.record_count for staged_range in ranges)
     if lacking <= 0:
         return ranges
@@ -162,7 +162,7 @@ def _read(paths: Sequence[str], constants: tuple[str | None, int | None]) -> Ite
 
 def _constants(files: pa.Table) -> tuple[str | None, int | None]:
     """The source cluster and the generation that all rows of some files have, by the log's statistics; None where they
-    have several, or nobody knows."""
+    have several, or it is not known."""
     values_of_file = []
     for name in ("source_cluster", "generation"):
         sides = [f"{side}.{name}" for side in ("min", "max")]
@@ -235,7 +235,7 @@ class _SparkStage:
 
     def follow(self, index: StageIndex) -> None:
         """Take over what commits behind the index's version brought. A file that they took away stays in the index
-        until somebody finds it gone: which offsets there are, it says all the same."""
+        until a reader finds it gone: which offsets there are, it says all the same."""
         from mirrorlake.lake import stage
         from mirrorlake.spark.failures import SPARK_FAILURES
 

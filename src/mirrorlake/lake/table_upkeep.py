@@ -1,4 +1,5 @@
-"""Upkeep of the tables: settings, deleting what is old, small files into large ones, files that nobody needs any more.
+"""Upkeep of the tables: settings, deleting what is old, small files into large ones, files that are
+not needed any more.
 
 None of it stands in the way of a running replicator. Its appends read nothing, so they conflict neither with a delete
 nor with OPTIMIZE; what does (two changes of the same rows) is done again. OPTIMIZE puts rows of `records` into
@@ -171,7 +172,7 @@ def optimize(lake: Lake, table: str) -> None:
 
 
 def vacuum(lake: Lake, table: str, hours: int) -> None:
-    """Remove files that no version has needed for so many hours. 0 hours is for a lake that nobody writes to."""
+    """Remove files that no version has needed for so many hours. 0 hours is for a lake that no process writes to."""
     from mirrorlake.spark.session import settings_for_now  # a run asks this module too, and may need no session
 
     unchecked = {} if hours >= _SAFE_VACUUM_HOURS else {_VACUUM_CHECK: "false"}

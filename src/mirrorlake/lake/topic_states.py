@@ -10,7 +10,7 @@ from mirrorlake.kafka.values import Acl, TopicConfigs
 @dataclass(frozen=True)
 class TopicState:
     """How a topic is from a time on: partitions, replication factor, what is set on the topic itself, Kafka's id of it
-    (None where nobody asked), and the ACLs that apply to it (None where the cluster does not tell them)."""
+    (None where they were not asked for), and the ACLs that apply to it (None where the cluster does not tell them)."""
 
     partitions: int
     factor: int
@@ -31,7 +31,7 @@ def own_configs(configs: TopicConfigs) -> dict[str, str]:
 def applying_acls(topics: Iterable[str], acls: Iterable[Acl]) -> dict[str, tuple[Acl, ...]]:
     """The ACLs that apply to each topic, in order: those on its name, on a prefix of it, and on all topics.
 
-    They stay as their cluster has them, so that whoever makes them again makes one on a prefix once, and knows that it
+    They stay as their cluster has them, so that what makes them again makes one on a prefix once, and knows that it
     was one.
     """
     literal: dict[str, list[Acl]] = {}

@@ -49,7 +49,7 @@ _NEWEST = (
 class Translation:
     """A position on the other cluster. Not `exact` means: not replicated yet, and this is the highest safe position.
 
-    While a target topic is gone, or was made again and nobody has decided how to go on, that is its start.
+    While a target topic is gone, or was made again and no operator has decided how to go on, that is its start.
     """
 
     topic: str

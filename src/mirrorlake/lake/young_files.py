@@ -3,7 +3,7 @@
 Neither delta-rs nor Spark keeps the order of offsets when it compacts, and a flow that reads a file out of order has to
 sort. So the rows are put in order here, and the commit is written here: one `add`, the `remove`s, no change of data
 (https://github.com/delta-io/delta/blob/master/PROTOCOL.md). The files that it replaces stay, for those who are
-reading them, until somebody deletes them (run/upkeep.py, `maintain`).
+reading them, until they are deleted (run/upkeep.py, `maintain`).
 """
 
 import json
@@ -70,7 +70,7 @@ class YoungFiles:
 
     def _chosen(self, small: Collection[str]) -> list[str]:
         """The first of some files that become one: as many as are put in order at once, without those that have many
-        bytes of rows, and such that nobody has to sort what they are read with."""
+        bytes of rows, and such that no reader has to sort what they are read with."""
         known = self._row_bytes
         self._row_bytes = {path: known.get(path) or self._in_memory(path) for path in small}
         fitting = {str(self._table / path): size for path, size in self._row_bytes.items() if size < SMALL_ROWS}

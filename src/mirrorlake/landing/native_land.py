@@ -97,7 +97,7 @@ class _LandedAtOnce(LandingQuery):
         super().__init__(close=sink.close, fenced=fenced)
         self._covered = {key: end for key, (_, end) in ranges.items()}
         self._error: Exception | None = None
-        # Where whoever lands next finds the name of what may still commit (`land.end_queries`).
+        # Where the next landing finds the name of what may still commit (`land.end_queries`).
         checkpoint.mkdir(parents=True, exist_ok=True)
         try:
             with sink.paced():

@@ -159,7 +159,7 @@ class NativeSink:
         )
 
     def _read_by_tasks(self, frame: "DataFrame", batch: int) -> None:
-        """Commit the files that tasks wrote. What the driver's client fetches ahead would be read by nobody."""
+        """Commit the files that tasks wrote. What the driver's client fetches ahead would not be read."""
         if self._reader is not None:
             self._reader.keep_prefetched(())
         files = frame.toArrow().to_pylist()

@@ -124,7 +124,7 @@ class _StreamReader(DataSourceStreamReader):
         from mirrorlake.kafka.admin import ClusterAdmin
 
         if self._admin is None:
-            # The worker asks the same cluster, and reports it; this process's output belongs to nobody.
+            # The worker asks the same cluster, and reports it; this process's output is not shown.
             logging.getLogger("mirrorlake.kafka").setLevel(logging.ERROR)
             self._admin = ClusterAdmin(self._job.alias, self._job.client)
         ends = self._admin.end_offsets(list(self._reached), skip_silent=True)

@@ -179,7 +179,7 @@ class LandingPlanner:
         for key, ends in self.source.ends(planned.plan.starts.keys() | planned.unanswered).items():
             if key in planned.unanswered or ends.epoch != planned.log[key].epoch or ends.end < covered.get(key, 0):
                 return True
-        # Where nobody waits nobody else decides: a query every few seconds is worth skipping.
+        # Where nothing waits no operator decides: a query every few seconds is worth skipping.
         return any(planned.waiting) and blocked(self._store.decisions()) != planned.waiting
 
     def refuse(self, refused: Mapping[TopicAndPartition, str]) -> None:
@@ -214,7 +214,8 @@ class LandingPlanner:
         current: CurrentGenerations,
         decisions: Collection[Decision],
     ) -> dict[TopicAndPartition, int]:
-        """The partitions that the source has not as they are staged, as far as nobody knows yet, and from where on."""
+        """The partitions that the source has not as they are staged, as far as that is not known
+        yet, and from where on."""
         waiting = blocked(decisions)[1]
         ends = {key: end for key, end in positions.items() if key not in waiting}
         return self._rewinds.rewound(log, ends, {key: current.topics[key[0]].generation for key in ends})

@@ -74,7 +74,7 @@ class LandingPlan:
 
 @dataclass(frozen=True)
 class Decision:
-    """What is known of a loss, and what an operator said: `resolution` is None while nobody did."""
+    """What is known of a loss, and what an operator said: `resolution` is None while none did."""
 
     topic: str
     partition: int | None
@@ -109,7 +109,7 @@ class SourceComparison:
 
 
 def recreated(ids: Mapping[str, str], current: CurrentGenerations, decisions: Iterable[Decision]) -> tuple[Loss, ...]:
-    """The topics that have another id than their newest generation, as far as nobody knows yet."""
+    """The topics that have another id than their newest generation, as far as that is not known yet."""
     reported = {decision.topic for decision in decisions if decision.kind == "topic_recreated" and waits(decision)}
     return tuple(
         Loss("topic_recreated", topic, generation=current.topics[topic].generation)

@@ -1,5 +1,5 @@
 """Notes how topics of a source are: before the first record is staged, and whenever their configs or ACLs are asked
-for. Whoever keeps them alike at a target asks; for a flow that does not, `SourceNotes` does."""
+for. What keeps them alike at a target asks; for a flow that does not, `SourceNotes` does."""
 
 from collections.abc import Mapping
 
@@ -78,7 +78,7 @@ class SourceNotes:
         self._acls_refused = False
 
     def note(self) -> None:
-        """Ask the source once. Raises ClusterUnreachable, or KafkaException when nobody answers."""
+        """Ask the source once. Raises ClusterUnreachable, or KafkaException when no broker answers."""
         topics = {name: info for name, info in self._source.topics().items() if self._flow.selection.selects(name)}
         may = {
             name: topics[name]

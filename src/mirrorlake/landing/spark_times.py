@@ -1,6 +1,6 @@
 """Records that Spark's own Kafka source cannot give, by their time: found, so that they stop their partition alone.
 
-It makes a TIMESTAMP of a record's time before anybody can look at it, and fails the whole query where that is none,
+It makes a TIMESTAMP of a record's time before it can be looked at, and fails the whole query where that is none,
 without a word of which record it was (`KafkaRecordToRowConverter`). A native reading has no such limit.
 """
 

@@ -107,7 +107,7 @@ class Status(Answer):
         alerts: rows of the view `alerts`, and laws of replication that are broken.
         unchecked: what could not be checked, a sentence each.
         proofs: how much of each topic of each flow is proven by content, and since when (`verify`).
-        attention: a sentence for each thing that needs somebody, the most urgent first.
+        attention: a sentence for each thing that needs attention, the most urgent first.
     """
 
     healthy: bool
@@ -178,7 +178,7 @@ class Groups(Answer):
         untold: why a cluster may have more groups than it reported.
         errors: why a group was not reported, by group.
         not_mirrored: groups that no command moves, with the reason.
-        topics_waiting: topics that lead nowhere until somebody decides, with the reason.
+        topics_waiting: topics that lead nowhere until an operator decides, with the reason.
         groups: a row for each group and partition. Positions are the next offset to be read, lags are records, None
             is not known; `read_again_at_most` are the records that would come twice if it failed over now, and
             `gone_at_most` those that it has not read and that are not at the target any more; a position that has no

@@ -1,6 +1,6 @@
 """What stands behind an open lake: the topology, the clusters, the session and the tables, each made when first needed.
 
-No part of the library's face: parts of mirrorlake that stand on it reach below by this, and nobody else should.
+No part of the library's face: parts of mirrorlake that stand on it reach below by this, and nothing else should.
 """
 
 import sys

@@ -36,7 +36,7 @@ def replicated(
     reader: str,
 ) -> Rows:
     """Run flows until the end; returns and raises as `OpenLake.run` says."""
-    from mirrorlake.tracking.runs import check_wanted, tracked  # of an extra: whoever replicates may do without
+    from mirrorlake.tracking.runs import check_wanted, tracked  # of an extra: a run may do without
 
     topology = known.topology
     check_wanted(topology.tracking)
@@ -88,14 +88,14 @@ def _prepare_behind(tables: Lake) -> None:
         try:
             start_workers(tables.spark)
         except Exception as error:  # noqa: BLE001 - it only prepares
-            # Mostly the session ended meanwhile; else whoever needs it next meets and reports the same.
+            # Mostly the session ended meanwhile; else its next user meets and reports the same.
             logger.debug("the session could not be prepared: %s", cause_of(error))
 
     threading.Thread(target=prepare, name="preparing the session", daemon=True).start()
 
 
 class _Counts:
-    """What each flow has produced, counted for the answer and reported to whoever listens."""
+    """What each flow has produced, counted for the answer and reported to those that listen."""
 
     def __init__(self, flows: Sequence[str], reader: str, progress: Progress, report: Report | None) -> None:
         self.listeners: list[Progress | Tracked] = [progress]

@@ -229,7 +229,7 @@ class Resends:
 
 @contextmanager
 def _in_a_sentence(what: str) -> Iterator[None]:
-    """Say what a broker answered, which nobody has said something about, as an error of ours."""
+    """Say what a broker answered, that no other place reports, as an error of ours."""
     from confluent_kafka import KafkaException
 
     from mirrorlake.spark.causes import as_mirrorlake_error

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-#: How often somebody who waits for the session looks whether he is to stop, seconds.
+#: How often a caller that waits for the session looks whether to stop, seconds.
 LOOK_SECONDS = 0.1
 
 
@@ -36,5 +36,5 @@ class SessionStart:
     def _open(self) -> None:
         try:
             self._found.set_result(self._opening())
-        except BaseException as error:  # noqa: BLE001 - whoever asks for the session gets it
+        except BaseException as error:  # noqa: BLE001 - the caller that asks for the session gets it
             self._found.set_exception(error)

@@ -8,7 +8,7 @@ UNASKED = "the clusters were not asked, and laws not checked: the lake was opene
 
 
 def status_of_tables(tables: Reader) -> Status:
-    """The status of all flows that the lake knows; whether they are enabled nobody says."""
+    """The status of all flows that the lake knows; whether they are enabled is not known."""
     flows = sorted(tables.table_rows("flow_status"), key=lambda row: row["flow"])
     alerts, incidents = tables.table_rows("alerts"), tables.table_rows("open_incidents")
     return Status(

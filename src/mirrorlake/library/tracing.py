@@ -25,7 +25,7 @@ class Trace(Answer):
         generation: of its topic; None where the record is not in the stage.
         state: at_target, target_gone, echo, given_up, refused, blocked, stopped, paused, disabled, not_running,
             waiting, parked, replayed, removed, lost, beyond_end, before_start or no_record (docs/trace.md).
-        needs_somebody: it does not go on before somebody acts.
+        needs_somebody: it does not go on before an operator acts.
         sentence: the state in words, with what to do.
         target_topic, target_partition, target_offset: where it is at the target; None where it is not.
         latency_ms: `landing` (timestamp to stage), `producing` (stage to the target's acknowledgement), `replication`.

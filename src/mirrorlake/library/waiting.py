@@ -1,4 +1,4 @@
-"""Waiting for a topology file that nobody has written yet: a job may be deployed before somebody puts it in place."""
+"""Waiting for a topology file that is not written yet: a job may be deployed before it is put in place."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -39,7 +39,7 @@ def _is_there(path: Path) -> bool:
     except (FileNotFoundError, NotADirectoryError):
         return False
     except OSError:
-        return True  # whoever reads it says what is wrong with it
+        return True  # its reader says what is wrong with it
 
 
 def _hint(path: Path) -> str:

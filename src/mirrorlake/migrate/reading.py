@@ -85,6 +85,6 @@ def _syncs(batch: pa.RecordBatch, names: pa.Array) -> Iterator[tuple[TopicAndPar
     topics = pc.binary_slice(keys, 2, -4)
     mine = pc.fill_null(pc.and_(pc.is_in(topics, names), pc.greater(pc.binary_length(keys), _TEXT_AND_NUMBER)), False)
     for key, value in zip(keys.filter(mine).to_pylist(), values.filter(mine).to_pylist(), strict=True):
-        with suppress(InputError):  # a tombstone, or somebody's own record
+        with suppress(InputError):  # a tombstone, or a user's own record
             sync = decode_offset_sync(key, value)
             yield (sync.topic, sync.partition), Sync(sync.upstream, sync.downstream)

@@ -96,7 +96,7 @@ class InternalTopic:
                 self._send(producer, key, value, told)
             left = producer.flush(ANSWER_SECONDS + 1)
             if left or failed:
-                self._ready = False  # somebody may have deleted it
+                self._ready = False  # it may have been deleted
                 if self._live.renewed(refused=True):  # a refused login looks like silence here
                     self._producer = None
                 raise self._refusal(failed[0] if failed else KafkaError(KafkaError._MSG_TIMED_OUT))

@@ -100,14 +100,14 @@ class OffsetSyncTopic:
         readers could not tell whose pairs it holds.
 
         Raises:
-            ClusterUnreachable, AuthenticationFailed, TargetRefused: as for any topic; or it is somebody else's.
+            ClusterUnreachable, AuthenticationFailed, TargetRefused: as for any topic; or it is another's.
         """
         made = self._topic.ensure()
         noted = _resource(self._flow, self._topic.alias, self.name)
         if not made and all(change.resource != noted for change in self._log.history(self._flow.name, "topic")):
             raise TargetRefused(
                 f"topic {self.name} on cluster {self._topic.alias} was not made by flow {self._flow.name}, so it gets "
-                "no offset syncs: stop whoever writes it, MirrorMaker 2 perhaps, and delete it, or set "
+                "no offset syncs: stop what writes it, MirrorMaker 2 perhaps, and delete it, or set "
                 "emit_offset_syncs_enabled: false",
                 topic=self.name,
             )
@@ -125,7 +125,7 @@ class Heartbeats:
 
     The flow mirrors the source's like any record, to `<source>.heartbeats`: how old the newest one is there measures
     the whole path. The same is written to the target's, where MirrorMaker 2 writes it. A topic of that name that holds
-    other records belongs to somebody's application: it gets none.
+    other records belongs to an application: it gets none.
     """
 
     def __init__(self, flow: ResolvedFlow, connections: Connections, log: ChangeLog) -> None:
@@ -163,7 +163,7 @@ class Heartbeats:
         return heartbeat
 
     def _look_at(self, topic: InternalTopic) -> None:
-        """Raise TargetRefused for a topic whose records are somebody else's. A cluster is asked once."""
+        """Raise TargetRefused for a topic whose records are another application's. A cluster is asked once."""
         alias = topic.alias
         if alias in self._looked_at:
             return

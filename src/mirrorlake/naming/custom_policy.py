@@ -1,7 +1,7 @@
 """A naming policy of the user's own: `policy: "package.module:Class"` or `"naming.py:Class"` in the topology file.
 
 A package is one that is installed. A file is code that the topology file names, and nothing else is imported from where
-it lies: who may write there cannot slip in a module that somebody else imports. It is read once a process.
+it lies: who may write there cannot slip in a module that another process imports. It is read once a process.
 
 The class answers three questions (`NamingPolicy`). Everything else that mirrorlake asks of a policy stands here:
 heartbeats topics keep the names that MirrorMaker 2's tools look for, and what is wrong with the class is one sentence.
@@ -65,7 +65,7 @@ class CustomPolicy:
         return answer
 
     def remote_prefix(self, source_alias: str, prefix: str) -> str | None:
-        """Nobody knows what the class makes of a prefix."""
+        """It is not known what the class makes of a prefix."""
         return None
 
     def source_of(self, topic: str) -> str | None:

@@ -1,7 +1,7 @@
 """Records from Kafka to Arrow and back, none of which becomes an object of Python's.
 
 Knows nothing of mirrorlake. librdkafka is the one that confluent-kafka's wheel brings; `records.c` holds the two loops
-over records, which are compiled for every platform when our own wheel is built, so that nobody needs a compiler. Where
+over records, which are compiled for every platform when our own wheel is built, so that no compiler is needed. Where
 that is missing, or does not fit the library that is loaded, `problem` says why, and others do the work as slowly as
 Python does it.
 """
@@ -13,5 +13,5 @@ SWITCH = "MIRRORLAKE_NATIVE"
 
 
 def switched_off() -> bool:
-    """Whether somebody does not want the native way."""
+    """Whether the user does not want the native way."""
     return os.environ.get(SWITCH, "").lower() == "off"

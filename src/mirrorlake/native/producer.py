@@ -2,8 +2,8 @@
 
 Its methods have the names, and raise the errors, of `confluent_kafka.Producer` where they do the same. The rows that
 librdkafka reads, and the slots that it writes to, are kept until it is through with them: until the last
-acknowledgement was served, or the client is destroyed. That happens in a thread of its own once nobody refers to the
-producer any more; so not while a call hangs, since whoever calls refers to it.
+acknowledgement was served, or the client is destroyed. That happens in a thread of its own once nothing refers to the
+producer any more; so not while a call hangs, since its caller refers to it.
 """
 
 import _thread
@@ -45,7 +45,7 @@ class Producer:
         weakref.finalize(self, self._client.end).atexit = False
 
     def init_transactions(self, seconds: float) -> None:
-        """Fence whoever had this `transactional.id`, and end what they left open."""
+        """Fence the producer that had this `transactional.id`, and end what they left open."""
         self._lib.check(self._lib.init_transactions(self._client.rk, _ms(seconds)))
 
     def begin_transaction(self) -> None:
@@ -188,7 +188,7 @@ class Shipment:
 
 
 class _Client:
-    """librdkafka's handle and all that it refers to. Nobody frees it before `end` is through, the end of the
+    """librdkafka's handle and all that it refers to. Nothing frees it before `end` is through, the end of the
     interpreter included: librdkafka's threads go on until then."""
 
     def __init__(

@@ -76,9 +76,9 @@ class ClusterSilent(KafkaException):  # type: ignore[misc]
 class NativeReader:
     """A consumer of no group. For one thread; to be closed.
 
-    `keep`: whoever reads on, range after range, finds the next records fetched ahead: partitions stay assigned. Else
-    nothing is fetched once a range is over. `small_answers`: records come piece by piece, and little is fetched for
-    nobody: over a slow link.
+    `keep`: a caller that reads on, range after range, finds the next records fetched ahead:
+    partitions stay assigned. Else nothing is fetched once a range is over. `small_answers`: records
+    come piece by piece, and little is fetched for in vain: over a slow link.
     """
 
     def __init__(

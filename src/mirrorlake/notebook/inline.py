@@ -17,12 +17,12 @@ SHOWN_ROWS = 30
 #: What a Vega-Lite chart is called among MIME types; a front end that does not know it takes the picture.
 _CHART = f"application/vnd.vegalite.{alt.SCHEMA_VERSION.partition('.')[0]}+json"
 
-#: What a notebook displays. Tables are Arrow's; a DataFrame is one of Spark that somebody made in a cell of their own.
+#: What a notebook displays. Tables are Arrow's; a DataFrame is one of Spark that the user made in a cell of their own.
 Shown: TypeAlias = "pa.Table | DataFrame | alt.TopLevelMixin | str"
 
 
 def bundle_of(what: Shown) -> dict[str, Any]:
-    """What is shown, by MIME type: whoever shows it takes the richest that it knows."""
+    """What is shown, by MIME type: a front end takes the richest that it knows."""
     if isinstance(what, str):
         return {"text/plain": what}
     if isinstance(what, alt.TopLevelMixin):

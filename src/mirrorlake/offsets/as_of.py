@@ -12,7 +12,7 @@ were told. From this follows, with nothing else taken for granted than that offs
   ends leaves a gap of offsets. So if all offsets are staged from there up to an end that no transaction has on both
   sides, none of these records are part of one.
 - In one partition, no transaction has both sides of a batch's end if all offsets are staged from there to where its log
-  went on to: whoever wrote on both sides was decided, and its marker would lie in between.
+  went on to: what wrote on both sides was decided, and its marker would lie in between.
 
 Compaction leaves gaps too, and is taken for transactions: the cut then lies earlier than it might.
 """
@@ -39,7 +39,7 @@ def noted_ends(ends: Mapping[TopicAndPartition, int], log_ends: Mapping[TopicAnd
 
 
 def read_ends(noted: str | None) -> OpenEnds | None:
-    """What `noted_ends` gave; None where nobody noted anything."""
+    """What `noted_ends` gave; None where nothing was noted."""
     if noted is None:
         return None
     return {(topic, partition): (end, log_end) for topic, partition, end, log_end in json.loads(noted)}
@@ -50,7 +50,7 @@ class LandedPart:
     """What one landed batch holds of one partition.
 
     `batch` is its number, which rises with time. `first` and `last` are offsets of records, `end` is up to where it
-    covered the partition, exclusive (None where nobody noted that). `late_first` is the first record that the time
+    covered the partition, exclusive (None where that was not noted). `late_first` is the first record that the time
     leaves out: stamped and landed after it; None without one.
     """
 
@@ -82,7 +82,7 @@ class Cuts(NamedTuple):
     there is none, so they end where records of transactions begin).
 
     `unproven` are partitions where a transaction may have records on both sides: what is staged there is old, or Spark
-    landed it, so that nobody noted what it takes to know; or transactions overlapped for so long that no end is known
+    landed it, so that what it takes to know was not noted; or transactions overlapped for so long that no end is known
     that all of them leave whole.
     """
 
@@ -105,7 +105,7 @@ def cut_as_of(
 
     Args:
         parts: of each partition what its landed batches hold, of one generation; all partitions of the cluster.
-        batches: of each landed batch which partitions' logs went on behind it; None for one that nobody noted it of.
+        batches: of each landed batch which partitions' logs went on behind it; None for one of which it was not noted.
         patience: how far back is too far, as a difference of batch numbers.
     """
     ordered = {key: sorted(landed_parts, key=lambda part: part.first) for key, landed_parts in parts.items()}

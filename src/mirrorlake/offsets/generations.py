@@ -68,7 +68,7 @@ BEGINNINGS: Mapping[str, Begins] = {"again": "stage", "continue": "end"}
 @dataclass(frozen=True)
 class NotedTarget:
     """One generation of a target topic, as noted: `number` counts from 0, and `topic_id` is Kafka's id of the topic (no
-    topic has the empty one: nobody noted the id in time).
+    topic has the empty one: the id was not noted in time).
 
     It `begins` with all that the stage holds ('stage'), or with what the generation before it has not got ('end').
     `began` are the log ends of its partitions before the flow's first write.
@@ -82,7 +82,8 @@ class NotedTarget:
 
 @dataclass(frozen=True)
 class TargetDecision:
-    """What is known of the end of one generation of a target topic; `resolution` is None while nobody has decided."""
+    """What is known of the end of one generation of a target topic; `resolution` is None while no
+    operator has decided."""
 
     topic: str
     generation: int

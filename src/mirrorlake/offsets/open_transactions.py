@@ -1,7 +1,7 @@
 """Transactions that hold back what consumers of committed records get, as samples of a source see them. Pure: times are
 seconds that the caller gives.
 
-Behind the last stable offset lie records of which nobody knows yet whether they are committed (KIP-98), and all that
+Behind the last stable offset lie records of which it is not known yet whether they are committed (KIP-98), and all that
 came since. While that offset stands still and the log goes on behind it, a transaction is open there; one that a
 coordinator has lost stays so for ever (KIP-664).
 """

@@ -17,7 +17,7 @@ Ranges = Sequence[tuple[int, int]]
 
 class Span(NamedTuple):
     """Offsets `first` to `last`, inclusive, that have `min_count` to `max_count` records. The two
-    differ where a range with gaps is cut: nobody knows on which side of the cut its gaps are."""
+    differ where a range with gaps is cut: it is not known on which side of the cut its gaps are."""
 
     first: int
     last: int

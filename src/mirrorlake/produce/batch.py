@@ -2,8 +2,8 @@
 
 The unit is a *batch*: ranges of offsets above the flow's progress, taken from the index of the stage in the order in
 which files came. It is cut into *shards*. A source partition belongs to the same shard for ever, and a shard writes
-with one `transactional.id`: so whoever initialises that id last is the only one who can write the partition, whatever
-older attempt is still alive somewhere.
+with one `transactional.id`: so the task that initialises that id last is the only one who can write
+the partition, whatever older attempt is still alive somewhere.
 """
 
 import heapq

@@ -18,7 +18,7 @@ def within(seconds: float, call: Callable[[float], object], what: str) -> None:
     """Run a call that is to take up to `seconds`; raise what it raises.
 
     Raises KafkaException (`_TIMED_OUT`) when it does not return. It may still happen then, or hang on in its thread:
-    whoever made it has to be left alone, and fenced.
+    the client that made it has to be left alone, and fenced.
     """
     answers: SimpleQueue[BaseException | None] = SimpleQueue()
 

@@ -1,10 +1,11 @@
 """Fencing tokens: a task that outlived its driver, and begins only now, must not write what is another's by now.
 
-While a partition keeps its transactional id, whoever initialises the id last is the only writer (KIP-98). That is not
-enough where partitions move between ids (another number of `produce_tasks`), or where records are deleted from the
-stage that such a task may still have: it would initialise its id behind everybody, and write. So whoever does such a
-thing notes a new token at the target first, and fences the ids then. A task that initialised its id before that is
-fenced, and one that does so later finds the newer token, since it asks behind it.
+While a partition keeps its transactional id, the task that initialises the id last is the only
+writer (KIP-98). That is not enough where partitions move between ids (another number of
+`produce_tasks`), or where records are deleted from the stage that such a task may still have: it
+would initialise its id behind everybody, and write. So the process that does such a thing notes a
+new token at the target first, and fences the ids then. A task that initialised its id before that
+is fenced, and one that does so later finds the newer token, since it asks behind it.
 
 The token is the committed offset of a group of its own in partition 0 of each target topic: Kafka keeps it with the
 topics that it is about, and forgets it with them. There is none where no such thing ever happened.
@@ -114,7 +115,8 @@ def _answered(ask: Callable[[], list[TopicPartition]]) -> list[TopicPartition]:
 
 
 def _raise_for(places: Iterable[TopicPartition]) -> None:
-    """Raise the first error, except for topics that are gone: nobody writes to them, and their notes went with them."""
+    """Raise the first error, except for topics that are gone: nothing writes to them, and their
+    notes went with them."""
     for place in places:
         if place.error is not None and place.error.code() != KafkaError.UNKNOWN_TOPIC_OR_PART:
             raise KafkaException(place.error)

@@ -91,7 +91,7 @@ class FlowProducer:
         self._map_writer = MapWriter(store, spec.name)
 
     def _fence_other_shards(self, store: MapStore) -> int:
-        """Let nobody write any more who was one of another number of shards: partitions have moved between
+        """Let no producer write any more that was one of another number of shards: partitions have moved between
         transactional ids, and a task that outlived its driver would not be fenced by the one that has its partition.
 
         Returns the flow's fencing token. Who dies in between does it again: the lake has the new number last.
@@ -188,7 +188,7 @@ class FlowProducer:
     def _run(self, plan: BatchPlan) -> tuple[str, BatchWay, pa.Table]:
         """Run a batch's tasks, and say who read the stage, and where they ran.
 
-        Whatever fails, shards may have been written by then: so nobody goes on as before, and the next attempt of each
+        Whatever fails, shards may have been written by then: so no task goes on as before, and the next attempt of each
         begins with a fresh producer, which fences all others and asks the target how far the flow is.
         """
         try:

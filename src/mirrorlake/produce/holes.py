@@ -63,8 +63,8 @@ def find_holes(
     accepted: Accepted,
     forgotten: Collection[PartitionGeneration] = frozenset(),
 ) -> Iterator[Hole]:
-    """The first hole of each partition that nobody has accepted; of the `forgotten` ones records were staged, though
-    none may be there."""
+    """The first hole of each partition that no operator has accepted; of the `forgotten` ones
+    records were staged, though none may be there."""
     for key, items in sorted(candidates.items()):
         ranges = index.topics(source_cluster).get(key[0], {}).get(key[1])
         for removal in items:

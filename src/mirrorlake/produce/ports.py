@@ -24,7 +24,7 @@ class Stage(Protocol):
     """The stage, as the driver plans from it."""
 
     def reading(self) -> AbstractContextManager[StageIndex]:
-        """The index as of the newest commit, for the time of the block: nobody else changes it meanwhile."""
+        """The index as of the newest commit, for the time of the block: nothing else changes it meanwhile."""
 
     def forget(self) -> None:
         """Build the index again from the table: files that it names were found gone."""
@@ -44,7 +44,7 @@ class MapStore(Protocol):
         """Raise Fenced if another process has taken over since."""
 
     def produce_tasks(self) -> int | None:
-        """Into how many shards the flow was dealt by whoever produced it last; None if nobody noted it."""
+        """Into how many shards the flow was dealt by the process that produced it last; None if it was not noted."""
 
     def note_produce_tasks(self, count: int) -> None:
         """Note it, before the first record is produced by so many."""

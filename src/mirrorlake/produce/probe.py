@@ -40,7 +40,7 @@ _lock = Lock()
 def files_readable(spark: "SparkSession", uri: str) -> bool:
     """Whether the session's workers can open a file of the stage, and so its others. Says in the log why they cannot.
 
-    A local path is not tried: opening it can fail, but kills nobody.
+    A local path is not tried: opening it can fail, but kills no process.
     """
     parsed = urlparse(uri)
     if parsed.scheme in ("", "file"):

@@ -1,7 +1,7 @@
 """`record_producer.RecordProducer` by confluent-kafka: records become Python's objects, handed over by a loop in C.
 
 Its target offsets follow from few acknowledgements: those of rows that were sent together are consecutive unless
-somebody else writes into the partition, so the first and the last one give them all.
+another producer writes into the partition, so the first and the last one give them all.
 """
 
 import logging

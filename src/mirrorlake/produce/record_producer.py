@@ -50,7 +50,7 @@ class RecordProducer(Protocol):
     """A producer of rows; what `confluent_kafka.Producer` has too it has under that name, with those errors."""
 
     def init_transactions(self, seconds: float) -> None:
-        """Fence whoever had this `transactional.id`, and end what they left open."""
+        """Fence the producer that had this `transactional.id`, and end what they left open."""
 
     def begin_transaction(self) -> None:
         """Begin a transaction."""

@@ -55,7 +55,7 @@ class RefusedRecords:
         """Park what was refused, where that is wanted; the partitions of all else are to be left alone from now on,
         except those that another codec may help, which are to be tried again.
 
-        Raises what was refused where nobody is to be told of it.
+        Raises what was refused where no operator is to be told of it.
         """
         rows = result.filter(pc.is_valid(result["refused_first"])).to_pylist()
         if rows:

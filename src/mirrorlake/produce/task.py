@@ -103,7 +103,7 @@ def _writer(job: ShardJob) -> ShardWriter:
 
 def _progress(job: ShardJob, writer: ShardWriter) -> dict[TopicAndPartition, Progress]:
     """Where each partition stands. A producer asks once for each, when it first has it in a batch, which need not be
-    its first batch: nobody else writes while it lives."""
+    its first batch: no other process writes while it lives."""
     committed: Mapping[TopicAndPartition, tuple[int, str]] = {}
     keys = [(plan.target_topic, plan.partition) for plan in job.plan.partitions]
     unasked = [key for key in keys if key not in writer.asked] if job.target.transactional else []

@@ -122,9 +122,9 @@ class ShardWriter:
         self._producer = new_producer(settings, self._patience, self._group)
         self._refused_before = False
         if target.transactional:
-            # So that a task that is tried again does not hold a core for long where nobody answers.
+            # So that a task that is tried again does not hold a core for long where no broker answers.
             self._producer.refresh(None, ANSWER_SECONDS)
-            # Fences whoever had this id before, and ends the transaction that they left open.
+            # Fences the producer that had this id before, and ends the transaction that they left open.
             self._producer.init_transactions(CALL_SECONDS)
 
     def positions(self, keys: Sequence[TopicAndPartition]) -> dict[TopicAndPartition, tuple[int, str]]:
@@ -146,7 +146,7 @@ class ShardWriter:
 
     def first_record(self, topic: str, partition: int, start: int) -> int | None:
         """The offset of the first committed record at or behind `start` that may be this flow's; None where there is
-        none. With provenance headers, or a mark, a record without the flow's own is somebody else's."""
+        none. With provenance headers, or a mark, a record without the flow's own is another's."""
         _, high = self._group.get_watermark_offsets(TopicPartition(topic, partition), CALL_SECONDS)
         if high <= start:
             return None
@@ -297,7 +297,7 @@ class ShardWriter:
         """Abort the transaction. Raises KafkaException.
 
         librdkafka (2.16) purges what waits, and puts back behind that what was in flight and came back unwritten: then
-        the call waits for records that nobody sends. Another call goes on where that one was, and purges again.
+        the call waits for records that no producer sends. Another call goes on where that one was, and purges again.
         """
         end = time.monotonic() + self._patience.call_seconds()
         while True:

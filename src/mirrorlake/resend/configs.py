@@ -44,7 +44,7 @@ def plan_restored(states: Mapping[str, TopicState], topics: Mapping[str, Restore
         ]
         left += [
             f"topic {restored.target_topic} keeps {key}=-1, since its cluster would delete restored records; it was "
-            f"{own.get(key, 'the default')}: set it when nobody needs them any more"
+            f"{own.get(key, 'the default')}: set it when they are not needed any more"
             for key in kept
         ]
         source = {key: ConfigValue(value, "topic") for key, value in own.items() if key not in kept}

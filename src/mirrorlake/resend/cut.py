@@ -82,8 +82,8 @@ class RestoredGenerations:
         }
 
     def position(self, key: TopicAndPartition, generation: int | None, offset: int) -> int | None:
-        """What a position in a generation (None: nobody noted which) means in the restored one; None: nothing, it is
-        of a later generation than that, or may be."""
+        """What a position in a generation (None: it was not noted which) means in the restored one;
+        None: nothing, it is of a later generation than that, or may be."""
         restored = self._restored.get(key)
         if restored is None:
             return offset

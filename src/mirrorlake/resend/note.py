@@ -1,4 +1,4 @@
-"""What a resend is, as `changes` has it before its first record: whoever calls it again goes on by that. Pure.
+"""What a resend is, as `changes` has it before its first record: another call goes on by that. Pure.
 
 A resend is produced as a flow is, under a name that no flow of a topology file can have: `replay:<id>:east->west`. What
 is behind the arrow is the cluster that it writes to, as with flows, so queries about a target find it; what is in front
@@ -95,12 +95,12 @@ class Resend:
         ]
 
     def given_up(self) -> list[Change]:
-        """Rows of `changes` that say that nobody goes on with it."""
+        """Rows of `changes` that say that no process goes on with it."""
         return [Change(self.kind, part.target_topic, None, None, "skipped") for part in self.parts]
 
 
 def new_id(now: datetime) -> str:
-    """An id that nobody else has, and that begins with the day."""
+    """An id that no other has, and that begins with the day."""
     return f"{now:%Y%m%d}-{uuid.uuid4().hex[:8]}"
 
 

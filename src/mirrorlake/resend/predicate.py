@@ -47,8 +47,8 @@ def check_predicate(where: str, is_known: Callable[[str], bool]) -> None:
     for call in tree.find_all(exp.Anonymous):
         if call.name.lower().startswith("ai_") or not is_known(call.name.lower()):
             raise InputError(
-                f"the predicate: {call.name} is no function of Spark's own, or asks somebody else, so whether it gives "
-                "the same answer each time is not known"
+                f"the predicate: {call.name} is no function of Spark's own, or asks another service, so whether it "
+                "gives the same answer each time is not known"
             )
 
 

@@ -40,7 +40,7 @@ from mirrorlake.worker import PAUSES, Failure, Retry, Worker
 
 logger = logging.getLogger(__name__)
 
-#: How often whoever waits for it looks whether it was told to stop, seconds.
+#: How often its caller looks whether it was told to stop, seconds.
 LOOK_SECONDS = 0.2
 #: About how many records one batch has at most.
 BATCH_RECORDS = 2_000_000
@@ -50,7 +50,7 @@ class ResendMap(LakeMap):
     """A flow's part of the map, without rows in `latency`.
 
     What the target refuses of a parked replay is noted in `parked` under the replay's own name, before anything behind
-    it is sent: whoever goes on after a kill leaves out the same records.
+    it is sent: the process that goes on after a kill leaves out the same records.
     """
 
     def append_latency(self, rows: pa.Table, batch_id: int) -> None:

@@ -1,4 +1,4 @@
-"""What of a status a person looks at first: how each flow stands in a word, and what needs somebody. Pure."""
+"""What of a status a person looks at first: how each flow stands in a word, and what needs attention. Pure."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -22,7 +22,7 @@ _URGENCY = (
 def standing(flow: Row, quiet_seconds: float = 60.0) -> str:
     """How a flow stands, by its row of `flow_status` with `enabled` and `paused`: disabled, paused, never run, waiting
     for you, stopped since a time (in UTC), running, or caught up; where two are true, both. After `quiet_seconds`
-    without a sample nobody runs it."""
+    without a sample no process runs it."""
     if flow.get("enabled") is False:
         return "disabled"
     if flow.get("paused"):
@@ -39,7 +39,7 @@ def standing(flow: Row, quiet_seconds: float = 60.0) -> str:
 
 
 def attention(incidents: Sequence[Row], alerts: Sequence[Row]) -> list[str]:
-    """A sentence for each thing that needs somebody, what is decided first in front."""
+    """A sentence for each thing that needs attention, what is decided first in front."""
     sentences = [*(_incident(row) for row in sorted(incidents, key=lambda row: row["at"]))]
     return sentences + [_alert(row) for row in sorted(alerts, key=_urgency) if row["alert"] != "incident"]
 

@@ -45,7 +45,7 @@ class ControlIncidents:
         return problem
 
     def came_through(self, task: str) -> None:
-        """A turn went well: an incident of it is over, whoever recorded it."""
+        """A turn went well: an incident of it is over, whichever process recorded it."""
         self._failing.discard(task)
         self._quietly(lambda: self._close({kind_of(task)}), task)
 

@@ -128,7 +128,8 @@ class ControlLoop:
         self._acls_left = acls.left
 
     def run_once(self) -> None:
-        """Do every task one time, and those that failed once more. No heartbeats: nobody would mirror them any more."""
+        """Do every task one time, and those that failed once more. No heartbeats: no flow would
+        mirror them any more."""
         self._incidents.not_done([*(task.name for task in self._tasks), SAMPLES])
         self._do_all([task for task in self._tasks if task.once])
 

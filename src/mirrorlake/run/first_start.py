@@ -21,7 +21,7 @@ def note_first_starts(lake: Lake, connections: Connections, flows: Iterable[Reso
     stays, whatever `start` says by now.
 
     Raises ClusterUnusable, or ReplicationError where a partition's leader does not answer: who begins without knowing
-    where would bring what nobody asked for, or lose what comes meanwhile.
+    where would bring what was not asked for, or lose what comes meanwhile.
     """
     for flow in flows:
         if has_started(lake, flow.name):

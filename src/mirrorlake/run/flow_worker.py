@@ -1,6 +1,6 @@
 """Producing one flow: keeps its producer going, around partitions that wait for an operator.
 
-One thread per flow, so that a slow or unreachable target holds up nobody else; one process at a time, by a lease.
+One thread per flow, so that a slow or unreachable target holds up no other; one process at a time, by a lease.
 """
 
 import logging
@@ -47,7 +47,7 @@ LOOK_SECONDS = 0.05
 QUIET_FAILURES = 2
 #: How often in a row what is read of the stage is compared with its index before the flow ends.
 COUNT_TRIES = 3
-#: How long somebody who wants to know where the flow is waits for its next poll, seconds.
+#: How long a caller who wants to know where the flow is waits for its next poll, seconds.
 SNAPSHOT_SECONDS = 5.0
 #: Incidents of a flow that are over when it comes through again.
 TRANSIENT_KINDS = ("flow_stopped", "fenced", "flow_waits", "cluster_unreachable")

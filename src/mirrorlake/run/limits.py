@@ -36,8 +36,9 @@ def limit_problems(connections: Connections, flow: ResolvedFlow, plan: Mapping[s
 
 
 def limits_of(admin: ClusterAdmin, topics: Collection[str]) -> dict[str, Hashable]:
-    """What decides which records topics of a cluster take: their configs, whoever set them. For a topic whose configs
-    the cluster does not report it is a number that is another one every UNTOLD_SECONDS. Raises ClusterUnreachable."""
+    """What decides which records topics of a cluster take: their configs, whichever tool set them.
+    For a topic whose configs the cluster does not report it is a number that is another one every
+    UNTOLD_SECONDS. Raises ClusterUnreachable."""
     described = describe_topic_configs(admin, topics)
     untold = int(time.monotonic() // UNTOLD_SECONDS)
     return {

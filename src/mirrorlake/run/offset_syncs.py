@@ -2,7 +2,7 @@
 
 Of what was mapped since the turn before, each partition gives its first and its last pair of offsets. MirrorMaker 2
 writes a pair every `offset.lag.max` records and, since KAFKA-15906, whatever is newest at each flush; its readers keep
-few of them, which lie denser near the end. Whoever needs more has the map.
+few of them, which lie denser near the end. The map has the rest.
 """
 
 from collections.abc import Callable, Iterable, Mapping

@@ -12,7 +12,7 @@ from mirrorlake.run.totals import Totals, not_landed, topic_totals
 
 
 class Staged(Protocol):
-    """What the lake has of what a plan is about; None where nobody knows."""
+    """What the lake has of what a plan is about; None where that is not known."""
 
     def ends(self, alias: str) -> Mapping[TopicAndPartition, int] | None:
         """Where landing of each partition of a source cluster goes on."""
@@ -34,13 +34,13 @@ class NothingStaged:
 
 
 class UnknownStage:
-    """There may be a lake, which nobody can ask now."""
+    """There may be a lake, which cannot be asked now."""
 
     def ends(self, _alias: str) -> None:
-        """Nobody knows."""
+        """Not known."""
 
     def waiting(self, _flow: str, _alias: str, _topics: Collection[str]) -> tuple[None, None]:
-        """Nobody knows."""
+        """Not known."""
         return None, None
 
 

@@ -68,7 +68,7 @@ class Snapshots:
 
     @property
     def wanted(self) -> bool:
-        """Whether somebody waits for one."""
+        """Whether a caller waits for one."""
         return self._wanted.is_set()
 
     def take(self, snapshot: Snapshot) -> None:

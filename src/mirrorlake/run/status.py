@@ -11,7 +11,7 @@ from mirrorlake.run.attention import attention, standing
 def read_status(lake: Reader, connections: Connections) -> dict[str, Any]:
     """Returns {"healthy", "flows": [a row of `flow_status` each], "topics": [...], "incidents": [...],
     "alerts": [rows of the view `alerts`, and of laws that are broken], "unchecked": [sentences], "proofs": [rows of the
-    view `proof_status`], "attention": [a sentence for each thing that needs somebody]}. Flows have `enabled`,
+    view `proof_status`], "attention": [a sentence for each thing that needs attention]}. Flows have `enabled`,
     `paused` (as a whole) and `standing`, how they stand in words.
 
     A flow that has never run is there with nulls. Not healthy means that an alert is there. What is paused, disabled or

@@ -139,7 +139,7 @@ class StoppedPartitions:
         """Close incidents of refused records that were taken since, as of a poll, and go on where an operator said
         so."""
         if not (self._here or self._before):
-            return  # nobody else records them
+            return  # nothing else records them
         waiting = self._incidents.refused(self._flow)
         self._before = bool(waiting)
         taken = [

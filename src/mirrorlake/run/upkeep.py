@@ -1,6 +1,6 @@
 """While flows run: the tables that a process writes in small commits are kept small. Only where the lake is a path.
 
-Two rounds a second make 170,000 files and commits a day; an append, and whoever opens the table, pays for each. What
+Two rounds a second make 170,000 files and commits a day; an append, and opening the table, pays for each. What
 `maintain` does (retention, history, the map) is left to it.
 """
 
@@ -21,7 +21,7 @@ from mirrorlake.worker import Failure, Retry, Worker
 
 logger = logging.getLogger(__name__)
 
-#: How often tables are looked over, and how long a replaced file is kept for whoever is reading it, seconds.
+#: How often tables are looked over, and how long a replaced file is kept for the readers that have it open, seconds.
 TURN_SECONDS = 5.0
 KEPT_SECONDS = 900.0
 STAGE = "records"

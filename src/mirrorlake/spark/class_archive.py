@@ -3,10 +3,10 @@ of an embedded broker.
 
 Else each session reads some 15,000 classes from 250 jars and verifies them: half of the time until its first answer; a
 broker takes twice as long to start. Java binds an archive to the paths of those jars, so it lives in the Python
-environment that holds pyspark's. The two take 50 s of a core to make, so nobody does that on his way: the demo has them
-made behind itself (`make_behind`), by this module as a process of its own that warms up and outlives whoever asked.
-Until they are there, and where they cannot be made, Java starts without. `MIRRORLAKE_CLASS_ARCHIVE=off` does without
-for good.
+environment that holds pyspark's. The two take 50 s of a core to make, so no command does that on
+its way: the demo has them made behind itself (`make_behind`), by this module as a process of its
+own that warms up and outlives the process that asked. Until they are there, and where they cannot
+be made, Java starts without. `MIRRORLAKE_CLASS_ARCHIVE=off` does without for good.
 """
 
 import hashlib

@@ -50,7 +50,7 @@ def at_spark_home() -> Iterator[None]:
 
 
 def _link(link: Path, target: Path) -> None:
-    """Have `link` lead to `target`, at once for whoever looks; other processes may do the same."""
+    """Have `link` lead to `target`, at once for every process; other processes may do the same."""
     if link.is_symlink() and link.readlink() == target:
         return
     fresh = link.with_name(f".{link.name}-{os.getpid()}")

@@ -127,7 +127,7 @@ def run_ivy(coordinates: Sequence[str], target: Path, ivy_cache: Path, log: Path
 
 
 def _resolve_into(folder: Path, jar_set: JarSet) -> None:
-    """Resolve beside `folder` and rename: nobody ever sees half a set."""
+    """Resolve beside `folder` and rename: no process ever sees half a set."""
     for stale in folder.parent.glob(".resolving-*"):
         rmtree(stale, ignore_errors=True)
     log = folder.parent / f"{folder.name}.log"

@@ -131,7 +131,7 @@ def local_session(
     # So many ms Arrow's allocator in the workers keeps memory for the next rows (docs/not_obvious.md).
     os.environ.setdefault("MIMALLOC_PURGE_DELAY", "1000")
     share_heaps_in_children()
-    # A task is tried once: whoever started the job knows better when to try again (run/flow_worker.py), and a task
+    # A task is tried once: the caller of the job knows better when to try again (run/flow_worker.py), and a task
     # that waits for a cluster that is gone holds a core that other flows need.
     master = cores if "[" in cores or "://" in cores else f"local[{cores},1]"
     short = short or os.environ.get(SHORT_VARIABLE) == "1"
@@ -179,7 +179,7 @@ def open_session(progress: Callable[[str], None] | None = None, short: bool = Tr
 
 
 def start_workers(spark: SparkSession) -> None:
-    """Have a local session start the process that it forks its Python workers from, before somebody waits for it."""
+    """Have a local session start the process that it forks its Python workers from, before a caller waits for it."""
     spark.range(1, numPartitions=1).mapInArrow(unchanged, "id bigint").collect()
 
 
@@ -189,8 +189,9 @@ def unchanged(batches: Iterable["pa.RecordBatch"]) -> Iterable["pa.RecordBatch"]
 
 
 def redact_secrets(spark: SparkSession) -> None:
-    """Keep values of options that are secrets out of what a session writes and shows, whoever made it; what it leaves
-    out already stays left out. Raises LakeError where the session does not let that be set."""
+    """Keep values of options that are secrets out of what a session writes and shows, whichever
+    process made it; what it leaves out already stays left out. Raises LakeError where the session
+    does not let that be set."""
     for key, pattern in REDACTIONS.items():
         own = spark.conf.get(key, None) or spark.conf.get(key.replace(".sql.", "."), None)
         if pattern in (own or ""):

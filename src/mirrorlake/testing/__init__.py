@@ -1,4 +1,5 @@
-"""Fakes for tests, of mirrorlake and of whoever uses it: clusters and a lake in memory, without Kafka and Spark."""
+"""Fakes for tests, of mirrorlake and of projects that use it: clusters and a lake in memory,
+without Kafka and Spark."""
 
 from mirrorlake.testing.memory_cluster import MemoryCluster
 from mirrorlake.testing.memory_lake import MemoryLake

@@ -117,7 +117,7 @@ class MemoryCluster(ClusterAdmin):
         return {key: min(end, self.open_at.get(key, end)) for key, end in ends.items()} if committed else ends
 
     def leaders(self, _partitions: Iterable[TopicAndPartition]) -> dict[tuple[str, int], list[TopicAndPartition]]:
-        """Nobody: there are no brokers to connect to."""
+        """None: there are no brokers to connect to."""
         self._ask("leaders")
         return {}
 

@@ -22,8 +22,9 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True)
 class FlowState:
-    """How the flow stands now: `setting` is disabled or paused where somebody wants it so, `mode` that of its last run
-    (continuous, once, stopped), `sampled_at` its newest sample; without one for `quiet_seconds` nobody runs it."""
+    """How the flow stands now: `setting` is disabled or paused where an operator wants it so,
+    `mode` that of its last run (continuous, once, stopped), `sampled_at` its newest sample; without
+    one for `quiet_seconds` no process runs it."""
 
     setting: str | None = None
     mode: str | None = None

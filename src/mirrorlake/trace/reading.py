@@ -10,8 +10,9 @@ from mirrorlake.lake.reader import Reader
 from mirrorlake.lake.translate import never_seen
 from mirrorlake.trace.facts import Facts, FlowState, Place, Row
 
-#: With more than so many ms between two samples nobody ran a flow, by the age of the samples in days: `maintain` leaves
-#: one a minute of those of yesterday, and one an hour of those of last week (`lake/maintain.py`).
+#: With more than so many ms between two samples no process ran a flow, by the age of the samples in
+#: days: `maintain` leaves one a minute of those of yesterday, and one an hour of those of last week
+#: (`lake/maintain.py`).
 PAUSES_MS = ((1, 60_000), (7, 150_000), (None, 7_500_000))
 #: A timestamp may be years older than the landing: what held a record up is looked for in this time before it.
 _LOOK_BACK = timedelta(days=1)
@@ -55,7 +56,8 @@ def origin(lake: Reader, flow: str, topic: str, partition: int, offset: int) -> 
     if row is None:
         raise UnknownOffset(
             f"offset {offset} of target {topic}-{partition} holds no record that flow {flow} brought: it is behind the "
-            "end, the marker of a transaction, or somebody else's; `mirrorlake translate --reverse` finds the next one"
+            "end, the marker of a transaction, or of another producer; `mirrorlake translate --reverse` finds the "
+            "next one"
         )
     return Place(flow, row["topic"], partition, row["offset"])
 

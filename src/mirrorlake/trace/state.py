@@ -1,4 +1,4 @@
-"""Where a record is now, and whether somebody has to do something about it. Pure."""
+"""Where a record is now, and whether an operator has to do something about it. Pure."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ _GIVEN_UP = {
 
 @dataclass(frozen=True)
 class State:
-    """Where a record is: one word, whether somebody has to act before it goes on, and a sentence."""
+    """Where a record is: one word, whether an operator has to act before it goes on, and a sentence."""
 
     name: str
     needs_somebody: bool

@@ -112,7 +112,7 @@ def _pauses(facts: Facts) -> Iterator[dict[str, Any]]:
                 )
                 yield _item("first start", since, min(until, facts.landed_at or until), text)
             else:
-                text = f"nobody ran the flow for {duration(_ms(since, until) or 0)}: no sample was taken"
+                text = f"no process ran the flow for {duration(_ms(since, until) or 0)}: no sample was taken"
                 yield _item("not running", since, until, text)
 
 

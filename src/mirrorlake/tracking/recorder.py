@@ -1,4 +1,4 @@
-"""A thread that records one run: it takes what it is handed, and nobody waits for it but `close`, for some seconds."""
+"""A thread that records one run: it takes what it is handed, and nothing waits for it but `close`, for some seconds."""
 
 import logging
 import queue

@@ -168,7 +168,7 @@ def _recorded(
 
 
 def check_wanted(tracking: Tracking) -> bool:
-    """Whether runs are recorded: they are wherever MLflow is installed, unless somebody has switched it off.
+    """Whether runs are recorded: they are wherever MLflow is installed, unless the user has switched it off.
 
     Raises MissingExtra where it is not, and the topology file asks for it in so many words.
     """

@@ -16,7 +16,7 @@ from mirrorlake.kafka.secrets import secret_provider, secret_stores
 
 #: Seconds that one request may take; what fails is not tried again, except with the next half minute's.
 REQUEST_SECONDS = 5
-#: MLflow's own settings, unless somebody has set them: give up soon, and tell nobody else that it runs.
+#: MLflow's own settings, unless the user has set them: give up soon, and tell no other party that it runs.
 _SETTINGS = {
     "MLFLOW_HTTP_REQUEST_TIMEOUT": str(REQUEST_SECONDS),
     "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "0",

@@ -119,8 +119,9 @@ class Auditor:
         return [(chosen_partition.scope, chosen_partition.extents) for wave in rest for chosen_partition in wave]
 
     def look_whether_on_the_way(self, outcome: Outcome) -> None:
-        """Find out of what nothing holds up whether it is on its way now: whether somebody runs the flow. That takes
-        as long as a sample of a flow that runs, and nothing where all was compared."""
+        """Find out of what nothing holds up whether it is on its way now: whether some process runs
+        the flow. That takes as long as a sample of a flow that runs, and nothing where all was
+        compared."""
         for flow, waiting in outcome.on_the_way.items():
             runs = bool(waiting) and run_by_other_process(self._lake, [flow]) is not None
             outcome.held_up[flow] += [on_its_way(stretch, runs) for stretch in waiting]

@@ -14,7 +14,7 @@ _COMPACTED = (*_EXTENTS, ("below", "BIGINT"))
 
 
 def to_look_up(range_: Range, compared: Compared) -> bool:
-    """Whether records of a range are missing where compaction may have removed them, and nobody has looked."""
+    """Whether records of a range are missing where compaction may have removed them, and that was not looked up."""
     missing = any(one.kind == MISSING for one in compared.verdict.differences)
     return missing and range_.allowed.target_compacts and range_.allowed.last_of_key is None
 

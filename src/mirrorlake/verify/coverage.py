@@ -25,7 +25,7 @@ def find_not_compared(
     connections: Connections,
     bounds: Extent,
 ) -> tuple[list[NotCompared], list[NotCompared]]:
-    """What was not compared and waits for somebody, and what may be on its way: nothing is known to be in its way.
+    """What was not compared and waits for an operator, and what may be on its way: nothing is known to be in its way.
 
     Args:
         scope, compared: the flow, and its partitions that are compared up to their ends.

@@ -1,4 +1,4 @@
-"""The digest of a record, and of a range of records: documented in docs/trust.md, so that anybody can make them again.
+"""The digest of a record, and of a range of records: documented in docs/trust.md, so that they can be made again.
 
 A record's digest is SHA-256 over its encoding; a range's is SHA-256 over the digests of its records, one after another.
 The encoding is, all integers signed and big-endian: timestamp in ms (8 bytes); length of the key, length of the value,

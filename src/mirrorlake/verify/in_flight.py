@@ -38,8 +38,8 @@ class TargetPosition:
 def target_positions(
     flow: ResolvedFlow, lake: Lake, connections: Connections, partitions: Collection[TopicAndPartition]
 ) -> dict[TopicAndPartition, TargetPosition]:
-    """By target partition. One of which the target knows no position is missing: nobody can know what lies behind the
-    map's end there. Raises KafkaException."""
+    """By target partition. One of which the target knows no position is missing: it cannot be known
+    what lies behind the map's end there. Raises KafkaException."""
     if flow.settings.delivery != "exactly_once" or not lake.stored_id or not partitions:
         return {}
     settings = {"group.id": name_at_target(lake, flow.name), "isolation.level": "read_committed"}

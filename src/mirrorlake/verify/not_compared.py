@@ -18,7 +18,7 @@ _HARMLESS = frozenset({"content_differs", "acls_left", "upkeep_failed", "topolog
 
 @dataclass(frozen=True)
 class NotCompared:
-    """Source offsets `first` to `last`, inclusive (None: nobody says up to where), that were not compared."""
+    """Source offsets `first` to `last`, inclusive (None: it is not known up to where), that were not compared."""
 
     topic: str
     partition: int
@@ -49,8 +49,8 @@ class PartitionFacts:
 
     `compared` is up to where it is compared. `staged` is what the stage holds, `left_out` gives the source offsets of a
     generation that a flow leaves out on purpose. `landed` is up to where landing has come in the living generation.
-    `source` are the start and the end of the source's log, None where nobody says; `same` is False where the topic
-    there is another one than the staged one.
+    `source` are the start and the end of the source's log, None where that is not known; `same` is
+    False where the topic there is another one than the staged one.
     """
 
     key: TopicAndPartition

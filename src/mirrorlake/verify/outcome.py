@@ -20,7 +20,7 @@ class Outcome:
     `rows` are those of `audits`; `proven_before` are records of ranges that needed no comparison any more, `topics` the
     names, at either side, of what was looked at. `untold_ranges` are those of which the rows are not kept, and
     `untold_differences` the ones that ranges with very many do not list. `held_up` is what was not compared, by flow;
-    `on_the_way` what of that may be on its way, as long as nobody has looked.
+    `on_the_way` what of that may be on its way, until that is looked up.
     """
 
     ranges: int = 0

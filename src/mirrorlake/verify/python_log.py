@@ -122,7 +122,7 @@ def _headers(messages: list[Message]) -> pa.Array:
 
 def _pairs(message: Message) -> list[tuple[bytes | None, bytes | None]]:
     """The headers of a record. Where a name is no UTF-8 confluent-kafka gives none of them: one without a name, which
-    no staged record has, so that nobody takes it for the same."""
+    no staged record has, so that no reader takes it for the same."""
     try:
         return [(name.encode(), value) for name, value in message.headers() or ()]
     except SystemError:

@@ -34,12 +34,12 @@ class Allowances:
         target_keeps_from: records with an older timestamp (ms) may have been deleted by the target topic's retention;
             None: it deletes none.
         target_keeps_deletions_ms: for how long a compacted target topic keeps a deletion (a null value).
-        last_of_key: the source offsets that compaction has to leave at the target; None: nobody has looked.
+        last_of_key: the source offsets that compaction has to leave at the target; None: not looked up.
         left_out: source offsets by reason: GIVEN_UP, PARKED, FORGOTTEN, STAGE_TRIMMED.
         others: ranges of target offsets that others wrote, or that this flow was just writing: what of them its map
             does not have is not compared.
-        shared: what at the target does not say that it came from the source is somebody else's.
-        others_anywhere: whatever the map does not know at the target may be somebody else's.
+        shared: what at the target does not say that it came from the source is another's.
+        others_anywhere: whatever the map does not know at the target may be another producer's.
     """
 
     source_start: int = 0

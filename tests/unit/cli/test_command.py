@@ -87,8 +87,8 @@ def test_an_unknown_option_is_refused_by_the_command_itself(capsys: pytest.Captu
 @pytest.mark.parametrize(
     ("end", "code", "said"),
     [
-        (typer.Exit(1), 1, "exit code 1, the replication needs somebody"),
-        (ReplicationError("orders-0 lost records"), 1, "the replication needs somebody.*orders-0 lost records"),
+        (typer.Exit(1), 1, "exit code 1, the replication needs attention"),
+        (ReplicationError("orders-0 lost records"), 1, "the replication needs attention.*orders-0 lost records"),
     ],
 )
 def test_the_end_says_that_somebody_has_to_look(

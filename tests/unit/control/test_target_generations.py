@@ -71,7 +71,7 @@ class World:
         """Nothing of what other kinds say is kept."""
 
     def tell_all(self, flow: str, kind: str, errors: Sequence[Any]) -> None:
-        """Told, and open until somebody decides."""
+        """Told, and open until an operator decides."""
         if kind == "topic_refused":
             self.told += [{"said": str(error)} for error in errors]
             return

@@ -119,7 +119,7 @@ def test_where_a_record_is(facts: Facts, state: str, needs: bool, says: str) -> 
 def test_a_pause_in_between_is_told_and_others_are_not() -> None:
     late = replace(DELIVERED, mapped={**MAPPED, "produced_at": ago(20)})
     during = {"since": ago(95), "until": ago(25)}
-    assert "nobody ran the flow for 1 min 10 s" in told(replace(late, pauses=[during]))
+    assert "no process ran the flow for 1 min 10 s" in told(replace(late, pauses=[during]))
     assert told(replace(late, pauses=[{"since": ago(900), "until": ago(101)}])) == ""
     assert told(replace(late, pauses=[{"since": ago(19), "until": ago(1)}])) == ""
     before = {"since": ago(100), "until": ago(70), "is_first": True}

@@ -1,4 +1,4 @@
-"""The thread that records a run: it loses what a store does not take, tells so once, and holds up nobody."""
+"""The thread that records a run: it loses what a store does not take, tells so once, and holds up no other."""
 
 import logging
 import threading

@@ -1,4 +1,4 @@
-// Light and dark: the system's choice until somebody chooses.
+// Light and dark: the system's choice until the user chooses.
 
 const THEME = STATE.dashboard.theme;
 const THEME_KEY = "mirrorlake-theme";

@@ -140,7 +140,7 @@ class _Mapped:
         return 0
 
     def check_targets(self) -> None:
-        """Nobody makes them again."""
+        """No process makes them again."""
 
     def reached(self, keys: Iterable[TopicAndPartition]) -> dict[TopicAndPartition, Reached]:
         end = RUNS * RUN_RECORDS

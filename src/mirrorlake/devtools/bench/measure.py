@@ -29,7 +29,7 @@ _NEW_TOPIC = frozenset(
 @dataclass(frozen=True)
 class Sample:
     """What was seen at one time: offsets at the targets, rows in the stage to wait for, CPU seconds so far, and the
-    resident memory of mirrorlake's Python driver, and of the workers of whoever runs Spark (0 for the others)."""
+    resident memory of mirrorlake's Python driver, and of the workers of those that run Spark (0 for the others)."""
 
     at: float
     written: int

@@ -11,7 +11,7 @@ from mirrorlake.spark.session import local_session
 
 
 def main(bootstrap_servers: str, topic: str, table: str, checkpoint: str) -> None:
-    """Land the topic until somebody ends this process."""
+    """Land the topic until this process is ended."""
     spark = local_session()
     source = (
         spark.readStream.format("kafka")

@@ -34,7 +34,7 @@ def stock_session() -> SparkSession:
 
 
 def main(source: str, topic: str, target: str, target_topic: str, directory: str) -> None:
-    """Run both queries until somebody ends this process or one of them fails."""
+    """Run both queries until this process is ended or one of them fails."""
     spark = stock_session()
     records = (
         spark.readStream.format("kafka")

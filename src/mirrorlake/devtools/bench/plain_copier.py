@@ -46,7 +46,7 @@ def copy(source: str, target: str, target_topic: str, ends: Mapping[tuple[str, i
 
 
 def main(source: str, topic: str, target: str, target_topic: str) -> None:
-    """Copy what is there, then wait until somebody ends this process."""
+    """Copy what is there, then wait until this process is ended."""
     partitions = len(AdminClient({"bootstrap.servers": source}).list_topics(topic, 30).topics[topic].partitions)
     ends = ClusterAdmin("source", {"bootstrap.servers": source}).end_offsets([(topic, n) for n in range(partitions)])
     ClusterAdmin("target", {"bootstrap.servers": target}).create_topics([TopicInfo(target_topic, partitions, 1)])

@@ -60,7 +60,7 @@ Keep = Callable[[dict[str, Any]], None]
 Start = Callable[[Job], Running]
 #: No contestant is waited for longer than this, plus a second for every 5,000 records.
 _RACE_SECONDS = 180.0
-#: librdkafka reports events that it drops when a client ends; nobody needs to know.
+#: librdkafka reports events that it drops when a client ends; that is no news.
 _QUIET = {"log_level": 3}
 
 #: What a contestant wrote is gone when the next one starts: in its minute of grace it would hold gigabytes of memory,
@@ -207,7 +207,7 @@ def _race(
     laps: int,
     more: Sequence[EmbeddedCluster] = (),
 ) -> dict[str, Any]:
-    """Race to the arena's target, and to `more` ones. From the second lap on nobody is the one who warms the brokers
+    """Race to the arena's target, and to `more` ones. From the second lap on no racer is the one that warms the brokers
     for the others."""
     topic = f"bench-{size}"
     arena.say(f"{size} B: writing {records:,} records to {topic}")

@@ -1,5 +1,5 @@
 """Whether memory grows while a flow goes at its full rate for long: `mirrorlake run` over a topic that is filled as
-fast as it is read, for as long as somebody wants."""
+fast as it is read, for as long as is asked for."""
 
 import subprocess
 import threading

@@ -40,7 +40,7 @@ def up(
     With `load`, topics are made in the first one, and a process writes so many records a second into them.
     Writes a topology file that fits them, unless `topology` is None, such a file exists, or there is one cluster only
     (a topology without a flow is not valid). Raises InputError for names
-    that cannot be a folder, a folder with another number of brokers, and a port that somebody took.
+    that cannot be a folder, a folder with another number of brokers, and a port that another process took.
     """
     _check(names)
     directory.mkdir(parents=True, exist_ok=True)

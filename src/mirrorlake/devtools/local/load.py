@@ -3,7 +3,7 @@
     python -m mirrorlake.devtools.local.load BOOTSTRAP_SERVERS RATE SECONDS STATE_FILE
 
 It ends by SIGTERM, or by itself after so many seconds: a forgotten one does not fill a disk. The state file only marks
-the process, so that `local down` ends it and nobody else's.
+the process, so that `local down` ends it and no other process.
 """
 
 import json

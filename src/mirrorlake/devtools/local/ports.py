@@ -17,7 +17,8 @@ _lock = threading.Lock()
 
 
 def free_ports(count: int) -> list[int]:
-    """Return `count` different ports of 127.0.0.1 that nobody listens on and that this process never gave before."""
+    """Return `count` different ports of 127.0.0.1 that no process listens on and that this process
+    never gave before."""
     ports: list[int] = []
     with _lock, ExitStack() as sockets:
         for _ in range(_TRIES):

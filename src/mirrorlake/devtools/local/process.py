@@ -21,7 +21,7 @@ _POLL_SECONDS = 0.05
 
 @dataclass
 class JvmProcess:
-    """A running command. `marker` stands in its command line: a process id without it belongs to somebody else."""
+    """A running command. `marker` stands in its command line: a process id without it belongs to another."""
 
     pid: int
     marker: str
@@ -29,7 +29,7 @@ class JvmProcess:
 
     def alive(self) -> bool:
         """Return whether the process still runs and is still ours."""
-        if self.handle is not None:  # our child: its id cannot be anybody else's before we waited for it
+        if self.handle is not None:  # our child: its id cannot be another process's before we waited for it
             return self.handle.poll() is None
         return self.marker in command_of(self.pid)
 

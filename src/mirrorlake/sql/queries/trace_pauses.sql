@@ -1,4 +1,4 @@
--- When nobody ran a flow, in a time: the pairs of samples, one behind the other, with more than gap_ms or three intervals
+-- When no process ran a flow, in a time: the pairs of samples, one behind the other, with more than gap_ms or three intervals
 -- between them. A pause that began before the time counts if the sample in front of it is at most a week older; where
 -- there is none in that week, the flow was started before the first sample in the time (`is_first`).
 -- Parameters: flow, since_ms, until_ms, gap_ms, first_gap_ms.

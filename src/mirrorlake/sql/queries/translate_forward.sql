@@ -6,7 +6,7 @@
 -- (mapped_end; where an earlier version took it, as far as all that was produced): rows of the map follow production by
 -- some moments; and only for the generations, of the source topic and of the target topic, that it is of (of one that an
 -- earlier version took, the time says of which source topic). While a target topic is gone, or was
--- made again and nobody has decided what becomes of it, every position leads to its start, which skips nothing, and
+-- made again and no operator has decided what becomes of it, every position leads to its start, which skips nothing, and
 -- none exactly. Frames: asked (topic, partition, offset), runs (of offset_translation, all that the positions can
 -- need), samples (of positions). Parameters: flow. One row per position asked.
 -- All goes through one pass: each table is read once and shuffled once, by topic.

@@ -12,7 +12,7 @@ CREATE TABLE IF NOT EXISTS objectives (
   mode STRING COMMENT 'continuous: run until stopped; once: run --once came last; stopped: ended in order; null: never run',
   since TIMESTAMP COMMENT 'since when it is in this mode, and enabled or not',
   noted_at TIMESTAMP,
-  heartbeat_topics STRING COMMENT 'regex of source topics that hold heartbeats, by their content; null: nobody has looked',
+  heartbeat_topics STRING COMMENT 'regex of source topics that hold heartbeats, by their content; null: not looked at yet',
   transaction_seconds BIGINT COMMENT 'how long a transaction may hold a partition of the source back'
 ) USING DELTA
 COMMENT 'mirrorlake: the objectives of flows'

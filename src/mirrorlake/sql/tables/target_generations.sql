@@ -5,7 +5,7 @@ CREATE TABLE IF NOT EXISTS target_generations (
   topic STRING NOT NULL COMMENT 'the source topic',
   target_topic STRING NOT NULL COMMENT 'the mirror at the target',
   target_generation INT NOT NULL COMMENT 'counts from 0',
-  topic_id STRING NOT NULL COMMENT 'the id that Kafka gave the target topic; empty where nobody noted it in time',
+  topic_id STRING NOT NULL COMMENT 'the id that Kafka gave the target topic; empty where it was not noted in time',
   begins STRING NOT NULL COMMENT 'stage: it gets everything that the stage holds; end: what the generation before it never got',
   began ARRAY<BIGINT> COMMENT 'log end offset of each partition before the first write of the flow',
   started_at TIMESTAMP NOT NULL

@@ -4,7 +4,7 @@
 -- Samples and latencies count only while they are new, so a flow that no process runs says nothing by its last ones. A
 -- sample holds until the next one: of a partition that lags there is one a minute at least, of any other one an hour.
 -- 'heartbeat' and 'not_running' are about flows that are to run all the time: those whose last run was a continuous one
--- that did not end in order. Incidents stay until somebody decides.
+-- that did not end in order. Incidents stay until an operator decides.
 --
 -- What it costs: the samples of 13 hours, the latencies of a day, the map of a day. So a flow that has not run for longer
 -- is 'not_running' since 13 hours ago, or since it was started. `records` is read only for partitions in whose map of
@@ -63,7 +63,7 @@ held AS (
   GROUP BY flow, topic, partition, transaction_seconds
   HAVING unix_seconds(current_timestamp()) - unix_seconds(max(sign_at)) <= max(quiet_seconds)
 ),
--- Records that were there when nobody ran the flow were late before it could help it: only those made since count. Each
+-- Records that were there when no process ran the flow were late before it could help it: only those made since count. Each
 -- record of a batch is as late as the batch's p99: up_to says how many are at most so late, place which one is looked for.
 timely AS (
   SELECT latency.flow, topic, latency_p99_ms, replication_p99_ms, produced_at,

@@ -1,4 +1,4 @@
--- The newest generation of every target topic of a flow. lives is false while nobody has decided about a topic that is gone or
+-- The newest generation of every target topic of a flow. lives is false while no operator has decided about a topic that is gone or
 -- was made again, and until what was decided has begun; target offsets then mean nothing. partitions is how many the
 -- topic had when it was noted.
 CREATE OR REPLACE VIEW living_targets AS

@@ -4,7 +4,7 @@
 -- lagged and the flow does not run (no sample came for a minute, or for three intervals), the time since then is added.
 -- sampled_lag_seconds is without that. lag_records counts up to the last stable offset, lag_to_high_watermark to the end of
 -- the log: what lies in between is in, or behind, a transaction that is open, since transaction_since as far as was seen. Reads when samples of the last 30 days were taken, and of the samples those of a
--- flow's last 65 minutes: in an hour each partition is written. A flow that nobody ran for 30 days has no row.
+-- flow's last 65 minutes: in an hour each partition is written. A flow that no process ran for 30 days has no row.
 CREATE OR REPLACE VIEW replication_lag AS
 WITH signs AS (
   SELECT flow, max(sampled_at) AS sampled_at,
