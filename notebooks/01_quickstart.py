@@ -49,11 +49,12 @@ nb = open_notebook(globals(), flow="", since="", until="")
 # MAGIC
 # MAGIC - **replicating**: records are on their way; `lag_seconds` says how late the latest partition is.
 # MAGIC - **idle**: everything is on the target, and nothing but heartbeats has come for a minute.
-# MAGIC - **not running**: no process has taken a sample for a minute. On a schedule (`run --once`)
-# that is normal between MAGIC   two runs. Lag that was there goes on growing here, as it really
-# does. MAGIC - **incident**: something waits for a decision; it is listed below. MAGIC MAGIC
-# `replication_p99_ms` is of the ten minutes that ended with the newest batch: right after a start
-# it is the MAGIC backlog.
+# MAGIC - **not running**: no sample was taken for a minute. On a schedule (`run --once`) that is normal between
+# MAGIC   two runs. Lag that was there goes on growing here, as it really does.
+# MAGIC - **incident**: something waits for a decision; it is listed below.
+# MAGIC
+# MAGIC `replication_p99_ms` is of the ten minutes that ended with the newest batch: right after a start it is the
+# MAGIC backlog.
 
 # COMMAND ----------
 
