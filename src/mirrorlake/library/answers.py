@@ -33,6 +33,8 @@ _Kind = TypeVar("_Kind", bound="Answer")
 class Rows(list[dict[str, Any]]):
     """A short list of rows, each a mapping of column to value; a table in a notebook.
 
+        for row in lake.incidents(kind="target_refused"): print(row["topic"], row["choices"])
+
     Attributes:
         columns: names of the columns, which are there without a row too, where the rows are those of a query.
         truncated: the query has more rows than were asked for.
@@ -66,6 +68,8 @@ class Answer:
 class Position(Answer):
     """The next offset to be read of a partition of the other cluster.
 
+        lake.translate("east->west", "orders", 0, 42).offset
+
     Attributes:
         topic: its name there.
         partition: the same as where the position came from.
@@ -86,7 +90,10 @@ class Position(Answer):
 @dataclass(frozen=True)
 class Produced:
     """What `run` has brought to the target of a flow so far, how many of the batches the driver produced itself, and
-    how tasks read the stage: by `files` or `rows`."""
+    how tasks read the stage: by `files` or `rows`.
+
+        lake.run(["east->west"], report=lambda produced: print(produced.flow, produced.records))
+    """
 
     flow: str
     records: int
@@ -98,6 +105,9 @@ class Produced:
 @dataclass(frozen=True)
 class Status(Answer):
     """How the replication is.
+
+        status = lake.status()
+        status.healthy or print(*status.attention, sep="\\n")
 
     Attributes:
         healthy: no alert is there.
@@ -129,6 +139,8 @@ class Status(Answer):
 @dataclass(frozen=True)
 class Forgotten(Answer):
     """What was deleted from the stage by a predicate, or would be.
+
+        lake.forget("orders", "CAST(key AS STRING) = '4711'", dry_run=True).records
 
     Attributes:
         source: the cluster whose records they are.
@@ -172,6 +184,8 @@ class Forgotten(Answer):
 class Groups(Answer):
     """Where the consumer groups of a flow stand on both sides.
 
+        for row in lake.groups("east->west", ["billing"]).groups: print(row)
+
     Attributes:
         flow: the flow.
         source_unreachable, target_unreachable: why a side was not asked; None when it answered.
@@ -212,6 +226,8 @@ class Groups(Answer):
 class Divergence(Answer):
     """What a flow's target never got; offsets are inclusive.
 
+        lake.flows["east->west"].divergence().staged_only
+
     Attributes:
         flow: the flow.
         staged_only: what the lake holds: topic, partition, first_offset, last_offset and record_count.
@@ -230,6 +246,9 @@ class Divergence(Answer):
 @dataclass(frozen=True)
 class Moves(Answer):
     """What `failover` or `failback` did, or would do.
+
+        moves = lake.failover("east->west", ["billing"], dry_run=True)
+        moves.complete or print(*moves.left, sep="\\n")
 
     Attributes:
         flow: the flow.
@@ -274,6 +293,8 @@ class Moves(Answer):
 class Migrated(Answer):
     """What `migrate` did, or would do, about a wave of groups.
 
+        lake.migrate("east->west", topics="orders", groups="billing", dry_run=True).left
+
     Attributes:
         flow: the flow.
         rollback: from our copies to MirrorMaker 2's.
@@ -301,6 +322,8 @@ class Migrated(Answer):
 class Plan(Answer):
     """Everything that `run` would do to the targets.
 
+        for problem in lake.plan().problems: print(problem["sentence"], problem["fix"])
+
     Attributes:
         clusters: the id of each cluster, by alias.
         problems: what a rule refuses or notes, with the `sentence` and what `fix` helps.
@@ -321,6 +344,8 @@ class Plan(Answer):
 @dataclass(frozen=True)
 class Verified(Answer):
     """What a comparison by content found.
+
+        lake.verify(["east->west"], topics=["orders"]).differences
 
     Attributes:
         began, ended: when.
@@ -393,6 +418,8 @@ class Verified(Answer):
 @dataclass(frozen=True)
 class Upkeep(Answer):
     """What `maintain` did, or would do.
+
+        lake.maintain(retention_days=30, dry_run=True).records["removed"]
 
     Attributes:
         dry_run: nothing was changed.

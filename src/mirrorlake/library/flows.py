@@ -26,7 +26,13 @@ class UnknownFlow(TopologyError, KeyError):
 
 
 class OpenFlow:
-    """One flow of a lake: `lake.flows["east->west"]`."""
+    """One flow of a lake, what became of its records, and how late they were.
+
+    A flow that the lake does not know raises TopologyError.
+
+        flow = lake.flows["east->west"]
+        flow.lag(), flow.trace("orders", 0, 42).sentence
+    """
 
     def __init__(self, internals: Internals, name: str) -> None:
         self._internals = internals

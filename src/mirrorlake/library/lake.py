@@ -45,6 +45,9 @@ if TYPE_CHECKING:  # an answer needs no Spark, and what needs it imports it
 class OpenLake(Resends):
     """A lake, opened by `mirrorlake.open`: its flows, its tables, and what can be done with them.
 
+        lake = mirrorlake.open("mirrorlake.yml")
+        lake.run(once=True), lake.status().healthy, lake.rows("SELECT * FROM replication_lag")
+
     Offsets are positions as Kafka commits them: the next offset to be read. A flow is named `source->target`; one that
     is unknown raises TopologyError, a KeyError too. What needs the clusters, or writes, needs a lake that was opened by
     its topology file, and raises InputError otherwise. `internals` is for parts of mirrorlake itself.

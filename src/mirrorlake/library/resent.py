@@ -11,6 +11,8 @@ from mirrorlake.library.answers import Answer, Rows
 class Resent(Answer):
     """What was sent again from the stage, or with a dry run what would be.
 
+        lake.restore("east", "west", topics=["orders"], dry_run=True).topics
+
     Attributes:
         topics: topic, target_topic and records of each; records are those at the target, of earlier calls of the same
             resend too.

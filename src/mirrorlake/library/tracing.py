@@ -20,6 +20,8 @@ from mirrorlake.trace.story import tell
 class Trace(Answer):
     """One record's life, from written to read. Times are in UTC, without a zone.
 
+        print(*lake.flows["east->west"].trace("orders", 0, 42).lines(), sep="\\n")
+
     Attributes:
         flow, topic, partition, offset: the record, by its source offset.
         generation: of its topic; None where the record is not in the stage.
