@@ -221,7 +221,7 @@ def test_04_failover_drill(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
 
     def moved(_lake: OpenLake, flow: str, groups: tuple[str, ...] | None, *, dry_run: bool) -> Moves:
         asked.append((flow, groups, dry_run))
-        return Moves.of(MOVES)
+        return Moves.from_document(MOVES)
 
     monkeypatch.setattr(OpenLake, "failover", moved)
     said = run("04_failover_drill")

@@ -63,7 +63,7 @@ def test_topics_made_beside_a_restart_and_without_their_source_are_whole(
     eventually(lambda: replicas_of(target, "east.t"), [3] * 4)
     west.start_broker(2)
     replicate_once(spark, topology)
-    state = EventLog(lake).states.of("east")["t"]
+    state = EventLog(lake).states.newest("east")["t"]
     assert (state.partitions, state.factor, state.configs) == (4, 1, {"cleanup.policy": "compact"}) and state.topic_id
 
     # Another name for the same topic, wanted when its source is gone: nothing but the lake says how it was.

@@ -156,7 +156,7 @@ def test_what_others_append_and_change_meanwhile_is_kept(spark: SparkSession, tm
             other.append("incidents", rows_of("incidents", [{**INCIDENTS[2], "kind": "flow_waits"}]))
             _settle(lake, "flow_stopped")
         asked.append(len(rows))
-        return Change(text, OVER, settled(("target_refused", "t", 0))).of(rows)
+        return Change(text, OVER, settled(("target_refused", "t", 0))).applied_to(rows)
 
     PathTables(tmp_path / "lake").rewrite("incidents", while_somebody_writes)
     kinds = {(row["kind"], row["resolution"]) for row in lake.ask_table("incidents")}

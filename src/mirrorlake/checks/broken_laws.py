@@ -100,7 +100,7 @@ def _stopped(lake: Reader, flow: str, extents: Iterable[MapExtent]) -> dict[Part
             key = (extent.topic, extent.partition)
             newest[key] = max(newest[key], extent.target_generation)
     return {
-        PartitionGeneration.of(row): row["first_offset"] or 0
+        PartitionGeneration.from_row(row): row["first_offset"] or 0
         for row in lake.query_rows("stopped_ends", flow=flow)
         if row["target_generation"] in (None, newest[row["topic"], row["partition"]])
     }

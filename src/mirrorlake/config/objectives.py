@@ -37,7 +37,7 @@ class Objectives(Model):
     transaction_seconds: Threshold = 900
     flows: dict[str, FlowObjectives] = {}
 
-    def of(self, flow: str) -> dict[str, int]:
+    def for_flow(self, flow: str) -> dict[str, int]:
         """The thresholds of a flow, by name."""
         own = self.flows.get(flow, FlowObjectives())
         common = {name: getattr(self, name) for name in FlowObjectives.model_fields}

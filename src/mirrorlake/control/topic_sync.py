@@ -327,7 +327,7 @@ class TargetTopics:
     def _make_by_states(self, lacking: Mapping[str, str], partitions: dict[str, int]) -> dict[str, TargetRefused]:
         if not lacking:
             return {}
-        states = self._event_log.states.of(self.flow.source, fresh=True)
+        states = self._event_log.states.newest(self.flow.source, fresh=True)
         bare = self._protected.make(lacking, states)
         protected = {topic: name for topic, name in lacking.items() if topic not in bare}
         made = self._stated.make(protected, states, partitions, self._silent)

@@ -152,7 +152,7 @@ class Checkpoints:
 
     def _sync(self) -> list[Checkpoint]:
         checkpoints = self._movable()
-        starts = self._starts.of({checkpoint.target for checkpoint in checkpoints})
+        starts = self._starts.offsets_of({checkpoint.target for checkpoint in checkpoints})
         groups, errors = target_groups(self._target, {checkpoint.group_id for checkpoint in checkpoints}, starts)
         rows, moves = [], []
         for checkpoint in checkpoints:
@@ -303,7 +303,7 @@ class Checkpoints:
 
     def _target_logs(self, wanted: Collection[TopicAndPartition]) -> dict[TopicAndPartition, LogEnds]:
         """Where mirrors begin. They end behind all that the map leads to: what they lost leaves it."""
-        return {key: LogEnds(start, sys.maxsize) for key, start in self._starts.of(wanted).items()}
+        return {key: LogEnds(start, sys.maxsize) for key, start in self._starts.offsets_of(wanted).items()}
 
     def _begin_generations(self, keys: Iterable[TopicAndPartition]) -> None:
         """What was translated of a partition's previous generation says nothing about the newer one."""

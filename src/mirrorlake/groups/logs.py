@@ -42,7 +42,7 @@ class Starts:
         self._known: dict[TopicAndPartition, int] = {}
         self._asked_at = float("-inf")
 
-    def of(self, wanted: Collection[TopicAndPartition]) -> dict[TopicAndPartition, int]:
+    def offsets_of(self, wanted: Collection[TopicAndPartition]) -> dict[TopicAndPartition, int]:
         """The starts of partitions; those that are not there, or do not answer, are missing.
         Raises ClusterUnreachable."""
         if self._clock() - self._asked_at >= STARTS_SECONDS:

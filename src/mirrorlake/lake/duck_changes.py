@@ -37,7 +37,7 @@ class Change:
         """The table that it changes."""
         return self._said.table
 
-    def of(self, rows: pa.Table) -> pa.Table | None:
+    def applied_to(self, rows: pa.Table) -> pa.Table | None:
         """The rows of the table behind it; None where it changes none."""
         with duckdb.connect() as connection:
             for statement in PREPARED:

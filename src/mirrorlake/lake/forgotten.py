@@ -18,14 +18,14 @@ def forgotten_from(lake: Lake, source_cluster: str) -> Mapping[PartitionGenerati
     """Ranges of source offsets (inclusive) that were deleted, or are about to be, of what was landed from a cluster."""
     ranges_by_place: dict[PartitionGeneration, list[tuple[int, int]]] = defaultdict(list)
     for row in lake.ask("forgotten_of", source_cluster=source_cluster):
-        ranges_by_place[PartitionGeneration.of(row)].append((row["first_offset"], row["last_offset"]))
+        ranges_by_place[PartitionGeneration.from_row(row)].append((row["first_offset"], row["last_offset"]))
     return {place: OffsetRanges(ranges) for place, ranges in ranges_by_place.items()}
 
 
 def forgotten_ends(lake: Lake, source_cluster: str) -> Mapping[PartitionGeneration, int]:
     """The offsets behind the last records that were deleted."""
     rows = lake.ask("forgotten_ends", source_cluster=source_cluster)
-    return {PartitionGeneration.of(row): row["position"] for row in rows}
+    return {PartitionGeneration.from_row(row): row["position"] for row in rows}
 
 
 def without_forgotten(rows: pa.RecordBatch, ranges: OffsetRanges) -> pa.RecordBatch:

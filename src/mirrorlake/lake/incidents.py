@@ -166,7 +166,7 @@ class Incidents:
         foreign: dict[PartitionGeneration, int] = {}
         lost: dict[TopicAndPartition, Lost] = {}
         for row in self._lake.ask("refusals", flow=flow):
-            place = PartitionGeneration.of(row)
+            place = PartitionGeneration.from_row(row)
             offsets, living = [(row["first_offset"], row["last_offset"])], target_generation(row["topic"])
             if None not in (row["target_generation"], living) and row["target_generation"] != living:
                 continue

@@ -94,7 +94,7 @@ def _partitions(parts: pa.Table, ranges: pa.Table) -> Iterator[tuple[str, str, i
         raise ValueError("it holds another number of ranges than it says")
     places = zip(*(parts[name].to_pylist() for name in _PARTS.names[:3]), strict=True)
     for (cluster, topic, partition), count, end in zip(places, counts, accumulate(counts), strict=True):
-        yield cluster, topic, partition, PartitionRanges.of([column[end - count : end] for column in columns])
+        yield cluster, topic, partition, PartitionRanges.from_columns([column[end - count : end] for column in columns])
 
 
 def _numbers(column: pa.ChunkedArray) -> "np.ndarray":

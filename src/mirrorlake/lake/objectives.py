@@ -30,7 +30,7 @@ def note_objectives(lake: Lake, topology: Topology, modes: Mapping[str, Mode], g
         rows.append(
             {
                 "flow": name,
-                **topology.objectives.of(name),
+                **topology.objectives.for_flow(name),
                 "enabled": settings.enabled and not flow.paused,
                 "paused": paused_pattern(settings.paused),
                 "heartbeats": settings.emit_heartbeats_enabled and mirrors_heartbeats,

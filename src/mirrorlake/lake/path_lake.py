@@ -83,7 +83,7 @@ class PathLake(Lake):
         from mirrorlake.lake.duck_changes import Change
 
         change = Change(sql_text("queries", name), args, frames or {})
-        self.tables.rewrite(change.table, change.of)
+        self.tables.rewrite(change.table, change.applied_to)
 
     def fence(self, table: str, application: str, version: int) -> None:
         """See `Lake.fence`."""

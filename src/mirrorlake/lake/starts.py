@@ -16,7 +16,7 @@ def starts_from(lake: Reader, source: str) -> dict[str, Starts]:
     for row in lake.query_rows("starts_of", prefix=f"{source}->"):
         known = starts[row["flow"]]
         if row["topic"] is not None:
-            known[PartitionGeneration.of(row)] = row["first_offset"]
+            known[PartitionGeneration.from_row(row)] = row["first_offset"]
     return dict(starts)
 
 

@@ -39,7 +39,7 @@ class States:
         self._acls: dict[str, frozenset[Acl]] = {}
         self._use = threading.RLock()
 
-    def of(self, cluster: str, fresh: bool = False) -> Mapping[str, TopicState]:
+    def newest(self, cluster: str, fresh: bool = False) -> Mapping[str, TopicState]:
         """How each topic of a cluster was last; `fresh` also knows what other processes noted since."""
         with self._use:
             if fresh or cluster not in self._known:
@@ -49,7 +49,7 @@ class States:
     def note(self, cluster: str, states: Mapping[str, TopicState]) -> None:
         """Note those that are other than they were. ACLs that are not told are those that were told last."""
         with self._use:
-            known = self.of(cluster)
+            known = self.newest(cluster)
             states = {topic: self._with_acls(cluster, topic, state) for topic, state in states.items()}
             fresh = {topic: state for topic, state in states.items() if known.get(topic) != state}
             now = datetime.now(timezone.utc)
@@ -77,7 +77,7 @@ class States:
 
     def _others(self, cluster: str, acls: frozenset[Acl], fresh: bool) -> dict[str, TopicState]:
         """Topics that other ACLs apply to than did, as they are now."""
-        known = self.of(cluster, fresh)
+        known = self.newest(cluster, fresh)
         applying = applying_acls(known, acls)
         return {topic: replace(known[topic], acls=now) for topic, now in applying.items() if known[topic].acls != now}
 

@@ -104,7 +104,7 @@ class LakeLandingStore:
         """How far landing was seen to have come, by samples, which know of transaction markers and of partitions
         without a record too. Those never seen are missing."""
         rows = self._lake.ask("covered_ends", prefix=f"{self._alias}->")
-        covered = {PartitionGeneration.of(row): row["covered"] for row in rows if row["covered"] is not None}
+        covered = {PartitionGeneration.from_row(row): row["covered"] for row in rows if row["covered"] is not None}
         return {place: covered[place] for place in places if place in covered}
 
     def staged_firsts(self, since: Mapping[TopicAndPartition, int]) -> Mapping[TopicAndPartition, int]:

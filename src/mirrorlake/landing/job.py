@@ -39,7 +39,7 @@ class LandJob:
     final_noted: str | None = None
 
     @staticmethod
-    def of(
+    def from_plan(
         plan: "LandingPlan",
         client: Mapping[str, str | int | bool],
         landing: "Landing",

@@ -58,7 +58,7 @@ def start_landing(
     waiting = frozenset(key for key in plan.starts if not once and is_heartbeats(key[0]))
     if client is not None and isinstance(lake, PathLake) and _natively():
         checkpoint = new_checkpoint(lake, plan.alias)
-        job = LandJob.of(plan, client, landing, lake.root, checkpoint, waiting, HEARTBEAT_SECONDS)
+        job = LandJob.from_plan(plan, client, landing, lake.root, checkpoint, waiting, HEARTBEAT_SECONDS)
         return land_natively(lake, job, landing, application_of(checkpoint), once)
     with needs("spark"):
         from mirrorlake.landing.spark_land import land_by_spark
@@ -96,7 +96,7 @@ def land_again(
     application = f"mirrorlake again {plan.alias} {plan.assigned} {occasion}"
     if few and isinstance(lake, PathLake) and _natively():
         checkpoint = new_checkpoint(lake, plan.alias)
-        job = LandJob.of(plan, client, landing, lake.root, checkpoint, frozenset(), 0.0)
+        job = LandJob.from_plan(plan, client, landing, lake.root, checkpoint, frozenset(), 0.0)
         land_again_natively(lake.tables, job, ends, forgotten, application)
         return
     with needs("spark"):

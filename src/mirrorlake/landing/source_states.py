@@ -26,7 +26,7 @@ def note_fresh_topics(states: States, source: ClusterAdmin, ids: Mapping[str, st
     Raises:
         ClusterUnreachable: no broker of the source answers.
     """
-    known = states.of(source.alias)
+    known = states.newest(source.alias)
     fresh = [topic for topic, topic_id in ids.items() if topic not in known or known[topic].topic_id != topic_id]
     if not fresh:
         return
@@ -48,7 +48,7 @@ def note_configs(
     states: States, cluster: str, topics: Mapping[str, TopicInfo], configs_by_topic: Mapping[str, TopicConfigs]
 ) -> None:
     """Note the configs that a source told of some of its `topics`."""
-    known = states.of(cluster)
+    known = states.newest(cluster)
     states.note(
         cluster,
         {

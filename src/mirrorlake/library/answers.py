@@ -54,7 +54,7 @@ class Answer:
     """An answer of several parts, each an attribute."""
 
     @classmethod
-    def of(cls: type[_Kind], document: Mapping[str, Any]) -> _Kind:
+    def from_document(cls: type[_Kind], document: Mapping[str, Any]) -> _Kind:
         """Make it from the document that it is."""
         tables = {field.name for field in fields(cls) if field.type in (Rows, Rows | None)}  # type: ignore[arg-type]
         return cls(**{name: Rows(value) if name in tables else value for name, value in document.items()})

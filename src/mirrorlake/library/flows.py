@@ -78,7 +78,7 @@ class OpenFlow:
 
     def divergence(self) -> Divergence:
         """What `staged_only` and `never_staged` find, as rows: what an unclean failover leaves behind."""
-        return Divergence.of({"flow": self.name, **divergence_of(self._internals.reader, self.name)})
+        return Divergence.from_document({"flow": self.name, **divergence_of(self._internals.reader, self.name)})
 
     def trace(
         self,

@@ -152,7 +152,7 @@ class OpenLake(Resends):
         topics = [topic] if isinstance(topic, str) else list(topic)
         lake, connections = self.internals.tables, self.internals.connections
         kept = connections.topology.maintain.vacuum_hours
-        return Forgotten.of(forget(lake, connections, topics, where, source, dry_run, kept))
+        return Forgotten.from_document(forget(lake, connections, topics, where, source, dry_run, kept))
 
     def translate(self, flow: str, topic: str, partition: int, offset: int, *, reverse: bool = False) -> Position:
         """Translate a position from the source to the target of a flow, or back.
@@ -200,7 +200,7 @@ class OpenLake(Resends):
         known = self.internals
         if not known.has_topology:
             return status_of_tables(known.reader)
-        return Status.of(read_status(known.reader, known.connections))
+        return Status.from_document(read_status(known.reader, known.connections))
 
     def groups(self, flow: str, groups: Sequence[str] | None = None) -> Groups:
         """Where consumer groups stand on both sides of a flow, and what a failover now would mean. Asks the clusters.
@@ -214,7 +214,7 @@ class OpenLake(Resends):
         """
         known = self.internals
         resolved = known.topology.flow(self.flows[flow].name)
-        return Groups.of(read_groups(known.reader, known.connections, resolved, groups))
+        return Groups.from_document(read_groups(known.reader, known.connections, resolved, groups))
 
     def plan(self, flows: Sequence[str] | None = None) -> Plan:
         """Everything that `run` would do to the targets, without doing it. Asks the clusters; needs no session.
@@ -388,7 +388,7 @@ class OpenLake(Resends):
             history_days=settings.history_days,
             vacuum_hours=settings.vacuum_hours if vacuum_hours is None else vacuum_hours,
         )
-        return Upkeep.of(maintain(self.internals.tables, topology, kept, dry_run))
+        return Upkeep.from_document(maintain(self.internals.tables, topology, kept, dry_run))
 
     def verify(
         self,

@@ -20,7 +20,7 @@ def moved(
     direction = Direction(known.topology.flow(flow), reverse)
     options = MoveOptions(None if groups is None else tuple(dict.fromkeys(groups)), dry_run, force, drain)
     if dry_run:
-        return Moves.of(planned_moves(known.reader, known.connections, direction, options))
+        return Moves.from_document(planned_moves(known.reader, known.connections, direction, options))
     from mirrorlake.tracking.runs import tracked  # a plan needs neither Spark nor MLflow
 
     known.connections.admin(
@@ -33,7 +33,7 @@ def moved(
         seconds = {"seconds": time.monotonic() - began}
         tracking.metrics({**seconds, "positions": len(moves["groups"]), "left": len(moves["left"])})
         tracking.report(moves)
-    return Moves.of(moves)
+    return Moves.from_document(moves)
 
 
 def migrated(known: Internals, flow: str, wave: "Wave") -> Migrated:
@@ -41,4 +41,4 @@ def migrated(known: Internals, flow: str, wave: "Wave") -> Migrated:
     from mirrorlake.migrate.migration import migrate
 
     lake = None if wave.dry_run else known.writable
-    return Migrated.of(migrate(lake, known.reader, known.connections, known.topology.flow(flow), wave))
+    return Migrated.from_document(migrate(lake, known.reader, known.connections, known.topology.flow(flow), wave))

@@ -22,7 +22,7 @@ def planned(known: Internals, flows: Sequence[str] | None) -> Plan:
     """Plan flows. Raises as `OpenLake.plan` says."""
     wanted = known.topology.active_flows(flows)
     lake = known.sessionless
-    return Plan.of(make_plan(known.connections, wanted, WrittenChanges(lake), lake, _staged(lake)))
+    return Plan.from_document(make_plan(known.connections, wanted, WrittenChanges(lake), lake, _staged(lake)))
 
 
 def _staged(lake: Reader | None) -> Staged:

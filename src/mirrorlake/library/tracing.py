@@ -101,7 +101,7 @@ def traced(
     else:
         raise InputError("give a record by its partition and offset, or by its key and the source's topic")
     now = datetime.now(timezone.utc).replace(tzinfo=None)
-    return Trace.of(tell(read_facts(lake, place, _flow_state(known, place), now)))
+    return Trace.from_document(tell(read_facts(lake, place, _flow_state(known, place), now)))
 
 
 def _flow_state(known: Internals, place: Place) -> FlowState:

@@ -20,7 +20,7 @@ class PartitionGeneration(NamedTuple):
     generation: int
 
     @classmethod
-    def of(cls, row: Mapping[str, Any]) -> "PartitionGeneration":
+    def from_row(cls, row: Mapping[str, Any]) -> "PartitionGeneration":
         """What the offsets of a row are of."""
         return cls(row["topic"], row["partition"], row["generation"])
 

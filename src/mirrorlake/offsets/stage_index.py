@@ -87,10 +87,10 @@ class PartitionRanges:
     def without(self, files: Collection[int]) -> "PartitionRanges":
         """The same without the ranges of some files."""
         wanted = ~np.isin(np.frombuffer(self._files, np.int64), list(files))
-        return PartitionRanges.of([np.frombuffer(column, np.int64)[wanted] for column in self.columns()])
+        return PartitionRanges.from_columns([np.frombuffer(column, np.int64)[wanted] for column in self.columns()])
 
     @classmethod
-    def of(cls, columns: Sequence[np.ndarray]) -> "PartitionRanges":
+    def from_columns(cls, columns: Sequence[np.ndarray]) -> "PartitionRanges":
         """Ranges from what `columns` gives."""
         made = cls()
         for column, values in zip(made.columns(), columns, strict=True):
@@ -113,7 +113,7 @@ class PartitionRanges:
             parts.append((of, starts, ends, shares, files))
             cut = (starts > firsts) | (ends < lasts)
             estimates.append(cut & (counts < lasts - firsts + 1))
-        made = PartitionRanges.of([np.concatenate(column) for column in zip(*parts, strict=True)])
+        made = PartitionRanges.from_columns([np.concatenate(column) for column in zip(*parts, strict=True)])
         made._estimates = frozenset(np.flatnonzero(np.concatenate(estimates)).tolist())
         return made
 

@@ -32,7 +32,7 @@ class Codecs:
         """What the producer of a shard is made with."""
         return {**self._settings, COMPRESSION: DENSEST} if shard in self._denser else self._settings
 
-    def of(self, shard: int) -> str:
+    def codec_of(self, shard: int) -> str:
         """The codec of a shard."""
         return DENSEST if shard in self._denser else self._given or str(PRODUCER_SETTINGS[COMPRESSION])
 

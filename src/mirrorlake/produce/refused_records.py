@@ -64,7 +64,7 @@ class RefusedRecords:
         parking = [row for row in rows if row["refused_records"] and _parks(spec, row)]
         if parking:
             self._park(parking, spec)
-        stopped = [_refusal(row, self._codecs.of(row["shard"])) for row in rows if row not in parking]
+        stopped = [_refusal(row, self._codecs.codec_of(row["shard"])) for row in rows if row not in parking]
         if stopped:
             if spec.on_refused is None:
                 raise stopped[0]
@@ -83,11 +83,11 @@ class RefusedRecords:
             where = f"{row['topic']}-{row['partition']}, offsets {records[0]['offset']} to {records[-1]['offset']}"
             logger.warning("flow %s parks %d records of %s: %s", spec.name, len(records), where, records[0]["reason"])
         if spec.on_parked is not None:
-            spec.on_parked([PartitionGeneration.of(row) for row in rows])
+            spec.on_parked([PartitionGeneration.from_row(row) for row in rows])
 
 
 def _parks(spec: FlowSpec, row: Mapping[str, Any]) -> bool:
-    return spec.parks or row["refused_first"] in spec.park_at.get(PartitionGeneration.of(row), _NONE)
+    return spec.parks or row["refused_first"] in spec.park_at.get(PartitionGeneration.from_row(row), _NONE)
 
 
 def _refusal(row: Mapping[str, Any], codec: str) -> TargetRefused:

@@ -133,7 +133,7 @@ def sent_of(resend: Resend, segments: Iterable[dict[str, Any]]) -> list[tuple[st
     mapped: dict[PartitionGeneration, set[int]] = defaultdict(set)
     for row in segments:
         offsets = range(row["source_first"], row["source_first"] + row["record_count"] * row["stride"], row["stride"])
-        mapped[PartitionGeneration.of(row)].update(offsets)
+        mapped[PartitionGeneration.from_row(row)].update(offsets)
     return [
         (part.topic, partition, generation, offset, part.target_topic)
         for part in resend.parts

@@ -100,7 +100,7 @@ class Replay:
                 f"flow {written[asked.to]} writes to topic {asked.to} of cluster {asked.target}, where replayed "
                 "records would come out of order, and twice; name another topic, or say --into-mirror"
             )
-        state = steps.event_log.states.of(asked.source).get(asked.topic)
+        state = steps.event_log.states.newest(asked.source).get(asked.topic)
         made = topics.Stated(steps.admin).topic(asked.to, state, max(partitions) + 1, {})
         there = steps.admin.topics().get(asked.to)
         topics.check_partitions(there, made.partitions, asked.topic)

@@ -105,7 +105,7 @@ class Restore:
         """All that is staged now, or what lies below some offsets of it. Raises InputError."""
         with self._steps.stage.reading() as index:
             ends = ends_of(index.topics(self._asked.source), self.begun, offsets)
-        return Moment(ends, self._steps.event_log.states.of(self._asked.source, fresh=True))
+        return Moment(ends, self._steps.event_log.states.newest(self._asked.source, fresh=True))
 
     def as_of(self, until_ms: int) -> Moment:
         """What the lake had of the source at a time, and of what came later what is stamped with a time up to it. A
@@ -183,7 +183,7 @@ class Restore:
         if self._asked.compacted:
             counts = self._compaction(asked).counts()
         else:
-            counts = {PartitionGeneration.of(row): row["record_count"] for row in self._staged(asked)}
+            counts = {PartitionGeneration.from_row(row): row["record_count"] for row in self._staged(asked)}
         return {
             topic: [
                 staged_range._replace(record_count=counts.get(PartitionGeneration(*staged_range[1:4]), 0))

@@ -95,7 +95,9 @@ def _flow(preflight: Preflight, flow: ResolvedFlow, log: ChangeLog, held: _Held,
         "policy": settings.policy,
         "policy_sha256": flow.policy_hash,
         "delivery": settings.delivery,
-        "compression": Codecs(producer_settings(flow, preflight.connections.client(flow.target, "producer"))).of(0),
+        "compression": Codecs(producer_settings(flow, preflight.connections.client(flow.target, "producer"))).codec_of(
+            0
+        ),
         "provenance": settings.provenance,
         "paused": settings.paused,
         "topics": [],

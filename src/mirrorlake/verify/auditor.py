@@ -192,7 +192,7 @@ class Auditor:
                     f"{difference['kind']}{detail}; the range {row['first_offset']} to {row['last_offset']} is "
                     "not proven (docs/trust.md)"
                 )
-                place = PartitionGeneration.of(row)
+                place = PartitionGeneration.from_row(row)
                 at = {name: difference[name] for name in ("first_offset", "last_offset")}
                 error = ContentDiffers(message, **place._asdict(), **at, target_generation=row["target_generation"])
                 errors.setdefault(place, error)

@@ -39,7 +39,7 @@ def with_last_of_key(
     for horizon, rows in horizons.items():
         frames = {"compacted": Frame(_COMPACTED, rows), "left_out": Frame(_EXTENTS, left_out)}
         for last_row in lake.ask("verify_last_of_key", frames, source_cluster=source, deletions_ms=horizon):
-            kept[PartitionGeneration.of(last_row)].append(last_row["offset"])
+            kept[PartitionGeneration.from_row(last_row)].append(last_row["offset"])
     return [_with(range_, kept[range_.place]) for range_ in ranges]
 
 

@@ -109,12 +109,12 @@ class RangeReader:
         counted, twins = _Counted(), Twins(self._clusters.hops)
         try:
             rows = self._staged(range_, range_.first, range_.last) if staged is None else staged
-            stage = twins.side(counted.of(rows)).in_order()
+            stage = twins.side(counted.counting(rows)).in_order()
         except FileNotFoundError:
             return Compared((None, 0, 0), (None, "", ""), Verdict((), {}), stale=True)
         source, start = self._source_side(range_, counted, twins)
         rows = self._target.read((range_.target_topic, range_.partition), range_.target_first, range_.target_end)
-        target = twins.side(counted.of(rows))
+        target = twins.side(counted.counting(rows))
         allowed = replace(range_.allowed, source_start=start, target_start=self._target.start)
         verdict = compare(source, stage, target, mapped(range_), range_.first, allowed)
         untold = len(verdict.differences[MAX_LISTED:])
@@ -136,7 +136,7 @@ class RangeReader:
         if not range_.asks_source:
             return None, range_.last + 1
         rows = self._source.read((range_.topic, range_.partition), range_.first, range_.last + 1)
-        side = twins.side(counted.of(rows))
+        side = twins.side(counted.counting(rows))
         return (None if self._source.start > range_.last else side), self._source.start
 
     def _staged(self, range_: Range, first: int, last: int) -> Iterator[pa.RecordBatch]:
@@ -185,7 +185,7 @@ class _Counted:
     def __init__(self) -> None:
         self.size = 0
 
-    def of(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def counting(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             self.size += batch.nbytes
             yield batch

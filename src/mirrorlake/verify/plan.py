@@ -75,7 +75,7 @@ def _since(lake: Lake, flow: str, since: datetime | None) -> dict[PartitionGener
         return {}
     text = since.astimezone(timezone.utc).isoformat(sep=" ", timespec="microseconds")
     rows = lake.ask("verify_since", flow=flow, since=text)
-    return {PartitionGeneration.of(row): row["source_first"] for row in rows}
+    return {PartitionGeneration.from_row(row): row["source_first"] for row in rows}
 
 
 def _grown_tail(partition: PartitionScope, first: int, last: int) -> list[Extent]:

@@ -207,11 +207,11 @@ class FlowScope:
     def _standing(self, row: Row, staged: PartitionRanges | None) -> PartitionScope | None:
         topic, partition, target_topic = row["topic"], row["partition"], row["target_topic"]
         first = _first_staged(staged, row["generation"])
-        if PartitionGeneration.of(row) not in self._left_out[kinds.STAGE_TRIMMED]:
+        if PartitionGeneration.from_row(row) not in self._left_out[kinds.STAGE_TRIMMED]:
             first = min(row["source_first"] if first is None else first, row["source_first"])  # nothing may be gone
         if first is None:
             return None
-        first = max(first, self._starts.get(PartitionGeneration.of(row), 0))
+        first = max(first, self._starts.get(PartitionGeneration.from_row(row), 0))
         noted = next(
             (noted for noted in self._noted.get(target_topic, ()) if noted.number == row["target_generation"]), None
         )
@@ -241,7 +241,7 @@ class FlowScope:
     def _allowed(self, row: Row, flying: Iterable[Extent]) -> Allowances:
         source = self._source_configs.get(row["topic"], {})
         target = self._target_configs.get(row["target_topic"], {})
-        place = PartitionGeneration.of(row)
+        place = PartitionGeneration.from_row(row)
         left_out = {why: places.get(place) for why, places in self._left_out.items()}
         left_out[kinds.FORGOTTEN] = self._forgotten.get(place)
         at_target = (*place, row["target_topic"], row["target_generation"])

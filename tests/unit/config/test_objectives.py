@@ -14,7 +14,7 @@ from tests.support.lake_rows import write_file
 def test_defaults_are_those_of_the_contract(tmp_path: Path) -> None:
     topology = load_topology(write_file(tmp_path))
     wanted = {"lag_seconds": 60, "latency_p99_ms": 5000, "heartbeat_seconds": 60, "stuck_seconds": 600}
-    assert topology.objectives.of("east->west") == {**wanted, "transaction_seconds": 900}
+    assert topology.objectives.for_flow("east->west") == {**wanted, "transaction_seconds": 900}
     assert topology.maintain.retention_days is None
 
 
@@ -22,8 +22,8 @@ def test_a_flow_may_differ(tmp_path: Path) -> None:
     objectives = {"lag_seconds": 30, "flows": {"east->west": {"lag_seconds": 900}}}
     flows = {"east->west": {}, "west->east": {}}
     found = load_topology(write_file(tmp_path, objectives=objectives, flows=flows)).objectives
-    assert (found.of("east->west")["lag_seconds"], found.of("west->east")["lag_seconds"]) == (900, 30)
-    assert found.of("east->west")["stuck_seconds"] == 600
+    assert (found.for_flow("east->west")["lag_seconds"], found.of("west->east")["lag_seconds"]) == (900, 30)
+    assert found.for_flow("east->west")["stuck_seconds"] == 600
 
 
 @pytest.mark.parametrize(

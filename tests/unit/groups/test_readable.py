@@ -166,9 +166,9 @@ def test_starts_are_asked_for_once_a_minute() -> None:
     admin, now = Admin(), [0.0]
     starts = Starts(admin, lambda: now[0])  # type: ignore[arg-type]
     wanted = {MIRROR, ("elsewhere", 0)}
-    assert starts.of(wanted) == {MIRROR: 0}
+    assert starts.offsets_of(wanted) == {MIRROR: 0}
     admin.start = 9
-    assert starts.of(wanted) == {MIRROR: 0}
+    assert starts.offsets_of(wanted) == {MIRROR: 0}
     now[0] = STARTS_SECONDS
-    assert starts.of(wanted) == {MIRROR: 9}
+    assert starts.offsets_of(wanted) == {MIRROR: 9}
     assert [asked for asked in admin.asked if asked] == [{MIRROR}, {MIRROR}]

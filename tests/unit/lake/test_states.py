@@ -52,7 +52,7 @@ def test_acls_are_noted_where_they_changed_and_nowhere_else() -> None:
     assert noted(there) == {"other": [everywhere], "orders": [everywhere, vars(ORDERS), vars(BELOW)]}
     assert there.appended["states"][0]["configs"] == [("a", "b")]  # the rest is as it was
 
-    there.answers["states_as_of"] = [row(topic, state) for topic, state in states.of("east").items()]
+    there.answers["states_as_of"] = [row(topic, state) for topic, state in states.newest("east").items()]
     there.appended.clear()
     states.note_acls("east", frozenset(acls))
     States(there).note_acls("east", acls)
@@ -83,7 +83,7 @@ def test_a_topic_that_comes_later_has_the_acls_that_were_told_before() -> None:
 def test_what_another_process_noted_since_is_not_undone() -> None:
     there = lake(orders=TopicState(2, 1, {}, "id"))
     states = States(there)
-    states.of("east")
+    states.newest("east")
     there.answers["states_as_of"] = [row("orders", TopicState(6, 1, {}, "id"))]
     states.note_acls("east", frozenset({ORDERS}))
     assert [found["partitions"] for found in there.appended["states"]] == [6]

@@ -52,7 +52,7 @@ def test_a_status() -> None:
         "proofs": [],
         "attention": [ODD],
     }
-    found = Status.of(document)
+    found = Status.from_document(document)
     assert found.to_dict() == document and list(found.to_dict()) == list(document)
     assert isinstance(found.flows, Rows) and not isinstance(found.unchecked, Rows)
     html = found._repr_html_()
@@ -62,29 +62,29 @@ def test_a_status() -> None:
 def test_groups() -> None:
     told = dict.fromkeys(("errors", "not_mirrored", "topics_waiting"), {})
     whole = {"flow": "a->b", "source_unreachable": None, "target_unreachable": None, "untold": [], **told}
-    found = Groups.of({**whole, "groups": [{"group": ODD}]})
+    found = Groups.from_document({**whole, "groups": [{"group": ODD}]})
     assert found.complete and found.to_dict() == {**whole, "groups": [{"group": ODD}]}
     assert SAFE in found._repr_html_() and ODD not in found._repr_html_()
     for name, value in (("untold", [ODD]), ("errors", {ODD: ODD}), ("source_unreachable", ODD)):
-        found = Groups.of({**whole, name: value, "groups": []})
+        found = Groups.from_document({**whole, name: value, "groups": []})
         assert not found.complete and SAFE in found._repr_html_()
-    assert Groups.of({**whole, "not_mirrored": {"g": "it is no consumer group"}, "groups": []}).complete
+    assert Groups.from_document({**whole, "not_mirrored": {"g": "it is no consumer group"}, "groups": []}).complete
 
 
 def test_moves() -> None:
-    found = Moves.of(MOVED)
+    found = Moves.from_document(MOVED)
     assert found.to_dict() == MOVED, "what was not asked for is no key"
     assert "nothing was changed" in found._repr_html_() and found._repr_html_().count(SAFE) == 3
     gone = {**MOVED, "origin_unreachable": ODD, "staged_only": [], "never_staged": [{"topic": ODD}]}
-    assert Moves.of(gone).to_dict() == gone and "never staged" in Moves.of(gone)._repr_html_()
+    assert Moves.from_document(gone).to_dict() == gone and "never staged" in Moves.from_document(gone)._repr_html_()
 
 
 def test_a_plan_and_upkeep() -> None:
     flow = {"flow": ODD, "topics": [{"topic": ODD, "configs": {"a": "b"}}]}
     plan = {"clusters": {"a": "id"}, "problems": [{"sentence": ODD}], "flows": [flow], "totals": {"topics": 1}}
-    assert Plan.of(plan).to_dict() == plan and Plan.of(plan)._repr_html_().count(SAFE) == 3
+    assert Plan.from_document(plan).to_dict() == plan and Plan.from_document(plan)._repr_html_().count(SAFE) == 3
     size = {"files_before": 2, "files": 1, "bytes_before": 2, "bytes": 1}
     done = {"dry_run": True, "settings": {}, "records": {"removed": 5}, "history": {}, "thinned": 0, "map": None}
-    found = Upkeep.of({**done, "tables": {"records": size}})
+    found = Upkeep.from_document({**done, "tables": {"records": size}})
     assert found.to_dict() == {**done, "tables": {"records": size}}
     assert "5 records would be deleted" in found._repr_html_() and "<td>records</td>" in found._repr_html_()

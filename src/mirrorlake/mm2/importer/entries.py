@@ -98,7 +98,7 @@ class _Lines:
     def __init__(self, text: str) -> None:
         self._text, self._position = text, 0
 
-    def of(self, key: str) -> int | None:
+    def line_of(self, key: str) -> int | None:
         match = re.compile(rf"(?<!\\){re.escape(json.dumps(key, ensure_ascii=False))}\s*:").search(
             self._text, self._position
         )
@@ -117,7 +117,7 @@ def _connector(file: str, connector: object, lines: _Lines) -> Iterator[Entry]:
     if not isinstance(connector["config"], dict):
         raise InputError(f"{file}: config must be an object")
     for key, value in connector.items():
-        line = lines.of(key)
+        line = lines.line_of(key)
         if key == "config":
             yield from _config(file, value, lines)
         else:  # name, and what Connect's REST interface adds: tasks, type
@@ -126,7 +126,7 @@ def _connector(file: str, connector: object, lines: _Lines) -> Iterator[Entry]:
 
 def _config(file: str, config: dict[str, Any], lines: _Lines) -> Iterator[Entry]:
     for key, value in config.items():
-        line = lines.of(key)
+        line = lines.line_of(key)
         if value is None or isinstance(value, dict | list):
             raise InputError(f"{file}, line {line}: {key} must be a string, a number, true or false")
         text = value if isinstance(value, str) else json.dumps(value)
