@@ -58,8 +58,8 @@ ended = command.run(nb)
 # MAGIC %md
 # MAGIC ## How it ended
 # MAGIC
-# MAGIC Exit code 0: done, and healthy. 1: the replication needs attention, and the output says why. 2: nothing was done,
-# MAGIC since an input is wrong or a cluster cannot be used; the sentence says what to change.
+# MAGIC Exit code 0: done, and healthy. 1: the replication needs attention, and the output says why. 2: nothing was
+# MAGIC done, since an input is wrong or a cluster cannot be used; the sentence says what to change.
 
 # COMMAND ----------
 

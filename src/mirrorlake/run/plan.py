@@ -88,6 +88,7 @@ def _held(preflight: Preflight, flow: ResolvedFlow, lake: Reader | None) -> _Hel
 
 def _flow(preflight: Preflight, flow: ResolvedFlow, log: ChangeLog, held: _Held, staged: Staged) -> dict[str, Any]:
     settings = flow.settings
+    codecs = Codecs(producer_settings(flow, preflight.connections.client(flow.target, "producer")))
     document: dict[str, Any] = {
         "flow": flow.name,
         "source": flow.source,
@@ -95,9 +96,7 @@ def _flow(preflight: Preflight, flow: ResolvedFlow, log: ChangeLog, held: _Held,
         "policy": settings.policy,
         "policy_sha256": flow.policy_hash,
         "delivery": settings.delivery,
-        "compression": Codecs(producer_settings(flow, preflight.connections.client(flow.target, "producer"))).codec_of(
-            0
-        ),
+        "compression": codecs.codec_of(0),
         "provenance": settings.provenance,
         "paused": settings.paused,
         "topics": [],
