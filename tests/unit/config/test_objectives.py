@@ -22,7 +22,7 @@ def test_a_flow_may_differ(tmp_path: Path) -> None:
     objectives = {"lag_seconds": 30, "flows": {"east->west": {"lag_seconds": 900}}}
     flows = {"east->west": {}, "west->east": {}}
     found = load_topology(write_file(tmp_path, objectives=objectives, flows=flows)).objectives
-    assert (found.for_flow("east->west")["lag_seconds"], found.of("west->east")["lag_seconds"]) == (900, 30)
+    assert (found.for_flow("east->west")["lag_seconds"], found.for_flow("west->east")["lag_seconds"]) == (900, 30)
     assert found.for_flow("east->west")["stuck_seconds"] == 600
 
 
