@@ -224,7 +224,7 @@ def topics_of_flow(world: World, tmp_path: Path, synced: bool) -> TargetTopics:
     )
     world.set_source({"t": 2})
     connections = Connections(topology, {"east": world.source, "west": world.target})
-    states = SimpleNamespace(of=lambda cluster, fresh: world.states, note=lambda *_: None, note_acls=list)
+    states = SimpleNamespace(newest=lambda cluster, fresh: world.states, note=lambda *_: None, note_acls=list)
     event_log: Any = SimpleNamespace(incidents=world, states=states, record=lambda *_: None)
     return TargetTopics(topology.flow(FLOW), MemoryLake(), connections, event_log)
 
