@@ -8,6 +8,7 @@ from confluent_kafka.admin import AdminClient, OffsetSpec
 from mirrorlake.errors import TargetRefused
 from mirrorlake.kafka import admin_offsets, admin_topics
 from mirrorlake.kafka.admin_connection import ANSWER_SECONDS, AdminConnection
+from mirrorlake.kafka.answered_offsets import answered_offset
 from mirrorlake.kafka.renewal import LiveSettings
 from mirrorlake.kafka.values import TopicIdentity, TopicInfo
 from mirrorlake.offsets.positions import LogEnds, TopicAndPartition
@@ -105,7 +106,7 @@ class ClusterAdmin:
         asked = admin_offsets.ask(self._connection, partitions, spec, committed)
         if skip_silent:
             return admin_offsets.answered(self._connection, asked)
-        return {key: future.result().offset for key, future in asked.items()}
+        return {key: answered_offset(future.result().offset) for key, future in asked.items()}
 
     def log_ends(self, partitions: Collection[TopicAndPartition]) -> dict[TopicAndPartition, LogEnds]:
         """What is there of some partitions, up to the high watermark; those that do not answer are missing."""
@@ -120,8 +121,7 @@ class ClusterAdmin:
         """The first offset of each partition with a record of that time (ms) or later; those that have none, and those
         whose leader does not answer, are missing."""
         asked = admin_offsets.ask(self._connection, partitions, OffsetSpec.for_timestamp(at_ms), True)
-        offsets = admin_offsets.answered(self._connection, asked)
-        return {key: offset for key, offset in offsets.items() if offset >= 0}
+        return admin_offsets.answered(self._connection, asked)
 
     def create_topics(self, topics: Sequence[TopicInfo]) -> None:
         """As `try_create_topics`; raises the first refusal, after all have been tried."""

@@ -4,10 +4,11 @@ import logging
 from collections.abc import Collection, Iterable, Mapping
 from concurrent.futures import Future
 
-from confluent_kafka import IsolationLevel, KafkaException, TopicPartition
+from confluent_kafka import OFFSET_END, IsolationLevel, KafkaException, TopicPartition
 from confluent_kafka.admin import ListOffsetsResultInfo, OffsetSpec
 
 from mirrorlake.kafka.admin_connection import ANSWER_SECONDS, AdminConnection
+from mirrorlake.kafka.answered_offsets import answered_offset
 from mirrorlake.kafka.refusals import reason_of
 from mirrorlake.offsets.positions import LogEnds, TopicAndPartition
 
@@ -30,11 +31,14 @@ def ask(
 
 
 def answered(connection: AdminConnection, asked: OffsetRequests) -> dict[TopicAndPartition, int]:
-    """The offsets that were asked for; partitions whose leader does not answer are missing, and a warning is logged."""
+    """The offsets that were asked for. Partitions without a record of the time that was asked for are missing; those
+    whose leader does not answer are, too, and a warning is logged."""
     offsets, silent = {}, {}
     for key, future in asked.items():
         try:
-            offsets[key] = future.result().offset
+            offset = future.result().offset
+            if offset != OFFSET_END:  # no record is so late
+                offsets[key] = answered_offset(offset)
         except KafkaException as error:
             silent[key] = reason_of(error.args[0])
     if silent:
@@ -59,13 +63,15 @@ def log_ends(
     logs = {}
     for key in partitions:
         try:
-            start, end = starts[key].result(), ends[key].result()
+            start, end = answered_offset(starts[key].result().offset), ends[key].result()
+            logs[key] = LogEnds(start, answered_offset(end.offset), _epoch(end))
         except KafkaException as error:
             logger.warning("cluster %s: offsets of %s-%d: %s", connection.alias, *key, reason_of(error.args[0]))
-            continue
-        epoch = end.leader_epoch
-        logs[key] = LogEnds(start.offset, end.offset, None if epoch is None or epoch < 0 else epoch)
     return logs
+
+
+def _epoch(info: ListOffsetsResultInfo) -> int | None:
+    return None if info.leader_epoch is None or info.leader_epoch < 0 else int(info.leader_epoch)
 
 
 def newest_times(

@@ -17,6 +17,7 @@ from confluent_kafka.admin import AdminClient
 from mirrorlake import failpoints
 from mirrorlake.errors import TargetRefused
 from mirrorlake.kafka.access import topic_rights
+from mirrorlake.kafka.answered_offsets import answered_offset
 from mirrorlake.kafka.error_classes import ErrorClass, class_of
 from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.offsets.runs import Segment, Written, encode_written
@@ -148,7 +149,7 @@ class ShardWriter:
         """The offset of the first committed record at or behind `start` that may be this flow's; None where there is
         none. With provenance headers, or a mark, a record without the flow's own is another's."""
         _, high = self._group.get_watermark_offsets(TopicPartition(topic, partition), CALL_SECONDS)
-        if high <= start:
+        if answered_offset(high) <= start:
             return None
         reader = Consumer({**self.target.client, **_READER, "group.id": self.target.group_id, "logger": logger})
         try:

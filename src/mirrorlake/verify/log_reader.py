@@ -5,9 +5,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple, Protocol
 
 import pyarrow as pa
-from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
+from confluent_kafka import OFFSET_END, Consumer, KafkaError, KafkaException, TopicPartition
 
 from mirrorlake.errors import ClusterUnreachable, ClusterUnusable
+from mirrorlake.kafka.answered_offsets import answered_offset
 from mirrorlake.kafka.refusals import Complaints, is_refusal, reason_of, unusable
 from mirrorlake.native.exact import headers_of
 from mirrorlake.native.reader import ClusterSilent, NativeReader
@@ -77,7 +78,8 @@ class LogReader:
         """Where a partition's log begins and ends now; an empty one where there is no such partition. Raises
         ClusterUnusable."""
         try:
-            return Bounds(*self._consumer.get_watermark_offsets(TopicPartition(*key), SILENCE_SECONDS))
+            bounds = self._consumer.get_watermark_offsets(TopicPartition(*key), SILENCE_SECONDS)
+            return Bounds(*map(answered_offset, bounds))
         except KafkaException as error:
             if error.args[0].code() in _UNKNOWN:
                 return Bounds(0, 0)
@@ -88,9 +90,13 @@ class LogReader:
         ClusterUnusable."""
         try:
             (answer,) = self._consumer.offsets_for_times([TopicPartition(*key, timestamp)], SILENCE_SECONDS)
+            if answer.error is not None:
+                raise KafkaException(answer.error)
+            if answer.offset == OFFSET_END:
+                return self.bounds(key).end
+            return answered_offset(answer.offset)
         except KafkaException as error:
             raise self._unusable(key, error) from error
-        return answer.offset if answer.offset >= 0 else self.bounds(key).end
 
     def read(self, key: TopicAndPartition, first: int, end: int) -> Iterator[pa.RecordBatch]:
         """The committed records from offset `first` to in front of `end`, as far as the log has them, as RECORDS.

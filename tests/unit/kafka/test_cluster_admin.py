@@ -1,13 +1,16 @@
 """What an admin client makes of refusals: one that is over must not stand for a slow answer later. No Kafka."""
 
+from concurrent.futures import Future
 from types import SimpleNamespace
 
 import pytest
-from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka import OFFSET_END, OFFSET_INVALID, KafkaError, KafkaException, TopicPartition
+from confluent_kafka.admin import OffsetSpec
 
 from mirrorlake.errors import AuthenticationFailed, ClusterUnreachable, ClusterUnusable
 from mirrorlake.kafka.admin import ClusterAdmin
 from mirrorlake.kafka.admin_connection import ANSWER_SECONDS
+from mirrorlake.offsets.positions import LogEnds
 
 
 class Answers:
@@ -67,3 +70,40 @@ def test_a_cluster_that_has_answered_is_given_the_time_to_answer_again() -> None
 
 def test_both_mean_that_the_cluster_cannot_be_used() -> None:
     assert issubclass(AuthenticationFailed, ClusterUnusable) and issubclass(ClusterUnreachable, ClusterUnusable)
+
+
+def offset(number: int) -> "Future[SimpleNamespace]":
+    """What a leader answered."""
+    answer: Future[SimpleNamespace] = Future()
+    answer.set_result(SimpleNamespace(offset=number, leader_epoch=3, timestamp=-1))
+    return answer
+
+
+class Offsets(Answers):
+    """A client whose answers are given: by partition, and by whether the start of a log is asked for."""
+
+    def __init__(self, starts: list[int], ends: list[int]) -> None:
+        super().__init__()
+        self._offsets = {True: starts, False: ends}
+
+    def list_offsets(self, request: dict[TopicPartition, OffsetSpec], **_options: object) -> object:
+        return {
+            key: offset(self._offsets[isinstance(spec, type(OffsetSpec.earliest()))][key.partition])
+            for key, spec in request.items()
+        }
+
+
+def test_an_offset_that_no_broker_answered_is_none() -> None:
+    """librdkafka ends a question without an error where a partition lost its leader meanwhile."""
+    admin, keys = made()[0], [("t", number) for number in range(3)]
+    client = Offsets([0, 0, OFFSET_INVALID], [7, OFFSET_INVALID, 9])
+    admin._connection.current.client = client  # type: ignore[assignment]
+    assert admin.end_offsets(keys, skip_silent=True) == {("t", 0): 7, ("t", 2): 9}
+    assert admin.start_offsets(keys, skip_silent=True) == {("t", 0): 0, ("t", 1): 0}
+    assert admin.log_ends(keys) == {("t", 0): LogEnds(0, 7, 3)}
+    for ask in (admin.start_offsets, admin.end_offsets):
+        with pytest.raises(KafkaException, match="LEADER_NOT_AVAILABLE"):
+            ask(keys)
+    client = Offsets([0] * 3, [7, OFFSET_END, OFFSET_INVALID])
+    admin._connection.current.client = client  # type: ignore[assignment]
+    assert admin.offsets_at(keys, 1) == {("t", 0): 7}, "no record is so late, and no answer"
