@@ -43,6 +43,19 @@ class Scene:
         fill(self.clusters.east, self.topic, tag, count, 1)
         mirrorlake(self.topology, "run", "--once", code=code)
 
+    def run_in_batches(self) -> None:
+        """As `run` with 40 records, in batches of their own, at which `cut` can cut the log."""
+        if self.clusters.embedded is None:
+            pytest.skip("the brokers' disks are not ours to change")
+        for number in range(4):
+            fill(self.clusters.east, self.topic, "a", 10, 1, start=10 * number)
+        mirrorlake(self.topology, "run", "--once")
+
+    def cut(self, offset: int) -> None:
+        """The log at the source goes back to an offset."""
+        assert self.clusters.embedded is not None
+        rewind(self.clusters.embedded["east"], f"{self.topic}-0", offset)
+
     def make_again(self, tag: str, count: int) -> None:
         """The topic is deleted and made again at the source, and goes on as an operator says."""
         delete_topic(self.clusters.east, self.topic)
@@ -128,12 +141,8 @@ def test_a_group_in_records_of_a_topic_that_is_gone_begins_the_new_one(scene: Sc
 
 @pytest.mark.law("kept by generation", session="without")
 def test_a_group_behind_the_place_where_a_log_went_back_begins_there(scene: Scene) -> None:
-    if scene.clusters.embedded is None:
-        pytest.skip("the brokers' disks are not ours to change")
-    for number in range(4):  # batches of their own, at which a log can be cut
-        fill(scene.clusters.east, scene.topic, "a", 10, 1, start=10 * number)
-    mirrorlake(scene.topology, "run", "--once")
-    rewind(scene.clusters.embedded["east"], f"{scene.topic}-0", 20)
+    scene.run_in_batches()
+    scene.cut(20)
     scene.goes_on("b", 60)
     for group, value in (("below", "a:10"), ("above", "a:30"), ("new", "b:3")):
         scene.stand(group, scene.place(value))
@@ -161,13 +170,9 @@ def test_without_the_source_a_group_reads_on_in_what_is_left_of_a_topic_that_is_
 
 @pytest.mark.law("kept by generation", session="without")
 def test_without_the_source_a_group_reads_on_behind_the_place_where_a_log_went_back(scene: Scene) -> None:
-    if scene.clusters.embedded is None:
-        pytest.skip("the brokers' disks are not ours to change")
-    for number in range(4):  # batches of their own, at which a log can be cut
-        fill(scene.clusters.east, scene.topic, "a", 10, 1, start=10 * number)
-    mirrorlake(scene.topology, "run", "--once")
+    scene.run_in_batches()
     scene.note(0, below=10, above=30)
-    rewind(scene.clusters.embedded["east"], f"{scene.topic}-0", 20)
+    scene.cut(20)
     scene.goes_on("b", 60)
     scene.lose_source()
     scene.failover()

@@ -20,14 +20,11 @@ from tests.support.control import eventually
 from tests.support.replication import FLOW
 from tests.support.topologies import until
 
-#: Errors of Kafka's: no coordinator yet, it loads, or it is another broker.
-_COORDINATOR_MOVES = (14, 15, 16)
-
-#: A coordinator that has just become one.
-COORDINATOR_LOADS = (
-    KafkaError.NOT_COORDINATOR,
+#: There is no coordinator yet, it loads, or it is another broker.
+_COORDINATOR_MOVES = (
     KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
     KafkaError.COORDINATOR_NOT_AVAILABLE,
+    KafkaError.NOT_COORDINATOR,
 )
 
 
@@ -85,7 +82,7 @@ def delete_groups(bootstrap: str, groups: Iterable[str]) -> None:
                 future.result(30)
                 left.discard(group)
             except KafkaException as error:
-                if error.args[0].code() not in COORDINATOR_LOADS:
+                if error.args[0].code() not in _COORDINATOR_MOVES:
                     raise
         return left
 

@@ -30,15 +30,16 @@ def ask(
     return {(key.topic, key.partition): future for key, future in futures.items()}
 
 
-def answered(connection: AdminConnection, asked: OffsetRequests) -> dict[TopicAndPartition, int]:
-    """The offsets that were asked for. Partitions without a record of the time that was asked for are missing; those
-    whose leader does not answer are, too, and a warning is logged."""
-    offsets, silent = {}, {}
+def answers(connection: AdminConnection, asked: OffsetRequests) -> dict[TopicAndPartition, ListOffsetsResultInfo]:
+    """What leaders answered. Missing are partitions without a record of the time that was asked for, and those that do
+    not answer, for which one warning is logged."""
+    by_partition, silent = {}, {}
     for key, future in asked.items():
         try:
-            offset = future.result().offset
-            if offset != OFFSET_END:  # no record is so late
-                offsets[key] = answered_offset(offset)
+            answer = future.result()
+            if answer.offset != OFFSET_END:  # no record is so late
+                answered_offset(answer.offset)
+                by_partition[key] = answer
         except KafkaException as error:
             silent[key] = reason_of(error.args[0])
     if silent:
@@ -51,23 +52,25 @@ def answered(connection: AdminConnection, asked: OffsetRequests) -> dict[TopicAn
             partition,
             why,
         )
-    return offsets
+    return by_partition
+
+
+def answered(connection: AdminConnection, asked: OffsetRequests) -> dict[TopicAndPartition, int]:
+    """The offsets alone of `answers`."""
+    return {key: answer.offset for key, answer in answers(connection, asked).items()}
 
 
 def log_ends(
     connection: AdminConnection, partitions: Collection[TopicAndPartition]
 ) -> dict[TopicAndPartition, LogEnds]:
     """What is there of some partitions, up to the high watermark; those that do not answer are missing."""
-    starts = ask(connection, partitions, OffsetSpec.earliest(), False)
-    ends = ask(connection, partitions, OffsetSpec.latest(), False)
-    logs = {}
-    for key in partitions:
-        try:
-            start, end = answered_offset(starts[key].result().offset), ends[key].result()
-            logs[key] = LogEnds(start, answered_offset(end.offset), _epoch(end))
-        except KafkaException as error:
-            logger.warning("cluster %s: offsets of %s-%d: %s", connection.alias, *key, reason_of(error.args[0]))
-    return logs
+    asked = [ask(connection, partitions, spec, False) for spec in (OffsetSpec.earliest(), OffsetSpec.latest())]
+    starts, ends = (answers(connection, each) for each in asked)
+    return {
+        key: LogEnds(starts[key].offset, ends[key].offset, _epoch(ends[key]))
+        for key in partitions
+        if key in starts and key in ends
+    }
 
 
 def _epoch(info: ListOffsetsResultInfo) -> int | None:
@@ -78,13 +81,5 @@ def newest_times(
     connection: AdminConnection, partitions: Collection[TopicAndPartition]
 ) -> dict[TopicAndPartition, int]:
     """The newest timestamp (ms) of each partition; those without records, and those that do not answer, are missing."""
-    times = {}
-    for key, future in ask(connection, partitions, OffsetSpec.max_timestamp(), False).items():
-        try:
-            timestamp = future.result().timestamp
-        except KafkaException as error:
-            logger.warning("cluster %s: newest record of %s-%d: %s", connection.alias, *key, reason_of(error.args[0]))
-            continue
-        if timestamp >= 0:
-            times[key] = timestamp
-    return times
+    newest = answers(connection, ask(connection, partitions, OffsetSpec.max_timestamp(), False))
+    return {key: answer.timestamp for key, answer in newest.items() if answer.timestamp >= 0}

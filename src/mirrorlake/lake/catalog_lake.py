@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import pyarrow as pa
 
-from mirrorlake.errors import Fenced, LakeError, first_line
+from mirrorlake.errors import Fenced
 from mirrorlake.lake.definitions import definition, sql_text
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.owners import OWNER_NUMBERS, fenced
@@ -74,9 +74,7 @@ class CatalogLake(Lake):
         try:
             self.spark.sql(text.replace("TBLPROPERTIES (", f"TBLPROPERTIES ({given}"))
         except AnalysisException as error:
-            raise LakeError(
-                f"the lake at {self.place} is not usable: table {table} cannot be made there ({first_line(error)})"
-            ) from error
+            raise self._unusable(table, error) from error
 
     def properties(self, table: str) -> dict[str, str]:
         """See `Lake.properties`."""

@@ -280,6 +280,12 @@ class Lake(ABC):
         """Run a statement of the package that changes rows of a small table; once more where another process changed
         them just then."""
 
+    def _unusable(self, table: str, error: Exception) -> LakeError:
+        """The error of `create`."""
+        return LakeError(
+            f"the lake at {self.place} is not usable: table {table} cannot be made there ({first_line(error)})"
+        )
+
     def retrying(self, work: Callable[[], Answer]) -> Answer:
         """Do what commits; again where the commit of another process, or thread, came in between."""
         for attempt in range(_CHANGE_ATTEMPTS):

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, ClassVar
 import pyarrow as pa
 from deltalake.exceptions import DeltaError
 
-from mirrorlake.errors import LakeError, first_line
 from mirrorlake.lake.definitions import sql_text
 from mirrorlake.lake.folder import has_table, quoted, schema_of
 from mirrorlake.lake.lake import Lake
@@ -62,9 +61,7 @@ class PathLake(Lake):
         try:
             self.tables.create(table, properties)
         except (DeltaError, OSError) as error:
-            raise LakeError(
-                f"the lake at {self.place} is not usable: table {table} cannot be made there ({first_line(error)})"
-            ) from error
+            raise self._unusable(table, error) from error
 
     def properties(self, table: str) -> dict[str, str]:
         """See `Lake.properties`."""

@@ -69,8 +69,8 @@ class Removal:
         return PartitionGeneration(self.topic, self.partition, self.generation)
 
     def covers(self, other: "Removal") -> bool:
-        """Whether another one, of the same cluster, says nothing more."""
-        return self.place == other.place and self.first_offset <= other.first_offset and other.below <= self.below
+        """Whether another one, of the same place, says nothing more."""
+        return self.first_offset <= other.first_offset and other.below <= self.below
 
 
 @dataclass(frozen=True)

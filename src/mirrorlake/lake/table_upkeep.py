@@ -104,8 +104,13 @@ def oldest_parked(lake: Lake, flow: str) -> dict[TopicAndPartition, tuple[int, i
 
 def note_removals(lake: Lake, removals: Sequence[Removal]) -> None:
     """Note what is about to be deleted of the stage, or will not be in it. What is known is not written again."""
-    known = {cluster: removals_from(lake, cluster) for cluster in {removal.source_cluster for removal in removals}}
-    fresh = [removal for removal in removals if not any(one.covers(removal) for one in known[removal.source_cluster])]
+    clusters = {removal.source_cluster for removal in removals}
+    known = {(cluster, removal.place): removal for cluster in clusters for removal in removals_from(lake, cluster)}
+    fresh = [
+        removal
+        for removal in removals
+        if (noted := known.get((removal.source_cluster, removal.place))) is None or not noted.covers(removal)
+    ]
     if fresh:
         rows = [tuple(vars(removal).values()) for removal in fresh]
         lake.change("note_removals", {"removals": Frame(_REMOVALS, rows)})
